@@ -1,0 +1,128 @@
+//! Where a message comes from and goes to, and which conversation it belongs to.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{IdFault, check_id, text_id_traits};
+use crate::{AccountName, ChannelName, ChatId, IdError, TopicId};
+
+/// A place on a platform where a reply can be put: `telegram:work:-100123:7`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ChatAddress {
+    /// The platform adapter.
+    pub channel: ChannelName,
+    /// The bot login on it.
+    pub account: AccountName,
+    /// The chat there.
+    pub chat: ChatId,
+    /// The topic or thread inside the chat.
+    pub topic: Option<TopicId>,
+}
+
+impl ChatAddress {
+    /// The same chat without its topic: what order and rate limits go by.
+    #[must_use]
+    pub fn whole_chat(&self) -> Self {
+        Self { topic: None, ..self.clone() }
+    }
+}
+
+impl fmt::Display for ChatAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { channel, account, chat, topic } = self;
+        write!(f, "{channel}:{account}:{chat}")?;
+        topic.iter().try_for_each(|topic| write!(f, ":{topic}"))
+    }
+}
+
+impl fmt::Debug for ChatAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+impl FromStr for ChatAddress {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        const KIND: &str = "chat";
+        check_id(KIND, text)?;
+        let parts: Vec<&str> = text.split(':').collect();
+        let (channel, account, chat, topic) = match parts[..] {
+            [channel, account, chat] => (channel, account, chat, None),
+            [channel, account, chat, topic] => (channel, account, chat, Some(topic)),
+            _ => return Err(IdError::new(KIND, text, IdFault::Parts(parts.len()))),
+        };
+        Ok(Self {
+            channel: ChannelName::parse(channel)?,
+            account: AccountName::parse(account)?,
+            chat: ChatId::parse(chat)?,
+            topic: topic.map(TopicId::parse).transpose()?,
+        })
+    }
+}
+
+impl TryFrom<String> for ChatAddress {
+    type Error = IdError;
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<ChatAddress> for String {
+    fn from(address: ChatAddress) -> Self {
+        address.to_string()
+    }
+}
+
+/// One conversation's key: `channel:account:chat` or `channel:account:chat:topic`. At most 256
+/// bytes as a whole, no `..`, no `/` or `\`, no control character, no empty part.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(Arc<str>);
+
+impl SessionId {
+    /// Parses a session id.
+    ///
+    /// # Errors
+    /// [`IdError`] names the value and the rule it breaks.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        text.parse::<ChatAddress>()
+            .map_err(|error| IdError::new("session id", text, error.fault))?;
+        Ok(Self(text.into()))
+    }
+
+    /// The session of a chat or topic.
+    ///
+    /// # Errors
+    /// [`IdError`] if the parts together are longer than an id may be.
+    pub fn of(address: &ChatAddress) -> Result<Self, IdError> {
+        Self::parse(&address.to_string())
+    }
+
+    /// The id as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The chat that the session is named after.
+    #[must_use]
+    pub fn address(&self) -> ChatAddress {
+        match self.0.parse() {
+            Ok(address) => address,
+            Err(error) => unreachable!("a session id was checked when it was made: {error}"),
+        }
+    }
+}
+
+text_id_traits!(SessionId);
+
+#[cfg(test)]
+#[path = "address_tests.rs"]
+mod tests;

@@ -1,0 +1,49 @@
+use super::*;
+
+#[track_caller]
+fn rejects(text: &str, error: &str) {
+    assert_eq!(SessionId::parse(text).unwrap_err().to_string(), error);
+}
+
+#[test]
+fn a_session_is_three_or_four_parts() {
+    let session = SessionId::parse("telegram:work:-100123:7").unwrap();
+    let address = session.address();
+    assert_eq!(address.channel.as_str(), "telegram");
+    assert_eq!(address.account.as_str(), "work");
+    assert_eq!(address.chat.as_str(), "-100123");
+    assert_eq!(address.topic.as_ref().map(TopicId::as_str), Some("7"));
+    assert_eq!(address.whole_chat().to_string(), "telegram:work:-100123");
+    assert_eq!(SessionId::of(&address), Ok(session));
+}
+
+#[test]
+fn anything_else_says_what_a_session_id_is() {
+    rejects(
+        "alice",
+        "session id \"alice\" has 1 parts; \
+         a session id is channel:account:chat or channel:account:chat:topic",
+    );
+    rejects(
+        "a:b:c:d:e",
+        "session id \"a:b:c:d:e\" has 5 parts; \
+         a session id is channel:account:chat or channel:account:chat:topic",
+    );
+    rejects("a::c", "session id \"a::c\" is empty");
+    rejects(
+        "terminal:local:../../etc",
+        "session id \"terminal:local:../../etc\" contains `/`, which is not allowed in an id",
+    );
+    rejects("", "session id \"\" is empty");
+}
+
+#[test]
+fn parts_that_are_too_long_together_are_no_session() {
+    let address = ChatAddress {
+        channel: ChannelName::parse("telegram").unwrap(),
+        account: AccountName::parse("work").unwrap(),
+        chat: ChatId::parse(&"9".repeat(250)).unwrap(),
+        topic: None,
+    };
+    assert_eq!(SessionId::of(&address).unwrap_err().fault, IdFault::TooLong(264));
+}

@@ -1,0 +1,112 @@
+//! The ports of the bus: where messages enter, and how the outbox is woken.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::{
+    Accepted, AccountName, ChannelName, ChatAddress, Content, Cursor, DedupeKey, Enqueued, IdError,
+    Inbound, Outbound, Planned, StoreError,
+};
+
+/// The bus, as channels and the gateway see it.
+#[async_trait]
+pub trait Publish: fmt::Debug + Send + Sync {
+    /// Hands an inbound message to the agent. It counts as accepted when this returns.
+    ///
+    /// # Errors
+    /// [`PublishError`]: the message is not in the log.
+    async fn publish(
+        &self,
+        inbound: Inbound,
+        cursor: Option<Cursor>,
+    ) -> Result<Accepted, PublishError>;
+
+    /// Moves a cursor over an update that is not for the agent, and counts it under `reason`.
+    ///
+    /// # Errors
+    /// [`PublishError::Log`]: the cursor has not moved.
+    async fn ignore(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        reason: &str,
+        cursor: Option<Cursor>,
+    ) -> Result<(), PublishError>;
+
+    /// Has a message delivered that another process says. It counts as accepted when this returns.
+    ///
+    /// # Errors
+    /// [`PublishError`]: the message is not in the log.
+    async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError>;
+}
+
+/// Why the bus did not take a message. Nothing is in the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PublishError {
+    /// The operator: this sender is not on the channel's allow-list.
+    #[error("{sender} may not speak on {channel}; add it to [channels.{channel}] allow")]
+    NotAllowed {
+        /// The channel.
+        channel: String,
+        /// Who wanted to speak.
+        sender: String,
+    },
+    /// The sender: there is nothing in the message.
+    #[error("the message is empty after control and invisible characters were removed")]
+    Empty,
+    /// The sender: the message is larger than one message may be.
+    #[error("the message is {bytes} bytes long; at most {limit} are taken, send a file instead")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The sender: an id does not parse.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// The sender: there is no such place to send to.
+    #[error(transparent)]
+    Destination(#[from] NoDestination),
+    /// Nobody: the daemon stops; the message is taken at its next start.
+    #[error("the daemon is stopping; send it again when it is back")]
+    Stopping,
+    /// The operator, or a retry: the log could not be written.
+    #[error(transparent)]
+    Log(#[from] StoreError),
+}
+
+/// Where messages can be sent, and how they are cut there.
+pub trait Destinations: fmt::Debug + Send + Sync {
+    /// Cuts `content` into chunks for the chat.
+    ///
+    /// # Errors
+    /// [`NoDestination`] if the chat is on no channel of this daemon, or may not be written to.
+    fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination>;
+}
+
+/// There is no such place to send to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoDestination {
+    /// The channel or account is not configured.
+    #[error("{address} is on no configured channel; there are: {known}")]
+    UnknownChannel {
+        /// Where the message was to go.
+        address: String,
+        /// What is configured, as `channel:account`.
+        known: String,
+    },
+    /// Nobody in this chat may speak, so nothing is sent there.
+    #[error("{address} is not on the allow-list of its channel")]
+    NotAllowed {
+        /// Where the message was to go.
+        address: String,
+    },
+}
+
+/// The outbox, as seen by whoever knows that there is something to deliver.
+pub trait Deliveries: fmt::Debug + Send + Sync {
+    /// Looks at the chat's outbox. Costs nothing if there is nothing.
+    fn wake(&self, chat: &ChatAddress);
+}

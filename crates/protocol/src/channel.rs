@@ -1,0 +1,115 @@
+//! The port of a channel: one account on one platform.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    AccountName, ChannelName, ChatAddress, Clock, Content, Deliveries, Delivery, Publish, Receipt,
+};
+
+/// One account on one platform.
+#[async_trait]
+pub trait Channel: fmt::Debug + Send + Sync {
+    /// The platform adapter's name.
+    fn name(&self) -> ChannelName;
+
+    /// The bot login.
+    fn account(&self) -> AccountName;
+
+    /// Receives until `context.stop` fires, or until the platform says that it is pointless.
+    ///
+    /// # Errors
+    /// [`ChannelError`] says whether running it again can help.
+    async fn run(&self, context: ChannelContext) -> Result<(), ChannelError>;
+
+    /// Sends one chunk.
+    ///
+    /// # Errors
+    /// [`SendError`] says what is known of the outcome.
+    async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError>;
+
+    /// Cuts a reply into what the platform takes at once. Pure; never empty; called before the turn
+    /// is settled, so that the chunks are rows of the outbox.
+    fn plan(&self, reply: &Content) -> Vec<Content>;
+
+    /// Whether anybody is there to take a message for the chat. A chat where nobody is waits in
+    /// the outbox until the channel calls [`Deliveries::wake`] for it.
+    fn reachable(&self, chat: &ChatAddress) -> bool {
+        let _ = chat;
+        true
+    }
+
+    /// What a send of unknown outcome is followed by.
+    fn on_unknown(&self) -> OnUnknown {
+        OnUnknown::RepeatMarked
+    }
+
+    /// What `status` shows.
+    fn health(&self) -> Health;
+}
+
+/// What a channel is given to run.
+#[derive(Debug, Clone)]
+pub struct ChannelContext {
+    /// Where its messages go.
+    pub publish: Arc<dyn Publish>,
+    /// Whom it tells that somebody is there again.
+    pub deliveries: Arc<dyn Deliveries>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Fires when it is to stop receiving. Delivering goes on.
+    pub stop: CancellationToken,
+}
+
+/// What a send of unknown outcome is followed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnUnknown {
+    /// It is sent again once, visibly marked; after that it is unconfirmed.
+    RepeatMarked,
+    /// It can be sent again: the platform recognises it, or it is an edit.
+    RepeatSafe,
+}
+
+/// How a channel fares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// It works.
+    Up,
+    /// It does not, and this is why.
+    Down(String),
+}
+
+/// Why a channel stopped receiving.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChannelError {
+    /// The operator: running it again is pointless until something is changed.
+    #[error("{0}")]
+    Fatal(String),
+    /// Nobody: it is run again after a while.
+    #[error("{0}")]
+    Interrupted(String),
+}
+
+/// What is known of a send that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The platform does not have it and wants to be left alone for a while.
+    #[error("the platform asks to wait {0:?}")]
+    RetryAfter(Duration),
+    /// The platform does not have it; the same send may succeed later.
+    #[error("not sent: {0}")]
+    Failed(String),
+    /// Nobody is there to take it; it waits until the channel wakes the chat.
+    #[error("nobody is there")]
+    Nobody,
+    /// The platform will never take it.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// The platform may or may not have it.
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+}

@@ -1,0 +1,62 @@
+//! Time is a port, so that a test can hold it.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// This moment plus `duration`.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// How long it is from this moment until `later`; zero if `later` is not later.
+    #[must_use]
+    pub fn until(self, later: Self) -> Duration {
+        Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
+    }
+}
+
+/// Where time comes from.
+#[async_trait]
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// The time of day. May jump when the machine's clock is set.
+    fn now(&self) -> Timestamp;
+
+    /// Time since some fixed moment of this process. Never goes back.
+    fn elapsed(&self) -> Duration;
+
+    /// Returns when `duration` has passed.
+    async fn sleep(&self, duration: Duration);
+}
+
+/// A limit ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not done within {0:?}")]
+pub struct Elapsed(pub Duration);
+
+/// Waits for `work`, but not longer than `limit`.
+///
+/// # Errors
+/// [`Elapsed`] if the limit ran out first; `work` has then been dropped.
+pub async fn within<T>(
+    clock: &dyn Clock,
+    limit: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, Elapsed> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        () = clock.sleep(limit) => Err(Elapsed(limit)),
+    }
+}

@@ -1,0 +1,129 @@
+//! What a message consists of, on its way in and on its way out.
+
+use serde::{Deserialize, Serialize};
+
+/// Text, attachments and buttons.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// The text; Markdown on the way out. May be empty if there is an attachment.
+    pub text: String,
+    /// Files that came or go with the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// Buttons; a channel without buttons shows them as text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
+}
+
+impl Content {
+    /// Nothing but text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Nothing to say and nothing to show.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.attachments.is_empty()
+    }
+
+    /// The text with a line for each attachment: what a model without eyes, a transcript and a
+    /// plain terminal show.
+    #[must_use]
+    pub fn as_text(&self) -> String {
+        let mut text = self.text.clone();
+        for attachment in &self.attachments {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&attachment.describe());
+        }
+        text
+    }
+}
+
+/// A file, by reference: its bytes are never part of a message in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// How a platform would show it.
+    pub kind: AttachmentKind,
+    /// Where the bytes are.
+    pub source: AttachmentSource,
+    /// The file's name as its sender gave it; never used as a path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The media type (RFC 6838), as the platform or the sender states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// The size in bytes, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl Attachment {
+    fn describe(&self) -> String {
+        let mut line = format!("[{}", self.kind.word());
+        if let Some(name) = &self.name {
+            line.push_str(": ");
+            line.push_str(name);
+        }
+        if let Some(bytes) = self.bytes {
+            line.push_str(&format!(", {bytes} bytes"));
+        }
+        line.push(']');
+        line
+    }
+}
+
+/// How a platform shows an attachment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AttachmentKind {
+    /// A picture.
+    Image,
+    /// Sound, voice messages included.
+    Audio,
+    /// Moving pictures.
+    Video,
+    /// Any other file.
+    Document,
+}
+
+impl AttachmentKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Audio => "audio",
+            Self::Video => "video",
+            Self::Document => "document",
+        }
+    }
+}
+
+/// Where the bytes of an attachment are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AttachmentSource {
+    /// A file below the workspace, by its relative path.
+    Workspace(String),
+    /// The platform keeps it under this reference.
+    Platform(String),
+}
+
+/// A button.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What stands on it.
+    pub label: String,
+    /// What pressing it says, as if its text had been typed: `/skip w3`.
+    pub says: String,
+}
+
+impl Choice {
+    /// A button with `label` that says `says`.
+    #[must_use]
+    pub fn new(label: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { label: label.into(), says: says.into() }
+    }
+}

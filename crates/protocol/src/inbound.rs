@@ -1,0 +1,118 @@
+//! A message on its way in.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ChatAddress, Content, DedupeKey, MessageId, SenderId, SessionId, Timestamp};
+
+/// What a channel or another process puts onto the bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inbound {
+    /// Where it was written, and where the reply goes.
+    pub address: ChatAddress,
+    /// Who wrote it.
+    pub sender: Sender,
+    /// What makes it the same message when it comes again; unique within the chat.
+    pub key: DedupeKey,
+    /// What was written.
+    pub content: Content,
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    /// The platform's id of the person, bot or process.
+    pub id: SenderId,
+    /// What the person calls themselves, if anything; to be shown, never to be believed.
+    pub name: Option<String>,
+}
+
+/// What the lane has to do with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InboundKind {
+    /// Waits in its lane and starts a turn.
+    Text,
+    /// `/stop`, `/status`, ...: never waits in the lane.
+    Command,
+}
+
+/// An inbound message that the bus admitted, as it goes into the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewInbound {
+    /// The conversation it belongs to.
+    pub session: SessionId,
+    /// Text or command.
+    pub kind: InboundKind,
+    /// The message, its text sanitised.
+    pub inbound: Inbound,
+    /// How many characters sanitising removed.
+    pub removed: u32,
+}
+
+/// An inbound message as it stands in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedInbound {
+    /// Its number.
+    pub id: MessageId,
+    /// When it was committed.
+    pub received_at: Timestamp,
+    /// What was committed.
+    pub message: NewInbound,
+}
+
+impl LoggedInbound {
+    /// The text as the model is to read it: with a line for each attachment, and with a remark if
+    /// sanitising removed something.
+    #[must_use]
+    pub fn model_text(&self) -> String {
+        let mut text = self.message.inbound.content.as_text();
+        match self.message.removed {
+            0 => {}
+            1 => text.push_str("\n[1 invisible character was removed from this message]"),
+            removed => text.push_str(&format!(
+                "\n[{removed} invisible characters were removed from this message]"
+            )),
+        }
+        text
+    }
+}
+
+/// How far a channel has read its platform's updates (Telegram's offset, Discord's sequence).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The place, in the platform's own words.
+    pub position: String,
+}
+
+/// How an accepted message ended. Every accepted message ends in exactly one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// A reply was put into the outbox, or had been sent by the message tool.
+    Replied,
+    /// A visible error was put into the outbox.
+    Error,
+    /// A visible notice says that it was dropped, and how to send it again.
+    Dropped,
+    /// Its answer is that of another message (collect, steer), or it was the answer to a question.
+    Merged,
+    /// Its sender stopped it.
+    Stopped,
+}
+
+impl Outcome {
+    /// Every outcome, in the order of the promise.
+    pub const ALL: [Self; 5] =
+        [Self::Replied, Self::Error, Self::Dropped, Self::Merged, Self::Stopped];
+
+    /// The word in the log and in what the CLI prints.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Replied => "replied",
+            Self::Error => "error",
+            Self::Dropped => "dropped",
+            Self::Merged => "merged",
+            Self::Stopped => "stopped",
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. No I/O.
+
+mod address;
+mod bus;
+mod channel;
+mod clock;
+mod content;
+mod events;
+mod ids;
+mod inbound;
+mod message;
+mod model;
+mod outbound;
+mod query;
+mod secret;
+mod store;
+mod text;
+mod tool;
+mod toolbox;
+mod turn;
+
+pub use address::{ChatAddress, SessionId};
+pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
+pub use channel::{Channel, ChannelContext, ChannelError, Health, OnUnknown, SendError};
+pub use clock::{Clock, Elapsed, Timestamp, within};
+pub use content::{Attachment, AttachmentKind, AttachmentSource, Choice, Content};
+pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use ids::{
+    AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
+    MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
+};
+pub use inbound::{Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender};
+pub use message::{Arguments, Message, SentCall, ToolCall};
+pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
+pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};
+pub use query::{
+    Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode, SessionStatus, SessionSummary,
+};
+pub use secret::Secret;
+pub use store::{
+    Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, Enqueued, Head,
+    Inbox, KeptResults, NewStep, NewWait, Note, Notes, OpenWait, Outbox, Resolution, SendEnd,
+    Settlement, StoreError, TurnLog, Turns,
+};
+pub use text::{Sanitised, sanitise};
+pub use tool::{
+    Description, Evidence, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput, Verdict, WaitKind, WaitRequest,
+};
+pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
+pub use turn::{CallResult, CallState, LoggedCall, Origin, Step, TurnRecord, TurnState};

@@ -1,0 +1,127 @@
+//! A conversation as a model sees it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// One message of a model request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// The instructions; at most one, and first.
+    System {
+        /// Plain text.
+        text: String,
+    },
+    /// What people wrote.
+    User {
+        /// Plain text.
+        text: String,
+    },
+    /// What the model answered.
+    Assistant {
+        /// What it said; may be empty if it called tools.
+        text: String,
+        /// The tools it called.
+        calls: Vec<SentCall>,
+    },
+    /// What a tool call came to.
+    ToolResult {
+        /// [`SentCall::id`] of the call.
+        call: String,
+        /// JSON text.
+        result: String,
+    },
+}
+
+/// A tool call as it is shown to the model again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentCall {
+    /// Unique within the conversation.
+    pub id: String,
+    /// The tool's name as the model wrote it, with what no provider accepts replaced by `_`.
+    pub name: String,
+    /// Always an object.
+    pub arguments: Map<String, Value>,
+}
+
+/// A tool call as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// As the model wrote it; may name no tool.
+    pub name: String,
+    /// As the model wrote them.
+    pub arguments: Arguments,
+}
+
+/// The arguments of a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arguments {
+    /// What a call should have.
+    Object(Map<String, Value>),
+    /// Something else: a list, a number, half an object. The call fails with a message that tells
+    /// the model so; the text is kept so that it can see what it wrote.
+    Malformed(String),
+}
+
+impl Arguments {
+    /// Reads arguments as models write them: an object, an object inside a string, nothing at all
+    /// for a tool without parameters, or something else.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        if text.trim().is_empty() {
+            return Self::Object(Map::new());
+        }
+        match serde_json::from_str(text) {
+            Ok(Value::Object(map)) => Self::Object(map),
+            Ok(Value::Null) => Self::Object(Map::new()),
+            Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
+                Ok(Value::Object(map)) => Self::Object(map),
+                _ => Self::Malformed(text.to_owned()),
+            },
+            _ => Self::Malformed(text.to_owned()),
+        }
+    }
+
+    /// An object in every case, so that a provider accepts it when the history is sent again.
+    #[must_use]
+    pub fn to_object(&self) -> Map<String, Value> {
+        match self {
+            Self::Object(map) => map.clone(),
+            Self::Malformed(text) => Map::from_iter([("_malformed".to_owned(), json!(text))]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, object: Option<Value>) {
+        let expected = match object {
+            Some(Value::Object(map)) => Arguments::Object(map),
+            _ => Arguments::Malformed(text.to_owned()),
+        };
+        assert_eq!(Arguments::parse(text), expected);
+    }
+
+    #[test]
+    fn arguments_come_in_many_shapes() {
+        check(r#"{"path": "a"}"#, Some(json!({"path": "a"})));
+        check(r#""{\"path\": \"a\"}""#, Some(json!({"path": "a"})));
+        check("", Some(json!({})));
+        check("  ", Some(json!({})));
+        check("null", Some(json!({})));
+        check(r#"{"path": "a"#, None);
+        check("[1]", None);
+        check("path=a", None);
+        check(r#""just text""#, None);
+    }
+
+    #[test]
+    fn malformed_arguments_go_back_as_an_object() {
+        let sent = Arguments::parse("{oops").to_object();
+        assert_eq!(Value::Object(sent), json!({"_malformed": "{oops"}));
+    }
+}

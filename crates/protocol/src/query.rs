@@ -1,0 +1,160 @@
+//! The port of those who only look: status, sessions, transcripts, the outcome of a message.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    MessageId, Outcome, SessionId, StoreError, Timestamp, TurnId, TurnRecord, TurnState, WaitKind,
+};
+
+/// What happens to messages that arrive while a turn runs.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueMode {
+    /// One turn each, in order.
+    #[default]
+    Queue,
+    /// All that wait are answered together.
+    Collect,
+    /// They are shown to the running turn at its next step.
+    Steer,
+    /// They end the running turn.
+    Interrupt,
+}
+
+impl QueueMode {
+    /// Every mode.
+    pub const ALL: [Self; 4] = [Self::Queue, Self::Collect, Self::Steer, Self::Interrupt];
+
+    /// The word in the configuration, the log and the command.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Collect => "collect",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+        }
+    }
+}
+
+/// Read-only views of the log.
+#[async_trait]
+pub trait Query: fmt::Debug + Send + Sync {
+    /// Counts over the whole log.
+    async fn log_status(&self) -> Result<LogStatus, StoreError>;
+
+    /// The sessions used last, newest first.
+    async fn sessions(&self, limit: u32) -> Result<Vec<SessionSummary>, StoreError>;
+
+    /// The last turns of a session, oldest first.
+    async fn transcript(
+        &self,
+        session: &SessionId,
+        turns: u32,
+    ) -> Result<Vec<TurnRecord>, StoreError>;
+
+    /// What became of a message.
+    async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError>;
+
+    /// How one session stands.
+    async fn session_status(&self, session: &SessionId) -> Result<SessionStatus, StoreError>;
+}
+
+/// Counts over the whole log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogStatus {
+    /// How often a daemon has opened the log.
+    pub epoch: i64,
+    /// Sessions known.
+    pub sessions: u64,
+    /// Messages accepted in all.
+    pub messages: u64,
+    /// Messages that wait in their lanes.
+    pub queued: u64,
+    /// Turns that run.
+    pub running: u64,
+    /// Turns that wait for something from outside.
+    pub waiting: u64,
+    /// Chunks to be delivered.
+    pub pending: u64,
+    /// Chunks that may or may not have arrived.
+    pub unconfirmed: u64,
+    /// Chunks that were given up.
+    pub dead: u64,
+    /// Updates that were not for the agent, by reason.
+    pub ignored: Vec<Ignored>,
+}
+
+/// Updates of one account that were not for the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ignored {
+    /// `channel:account`.
+    pub account: String,
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// One session in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSummary {
+    /// Which.
+    pub session: SessionId,
+    /// Turns in all.
+    pub turns: u64,
+    /// When it was last used.
+    pub used_at: Timestamp,
+    /// The state of its open turn, if it has one.
+    pub open: Option<TurnState>,
+}
+
+/// How one session stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStatus {
+    /// What happens to messages that arrive while a turn runs.
+    pub mode: QueueMode,
+    /// Messages that wait.
+    pub queued: u64,
+    /// The turn that runs or waits.
+    pub open: Option<OpenTurn>,
+    /// Chunks to be delivered to the session's chat.
+    pub pending: u64,
+    /// Chunks that may or may not have arrived there.
+    pub unconfirmed: u64,
+}
+
+/// A turn that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenTurn {
+    /// Which.
+    pub turn: TurnId,
+    /// Where it stands.
+    pub state: TurnState,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// Steps made.
+    pub steps: u32,
+    /// What it waits for.
+    pub waits_for: Option<WaitKind>,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageStatus {
+    /// Which.
+    pub id: MessageId,
+    /// The conversation.
+    pub session: SessionId,
+    /// The turn that answers it.
+    pub turn: Option<TurnId>,
+    /// How it ended; none while it has not.
+    pub outcome: Option<Outcome>,
+    /// The text of the reply, the error or the notice.
+    pub reply: Option<String>,
+}

@@ -1,0 +1,47 @@
+//! Secrets are handles: they do not print, serialise or compare.
+
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// A token or key. `Debug` and `Display` show `[secret]`; memory is wiped on drop.
+#[derive(Clone)]
+pub struct Secret(SecretString);
+
+impl Secret {
+    /// Takes over a secret text.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one place that puts it on the wire.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_does_not_print() {
+        let secret = Secret::new("sk-12345".to_owned());
+        assert_eq!(format!("{secret} {secret:?}"), "[secret] [secret]");
+        assert_eq!(secret.expose(), "sk-12345");
+    }
+}

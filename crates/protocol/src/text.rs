@@ -1,0 +1,156 @@
+//! Sanitising of text from outside: what cannot be seen cannot speak to the model.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
+use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
+use unicode_script::{Script, UnicodeScript};
+
+/// A text after sanitising.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sanitised {
+    /// The text in normalisation form C.
+    pub text: String,
+    /// How many characters were removed.
+    pub removed: usize,
+}
+
+/// Removes control characters except `\n`, `\r` and `\t`, bidirectional embeddings, overrides and
+/// isolates, Unicode tag characters, variation selectors that select nothing, and zero-width
+/// characters outside emoji and joining scripts; brings what is left into NFC. Idempotent.
+#[must_use]
+pub fn sanitise(text: &str) -> Sanitised {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')) {
+        return Sanitised { text: text.to_owned(), removed: 0 };
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut removed = 0;
+    let mut before =
+        Before { right_to_left: text.chars().any(is_right_to_left), ..Before::default() };
+    let mut chars = text.nfc().peekable();
+    while let Some(c) = chars.next() {
+        if before.allows(c, chars.peek().copied()) {
+            kept.push(c);
+            before.push(c);
+        } else {
+            removed += 1;
+        }
+    }
+    Sanitised { text: kept.nfc().collect(), removed }
+}
+
+/// What stands before a character, as far as the decision about it depends on it.
+#[derive(Default)]
+struct Before {
+    right_to_left: bool,
+    last: Option<char>,
+    last_base: Option<char>,
+}
+
+impl Before {
+    fn push(&mut self, c: char) {
+        self.last = Some(c);
+        // NFC may put combining marks into another order: no decision depends on them.
+        if !is_variation_selector(c) && canonical_combining_class(c) == 0 {
+            self.last_base = Some(c);
+        }
+    }
+
+    fn allows(&self, c: char, next: Option<char>) -> bool {
+        const JOINERS: [Option<char>; 2] = [Some('\u{200C}'), Some('\u{200D}')];
+        let joins_script = || {
+            !JOINERS.contains(&self.last)
+                && (self.last_base.is_some_and(is_joining) || next.is_some_and(is_joining))
+        };
+        let joins_emoji = || self.last_base.is_some_and(is_emoji) && next.is_some_and(is_emoji);
+        match c {
+            '\n' | '\r' | '\t' => true,
+            '\u{200C}' => joins_script(),
+            '\u{200D}' => joins_emoji() || joins_script(),
+            // Left-to-right, right-to-left and Arabic letter mark: of use beside such letters only.
+            '\u{200E}' | '\u{200F}' | '\u{061C}' => self.right_to_left,
+            '\u{E0000}'..='\u{E007F}' => false,
+            '\u{FE00}'..='\u{FE0F}' => self.last.is_some_and(can_be_varied),
+            '\u{E0100}'..='\u{E01EF}' => self.last.is_some_and(|base| base.script() == Script::Han),
+            // Signs that are written around digits, and hieroglyph quadrats: visible, though "format".
+            '\u{0600}'..='\u{0605}'
+            | '\u{06DD}'
+            | '\u{070F}'
+            | '\u{0890}'..='\u{0891}'
+            | '\u{08E2}'
+            | '\u{110BD}'
+            | '\u{110CD}'
+            | '\u{13430}'..='\u{1343F}' => true,
+            c => !c.is_control() && c.general_category() != GeneralCategory::Format,
+        }
+    }
+}
+
+fn is_emoji(c: char) -> bool {
+    !c.is_ascii() && c.is_emoji_char()
+}
+
+fn is_variation_selector(c: char) -> bool {
+    matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
+}
+
+/// One selector belongs to one visible character; a run of them carries hidden data.
+fn can_be_varied(base: char) -> bool {
+    !is_variation_selector(base) && !base.is_whitespace()
+}
+
+/// Letters of scripts whose spelling needs U+200C and U+200D (Unicode standard, 23.2).
+fn is_joining(c: char) -> bool {
+    c.general_category() != GeneralCategory::Format
+        && canonical_combining_class(c) == 0
+        && matches!(
+            c.script(),
+            Script::Adlam
+                | Script::Arabic
+                | Script::Bengali
+                | Script::Chakma
+                | Script::Devanagari
+                | Script::Grantha
+                | Script::Gujarati
+                | Script::Gurmukhi
+                | Script::Hanifi_Rohingya
+                | Script::Kannada
+                | Script::Khmer
+                | Script::Malayalam
+                | Script::Mandaic
+                | Script::Manichaean
+                | Script::Meetei_Mayek
+                | Script::Mongolian
+                | Script::Myanmar
+                | Script::Nko
+                | Script::Oriya
+                | Script::Phags_Pa
+                | Script::Psalter_Pahlavi
+                | Script::Sinhala
+                | Script::Sogdian
+                | Script::Syriac
+                | Script::Tamil
+                | Script::Telugu
+                | Script::Thaana
+                | Script::Tibetan
+        )
+}
+
+fn is_right_to_left(c: char) -> bool {
+    matches!(
+        c.script(),
+        Script::Adlam
+            | Script::Arabic
+            | Script::Hanifi_Rohingya
+            | Script::Hebrew
+            | Script::Mandaic
+            | Script::Manichaean
+            | Script::Nko
+            | Script::Samaritan
+            | Script::Syriac
+            | Script::Thaana
+    )
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

@@ -1,0 +1,264 @@
+//! The port of a tool: one thing that the model can do.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{CallId, ChatAddress, Content, Planned, SessionId, ToolName};
+
+/// What a crash between start and finish of a call means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolClass {
+    /// Reads only: it runs again.
+    Pure,
+    /// Its effect is a write to the log, in the same transaction as its result: there is no gap.
+    InLog,
+    /// Whether it happened can be seen afterwards: it is compared.
+    Verifiable,
+    /// Anything else: it is never run again; a person decides.
+    Effect,
+}
+
+/// What a tool is, for the model and for the registry.
+#[derive(Debug, Clone)]
+pub struct Description {
+    /// Its name; unique in the registry.
+    pub name: ToolName,
+    /// What it does and when to use it, for the model.
+    pub text: &'static str,
+    /// What a crash in the middle of it means.
+    pub class: ToolClass,
+    /// Whether it may run beside other calls that say the same.
+    pub parallel: bool,
+    /// How long one call may take.
+    pub time_limit: Duration,
+}
+
+impl Description {
+    /// A tool that runs alone and has a minute.
+    ///
+    /// # Panics
+    /// If `name` is not a tool name; it is written in the source.
+    #[must_use]
+    pub fn new(name: &str, class: ToolClass, text: &'static str) -> Self {
+        let name = match ToolName::parse(name) {
+            Ok(name) => name,
+            Err(error) => panic!("a tool's name is written in the source: {error}"),
+        };
+        Self { name, text, class, parallel: false, time_limit: Duration::from_mins(1) }
+    }
+
+    /// It may run beside other calls that say the same.
+    #[must_use]
+    pub fn parallel(self) -> Self {
+        Self { parallel: true, ..self }
+    }
+}
+
+/// One thing that the model can do.
+#[async_trait]
+pub trait Tool: fmt::Debug + Send + Sync + 'static {
+    /// What the model gives. The doc comments of its fields are what the model is told about them.
+    type Arguments: DeserializeOwned + schemars::JsonSchema + Send + Sync;
+
+    /// What the tool is.
+    fn describe(&self) -> Description;
+
+    /// For verifiable tools: what will be true before and after the call, committed before it runs.
+    ///
+    /// # Errors
+    /// As [`Tool::execute`]; nothing has happened yet.
+    async fn prepare(
+        &self,
+        arguments: &Self::Arguments,
+        context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        let (_, _) = (arguments, context);
+        Ok(None)
+    }
+
+    /// Runs one call.
+    ///
+    /// # Errors
+    /// [`ToolError`], whose text is written for the model: what is wrong and how to do it right.
+    async fn execute(
+        &self,
+        arguments: Self::Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError>;
+
+    /// For verifiable tools: whether a call that a crash interrupted has happened.
+    async fn verify(&self, evidence: &Evidence) -> Verdict {
+        let _ = evidence;
+        Verdict::Unknown
+    }
+}
+
+/// What a call knows about where it runs.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The call; an idempotency key for whatever the tool talks to.
+    pub call: CallId,
+    /// The conversation.
+    pub session: SessionId,
+    /// Where the reply goes; none for a turn that nobody waits for.
+    pub chat: Option<ChatAddress>,
+    /// Fires when the call is no longer wanted.
+    pub cancel: CancellationToken,
+}
+
+/// What a verifiable tool notes before it acts, so that it can tell afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What is acted upon, for example a path relative to the workspace.
+    pub subject: String,
+    /// A digest of its state before; none if it did not exist.
+    pub before: Option<String>,
+    /// A digest of its state after.
+    pub after: String,
+}
+
+/// What verifying found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// The call happened; this is its result.
+    Happened(Value),
+    /// The call did not happen: it can run again.
+    DidNotHappen,
+    /// Neither the state before nor the state after.
+    Unknown,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolOutcome {
+    /// It is done.
+    Finished(ToolOutput),
+    /// Its result comes from outside, maybe much later: the turn waits.
+    Waiting(WaitRequest),
+}
+
+/// The result of a call and what it writes to the log, committed together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub value: Value,
+    /// What the store applies in the same transaction.
+    pub writes: Vec<LogWrite>,
+}
+
+impl From<Value> for ToolOutcome {
+    fn from(value: Value) -> Self {
+        Self::Finished(ToolOutput { value, writes: Vec::new() })
+    }
+}
+
+/// A write to the log that a tool asks for; only the store applies it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogWrite {
+    /// A message to a chat.
+    Message(Planned),
+    /// Something to remember.
+    Note {
+        /// The text of the note.
+        text: String,
+    },
+    /// A child turn of its own session, whose final text answers the call that waits for it.
+    Spawn {
+        /// What the child is to do.
+        prompt: String,
+    },
+}
+
+/// Why a turn waits, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitRequest {
+    /// What it waits for.
+    pub kind: WaitKind,
+    /// What is said in the chat; none if nobody has to do anything.
+    pub prompt: Option<Content>,
+    /// How long; after that it counts as denied, unanswered or skipped.
+    pub expires_after: Duration,
+    /// Committed together with the wait.
+    pub writes: Vec<LogWrite>,
+}
+
+/// What a turn can wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitKind {
+    /// A person allows or denies a call.
+    Approval,
+    /// A person answers a question; the next plain text is the answer.
+    Answer,
+    /// A child turn ends.
+    Child,
+    /// A person decides whether a call whose outcome is unknown is run again.
+    Choice,
+}
+
+impl WaitKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Approval, Self::Answer, Self::Child, Self::Choice];
+
+    /// The word in the log and in what the CLI prints.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Answer => "answer",
+            Self::Child => "child",
+            Self::Choice => "choice",
+        }
+    }
+}
+
+/// Why a call failed, in words for the model. Says the thing, the value and the fix.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// No tool has this name.
+    #[error("tool not found: {0}")]
+    NotFound(String),
+    /// The arguments do not fit the tool's schema.
+    #[error("invalid arguments: {0}")]
+    InvalidArgs(String),
+    /// The tool ran and failed.
+    #[error("execution failed: {0}")]
+    ExecutionFailed(String),
+    /// A rule, a person or the system does not allow it.
+    #[error("permission denied: {0}")]
+    PermissionDenied(String),
+    /// A file or directory does not exist.
+    #[error("file not found: {0}")]
+    FileNotFound(String),
+    /// A path that leads out of the workspace, or is none.
+    #[error("invalid path: {0}")]
+    InvalidPath(String),
+    /// It took longer than it may, in seconds.
+    #[error("command timed out after {0}s")]
+    Timeout(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_text() {
+        let text = |error: ToolError| error.to_string();
+        let x = || "x".to_owned();
+        assert_eq!(text(ToolError::NotFound(x())), "tool not found: x");
+        assert_eq!(text(ToolError::InvalidArgs(x())), "invalid arguments: x");
+        assert_eq!(text(ToolError::ExecutionFailed(x())), "execution failed: x");
+        assert_eq!(text(ToolError::PermissionDenied(x())), "permission denied: x");
+        assert_eq!(text(ToolError::FileNotFound(x())), "file not found: x");
+        assert_eq!(text(ToolError::InvalidPath(x())), "invalid path: x");
+        assert_eq!(text(ToolError::Timeout(30)), "command timed out after 30s");
+    }
+}

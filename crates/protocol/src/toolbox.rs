@@ -1,0 +1,67 @@
+//! The port of everything that stands between a call and its tool: lookup, validation, policy,
+//! time limit.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::{
+    Evidence, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict, WaitRequest,
+};
+
+/// A tool as it is offered to the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of an object.
+    pub parameters: Value,
+}
+
+/// A call that may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedCall {
+    /// What a crash in the middle of it means.
+    pub class: ToolClass,
+    /// Whether it may run beside other calls that say the same.
+    pub parallel: bool,
+    /// What a verifiable tool notes before it acts.
+    pub evidence: Option<Evidence>,
+    /// What a person has to allow first; none if nobody has to, or somebody has.
+    pub approval: Option<WaitRequest>,
+}
+
+/// Everything that stands between a call and its tool.
+#[async_trait]
+pub trait Toolbox: fmt::Debug + Send + Sync {
+    /// The tools that are offered, sorted by name.
+    fn specs(&self) -> Arc<[ToolSpec]>;
+
+    /// Checks name, arguments and policy. `approved` says that a person has allowed this call.
+    ///
+    /// # Errors
+    /// [`ToolError`] says to the model what is wrong; nothing has happened.
+    async fn prepare(
+        &self,
+        call: &ToolCall,
+        approved: bool,
+        context: &ToolContext,
+    ) -> Result<PreparedCall, ToolError>;
+
+    /// Runs a call that was prepared, within its time limit.
+    ///
+    /// # Errors
+    /// [`ToolError`] says to the model what went wrong.
+    async fn execute(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError>;
+
+    /// Whether a verifiable call that a crash interrupted has happened.
+    async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict;
+}

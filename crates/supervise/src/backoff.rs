@@ -1,0 +1,59 @@
+//! How long to wait before trying again.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+
+/// Waits that double from `first` to `longest`, each with up to as much again of jitter, so that
+/// what failed together does not come back together. Never ends.
+#[derive(Debug)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
+    waits: ExponentialBackoff,
+}
+
+impl Backoff {
+    /// Starts at `first`.
+    #[must_use]
+    pub fn new(first: Duration, longest: Duration) -> Self {
+        let waits = ExponentialBuilder::default()
+            .with_min_delay(first)
+            .with_max_delay(longest)
+            .without_max_times()
+            .with_jitter()
+            .build();
+        Self { first, longest, waits }
+    }
+
+    /// The next wait.
+    pub fn next_wait(&mut self) -> Duration {
+        self.waits.next().unwrap_or(self.longest)
+    }
+
+    /// Starts again at the first wait: what was tried has worked.
+    pub fn reset(&mut self) {
+        *self = Self::new(self.first, self.longest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_start_again_after_a_reset() {
+        let second = Duration::from_secs(1);
+        let mut backoff = Backoff::new(second, 60 * second);
+        for step in 0..20 {
+            let base = second * 2_u32.pow(step.min(6));
+            let wait = backoff.next_wait();
+            assert!(
+                wait >= base.min(60 * second) && wait <= (2 * base).min(120 * second),
+                "{wait:?}"
+            );
+        }
+        backoff.reset();
+        assert!(backoff.next_wait() <= 2 * second);
+    }
+}

@@ -1,0 +1,184 @@
+//! A group of tasks that are cancelled, awaited and reported together.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use avocet_protocol::{Clock, within};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::{Backoff, catch};
+
+/// Tasks that belong together. Cancelling a group cancels the groups made from it.
+#[derive(Debug, Clone)]
+pub struct Group {
+    name: Arc<str>,
+    token: CancellationToken,
+    tracker: TaskTracker,
+    live: Arc<Live>,
+}
+
+/// The tasks of a group that have not ended, by name.
+#[derive(Debug, Default)]
+struct Live {
+    next: AtomicU64,
+    names: Mutex<BTreeMap<u64, Arc<str>>>,
+}
+
+/// Tasks that had not ended at the deadline, by name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not ended in time: {}", .0.join(", "))]
+pub struct Unfinished(pub Vec<String>);
+
+/// How a task that is to run for ever is run again.
+#[derive(Debug, Clone, Copy)]
+pub struct Restart {
+    /// The wait before the first restart.
+    pub first: Duration,
+    /// The longest wait.
+    pub longest: Duration,
+    /// A run that lasted this long resets the waits.
+    pub healthy_after: Duration,
+}
+
+impl Group {
+    /// A group of its own.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self::with_token(name.into(), CancellationToken::new())
+    }
+
+    /// A group that is cancelled with this one, and awaited on its own.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self::with_token(format!("{}/{name}", self.name).into(), self.token.child_token())
+    }
+
+    fn with_token(name: Arc<str>, token: CancellationToken) -> Self {
+        Self { name, token, tracker: TaskTracker::new(), live: Arc::default() }
+    }
+
+    /// Fires when the group is cancelled.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.token.clone()
+    }
+
+    /// Asks every task of the group, and of the groups made from it, to end.
+    pub fn cancel(&self) {
+        self.token.cancel();
+    }
+
+    /// Runs a task. A panic in it is logged and ends that task alone.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
+    pub fn spawn(&self, name: &str, work: impl Future<Output = ()> + Send + 'static) {
+        let entry = self.enter(name);
+        tokio::spawn(self.tracker.track_future(async move {
+            if let Err(panicked) = catch(work).await {
+                tracing::error!(task = %entry.name, error = %panicked, "task panicked");
+            }
+            drop(entry);
+        }));
+    }
+
+    /// Runs a task that is to run until the group is cancelled: whenever it ends or panics before
+    /// that, it is made and run again after a while.
+    pub fn spawn_restarting<F, W>(
+        &self,
+        name: &str,
+        clock: Arc<dyn Clock>,
+        restart: Restart,
+        make: F,
+    ) where
+        F: Fn() -> W + Send + 'static,
+        W: Future<Output = ()> + Send,
+    {
+        let token = self.token();
+        let task: Arc<str> = name.into();
+        self.spawn(name, async move {
+            let mut backoff = Backoff::new(restart.first, restart.longest);
+            loop {
+                let began = clock.elapsed();
+                if let Err(panicked) = catch(make()).await {
+                    tracing::error!(%task, error = %panicked, "task panicked");
+                }
+                if token.is_cancelled() {
+                    return;
+                }
+                if clock.elapsed().saturating_sub(began) >= restart.healthy_after {
+                    backoff.reset();
+                }
+                let wait = backoff.next_wait();
+                tracing::warn!(%task, ?wait, "task ended; it is run again after a while");
+                tokio::select! {
+                    () = token.cancelled() => return,
+                    () = clock.sleep(wait) => {}
+                }
+            }
+        });
+    }
+
+    /// Runs `work` on a thread of its own, for what blocks for as long as it lives.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
+    pub fn thread(
+        &self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let entry = self.enter(name);
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            work();
+            drop(entry);
+        })
+    }
+
+    /// The tasks that have not ended.
+    #[must_use]
+    pub fn live(&self) -> Vec<String> {
+        let names = self.live.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.values().map(ToString::to_string).collect()
+    }
+
+    /// Waits until every task of this group has ended by itself, but not longer than `deadline`.
+    /// No task may be spawned afterwards.
+    ///
+    /// # Errors
+    /// [`Unfinished`] names those that had not ended. They go on; cancel the group to end them.
+    pub async fn finish(&self, clock: &dyn Clock, deadline: Duration) -> Result<(), Unfinished> {
+        self.tracker.close();
+        within(clock, deadline, self.tracker.wait()).await.map_err(|_| Unfinished(self.live()))
+    }
+
+    fn enter(&self, name: &str) -> Entry {
+        let number = self.live.next.fetch_add(1, Ordering::Relaxed);
+        let name: Arc<str> = format!("{}/{name}", self.name).into();
+        let mut names = self.live.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.insert(number, name.clone());
+        Entry { live: self.live.clone(), number, name }
+    }
+}
+
+/// A task's place in the list of the living; leaves it when dropped.
+struct Entry {
+    live: Arc<Live>,
+    number: u64,
+    name: Arc<str>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut names = self.live.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+#[path = "group_tests.rs"]
+mod tests;

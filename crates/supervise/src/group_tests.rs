@@ -1,0 +1,76 @@
+use std::sync::atomic::AtomicU32;
+
+use avocet_testkit::ManualClock;
+use tokio::sync::{Notify, oneshot};
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn cancelling_a_group_reaches_the_groups_made_from_it() {
+    let root = Group::new("daemon");
+    let (lanes, other) = (root.child("lanes"), Group::new("other"));
+    root.cancel();
+    assert!(lanes.token().is_cancelled());
+    assert!(!other.token().is_cancelled());
+}
+
+#[tokio::test]
+async fn finishing_waits_for_the_tasks_and_names_those_that_are_late() {
+    let clock = Arc::new(ManualClock::default());
+    let group = Group::new("daemon").child("lanes");
+    let (end, ended) = oneshot::channel::<()>();
+    group.spawn("quick", async {});
+    group.spawn("slow", async move { ended.await.unwrap() });
+
+    let (late, ()) = tokio::join!(group.finish(clock.as_ref(), MINUTE), async {
+        clock.sleeper(MINUTE).await;
+        clock.advance(MINUTE);
+    });
+    assert_eq!(late, Err(Unfinished(vec!["daemon/lanes/slow".to_owned()])));
+
+    end.send(()).unwrap();
+    assert_eq!(group.finish(clock.as_ref(), MINUTE).await, Ok(()));
+    assert_eq!(group.live(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_panic_ends_one_task() {
+    let clock = ManualClock::default();
+    let group = Group::new("daemon");
+    group.spawn("bad", async { panic!("on purpose") });
+    let (sender, receiver) = oneshot::channel();
+    group.spawn("good", async move { sender.send(()).unwrap() });
+    receiver.await.unwrap();
+    assert_eq!(group.finish(&clock, MINUTE).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_task_that_ends_is_run_again_after_a_while_until_the_group_is_cancelled() {
+    let clock = Arc::new(ManualClock::default());
+    let group = Group::new("daemon");
+    let (runs, running) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+    let second = Duration::from_secs(1);
+    let restart = Restart { first: second, longest: MINUTE, healthy_after: 2 * MINUTE };
+    group.spawn_restarting("channel", clock.clone(), restart, {
+        let (runs, running) = (runs.clone(), running.clone());
+        move || {
+            let (run, running) = (runs.fetch_add(1, Ordering::SeqCst), running.clone());
+            async move {
+                running.notify_one();
+                assert_ne!(run, 1, "the second run panics");
+            }
+        }
+    });
+    for run in 1..=4 {
+        running.notified().await;
+        assert_eq!(runs.load(Ordering::SeqCst), run);
+        clock.sleeper(second).await;
+        clock.advance(2 * MINUTE);
+    }
+    running.notified().await;
+    group.cancel();
+    assert_eq!(group.finish(clock.as_ref(), MINUTE).await, Ok(()));
+    assert_eq!(runs.load(Ordering::SeqCst), 5);
+}

@@ -1,0 +1,13 @@
+//! The only place that spawns: named tasks, a cancellation tree, restart with back-off, a deadline
+//! for the end. Also the clock of the running system, and fail points for the crash tests.
+
+mod backoff;
+mod clock;
+pub mod fail_point;
+mod group;
+mod panics;
+
+pub use backoff::Backoff;
+pub use clock::SystemClock;
+pub use group::{Group, Restart, Unfinished};
+pub use panics::{Panicked, blocking, catch};

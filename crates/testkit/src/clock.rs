@@ -1,0 +1,87 @@
+//! A clock that a test moves by hand.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{Clock, Timestamp};
+use tokio::sync::watch;
+
+/// 2026-01-01T00:00:00Z, where every manual clock starts.
+pub const START: Timestamp = Timestamp(1_767_225_600_000);
+
+/// A clock that stands still until [`ManualClock::advance`] moves it.
+#[derive(Debug)]
+pub struct ManualClock {
+    elapsed: watch::Sender<Duration>,
+    sleepers: watch::Sender<Vec<Duration>>,
+    moved: Mutex<()>,
+}
+
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self {
+            elapsed: watch::Sender::new(Duration::ZERO),
+            sleepers: watch::Sender::new(Vec::new()),
+            moved: Mutex::new(()),
+        }
+    }
+}
+
+impl ManualClock {
+    /// Moves time forward and wakes whoever slept until then.
+    pub fn advance(&self, by: Duration) {
+        let _one_at_a_time = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        self.elapsed.send_modify(|elapsed| *elapsed += by);
+    }
+
+    /// Waits until somebody sleeps for at least `at_least`: the code under test has got so far.
+    pub async fn sleeper(&self, at_least: Duration) {
+        let mut sleepers = self.sleepers.subscribe();
+        let until = |sleepers: &Vec<Duration>| {
+            let now = *self.elapsed.borrow();
+            sleepers.iter().any(|deadline| *deadline >= now + at_least)
+        };
+        sleepers.wait_for(until).await.expect("the clock holds the sender");
+    }
+}
+
+#[async_trait]
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        START.after(*self.elapsed.borrow())
+    }
+
+    fn elapsed(&self) -> Duration {
+        *self.elapsed.borrow()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        let mut elapsed = self.elapsed.subscribe();
+        let deadline = *elapsed.borrow() + duration;
+        let _sleeper = Sleeper::new(self, deadline);
+        elapsed.wait_for(|elapsed| *elapsed >= deadline).await.expect("the clock holds the sender");
+    }
+}
+
+/// Somebody sleeps; the entry goes when the sleep ends or is given up.
+struct Sleeper<'a> {
+    clock: &'a ManualClock,
+    deadline: Duration,
+}
+
+impl<'a> Sleeper<'a> {
+    fn new(clock: &'a ManualClock, deadline: Duration) -> Self {
+        clock.sleepers.send_modify(|sleepers| sleepers.push(deadline));
+        Self { clock, deadline }
+    }
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.clock.sleepers.send_modify(|sleepers| {
+            let place = sleepers.iter().position(|deadline| *deadline == self.deadline);
+            sleepers.swap_remove(place.expect("entered when it was made"));
+        });
+    }
+}
