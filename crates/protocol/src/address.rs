@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{IdFault, check_id, text_id_traits};
-use crate::{AccountName, ChannelName, ChatId, IdError, TopicId};
+use crate::{AccountName, CallId, ChannelName, ChatId, IdError, TopicId};
 
 /// A place on a platform where a reply can be put: `telegram:work:-100123:7`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -103,6 +103,13 @@ impl SessionId {
     /// [`IdError`] if the parts together are longer than an id may be.
     pub fn of(address: &ChatAddress) -> Result<Self, IdError> {
         Self::parse(&address.to_string())
+    }
+
+    /// The session of the child turn that a call spawns: `spawn:t4:s1c0`. No channel has it.
+    #[must_use]
+    pub fn of_child(call: CallId) -> Self {
+        let CallId { turn, step, ordinal } = call;
+        Self(format!("spawn:{turn}:s{step}c{ordinal}").into())
     }
 
     /// The id as it was written.

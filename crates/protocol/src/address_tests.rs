@@ -47,3 +47,9 @@ fn parts_that_are_too_long_together_are_no_session() {
     };
     assert_eq!(SessionId::of(&address).unwrap_err().fault, IdFault::TooLong(264));
 }
+
+#[test]
+fn the_session_of_a_child_is_a_session() {
+    let child = SessionId::of_child(CallId { turn: crate::TurnId(4), step: 1, ordinal: 0 });
+    assert_eq!(SessionId::parse("spawn:t4:s1c0"), Ok(child));
+}

@@ -111,7 +111,7 @@ pub struct Accepted {
 }
 
 /// What an accepted message leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AcceptedAs {
     /// It waits in its lane.
     Queued,
@@ -119,8 +119,8 @@ pub enum AcceptedAs {
     Duplicate,
     /// It was the answer to the question that the session's turn waited for.
     Answer,
-    /// It ended the session's turn (queue mode interrupt) and waits in its lane.
-    Interrupt(TurnId),
+    /// It ended the session's turn and its children (queue mode interrupt) and waits in its lane.
+    Interrupt(Vec<TurnId>),
 }
 
 /// What a command does to the log.
@@ -167,8 +167,9 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim>;
 
     /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the
-    /// parent's result, in one transaction. Durable when this returns.
-    async fn settle(&self, turn: TurnId, settlement: &Settlement) -> Result<()>;
+    /// parent's result, in one transaction. Durable when this returns. Returns the session that
+    /// can go on because of it: the parent's.
+    async fn settle(&self, turn: TurnId, settlement: &Settlement) -> Result<Option<SessionId>>;
 
     /// The call waits, and with it the turn: prompt and writes are committed together with the wait.
     async fn wait(&self, wait: &NewWait) -> Result<WaitId>;

@@ -169,7 +169,8 @@ pub enum LogWrite {
         /// The text of the note.
         text: String,
     },
-    /// A child turn of its own session, whose final text answers the call that waits for it.
+    /// A child turn of its own session, whose final text answers the call that waits for it. Goes
+    /// with [`WaitRequest::writes`] only.
     Spawn {
         /// What the child is to do.
         prompt: String,

@@ -1,0 +1,59 @@
+//! Ending a turn from outside, in the transaction that decides it: recovery cannot resurrect it.
+
+use avocet_protocol::{CallResult, SessionId, TurnId};
+use rusqlite::params;
+
+use crate::rows::to_json;
+use crate::tx::{Result, Tx};
+
+/// The turn of a session that has not ended.
+pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnId>> {
+    tx.db.row(
+        "SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
+        [session.as_str()],
+        |row| row.get(0).map(TurnId),
+    )
+}
+
+/// Ends a turn and its children. Every call without a result gets one, so that the history stays
+/// valid; the messages end as stopped. Returns every turn that was ended.
+pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec<TurnId>> {
+    let mut ended = vec![turn];
+    let mut next = 0;
+    while let Some(turn) = ended.get(next).copied() {
+        end(tx, turn, notice)?;
+        ended.extend(open_children(tx, turn)?);
+        next += 1;
+    }
+    Ok(ended)
+}
+
+fn end(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
+    tx.update_one(
+        turn,
+        "UPDATE turns SET state = 'cancelled', notice = ?2, ended_at = ?3, suspect = 0 \
+         WHERE id = ?1 AND state IN ('queued', 'running', 'waiting')",
+        params![turn.0, notice, tx.now.0],
+    )?;
+    tx.update(
+        "UPDATE calls SET state = 'finished', ok = 0, result = ?2 \
+         WHERE turn = ?1 AND state <> 'finished'",
+        params![turn.0, to_json(&CallResult::error("cancelled by the user").value)?],
+    )?;
+    tx.update("UPDATE steps SET closed = 1 WHERE turn = ?1 AND closed = 0", [turn.0])?;
+    tx.update("UPDATE waits SET resolved = 1 WHERE turn = ?1 AND resolved = 0", [turn.0])?;
+    tx.update(
+        "UPDATE inbound SET state = 'done', outcome = 'stopped' \
+         WHERE turn = ?1 AND state IN ('queued', 'running')",
+        [turn.0],
+    )?;
+    Ok(())
+}
+
+fn open_children(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<TurnId>> {
+    tx.db.rows(
+        "SELECT id FROM turns WHERE parent = ?1 AND state IN ('queued', 'running', 'waiting')",
+        [turn.0],
+        |row| row.get(0).map(TurnId),
+    )
+}

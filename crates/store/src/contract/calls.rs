@@ -1,0 +1,148 @@
+//! Rules of T1 to T4: steps, calls, results, and what calls write to the log.
+
+use avocet_protocol::{CallState, CommandAction, LogWrite, StoreError, ToolClass};
+
+use super::Backend;
+use super::world::{World, good, planned, session};
+
+/// T4 needs one result for every call of T1.
+pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let calls = world.step(turn.id, 0, &["one", "two"]).await;
+    for call in &calls {
+        let refused = world.ports.log.close_step(turn.id, 0).await;
+        assert_eq!(refused, Err(StoreError::Stale(format!("{} step 0", turn.id))));
+        world.start(*call, ToolClass::Pure).await;
+        world.finish(*call).await;
+    }
+    assert_eq!(world.ports.log.close_step(turn.id, 0).await, Ok(vec![]));
+    let step = &world.turn(&a).await.steps[0];
+    assert!(step.closed);
+    assert_eq!(step.text, "let me see");
+    assert_eq!((step.usage.input, step.usage.output), (10, 1));
+    assert_eq!(step.calls[1].call.name, "two");
+}
+
+/// T3: a message and a note are in the log when, and only when, the result is.
+pub async fn what_a_call_writes_comes_with_its_result(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["message"]).await[0];
+    world.start(call, ToolClass::InLog).await;
+    let world = world.restart().await;
+    world.take(&a).await;
+    assert_eq!(world.delivered_texts(&b).await, [""; 0]);
+
+    world.start(call, ToolClass::InLog).await;
+    let writes = [
+        LogWrite::Message(planned(&b, &["part 1", "part 2"])),
+        LogWrite::Note { text: "the key is under the mat".to_owned() },
+    ];
+    world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
+    let world = world.restart().await;
+    assert_eq!(world.delivered_texts(&b).await, ["part 1", "part 2"]);
+    assert_eq!(world.ports.notes.search("key", 5).await.unwrap().len(), 1);
+    assert_eq!(world.call_state(&a, call).await, CallState::Finished(good()));
+}
+
+/// A second result does not replace the first, and what it writes is not written.
+pub async fn a_call_has_one_result(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["note"]).await[0];
+    world.start(call, ToolClass::InLog).await;
+    world.finish(call).await;
+    let writes = [LogWrite::Note { text: "twice".to_owned() }];
+    let again = world.ports.log.finish_call(call, &good(), None, &writes).await;
+    assert_eq!(again, Err(StoreError::Stale(call.to_string())));
+    assert_eq!(world.ports.notes.search("twice", 5).await, Ok(vec![]));
+    let restarted = world.ports.log.start_call(call, ToolClass::InLog, None).await;
+    assert_eq!(restarted, Err(StoreError::Stale(call.to_string())));
+}
+
+/// The whole of a result that was cut can be read by its session, and by no other.
+pub async fn a_cut_result_is_kept_for_its_session(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["read"]).await[0];
+    world.start(call, ToolClass::Pure).await;
+    world.ports.log.finish_call(call, &good(), Some("\"all of it\""), &[]).await.unwrap();
+    let kept = &world.ports.kept;
+    let handle = call.to_string();
+    assert_eq!(kept.kept_result(&a, &handle).await, Ok(Some("\"all of it\"".to_owned())));
+    assert_eq!(kept.kept_result(&b, &handle).await, Ok(None));
+    assert_eq!(kept.kept_result(&a, "t9s9c9").await, Ok(None));
+}
+
+/// The worker of a turn that was ended finds out at its next write.
+pub async fn a_turn_that_was_stopped_writes_nothing_more(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let calls = world.step(turn.id, 0, &["one", "two"]).await;
+    world.start(calls[0], ToolClass::InLog).await;
+    let stop = world.command(&a, "/stop").await;
+    world.ports.inbox.settle_command(stop, &CommandAction::Stop, None).await.unwrap();
+
+    let stale = StoreError::Stale(turn.id.to_string());
+    let log = &world.ports.log;
+    let writes = [LogWrite::Note { text: "late".to_owned() }];
+    assert_eq!(log.finish_call(calls[0], &good(), None, &writes).await, Err(stale.clone()));
+    assert_eq!(log.start_call(calls[1], ToolClass::Effect, None).await, Err(stale.clone()));
+    assert_eq!(log.close_step(turn.id, 0).await, Err(stale.clone()));
+    assert_eq!(world.ports.turns.release(turn.id).await, Err(stale));
+    assert_eq!(world.ports.notes.search("late", 5).await, Ok(vec![]));
+}
+
+/// F5 needs to know what the message tool has said in a chat.
+pub async fn messages_of_the_message_tool_are_known_to_the_turn(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let calls = world.step(turn.id, 0, &["message", "message"]).await;
+    for (call, to, chunks) in [(calls[0], &a, ["all ", "done"]), (calls[1], &b, ["psst", ""])] {
+        world.start(call, ToolClass::InLog).await;
+        let writes = [LogWrite::Message(planned(to, &chunks))];
+        world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
+    }
+    let log = &world.ports.log;
+    assert_eq!(log.sent_texts(turn.id, &a.address()).await, Ok(vec!["all done".to_owned()]));
+    assert_eq!(log.sent_texts(turn.id, &b.address()).await, Ok(vec!["psst".to_owned()]));
+    assert_eq!(log.sent_texts(turn.id, &session("c").address()).await, Ok(vec![]));
+}
+
+/// Long-term memory finds any of the words, the best match first.
+pub async fn notes_are_found_by_their_words(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["memory_write"]).await[0];
+    world.start(call, ToolClass::InLog).await;
+    let notes = ["The key is under the mat.", "Zoë likes tea", "the key to Zoë's heart: keys"];
+    let writes = notes.map(|text| LogWrite::Note { text: text.to_owned() });
+    world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
+
+    let found = async |query, limit| -> Vec<String> {
+        let notes = world.ports.notes.search(query, limit).await.unwrap();
+        notes.into_iter().map(|note| note.text).collect()
+    };
+    assert_eq!(found("mat", 5).await, [notes[0]]);
+    assert_eq!(found("zoe", 5).await.len(), 2, "without regard to accents and case");
+    assert_eq!(found("key heart", 5).await[0], notes[2]);
+    assert_eq!(found("key", 1).await.len(), 1);
+    assert_eq!(found("nothing", 5).await, [""; 0]);
+    assert_eq!(found("", 2).await, [notes[2], notes[1]]);
+    assert_eq!(found("\" OR * NEAR(", 5).await, [""; 0]);
+}

@@ -1,0 +1,157 @@
+//! Rules of acceptance, dedupe, cursors and commands.
+
+use avocet_protocol::{
+    AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, InboundKind, Outcome,
+    QueueMode, Resolution, StoreError, ToolClass, TurnState,
+};
+
+use super::Backend;
+use super::world::{World, cursor, message, planned, session};
+
+/// A redelivered message is absorbed; the cursor moves with both copies.
+pub async fn a_message_is_accepted_once_and_moves_the_cursor(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, inbox) = (session("a"), &world.ports.inbox);
+    let (channel, account) = (a.address().channel, a.address().account);
+    assert_eq!(inbox.cursor(&channel, &account).await, Ok(None));
+
+    let hello = message(&a, "hello", InboundKind::Text);
+    let first = inbox.accept(&hello, Some(&cursor("7"))).await.unwrap();
+    assert_eq!(first.what, AcceptedAs::Queued);
+    let again = inbox.accept(&hello, Some(&cursor("8"))).await.unwrap();
+    assert_eq!((again.id, again.what), (first.id, AcceptedAs::Duplicate));
+    assert_eq!(inbox.cursor(&channel, &account).await, Ok(Some(cursor("8"))));
+    assert_eq!(world.texts(&a).await, ["hello"]);
+
+    let world = world.restart().await;
+    let again = world.accept(&hello).await;
+    assert_eq!((again.id, again.what), (first.id, AcceptedAs::Duplicate));
+    assert_eq!(world.claim(&a).await, avocet_protocol::Claim::Nothing);
+}
+
+/// Keys are unique within a chat only.
+pub async fn the_same_key_in_another_chat_is_another_message(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let one = world.say(&session("a"), "1").await;
+    let other = world.say(&session("b"), "1").await;
+    assert_ne!(one, other);
+}
+
+/// Refused or unreadable updates move the cursor and are counted.
+pub async fn what_is_not_for_the_agent_is_counted_and_moves_the_cursor(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let channel = ChannelName::parse("telegram").unwrap();
+    let account = AccountName::parse("work").unwrap();
+    for position in ["1", "2"] {
+        let at = cursor(position);
+        world.ports.inbox.ignore(&channel, &account, "not mentioned", Some(&at)).await.unwrap();
+    }
+    let status = world.ports.query.log_status().await.unwrap();
+    let ignored: Vec<_> = status
+        .ignored
+        .iter()
+        .map(|ignored| (ignored.account.as_str(), ignored.reason.as_str(), ignored.count))
+        .collect();
+    assert_eq!(ignored, [("telegram:work", "not mentioned", 2)]);
+    assert_eq!(world.ports.inbox.cursor(&channel, &account).await, Ok(Some(cursor("2"))));
+}
+
+/// Commands are not the lane's; their effect and their reply are one transaction.
+pub async fn a_command_never_waits_in_the_lane_and_acts_once(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, inbox) = (session("a"), &world.ports.inbox);
+    let command = world.command(&a, "/queue collect").await;
+    assert_eq!(world.claim(&a).await, avocet_protocol::Claim::Nothing);
+    assert_eq!(inbox.open_commands().await.unwrap()[0].id, command);
+
+    let (action, answer) =
+        (CommandAction::SetMode(QueueMode::Collect), planned(&a, &["collecting"]));
+    let effect = inbox.settle_command(command, &action, Some(&answer)).await;
+    assert_eq!(effect, Ok(CommandEffect::Done));
+    assert_eq!(world.ports.query.session_status(&a).await.unwrap().mode, QueueMode::Collect);
+    assert_eq!(inbox.open_commands().await, Ok(vec![]));
+    assert_eq!(world.outcome(command).await, Some(Outcome::Replied));
+
+    let again = inbox.settle_command(command, &action, Some(&answer)).await;
+    assert_eq!(again, Err(StoreError::Stale(command.to_string())));
+    assert_eq!(world.delivered_texts(&a).await, ["collecting"]);
+}
+
+/// A message that may no longer be answered ends visibly.
+pub async fn a_dropped_message_is_dead_and_says_so(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let dropped = world.say(&a, "too late").await;
+    let turn = world.take(&a).await;
+    let notice = planned(&a, &["I dropped it"]);
+    world.ports.inbox.drop_message(dropped, Some(&notice)).await.unwrap();
+    world.reply(turn.id, "nothing left").await;
+    assert_eq!(world.outcome(dropped).await, Some(Outcome::Dropped));
+    assert_eq!(world.delivered_texts(&a).await, ["I dropped it", "nothing left"]);
+}
+
+/// A stop that comes again after a crash does not end what was begun after it.
+pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, inbox) = (session("a"), &world.ports.inbox);
+    let first = world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let stop = world.command(&a, "/stop").await;
+    let second = world.say(&a, "2").await;
+
+    let effect = inbox.settle_command(stop, &CommandAction::Stop, None).await;
+    assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn.id])));
+    assert_eq!(world.outcome(first).await, Some(Outcome::Stopped));
+    assert_eq!(world.turn(&a).await.state, TurnState::Cancelled);
+
+    let next = world.take(&a).await;
+    assert_eq!(next.origin.messages()[0].id, second, "queued messages stay");
+    let older = world.command(&a, "/stop again").await;
+    world.reply(next.id, "done").await;
+    let third = world.say(&a, "3").await;
+    let running = world.take(&a).await;
+    let effect = inbox.settle_command(older, &CommandAction::Stop, None).await;
+    assert_eq!(effect, Ok(CommandEffect::Nothing));
+    world.reply(running.id, "done").await;
+    assert_eq!(world.outcome(third).await, Some(Outcome::Replied));
+}
+
+/// Every open call gets its result, so that the history stays valid.
+pub async fn stop_gives_every_open_call_a_result(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, inbox) = (session("a"), &world.ports.inbox);
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let calls = world.step(turn.id, 0, &["read", "write", "send"]).await;
+    world.start(calls[0], ToolClass::Pure).await;
+    world.finish(calls[0]).await;
+    world.start(calls[1], ToolClass::Effect).await;
+    let stop = world.command(&a, "/stop").await;
+    inbox.settle_command(stop, &CommandAction::Stop, None).await.unwrap();
+
+    let results: Vec<_> = world.turn(&a).await.steps[0]
+        .calls
+        .iter()
+        .map(|call| call.result().unwrap().value.to_string())
+        .collect();
+    let cancelled = r#"{"error":"cancelled by the user"}"#;
+    assert_eq!(results, [r#""done""#, cancelled, cancelled]);
+}
+
+/// `/new`: later turns do not read what was said before.
+pub async fn new_forgets_what_was_said(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, inbox) = (session("a"), &world.ports.inbox);
+    world.say(&a, "old").await;
+    world.texts(&a).await;
+    let forget = world.command(&a, "/new").await;
+    inbox.settle_command(forget, &CommandAction::Forget, None).await.unwrap();
+    world.say(&a, "new").await;
+    let turn = world.take(&a).await;
+    assert_eq!(world.ports.log.history(&a, turn.id, usize::MAX).await, Ok(vec![]));
+
+    let nothing = CommandAction::Resolve { wait: None, resolution: Resolution::Run };
+    let retry = world.command(&a, "/retry").await;
+    let effect = inbox.settle_command(retry, &nothing, None).await;
+    assert_eq!(effect, Ok(CommandEffect::Nothing), "there is nothing to choose");
+}

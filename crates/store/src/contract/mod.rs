@@ -1,0 +1,142 @@
+//! The contract of the store ports, as a suite that every backend has to pass.
+//!
+//! A backend implements [`Backend`] and writes `avocet_store::contract_tests!(MyBackend::new());`
+//! in an integration test: one `#[tokio::test]` a rule.
+
+#![expect(clippy::unwrap_used, reason = "a rule that cannot be asked has failed")]
+
+mod calls;
+mod inbox;
+mod outbox;
+mod recovery;
+mod turns;
+mod waits;
+mod world;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{Inbox, KeptResults, Notes, Outbox, Query, TurnLog, Turns};
+
+/// A log that can be opened and killed.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// Starts a daemon on the log: a new epoch, and recovery. Before a second start comes
+    /// [`Backend::kill`].
+    async fn start(&self) -> Ports;
+
+    /// The daemon is gone, as after `kill -9`. The caller has dropped its ports.
+    async fn kill(&self);
+}
+
+/// Every port of the store.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the port of its type")]
+pub struct Ports {
+    pub inbox: Arc<dyn Inbox>,
+    pub turns: Arc<dyn Turns>,
+    pub log: Arc<dyn TurnLog>,
+    pub kept: Arc<dyn KeptResults>,
+    pub outbox: Arc<dyn Outbox>,
+    pub notes: Arc<dyn Notes>,
+    pub query: Arc<dyn Query>,
+}
+
+impl Ports {
+    /// A backend that implements every port in one type.
+    #[must_use]
+    pub fn of<S>(store: &Arc<S>) -> Self
+    where
+        S: Inbox + Turns + TurnLog + KeptResults + Outbox + Notes + Query + 'static,
+    {
+        Self {
+            inbox: store.clone(),
+            turns: store.clone(),
+            log: store.clone(),
+            kept: store.clone(),
+            outbox: store.clone(),
+            notes: store.clone(),
+            query: store.clone(),
+        }
+    }
+}
+
+macro_rules! rules {
+    ($($module:ident: $($rule:ident)*;)*) => {
+        /// Every rule by its name, for [`contract_tests`](crate::contract_tests).
+        pub mod rules {
+            $($(pub use super::$module::$rule;)*)*
+        }
+
+        /// One test for each rule of the contract.
+        #[macro_export]
+        macro_rules! contract_tests {
+            ($backend:expr) => {
+                $($(
+                    #[tokio::test]
+                    async fn $rule() {
+                        $crate::contract::rules::$rule(&$backend).await;
+                    }
+                )*)*
+            };
+        }
+    };
+}
+
+rules! {
+    inbox:
+        a_message_is_accepted_once_and_moves_the_cursor
+        the_same_key_in_another_chat_is_another_message
+        what_is_not_for_the_agent_is_counted_and_moves_the_cursor
+        a_command_never_waits_in_the_lane_and_acts_once
+        a_dropped_message_is_dead_and_says_so
+        stop_ends_the_turn_that_was_begun_before_it
+        stop_gives_every_open_call_a_result
+        new_forgets_what_was_said;
+    turns:
+        messages_of_a_session_are_taken_one_at_a_time_in_order
+        collect_takes_all_that_wait
+        interrupt_ends_the_running_turn_in_the_same_transaction
+        steer_binds_what_waits_when_a_step_closes
+        a_turn_settles_once_with_its_reply_and_outcome
+        only_the_last_message_of_a_turn_is_replied_to
+        an_error_is_kept_as_a_notice
+        history_is_whole_turns_within_the_budget
+        sessions_with_work_are_found;
+    calls:
+        a_step_closes_when_every_call_has_its_result
+        what_a_call_writes_comes_with_its_result
+        a_call_has_one_result
+        a_cut_result_is_kept_for_its_session
+        a_turn_that_was_stopped_writes_nothing_more
+        messages_of_the_message_tool_are_known_to_the_turn
+        notes_are_found_by_their_words;
+    waits:
+        a_turn_that_waits_holds_its_place_and_names_its_wait
+        a_call_that_was_allowed_is_planned_again
+        a_refusal_is_the_result_of_the_call
+        plain_text_is_the_answer_to_a_question
+        plain_text_is_queued_behind_an_approval
+        a_child_answers_the_call_that_waits_for_it
+        a_child_that_fails_is_an_error_of_the_call
+        stopping_a_parent_stops_its_children
+        a_choice_is_made_by_command;
+    recovery:
+        a_running_turn_is_queued_again_and_counted
+        a_turn_that_died_alone_is_counted_as_such
+        an_orderly_stop_does_not_count
+        a_waiting_turn_survives_without_an_attempt
+        calls_under_way_go_by_their_class
+        a_stopped_turn_is_not_resurrected
+        what_was_being_sent_is_unknown
+        an_open_command_is_found_again
+        a_settled_turn_clears_the_suspicion;
+    outbox:
+        a_chat_is_served_in_order
+        a_message_of_another_process_is_taken_once
+        a_refused_chunk_waits_and_counts
+        a_dead_chunk_takes_the_rest_of_its_message_along
+        an_unconfirmed_chunk_is_shown_and_lets_the_next_go
+        what_was_given_up_can_be_sent_again
+        open_chats_are_found;
+}

@@ -1,0 +1,131 @@
+//! Rules of outgoing messages.
+
+use avocet_protocol::{
+    ChatAddress, CommandAction, CommandEffect, DedupeKey, DeliveryId, Enqueued, Head, Receipt,
+    SendEnd, StoreError, Timestamp,
+};
+
+use super::Backend;
+use super::world::{World, planned, session};
+
+fn key(text: &str) -> DedupeKey {
+    DedupeKey::parse(text).unwrap()
+}
+
+async fn enqueue(world: &World<'_>, name: &str, chunks: &[&str]) -> Enqueued {
+    let message = planned(&session(name), chunks);
+    world.ports.outbox.enqueue(&message, &key(chunks[0])).await.unwrap()
+}
+
+async fn head(world: &World<'_>, chat: &ChatAddress) -> Head {
+    world.ports.outbox.head(chat).await.unwrap().unwrap()
+}
+
+async fn end(world: &World<'_>, id: DeliveryId, end: SendEnd) {
+    world.ports.outbox.start(id, false).await.unwrap();
+    world.ports.outbox.finish(id, &end).await.unwrap();
+}
+
+/// Chunks of a chat leave in the order in which they were said; a topic does not overtake.
+pub async fn a_chat_is_served_in_order(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    enqueue(&world, "a", &["1", "2"]).await;
+    let mut topic = planned(&a, &["3"]);
+    topic.address.topic = Some("7".parse().unwrap());
+    world.ports.outbox.enqueue(&topic, &key("3")).await.unwrap();
+    enqueue(&world, "b", &["other"]).await;
+    let deliveries = world.deliveries(&a.address()).await;
+    let texts: Vec<_> = deliveries.iter().map(|one| one.content.text.as_str()).collect();
+    assert_eq!(texts, ["1", "2", "3"]);
+    assert_eq!(deliveries[2].address, topic.address);
+    assert_eq!(world.delivered_texts(&session("b")).await, ["other"]);
+}
+
+/// The idempotency key absorbs a repetition, per chat.
+pub async fn a_message_of_another_process_is_taken_once(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let first = enqueue(&world, "a", &["1", "2"]).await;
+    assert!(!first.duplicate);
+    let again = enqueue(&world, "a", &["1", "2"]).await;
+    assert_eq!((again.id, again.duplicate), (first.id, true));
+    assert!(!enqueue(&world, "b", &["1"]).await.duplicate);
+    assert_eq!(world.delivered_texts(&session("a")).await, ["1", "2"]);
+}
+
+/// Refused for certain: it waits, nothing overtakes it, and a send that is not under way has no end.
+pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a").address();
+    let first = enqueue(&world, "a", &["1", "2"]).await;
+    let again = SendEnd::Again { not_before: Timestamp(77), error: "flood".to_owned() };
+    end(&world, first.id, again.clone()).await;
+    let head = head(&world, &a).await;
+    assert_eq!((head.delivery.id, head.attempts, head.unknown), (first.id, 1, false));
+    assert_eq!(head.not_before, Timestamp(77));
+    let not_under_way = world.ports.outbox.finish(first.id, &again).await;
+    assert_eq!(not_under_way, Err(StoreError::Stale(first.id.to_string())));
+}
+
+/// A message with a hole in it is not sent on; other messages are.
+pub async fn a_dead_chunk_takes_the_rest_of_its_message_along(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let first = enqueue(&world, "a", &["1", "2", "3"]).await;
+    enqueue(&world, "a", &["next"]).await;
+    let notice = Some(planned(&a, &["part of it was refused"]));
+    end(&world, first.id, SendEnd::Dead { error: "no".to_owned(), notice }).await;
+    assert_eq!(world.delivered_texts(&a).await, ["next", "part of it was refused"]);
+    assert_eq!(world.ports.query.log_status().await.unwrap().dead, 3);
+}
+
+/// A send whose outcome stays unknown is reported, and does not silence the chat.
+pub async fn an_unconfirmed_chunk_is_shown_and_lets_the_next_go(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let first = enqueue(&world, "a", &["1"]).await;
+    enqueue(&world, "a", &["2"]).await;
+    end(&world, first.id, SendEnd::Unknown { error: "reset".to_owned() }).await;
+    assert!(head(&world, &a.address()).await.unknown);
+    world.ports.outbox.start(first.id, true).await.unwrap();
+    assert!(world.ports.outbox.head(&a.address()).await.unwrap().is_none());
+    let notice = Some(planned(&a, &["did it arrive?"]));
+    let unconfirmed = SendEnd::Unconfirmed { error: "reset again".to_owned(), notice };
+    world.ports.outbox.finish(first.id, &unconfirmed).await.unwrap();
+    assert_eq!(world.delivered_texts(&a).await, ["2", "did it arrive?"]);
+    assert_eq!(world.ports.query.log_status().await.unwrap().unconfirmed, 1);
+    assert_eq!(world.ports.query.session_status(&a).await.unwrap().unconfirmed, 1);
+}
+
+/// `/resend`: what was unconfirmed is marked as a repetition, what was refused is not.
+pub async fn what_was_given_up_can_be_sent_again(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let error = || "no".to_owned();
+    let first = enqueue(&world, "a", &["unconfirmed"]).await;
+    end(&world, first.id, SendEnd::Unconfirmed { error: error(), notice: None }).await;
+    let second = enqueue(&world, "a", &["dead"]).await;
+    end(&world, second.id, SendEnd::Dead { error: error(), notice: None }).await;
+    enqueue(&world, "a", &["sent"]).await;
+    world.deliveries(&a.address()).await;
+
+    let resend = async |text: &str| {
+        let command = world.command(&a, text).await;
+        world.ports.inbox.settle_command(command, &CommandAction::Resend, None).await.unwrap()
+    };
+    assert_eq!(resend("/resend").await, CommandEffect::Resent(2));
+    let again = world.deliveries(&a.address()).await;
+    let again: Vec<_> = again.iter().map(|one| (one.content.text.as_str(), one.repeat)).collect();
+    assert_eq!(again, [("unconfirmed", true), ("dead", false)]);
+    assert_eq!(resend("/resend again").await, CommandEffect::Nothing);
+}
+
+/// What a daemon has to look at when it starts.
+pub async fn open_chats_are_found(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let first = enqueue(&world, "a", &["1"]).await;
+    enqueue(&world, "b", &["1"]).await;
+    end(&world, first.id, SendEnd::Sent(Receipt { platform_id: None })).await;
+    let world = world.restart().await;
+    assert_eq!(world.ports.outbox.open_chats().await, Ok(vec![session("b").address()]));
+}

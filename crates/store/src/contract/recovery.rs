@@ -1,0 +1,160 @@
+//! Rules of what a crash, or an orderly stop, leaves behind.
+
+use avocet_protocol::{
+    CallState, Claim, CommandAction, Evidence, NewWait, Receipt, SendEnd, SessionId, Timestamp,
+    ToolClass, TurnState, WaitKind,
+};
+
+use super::Backend;
+use super::world::{World, planned, session, taken};
+
+async fn attempts(world: &World<'_>, session: &SessionId) -> (u32, u32) {
+    let claimed = taken(world.ports.turns.claim(session, true).await.unwrap());
+    (claimed.attempts, claimed.deaths_alone)
+}
+
+/// A turn that ran when the process died is a suspect: it is taken only by who asks for suspects.
+pub async fn a_running_turn_is_queued_again_and_counted(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b, c) = (session("a"), session("b"), session("c"));
+    world.say(&a, "1").await;
+    world.say(&b, "1").await;
+    world.say(&c, "1").await;
+    let turn = world.take(&a).await;
+    world.take(&b).await;
+    let world = world.restart().await;
+    assert_eq!(world.turn(&a).await.state, TurnState::Queued);
+    assert_eq!(world.claim(&a).await, Claim::Suspect);
+    assert_eq!(attempts(&world, &a).await, (1, 0), "two ran: neither died alone");
+    assert_eq!(world.turn(&a).await.id, turn.id);
+    let innocent = taken(world.claim(&c).await);
+    assert_eq!((innocent.attempts, innocent.deaths_alone), (0, 0));
+}
+
+/// Two deaths while alone find the poison sooner than three attempts.
+pub async fn a_turn_that_died_alone_is_counted_as_such(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    world.take(&a).await;
+    let world = world.restart().await;
+    assert_eq!(attempts(&world, &a).await, (1, 1));
+    let world = world.restart().await;
+    assert_eq!(attempts(&world, &a).await, (2, 2));
+}
+
+/// What was given back at a stop goes on as if nothing had happened.
+pub async fn an_orderly_stop_does_not_count(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let calls = world.step(turn.id, 0, &["read", "post"]).await;
+    world.start(calls[0], ToolClass::Pure).await;
+    world.start(calls[1], ToolClass::Effect).await;
+    world.ports.turns.release(turn.id).await.unwrap();
+    let world = world.restart().await;
+    let claimed = taken(world.claim(&a).await);
+    assert_eq!((claimed.turn.id, claimed.attempts), (turn.id, 0));
+    assert_eq!(world.call_state(&a, calls[0]).await, CallState::Planned { approved: false });
+    assert_eq!(world.call_state(&a, calls[1]).await, CallState::Interrupted { evidence: None });
+}
+
+/// WAITING is durable and no attempt.
+pub async fn a_waiting_turn_survives_without_an_attempt(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["tool"]).await[0];
+    let (kind, expires_at) = (WaitKind::Approval, Timestamp(1));
+    let wait = NewWait { call, kind, expires_at, prompt: None, writes: Vec::new() };
+    let id = world.ports.turns.wait(&wait).await.unwrap();
+    let world = world.restart().await;
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+    assert_eq!(world.ports.turns.open_waits().await.unwrap()[0].id, id);
+    world.ports.turns.resolve(id, &avocet_protocol::Resolution::Run).await.unwrap();
+    assert_eq!(attempts(&world, &a).await, (0, 0));
+}
+
+/// Between T2 and T3: reads and log writes have not happened; of the others nobody knows yet.
+pub async fn calls_under_way_go_by_their_class(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let calls = world.step(turn.id, 0, &["a", "b", "c", "d", "e"]).await;
+    let subject = "notes.txt".to_owned();
+    let evidence = Evidence { subject, before: None, after: "abc".to_owned() };
+    world.start(calls[0], ToolClass::Pure).await;
+    world.start(calls[1], ToolClass::InLog).await;
+    let log = &world.ports.log;
+    log.start_call(calls[2], ToolClass::Verifiable, Some(&evidence)).await.unwrap();
+    world.start(calls[3], ToolClass::Effect).await;
+
+    let world = world.restart().await;
+    let states = [
+        CallState::Planned { approved: false },
+        CallState::Planned { approved: false },
+        CallState::Interrupted { evidence: Some(evidence) },
+        CallState::Interrupted { evidence: None },
+        CallState::Planned { approved: false },
+    ];
+    for (call, state) in calls.into_iter().zip(states) {
+        assert_eq!(world.call_state(&a, call).await, state);
+    }
+}
+
+/// Committed before it acts.
+pub async fn a_stopped_turn_is_not_resurrected(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    world.take(&a).await;
+    let stop = world.command(&a, "/stop").await;
+    world.ports.inbox.settle_command(stop, &CommandAction::Stop, None).await.unwrap();
+    let world = world.restart().await;
+    assert_eq!(world.ports.turns.open_sessions().await, Ok(vec![]));
+    assert_eq!(world.turn(&a).await.state, TurnState::Cancelled);
+}
+
+/// SENDING at the time of the crash: the platform may have it.
+pub async fn what_was_being_sent_is_unknown(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let outbox = &world.ports.outbox;
+    let key = "k".parse().unwrap();
+    let first = outbox.enqueue(&planned(&a, &["1", "2"]), &key).await.unwrap();
+    outbox.start(first.id, false).await.unwrap();
+    assert_eq!(outbox.head(&a.address()).await, Ok(None), "it is being sent");
+    let world = world.restart().await;
+    let head = world.ports.outbox.head(&a.address()).await.unwrap().unwrap();
+    assert_eq!((head.delivery.id, head.unknown, head.attempts), (first.id, true, 1));
+    world.ports.outbox.start(first.id, true).await.unwrap();
+    let sent = SendEnd::Sent(Receipt { platform_id: None });
+    world.ports.outbox.finish(first.id, &sent).await.unwrap();
+    let next = world.ports.outbox.head(&a.address()).await.unwrap().unwrap();
+    assert_eq!((next.delivery.content.text.as_str(), next.unknown), ("2", false));
+}
+
+/// A command that was accepted acts after the restart.
+pub async fn an_open_command_is_found_again(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let command = world.command(&session("a"), "/status").await;
+    let world = world.restart().await;
+    let open = world.ports.inbox.open_commands().await.unwrap();
+    assert_eq!(open.iter().map(|open| open.id).collect::<Vec<_>>(), [command]);
+}
+
+/// A turn that came through is no suspect any more; the next one never was.
+pub async fn a_settled_turn_clears_the_suspicion(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    world.say(&a, "2").await;
+    world.take(&a).await;
+    let world = world.restart().await;
+    world.texts(&a).await;
+    let next = taken(world.claim(&a).await);
+    assert_eq!((next.attempts, next.deaths_alone), (0, 0));
+}

@@ -1,0 +1,181 @@
+//! Rules of taking, steering and settling turns.
+
+use avocet_protocol::{
+    AcceptedAs, Claim, CommandAction, InboundKind, Outcome, QueueMode, SessionId, StoreError,
+    ToolClass, TurnState,
+};
+
+use super::Backend;
+use super::world::{World, failure, message, reply, session, taken};
+
+async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
+    let command = world.command(session, &format!("/queue {}", mode.word())).await;
+    let action = CommandAction::SetMode(mode);
+    world.ports.inbox.settle_command(command, &action, None).await.unwrap();
+}
+
+/// Order within a session is the order of the log; other sessions go on beside it.
+pub async fn messages_of_a_session_are_taken_one_at_a_time_in_order(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    for text in ["1", "2", "3"] {
+        world.say(&a, text).await;
+    }
+    world.say(&b, "other").await;
+    let first = world.take(&a).await;
+    assert_eq!(first.state, TurnState::Running);
+    assert_eq!(world.claim(&a).await, Claim::Nothing, "one at a time");
+    assert_eq!(world.texts(&b).await, ["other"]);
+    world.reply(first.id, "one").await;
+    assert_eq!(world.texts(&a).await, ["2"]);
+    assert_eq!(world.texts(&a).await, ["3"]);
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
+/// Queue mode collect.
+pub async fn collect_takes_all_that_wait(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    set_mode(&world, &a, QueueMode::Collect).await;
+    for text in ["1", "2", "3"] {
+        world.say(&a, text).await;
+    }
+    assert_eq!(world.texts(&a).await, ["1", "2", "3"]);
+}
+
+/// Queue mode interrupt: a crash right after the acceptance cannot bring the old turn back.
+pub async fn interrupt_ends_the_running_turn_in_the_same_transaction(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    set_mode(&world, &a, QueueMode::Interrupt).await;
+    let first = world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let second = world.accept(&message(&a, "2", InboundKind::Text)).await;
+    assert_eq!(second.what, AcceptedAs::Interrupt(vec![turn.id]));
+    assert_eq!(world.outcome(first).await, Some(Outcome::Stopped));
+    let world = world.restart().await;
+    assert_eq!(world.texts(&a).await, ["2"]);
+}
+
+/// Queue mode steer: T4 shows the running turn what waits; what comes later is the next turn.
+pub async fn steer_binds_what_waits_when_a_step_closes(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    set_mode(&world, &a, QueueMode::Steer).await;
+    let first = world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let calls = world.step(turn.id, 0, &["read"]).await;
+    let second = world.say(&a, "2").await;
+    let third = world.say(&a, "3").await;
+    world.start(calls[0], ToolClass::Pure).await;
+    world.finish(calls[0]).await;
+    let steered = world.ports.log.close_step(turn.id, 0).await.unwrap();
+    let ids: Vec<_> = steered.iter().map(|message| message.id).collect();
+    assert_eq!(ids, [second, third]);
+
+    let world = world.restart().await;
+    let turn = world.take(&a).await;
+    assert_eq!(turn.origin.messages().len(), 1);
+    assert_eq!(turn.steps[0].steered.len(), 2, "a turn that resumes knows who steered it");
+    let late = world.say(&a, "too late").await;
+    world.reply(turn.id, "done").await;
+    let outcomes = [world.outcome(first).await, world.outcome(second).await];
+    assert_eq!(outcomes, [Some(Outcome::Merged); 2]);
+    assert_eq!(world.outcome(third).await, Some(Outcome::Replied));
+    assert_eq!(world.outcome(late).await, None);
+    assert_eq!(world.texts(&a).await, ["too late"]);
+}
+
+/// T5 is one transaction, and there is only one.
+pub async fn a_turn_settles_once_with_its_reply_and_outcome(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let id = world.say(&a, "1").await;
+    assert_eq!(world.outcome(id).await, None);
+    let turn = world.take(&a).await;
+    assert_eq!(world.settle(turn.id, &reply("one")).await, Ok(None));
+    let again = world.settle(turn.id, &reply("two")).await;
+    assert_eq!(again, Err(StoreError::Stale(turn.id.to_string())));
+
+    let world = world.restart().await;
+    let settled = world.turn(&a).await;
+    assert_eq!((settled.state, settled.final_text()), (TurnState::Done, Some("one")));
+    let status = world.ports.query.message(id).await.unwrap().unwrap();
+    assert_eq!(status.outcome, Some(Outcome::Replied));
+    assert_eq!(status.reply.as_deref(), Some("one"));
+    assert_eq!(world.delivered_texts(&a).await, ["one"]);
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
+/// Every message has exactly one outcome; those that were answered together are merged.
+pub async fn only_the_last_message_of_a_turn_is_replied_to(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    set_mode(&world, &a, QueueMode::Collect).await;
+    let ids = [world.say(&a, "1").await, world.say(&a, "2").await];
+    world.texts(&a).await;
+    assert_eq!(world.outcome(ids[0]).await, Some(Outcome::Merged));
+    assert_eq!(world.outcome(ids[1]).await, Some(Outcome::Replied));
+}
+
+/// A turn that fails says so, and later turns read that it did.
+pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let id = world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    world.settle(turn.id, &failure("no model")).await.unwrap();
+    assert_eq!(world.outcome(id).await, Some(Outcome::Error));
+    world.say(&a, "2").await;
+    let next = world.take(&a).await;
+    let history = world.ports.log.history(&a, next.id, usize::MAX).await.unwrap();
+    assert_eq!(history[0].notice.as_deref(), Some("no model"));
+    assert_eq!(history[0].state, TurnState::Failed);
+}
+
+/// Trimming cuts between turns only.
+pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    for text in ["1", "2", "3", "now"] {
+        world.say(&a, text).await;
+    }
+    for _ in 0..3 {
+        let turn = world.take(&a).await;
+        let calls = world.step(turn.id, 0, &["read"]).await;
+        world.start(calls[0], ToolClass::Pure).await;
+        world.finish(calls[0]).await;
+        world.ports.log.close_step(turn.id, 0).await.unwrap();
+        world.reply(turn.id, &"x".repeat(1000)).await;
+    }
+    let now = world.take(&a).await;
+    let seen = async |budget| {
+        let turns = world.ports.log.history(&a, now.id, budget).await.unwrap();
+        turns.iter().for_each(|turn| assert_eq!(turn.steps.len(), 2));
+        turns.iter().map(|turn| turn.origin.messages()[0].model_text()).collect::<Vec<_>>()
+    };
+    assert_eq!(seen(usize::MAX).await, ["1", "2", "3"]);
+    assert_eq!(seen(2900).await, ["2", "3"]);
+    assert_eq!(seen(1500).await, ["3"]);
+    assert_eq!(seen(900).await, [""; 0]);
+}
+
+/// What a daemon has to look at when it starts, or when wake-ups were lost.
+pub async fn sessions_with_work_are_found(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b, c) = (session("a"), session("b"), session("c"));
+    for session in [&a, &b, &c] {
+        world.say(session, "1").await;
+    }
+    world.texts(&c).await;
+    world.take(&b).await;
+    world.command(&c, "/status").await;
+    let open = world.ports.turns.open_sessions().await.unwrap();
+    assert_eq!(open, [a.clone()], "b runs, c has only a command");
+    let world = world.restart().await;
+    let mut open = world.ports.turns.open_sessions().await.unwrap();
+    open.sort();
+    assert_eq!(open, [a, b.clone()]);
+    let claimed = taken(world.ports.turns.claim(&b, true).await.unwrap());
+    assert_eq!(claimed.turn.origin.messages()[0].model_text(), "1");
+}

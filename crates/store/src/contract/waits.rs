@@ -1,0 +1,174 @@
+//! Rules of turns that wait for an approval, an answer, a child or a choice.
+
+use avocet_protocol::{
+    AcceptedAs, CallId, CallResult, CallState, Choice, Claim, CommandAction, CommandEffect,
+    InboundKind, LogWrite, NewWait, Origin, Outcome, Resolution, SessionId, Timestamp, TurnRecord,
+    TurnState, WaitId, WaitKind,
+};
+use serde_json::json;
+
+use super::Backend;
+use super::world::{World, failure, message, planned, reply, session};
+
+fn new_wait(call: CallId, kind: WaitKind) -> NewWait {
+    let expires_at = Timestamp(9_000_000_000_000 + i64::from(call.ordinal));
+    NewWait { call, kind, expires_at, prompt: None, writes: Vec::new() }
+}
+
+/// A turn of session `a` whose only call waits.
+async fn waiting(world: &World<'_>, kind: WaitKind) -> (TurnRecord, CallId, WaitId) {
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["tool"]).await[0];
+    let wait = world.ports.turns.wait(&new_wait(call, kind)).await.unwrap();
+    (turn, call, wait)
+}
+
+async fn resolve(world: &World<'_>, wait: WaitId, how: &Resolution) -> Option<SessionId> {
+    world.ports.turns.resolve(wait, how).await.unwrap()
+}
+
+/// The prompt is in the outbox with the id of the wait in its text and its buttons.
+pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    world.say(&a, "2").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["tool"]).await[0];
+    let mut prompt = planned(&a, &["may I? ({wait})"]);
+    prompt.chunks[0].choices = vec![Choice::new("Yes", "/approve {wait}")];
+    let wait = NewWait { prompt: Some(prompt), ..new_wait(call, WaitKind::Approval) };
+    let wait = world.ports.turns.wait(&wait).await.unwrap();
+
+    assert_eq!(world.claim(&a).await, Claim::Nothing, "the lane's place is held");
+    let delivery = world.deliveries(&a.address()).await.remove(0);
+    assert_eq!(delivery.content.text, format!("may I? ({wait})"));
+    assert_eq!(delivery.content.choices[0].says, format!("/approve {wait}"));
+    let open = world.ports.turns.open_waits().await.unwrap();
+    assert_eq!((open[0].id, &open[0].session, open[0].kind), (wait, &a, WaitKind::Approval));
+    let status = world.ports.query.session_status(&a).await.unwrap();
+    assert_eq!((status.queued, status.open.unwrap().waits_for), (1, Some(WaitKind::Approval)));
+}
+
+/// Allowed: the call is planned again, with the permission.
+pub async fn a_call_that_was_allowed_is_planned_again(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (turn, call, wait) = waiting(&world, WaitKind::Approval).await;
+    let a = session("a");
+    assert_eq!(resolve(&world, wait, &Resolution::Run).await, Some(a.clone()));
+    assert_eq!(resolve(&world, wait, &Resolution::Run).await, None, "one-shot");
+    assert_eq!(world.take(&a).await.id, turn.id);
+    assert_eq!(world.call_state(&a, call).await, CallState::Planned { approved: true });
+    assert_eq!(world.ports.turns.open_waits().await, Ok(vec![]));
+}
+
+/// Denied, skipped or expired: the call has an error as its result and the turn goes on.
+pub async fn a_refusal_is_the_result_of_the_call(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (turn, call, wait) = waiting(&world, WaitKind::Approval).await;
+    let a = session("a");
+    resolve(&world, wait, &Resolution::Error("denied".to_owned())).await;
+    assert_eq!(world.take(&a).await.id, turn.id);
+    let denied = CallState::Finished(CallResult::error("denied"));
+    assert_eq!(world.call_state(&a, call).await, denied);
+}
+
+/// While a question is open, the next text is its answer and no turn of its own.
+pub async fn plain_text_is_the_answer_to_a_question(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (turn, call, _) = waiting(&world, WaitKind::Answer).await;
+    let a = session("a");
+    let answer = world.accept(&message(&a, "blue", InboundKind::Text)).await;
+    assert_eq!(answer.what, AcceptedAs::Answer);
+    assert_eq!(world.outcome(answer.id).await, Some(Outcome::Merged));
+    let world = world.restart().await;
+    let resumed = world.take(&a).await;
+    assert_eq!((resumed.id, resumed.origin.messages().len()), (turn.id, 1));
+    let result = CallResult { ok: true, value: json!({ "answer": "blue" }) };
+    assert_eq!(world.call_state(&a, call).await, CallState::Finished(result));
+    world.say(&a, "and another thing").await;
+}
+
+/// While an approval is open, text is no answer to it.
+pub async fn plain_text_is_queued_behind_an_approval(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    waiting(&world, WaitKind::Approval).await;
+    world.say(&session("a"), "yes").await;
+    assert_eq!(world.turn(&session("a")).await.state, TurnState::Waiting);
+}
+
+/// Spawns a child in the transaction that makes the parent wait.
+async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord) {
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["spawn"]).await[0];
+    let writes = vec![LogWrite::Spawn { prompt: "count the files".to_owned() }];
+    let wait = NewWait { writes, ..new_wait(call, WaitKind::Child) };
+    world.ports.turns.wait(&wait).await.unwrap();
+    let open = world.ports.turns.open_sessions().await.unwrap();
+    assert_eq!(open, [SessionId::of_child(call)]);
+    let child = world.take(&open[0]).await;
+    let prompt = "count the files".to_owned();
+    assert_eq!(child.origin, Origin::Child { parent: turn.id, prompt });
+    (turn, call, child)
+}
+
+/// The child's final text is the result of the call, and the parent goes on.
+pub async fn a_child_answers_the_call_that_waits_for_it(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (turn, call, child) = spawn(&world).await;
+    let a = session("a");
+    let end = avocet_protocol::Settlement { reply: None, ..reply("seven") };
+    assert_eq!(world.settle(child.id, &end).await, Ok(Some(a.clone())));
+    assert_eq!(world.take(&a).await.id, turn.id);
+    let result = CallResult { ok: true, value: json!({ "answer": "seven" }) };
+    assert_eq!(world.call_state(&a, call).await, CallState::Finished(result));
+}
+
+/// A child that fails does not leave its parent waiting.
+pub async fn a_child_that_fails_is_an_error_of_the_call(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (_, call, child) = spawn(&world).await;
+    let a = session("a");
+    world.settle(child.id, &failure("no model")).await.unwrap();
+    world.take(&a).await;
+    let failed = CallState::Finished(CallResult::error("no model"));
+    assert_eq!(world.call_state(&a, call).await, failed);
+}
+
+/// Children end with their parent.
+pub async fn stopping_a_parent_stops_its_children(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (turn, call, child) = spawn(&world).await;
+    let a = session("a");
+    let stop = world.command(&a, "/stop").await;
+    let effect = world.ports.inbox.settle_command(stop, &CommandAction::Stop, None).await;
+    assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn.id, child.id])));
+    assert_eq!(world.turn(&SessionId::of_child(call)).await.state, TurnState::Cancelled);
+    assert_eq!(world.ports.turns.open_waits().await, Ok(vec![]));
+    let late = world.settle(child.id, &reply("late")).await;
+    assert!(late.is_err());
+}
+
+/// `/retry` and `/skip`, with and without the id of the wait.
+pub async fn a_choice_is_made_by_command(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (_, call, wait) = waiting(&world, WaitKind::Choice).await;
+    let a = session("a");
+    let settle = async |text: &str, wait, resolution| {
+        let command = world.command(&a, text).await;
+        let action = CommandAction::Resolve { wait, resolution };
+        world.ports.inbox.settle_command(command, &action, None).await.unwrap()
+    };
+    let other = settle("/skip w99", Some(WaitId(99)), Resolution::Run).await;
+    assert_eq!(other, CommandEffect::Nothing);
+    let skip = settle("/skip", None, Resolution::Error("skipped".to_owned())).await;
+    assert_eq!(skip, CommandEffect::Done);
+    let again = settle("/retry", Some(wait), Resolution::Run).await;
+    assert_eq!(again, CommandEffect::Nothing, "one-shot");
+    let skipped = CallState::Finished(CallResult::error("skipped"));
+    assert_eq!(world.call_state(&a, call).await, skipped);
+}

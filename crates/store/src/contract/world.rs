@@ -1,0 +1,184 @@
+//! What the rules say things with.
+
+use avocet_protocol::{
+    Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
+    Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, MessageId, NewInbound,
+    NewStep, Outcome, Planned, Sender, SessionId, Settlement, StoreError, ToolCall, ToolClass,
+    TurnId, TurnRecord, Usage,
+};
+use serde_json::{Map, json};
+
+use super::{Backend, Ports};
+
+/// A log with a daemon on it.
+pub(super) struct World<'b> {
+    backend: &'b dyn Backend,
+    pub(super) ports: Ports,
+}
+
+impl<'b> World<'b> {
+    pub(super) async fn new(backend: &'b impl Backend) -> Self {
+        Self { backend, ports: backend.start().await }
+    }
+
+    /// `kill -9`, and a new start.
+    pub(super) async fn restart(self) -> Self {
+        drop(self.ports);
+        self.backend.kill().await;
+        Self { backend: self.backend, ports: self.backend.start().await }
+    }
+
+    pub(super) async fn accept(&self, message: &NewInbound) -> Accepted {
+        self.ports.inbox.accept(message, None).await.unwrap()
+    }
+
+    /// A text message that waits in its lane.
+    pub(super) async fn say(&self, session: &SessionId, text: &str) -> MessageId {
+        let accepted = self.accept(&message(session, text, InboundKind::Text)).await;
+        assert_eq!(accepted.what, AcceptedAs::Queued, "{text}");
+        accepted.id
+    }
+
+    pub(super) async fn command(&self, session: &SessionId, text: &str) -> MessageId {
+        self.accept(&message(session, text, InboundKind::Command)).await.id
+    }
+
+    pub(super) async fn claim(&self, session: &SessionId) -> Claim {
+        self.ports.turns.claim(session, false).await.unwrap()
+    }
+
+    /// The turn that the lane takes next.
+    pub(super) async fn take(&self, session: &SessionId) -> TurnRecord {
+        taken(self.ports.turns.claim(session, true).await.unwrap()).turn
+    }
+
+    pub(super) async fn texts(&self, session: &SessionId) -> Vec<String> {
+        let turn = self.take(session).await;
+        let texts = turn.origin.messages().iter().map(|message| message.model_text()).collect();
+        self.reply(turn.id, "ok").await;
+        texts
+    }
+
+    /// T1 with calls of these tools.
+    pub(super) async fn step(&self, turn: TurnId, number: u32, tools: &[&str]) -> Vec<CallId> {
+        let calls = tools.iter().map(|name| call(name)).collect();
+        let usage = Usage { input: 10, output: 1 };
+        let step = NewStep { number, text: "let me see".to_owned(), calls, usage };
+        self.ports.log.record_step(turn, &step).await.unwrap();
+        (0..).zip(tools).map(|(ordinal, _)| CallId { turn, step: number, ordinal }).collect()
+    }
+
+    pub(super) async fn start(&self, call: CallId, class: ToolClass) {
+        self.ports.log.start_call(call, class, None).await.unwrap();
+    }
+
+    pub(super) async fn finish(&self, call: CallId) {
+        self.ports.log.finish_call(call, &good(), None, &[]).await.unwrap();
+    }
+
+    pub(super) async fn reply(&self, turn: TurnId, text: &str) {
+        self.settle(turn, &reply(text)).await.unwrap();
+    }
+
+    pub(super) async fn settle(
+        &self,
+        turn: TurnId,
+        settlement: &Settlement,
+    ) -> Result<Option<SessionId>, StoreError> {
+        self.ports.turns.settle(turn, settlement).await
+    }
+
+    pub(super) async fn outcome(&self, message: MessageId) -> Option<Outcome> {
+        self.ports.query.message(message).await.unwrap().unwrap().outcome
+    }
+
+    pub(super) async fn turn(&self, session: &SessionId) -> TurnRecord {
+        self.ports.query.transcript(session, 1).await.unwrap().remove(0)
+    }
+
+    pub(super) async fn call_state(&self, session: &SessionId, call: CallId) -> CallState {
+        let turn = self.turn(session).await;
+        turn.steps[call.step as usize].calls[call.ordinal as usize].state.clone()
+    }
+
+    /// What the chat gets, in order, as if everything were sent.
+    pub(super) async fn deliveries(&self, chat: &ChatAddress) -> Vec<Delivery> {
+        let mut sent = Vec::new();
+        while let Some(head) = self.ports.outbox.head(chat).await.unwrap() {
+            let delivery = head.delivery;
+            self.ports.outbox.start(delivery.id, false).await.unwrap();
+            let receipt = avocet_protocol::Receipt { platform_id: None };
+            let end = avocet_protocol::SendEnd::Sent(receipt);
+            self.ports.outbox.finish(delivery.id, &end).await.unwrap();
+            sent.push(delivery);
+        }
+        sent
+    }
+
+    pub(super) async fn delivered_texts(&self, session: &SessionId) -> Vec<String> {
+        let deliveries = self.deliveries(&session.address()).await;
+        deliveries.into_iter().map(|delivery| delivery.content.text).collect()
+    }
+}
+
+pub(super) fn session(name: &str) -> SessionId {
+    SessionId::parse(&format!("terminal:local:{name}")).unwrap()
+}
+
+/// A message whose key is its text.
+pub(super) fn message(session: &SessionId, text: &str, kind: InboundKind) -> NewInbound {
+    NewInbound {
+        session: session.clone(),
+        kind,
+        inbound: Inbound {
+            address: session.address(),
+            sender: Sender { id: "user".parse().unwrap(), name: None },
+            key: DedupeKey::parse(&text.replace('/', "command ")).unwrap(),
+            content: Content::text(text),
+        },
+        removed: 0,
+    }
+}
+
+pub(super) fn cursor(position: &str) -> Cursor {
+    Cursor { position: position.to_owned() }
+}
+
+pub(super) fn taken(claim: Claim) -> Claimed {
+    match claim {
+        Claim::Turn(claimed) => *claimed,
+        other => panic!("no turn to take but {other:?}"),
+    }
+}
+
+fn call(name: &str) -> ToolCall {
+    ToolCall { name: name.to_owned(), arguments: Arguments::Object(Map::new()) }
+}
+
+pub(super) fn good() -> CallResult {
+    CallResult { ok: true, value: json!("done") }
+}
+
+pub(super) fn planned(session: &SessionId, chunks: &[&str]) -> Planned {
+    let chunks = chunks.iter().map(|text| Content::text(*text)).collect();
+    Planned { address: session.address(), chunks }
+}
+
+/// The end of a turn, said in the chat of session `a`.
+pub(super) fn reply(text: &str) -> Settlement {
+    Settlement {
+        outcome: Outcome::Replied,
+        answer: Some(Answer { step: 99, text: text.to_owned(), usage: Usage::default() }),
+        notice: None,
+        reply: Some(planned(&session("a"), &[text])),
+    }
+}
+
+pub(super) fn failure(notice: &str) -> Settlement {
+    Settlement {
+        outcome: Outcome::Error,
+        answer: None,
+        notice: Some(notice.to_owned()),
+        reply: Some(planned(&session("a"), &[notice])),
+    }
+}

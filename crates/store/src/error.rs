@@ -1,0 +1,101 @@
+//! What SQLite says, in the words of the port and of whoever has to act on it.
+
+use std::path::{Path, PathBuf};
+
+use avocet_protocol::StoreError;
+use rusqlite::ErrorCode;
+
+/// Why the log cannot be opened. The text says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process holds the log.
+    #[error("{path} is held by {holder}; stop it first, or use another data_dir")]
+    Locked {
+        /// The data directory.
+        path: PathBuf,
+        /// Who, for example `process 4711 (daemon)`.
+        holder: String,
+    },
+    /// The directory cannot be made or used.
+    #[error("{path} cannot be used ({error}); check the path, its owner and its permissions")]
+    Directory {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A newer version has written it.
+    #[error(
+        "{path} was written by a newer version (schema {found}, this one knows {known}); \
+         install that version, or put back the copy {path}.before-v{found} if there is one"
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its schema version.
+        found: i64,
+        /// The newest that this version knows.
+        known: i64,
+    },
+    /// It is damaged, and has been moved aside.
+    #[error(
+        "{path} is damaged ({detail}). It was moved to {moved} together with its -wal and -shm. \
+         To save what can be read: sqlite3 {moved} .recover. \
+         To go on, put a copy in its place, or begin with an empty log: avocet run --start-empty"
+    )]
+    Damaged {
+        /// Where it was.
+        path: PathBuf,
+        /// What the check said.
+        detail: String,
+        /// Where it is now.
+        moved: PathBuf,
+    },
+    /// It was damaged before, and nobody has decided what to do.
+    #[error(
+        "there is no {path}, but there is a damaged one: {moved}. \
+         To save what can be read: sqlite3 {moved} .recover. \
+         To go on, put a copy in its place, or begin with an empty log: avocet run --start-empty"
+    )]
+    MovedAside {
+        /// Where it should be.
+        path: PathBuf,
+        /// The newest that was moved aside.
+        moved: PathBuf,
+    },
+    /// The file system does not keep what it promises.
+    #[error("{path}: SQLite did not take {pragma} (it is {found}); use a local file system")]
+    Pragma {
+        /// The database.
+        path: PathBuf,
+        /// What was asked.
+        pragma: String,
+        /// What it answered.
+        found: String,
+    },
+    /// Anything else that the log says while it is opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Puts an SQLite error into the words of the port.
+pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let path = path.display().to_string();
+    let detail = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::Damaged { path, detail }
+        }
+        Some(
+            ErrorCode::SystemIoFailure
+            | ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::CannotOpen
+            | ErrorCode::ReadOnly
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::OutOfMemory,
+        ) => StoreError::Unavailable { path, detail },
+        _ => StoreError::Internal(detail),
+    }
+}

@@ -1,0 +1,276 @@
+//! Inbound messages: acceptance with dedupe and cursor, and the commands that bypass the lane.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, Cursor,
+    InboundKind, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned, QueueMode,
+    Resolution, SessionId, WaitKind,
+};
+use rusqlite::params;
+
+use crate::cancel::{cancel_turn, open_turn};
+use crate::outbox::{Source, insert_planned};
+use crate::rows::{self, INBOUND, to_json};
+use crate::tx::{Result, Tx};
+use crate::waits::{newest_wait, resolve};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl Inbox for SqliteStore {
+    async fn accept(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Accepted> {
+        let (message, cursor) = (message.clone(), cursor.cloned());
+        let default_mode = self.default_mode;
+        self.write("accept", Durability::Synced, move |tx| {
+            let inbound = &message.inbound;
+            move_cursor(tx, &inbound.address.channel, &inbound.address.account, cursor.as_ref())?;
+            use_session(tx, &message.session)?;
+            match insert(tx, &message)? {
+                None => Ok(Accepted { id: first_copy(tx, &message)?, what: AcceptedAs::Duplicate }),
+                Some(id) => {
+                    let what = consequence(tx, id, &message, default_mode)?;
+                    Ok(Accepted { id, what })
+                }
+            }
+        })
+        .await
+    }
+
+    async fn ignore(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        reason: &str,
+        cursor: Option<&Cursor>,
+    ) -> Result<()> {
+        let (channel, account, reason) = (channel.clone(), account.clone(), reason.to_owned());
+        let cursor = cursor.cloned();
+        self.write("ignore", Durability::Process, move |tx| {
+            move_cursor(tx, &channel, &account, cursor.as_ref())?;
+            tx.insert(
+                "INSERT INTO ignored (channel, account, reason, count) VALUES (?1, ?2, ?3, 1) \
+                 ON CONFLICT DO UPDATE SET count = count + 1",
+                params![channel.as_str(), account.as_str(), reason],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn cursor(&self, channel: &ChannelName, account: &AccountName) -> Result<Option<Cursor>> {
+        let (channel, account) = (channel.clone(), account.clone());
+        self.read(move |db| {
+            db.row(
+                "SELECT position FROM cursors WHERE channel = ?1 AND account = ?2",
+                [channel.as_str(), account.as_str()],
+                |row| Ok(Cursor { position: row.get(0)? }),
+            )
+        })
+        .await
+    }
+
+    async fn open_commands(&self) -> Result<Vec<LoggedInbound>> {
+        self.read(|db| {
+            db.rows(
+                &format!("{INBOUND} WHERE state = 'queued' AND kind = 'command' ORDER BY id"),
+                (),
+                rows::inbound,
+            )
+        })
+        .await
+    }
+
+    async fn settle_command(
+        &self,
+        command: MessageId,
+        action: &CommandAction,
+        reply: Option<&Planned>,
+    ) -> Result<CommandEffect> {
+        let (action, reply) = (action.clone(), reply.cloned());
+        self.write("settle-command", Durability::Synced, move |tx| {
+            end_message(tx, command, Outcome::Replied)?;
+            let effect = act(tx, command, &action)?;
+            if let Some(reply) = &reply {
+                insert_planned(tx, reply, None, Source::Reply)?;
+            }
+            Ok(effect)
+        })
+        .await
+    }
+
+    async fn drop_message(&self, message: MessageId, notice: Option<&Planned>) -> Result<()> {
+        let notice = notice.cloned();
+        self.write("drop-message", Durability::Synced, move |tx| {
+            end_message(tx, message, Outcome::Dropped)?;
+            notice.map_or(Ok(()), |notice| insert_planned(tx, &notice, None, Source::Notice))
+        })
+        .await
+    }
+}
+
+fn move_cursor(
+    tx: &Tx<'_>,
+    channel: &ChannelName,
+    account: &AccountName,
+    cursor: Option<&Cursor>,
+) -> Result<()> {
+    let Some(cursor) = cursor else { return Ok(()) };
+    tx.insert(
+        "INSERT INTO cursors (channel, account, position) VALUES (?1, ?2, ?3) \
+         ON CONFLICT DO UPDATE SET position = excluded.position",
+        params![channel.as_str(), account.as_str(), cursor.position],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn use_session(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
+    tx.insert(
+        "INSERT INTO sessions (id, used_at) VALUES (?1, ?2) \
+         ON CONFLICT DO UPDATE SET used_at = excluded.used_at",
+        params![session.as_str(), tx.now.0],
+    )?;
+    Ok(())
+}
+
+/// None if the chat has used the key before.
+fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
+    let NewInbound { session, kind, inbound, removed } = message;
+    let address = &inbound.address;
+    let id = tx.insert(
+        "INSERT INTO inbound (session, channel, account, chat, topic, key, sender, sender_name, \
+             kind, content, removed, state, received_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'queued', ?12) \
+         ON CONFLICT (channel, account, chat, key) DO NOTHING",
+        params![
+            session.as_str(),
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            inbound.key.as_str(),
+            inbound.sender.id.as_str(),
+            inbound.sender.name,
+            rows::kind_word(*kind),
+            to_json(&inbound.content)?,
+            removed,
+            tx.now.0,
+        ],
+    )?;
+    Ok(id.map(MessageId))
+}
+
+fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<MessageId> {
+    let address = &message.inbound.address;
+    tx.db.one(
+        "SELECT id FROM inbound WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
+        params![
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            message.inbound.key.as_str(),
+        ],
+        |row| row.get(0).map(MessageId),
+    )
+}
+
+/// What a new message means for the turn that its session has open.
+fn consequence(
+    tx: &Tx<'_>,
+    id: MessageId,
+    message: &NewInbound,
+    default_mode: QueueMode,
+) -> Result<AcceptedAs> {
+    if message.kind == InboundKind::Command {
+        return Ok(AcceptedAs::Queued);
+    }
+    if let Some((wait, turn)) = newest_wait(tx, &message.session, None, &[WaitKind::Answer])? {
+        let answer = Resolution::Answer(message.inbound.content.as_text());
+        resolve(tx, wait, &answer)?;
+        tx.update_one(
+            id,
+            "UPDATE inbound SET state = 'done', outcome = 'merged', turn = ?2, after_step = -1 \
+             WHERE id = ?1",
+            params![id.0, turn.0],
+        )?;
+        return Ok(AcceptedAs::Answer);
+    }
+    if rows::mode(tx.db, &message.session, default_mode)? == QueueMode::Interrupt
+        && let Some(turn) = open_turn(tx, &message.session)?
+    {
+        let ended = cancel_turn(tx, turn, "interrupted by a newer message")?;
+        return Ok(AcceptedAs::Interrupt(ended));
+    }
+    Ok(AcceptedAs::Queued)
+}
+
+fn end_message(tx: &Tx<'_>, id: MessageId, outcome: Outcome) -> Result<()> {
+    let state = if outcome == Outcome::Dropped { "dead" } else { "done" };
+    tx.update_one(
+        id,
+        "UPDATE inbound SET state = ?2, outcome = ?3 WHERE id = ?1 AND state <> 'done' \
+             AND state <> 'dead'",
+        params![id.0, state, outcome.word()],
+    )
+}
+
+fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<CommandEffect> {
+    let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
+        rows::parsed::<SessionId>(row, "session")
+    })?;
+    match action {
+        CommandAction::None => Ok(CommandEffect::Done),
+        CommandAction::Stop => stop(tx, &session, command),
+        CommandAction::Forget => {
+            let stopped = stop(tx, &session, command)?;
+            tx.update(
+                "UPDATE sessions SET fresh_from = (SELECT coalesce(max(id), 0) FROM turns \
+                     WHERE session = ?1) WHERE id = ?1",
+                [session.as_str()],
+            )?;
+            Ok(stopped)
+        }
+        CommandAction::SetMode(mode) => {
+            tx.update(
+                "UPDATE sessions SET mode = ?2 WHERE id = ?1",
+                [session.as_str(), mode.word()],
+            )?;
+            Ok(CommandEffect::Done)
+        }
+        CommandAction::Resolve { wait, resolution } => {
+            let kinds = [WaitKind::Choice, WaitKind::Approval];
+            match newest_wait(tx, &session, *wait, &kinds)? {
+                None => Ok(CommandEffect::Nothing),
+                Some((wait, _)) => {
+                    resolve(tx, wait, resolution)?;
+                    Ok(CommandEffect::Done)
+                }
+            }
+        }
+        CommandAction::Resend => resend(tx, &session),
+    }
+}
+
+/// Ends the session's open turn, unless it was begun for a message that came after the command.
+fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+    let Some(turn) = open_turn(tx, session)? else { return Ok(CommandEffect::Nothing) };
+    let first = tx.db.one("SELECT min(id) FROM inbound WHERE turn = ?1", [turn.0], |row| {
+        row.get::<_, Option<i64>>(0)
+    })?;
+    if first.is_some_and(|first| first > command.0) {
+        return Ok(CommandEffect::Nothing);
+    }
+    cancel_turn(tx, turn, "stopped by the user").map(CommandEffect::Stopped)
+}
+
+fn resend(tx: &Tx<'_>, session: &SessionId) -> Result<CommandEffect> {
+    let chat = session.address();
+    let again = tx.update(
+        "UPDATE outbox SET repeat = (state = 'unconfirmed'), state = 'pending', not_before = 0, \
+             attempts = 0, error = NULL \
+         WHERE state IN ('unconfirmed', 'dead') AND channel = ?1 AND account = ?2 AND chat = ?3",
+        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+    )?;
+    Ok(match again {
+        0 => CommandEffect::Nothing,
+        again => CommandEffect::Resent(again as u64),
+    })
+}

@@ -1,0 +1,155 @@
+use std::path::Path;
+
+use avocet_protocol::Query;
+use avocet_supervise::Group;
+use avocet_testkit::ManualClock;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+
+async fn open(directory: &Path, durability: Durability) -> SqliteStore {
+    let options = OpenOptions {
+        directory: directory.to_owned(),
+        durability,
+        default_mode: QueueMode::Queue,
+        start_empty: false,
+        holder: Holder::Daemon,
+    };
+    let clock = Arc::new(ManualClock::default());
+    SqliteStore::open(options, clock, &Group::new("test")).await.unwrap()
+}
+
+fn remember(tx: &Tx<'_>, text: &str) -> Result<()> {
+    tx.insert("INSERT INTO notes (text, written_at) VALUES (?1, 0)", [text]).map(|_| ())
+}
+
+async fn notes(store: &SqliteStore) -> Vec<String> {
+    let notes = avocet_protocol::Notes::search(store, "", 99).await.unwrap();
+    notes.into_iter().map(|note| note.text).collect()
+}
+
+/// Runs writes that are in the queue before the writer looks, so that they share a transaction.
+async fn together(store: &SqliteStore, writes: &[fn(&Tx<'_>) -> Result<()>]) -> Vec<Result<()>> {
+    let (go, gate) = flume::bounded(1);
+    let hold = store.write("hold", Durability::Process, move |_| {
+        gate.recv().unwrap_or_default();
+        Ok(())
+    });
+    let writes = writes.iter().map(|write| store.write("test", Durability::Process, *write));
+    let writes = futures_util::future::join_all(writes);
+    let release = async { go.send_async(()).await.unwrap() };
+    let (held, done, ()) = tokio::join!(hold, writes, release);
+    held.unwrap();
+    done
+}
+
+#[tokio::test]
+async fn a_write_that_fails_or_panics_takes_nobody_along() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path(), Durability::Synced).await;
+    let done = together(
+        &store,
+        &[
+            |tx| remember(tx, "first"),
+            |tx| {
+                remember(tx, "taken back")?;
+                Err(StoreError::Stale("it".to_owned()))
+            },
+            |tx| {
+                remember(tx, "taken back too")?;
+                panic!("a bug")
+            },
+            |tx| remember(tx, "last"),
+        ],
+    )
+    .await;
+    let stale = Err(StoreError::Stale("it".to_owned()));
+    let panicked = Err(StoreError::Internal("test panicked".to_owned()));
+    assert_eq!(done, [Ok(()), stale, panicked, Ok(())]);
+    assert_eq!(notes(&store).await, ["last", "first"]);
+}
+
+/// SQLite's own limit on the file stands for the disk's.
+async fn limit_pages(store: &SqliteStore, more: u32) {
+    let limit = store.write("limit", Durability::Process, move |tx| {
+        let pages: u32 = tx.db.one("PRAGMA page_count", (), |row| row.get(0))?;
+        let limit = format!("PRAGMA max_page_count = {}", pages + more);
+        tx.db.one(&limit, (), |row| row.get::<_, u32>(0)).map(|_| ())
+    });
+    limit.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_disk_loses_nothing_and_heals() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path(), Durability::Synced).await;
+    let large: fn(&Tx<'_>) -> Result<()> = |tx| remember(tx, &"x".repeat(1_000_000));
+    limit_pages(&store, 20).await;
+    let done = together(&store, &[|tx| remember(tx, "before"), large]).await;
+    let full = StoreError::Full { path: directory.path().join(DATABASE).display().to_string() };
+    assert_eq!(done[1], Err(full));
+    let kept = if done[0].is_ok() { vec!["before".to_owned()] } else { Vec::new() };
+    assert_eq!(notes(&store).await, kept, "what was answered with success is there");
+    limit_pages(&store, 10_000).await;
+    store.write("test", Durability::Process, large).await.unwrap();
+    assert_eq!(notes(&store).await.len(), kept.len() + 1);
+}
+
+#[tokio::test]
+async fn a_write_is_synced_if_it_has_to_be_and_the_configuration_does_not_say_otherwise() {
+    let table = [
+        (Durability::Synced, Durability::Synced, 2),
+        (Durability::Synced, Durability::Process, 1),
+        (Durability::Process, Durability::Synced, 1),
+    ];
+    for (configured, wanted, expected) in table {
+        let directory = TempDir::new().unwrap();
+        let store = open(directory.path(), configured).await;
+        let synchronous = store.write("test", wanted, |tx| {
+            tx.db.one("PRAGMA synchronous", (), |row| row.get::<_, i64>(0))
+        });
+        assert_eq!(synchronous.await, Ok(expected), "{configured:?} {wanted:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_is_made_before_a_migration() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path(), Durability::Synced).await;
+    store.write("test", Durability::Process, |tx| remember(tx, "old")).await.unwrap();
+    store.close().await;
+    let path = directory.path().join(DATABASE);
+    let scripts = [migrate::MIGRATIONS[0], "ALTER TABLE notes ADD COLUMN mood TEXT"];
+    let version = |connection: &Connection| -> i64 {
+        connection.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap()
+    };
+
+    let broken = [scripts[0], "ALTER TABLE nothing ADD COLUMN mood TEXT"];
+    let mut connection = Connection::open(&path).unwrap();
+    migrate::migrate(&mut connection, &path, &broken).unwrap_err();
+    assert_eq!(version(&connection), 1, "a migration that fails changes nothing");
+
+    migrate::migrate(&mut connection, &path, &scripts).unwrap();
+    assert_eq!(version(&connection), 2);
+    connection.execute("UPDATE notes SET mood = 'good'", ()).unwrap();
+    let copy = Connection::open(directory.path().join("avocet.db.before-v2")).unwrap();
+    assert_eq!(version(&copy), 1);
+    let text: String = copy.query_row("SELECT text FROM notes", (), |row| row.get(0)).unwrap();
+    assert_eq!(text, "old");
+}
+
+#[tokio::test]
+async fn the_last_handle_leaves_one_file() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path(), Durability::Synced).await;
+    store.write("test", Durability::Process, |tx| remember(tx, "kept")).await.unwrap();
+    assert_eq!(store.log_status().await.unwrap().epoch, 1);
+    store.close().await;
+    let connection = Connection::open(directory.path().join(DATABASE)).unwrap();
+    let kept: i64 =
+        connection.query_row("SELECT count(*) FROM notes", (), |row| row.get(0)).unwrap();
+    assert_eq!(kept, 1);
+    let wal = directory.path().join("avocet.db-wal");
+    assert_eq!(wal.metadata().map_or(0, |wal| wal.len()), 0, "closing brings the log home");
+}

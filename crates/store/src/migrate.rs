@@ -1,0 +1,98 @@
+//! The schema and its versions. Before a migration a copy of the database is made beside it.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use crate::OpenError;
+use crate::damage::with_suffix;
+use crate::error::store_error;
+use crate::tx::Db;
+
+/// The script that brings a database from each version to the next; the first makes a new one.
+pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// `AVOC`, in the header of the file (SQLite's `application_id`).
+pub(crate) const APPLICATION_ID: i32 = 0x4156_4F43;
+
+/// Makes a new database under another name and renames it once it is complete: a file with the
+/// right name is never half made.
+pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
+    let new = with_suffix(path, ".new");
+    let unusable = |error| OpenError::Directory { path: new.clone(), error };
+    if new.exists() {
+        fs::remove_file(&new).map_err(unusable)?;
+    }
+    let make = || {
+        let mut connection = Connection::open(&new)?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        apply(&mut connection, MIGRATIONS, 0)
+    };
+    make().map_err(|error| store_error(&new, &error))?;
+    File::open(&new).and_then(|file| file.sync_all()).map_err(unusable)?;
+    fs::rename(&new, path).map_err(unusable)?;
+    sync_directory(path)
+}
+
+/// Refuses a database that a newer version has written.
+pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<usize, OpenError> {
+    version_below(connection, path, MIGRATIONS.len())
+}
+
+fn version_below(connection: &Connection, path: &Path, known: usize) -> Result<usize, OpenError> {
+    let db = Db { connection, path };
+    let found: i64 = db.one("PRAGMA user_version", (), |row| row.get(0))?;
+    usize::try_from(found).ok().filter(|version| *version <= known).ok_or_else(|| {
+        let known = i64::try_from(known).unwrap_or(i64::MAX);
+        OpenError::Newer { path: path.to_owned(), found, known }
+    })
+}
+
+/// Brings the database to the last version, after a copy was made.
+pub(crate) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+) -> Result<(), OpenError> {
+    let found = version_below(connection, path, migrations.len())?;
+    if found == migrations.len() {
+        return Ok(());
+    }
+    let copy = with_suffix(path, &format!(".before-v{}", migrations.len()));
+    tracing::info!(from = found, to = migrations.len(), copy = %copy.display(), "migrating the log");
+    back_up(connection, &copy)?;
+    apply(connection, migrations, found).map_err(|error| store_error(path, &error))?;
+    Ok(())
+}
+
+/// Copies the whole database, what is only in its -wal included. The copy has its name only when
+/// it is complete.
+fn back_up(connection: &Connection, copy: &Path) -> Result<(), OpenError> {
+    let part = with_suffix(copy, ".part");
+    let unusable = |error| OpenError::Directory { path: part.clone(), error };
+    if part.exists() {
+        fs::remove_file(&part).map_err(unusable)?;
+    }
+    connection
+        .backup("main", &part, None::<fn(rusqlite::backup::Progress)>)
+        .map_err(|error| store_error(&part, &error))?;
+    File::open(&part).and_then(|file| file.sync_all()).map_err(unusable)?;
+    fs::rename(&part, copy).map_err(unusable)?;
+    sync_directory(copy)
+}
+
+fn apply(connection: &mut Connection, migrations: &[&str], from: usize) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    for script in &migrations[from..] {
+        transaction.execute_batch(script)?;
+    }
+    transaction.pragma_update(None, "user_version", migrations.len())?;
+    transaction.commit()
+}
+
+fn sync_directory(file: &Path) -> Result<(), OpenError> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let unusable = |error| OpenError::Directory { path: directory.to_owned(), error };
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(unusable)
+}

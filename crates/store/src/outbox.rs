@@ -1,0 +1,260 @@
+//! Outgoing messages: rows in the order in which they were said, one chat at a time.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    ChatAddress, Content, DedupeKey, Delivery, DeliveryId, Enqueued, Head, Outbox, Planned,
+    SendEnd, StoreError, Timestamp, TurnId,
+};
+use rusqlite::{Row, params};
+
+use crate::rows::{self, to_json};
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+/// Who says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The end of a turn, or a command.
+    Reply,
+    /// The message tool.
+    Tool,
+    /// A turn that waits.
+    Prompt,
+    /// The daemon: something was dropped, given up or is unconfirmed.
+    Notice,
+    /// Another process.
+    Process,
+}
+
+impl Source {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Notice => "notice",
+            Self::Process => "process",
+        }
+    }
+}
+
+#[async_trait]
+impl Outbox for SqliteStore {
+    async fn enqueue(&self, message: &Planned, key: &DedupeKey) -> Result<Enqueued> {
+        let (message, key) = (message.clone(), key.clone());
+        self.write("enqueue", Durability::Synced, move |tx| enqueue(tx, &message, &key)).await
+    }
+
+    async fn open_chats(&self) -> Result<Vec<ChatAddress>> {
+        self.read(|db| {
+            db.rows(
+                "SELECT DISTINCT channel, account, chat, NULL AS topic FROM outbox \
+                 WHERE state IN ('pending', 'sending', 'unknown')",
+                (),
+                rows::address,
+            )
+        })
+        .await
+    }
+
+    async fn head(&self, chat: &ChatAddress) -> Result<Option<Head>> {
+        let chat = chat.clone();
+        self.read(move |db| head(db, &chat)).await
+    }
+
+    async fn start(&self, id: DeliveryId, repeat: bool) -> Result<()> {
+        self.write("start-send", Durability::Synced, move |tx| {
+            tx.update_one(
+                id,
+                "UPDATE outbox SET state = 'sending', attempts = attempts + 1, \
+                     repeat = max(repeat, ?2) \
+                 WHERE id = ?1 AND state IN ('pending', 'unknown')",
+                params![id.0, repeat],
+            )
+        })
+        .await
+    }
+
+    async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<()> {
+        let end = end.clone();
+        let durability = match &end {
+            SendEnd::Sent(_) | SendEnd::Again { .. } | SendEnd::Unknown { .. } => {
+                Durability::Process
+            }
+            SendEnd::Unconfirmed { .. } | SendEnd::Dead { .. } => Durability::Synced,
+        };
+        self.write("finish-send", durability, move |tx| finish(tx, id, &end)).await
+    }
+}
+
+/// Appends a message to the outbox, one row a chunk.
+pub(crate) fn insert_planned(
+    tx: &Tx<'_>,
+    message: &Planned,
+    turn: Option<TurnId>,
+    source: Source,
+) -> Result<()> {
+    let ordinal: i64 = tx.db.one(
+        "SELECT coalesce(max(ordinal) + 1, 0) FROM outbox WHERE turn = ?1",
+        [turn.map(|turn| turn.0)],
+        |row| row.get(0),
+    )?;
+    for (chunk, content) in message.chunks.iter().enumerate() {
+        insert_chunk(
+            tx,
+            &message.address,
+            content,
+            &Place { turn, ordinal, chunk, key: None, source },
+        )?;
+    }
+    Ok(())
+}
+
+/// What a chunk belongs to.
+struct Place<'a> {
+    turn: Option<TurnId>,
+    ordinal: i64,
+    chunk: usize,
+    key: Option<&'a DedupeKey>,
+    source: Source,
+}
+
+/// None if the chat has used the key before.
+fn insert_chunk(
+    tx: &Tx<'_>,
+    address: &ChatAddress,
+    content: &Content,
+    place: &Place<'_>,
+) -> Result<Option<i64>> {
+    tx.insert(
+        "INSERT INTO outbox (channel, account, chat, topic, turn, ordinal, chunk, key, source, \
+             content, state, created_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', ?11) \
+         ON CONFLICT (channel, account, chat, key, chunk) WHERE key IS NOT NULL DO NOTHING",
+        params![
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            place.turn.map(|turn| turn.0),
+            place.ordinal,
+            place.chunk,
+            place.key.map(DedupeKey::as_str),
+            place.source.word(),
+            to_json(content)?,
+            tx.now.0,
+        ],
+    )
+}
+
+fn enqueue(tx: &Tx<'_>, message: &Planned, key: &DedupeKey) -> Result<Enqueued> {
+    let address = &message.address;
+    let mut first = None;
+    for (chunk, content) in message.chunks.iter().enumerate() {
+        let source = Source::Process;
+        let place = Place { turn: None, ordinal: 0, chunk, key: Some(key), source };
+        let Some(id) = insert_chunk(tx, address, content, &place)? else { break };
+        first = first.or(Some(DeliveryId(id)));
+    }
+    if let Some(id) = first {
+        return Ok(Enqueued { id, duplicate: false });
+    }
+    let found = tx.db.row(
+        "SELECT min(id) FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
+        params![
+            address.channel.as_str(),
+            address.account.as_str(),
+            address.chat.as_str(),
+            key.as_str(),
+        ],
+        |row| row.get::<_, Option<i64>>(0),
+    )?;
+    match found.flatten() {
+        Some(id) => Ok(Enqueued { id: DeliveryId(id), duplicate: true }),
+        None => Err(StoreError::Internal("a message without chunks".to_owned())),
+    }
+}
+
+fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
+    struct First {
+        state: String,
+        head: Head,
+    }
+    let first = db.row(
+        "SELECT id, turn, channel, account, chat, topic, content, state, attempts, repeat, \
+             not_before \
+         FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
+             AND state IN ('pending', 'sending', 'unknown') ORDER BY id LIMIT 1",
+        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        |row| {
+            let state: String = row.get("state")?;
+            let unknown = state == "unknown";
+            Ok(First {
+                state,
+                head: Head {
+                    delivery: delivery(row)?,
+                    unknown,
+                    attempts: row.get("attempts")?,
+                    not_before: Timestamp(row.get("not_before")?),
+                },
+            })
+        },
+    )?;
+    Ok(first.filter(|first| first.state != "sending").map(|first| first.head))
+}
+
+fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
+    Ok(Delivery {
+        id: DeliveryId(row.get("id")?),
+        turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+        address: rows::address(row)?,
+        content: rows::json(row, "content")?,
+        repeat: row.get("repeat")?,
+    })
+}
+
+fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
+    let set = |assignments: &str, params: &[&dyn rusqlite::ToSql]| {
+        let sql = format!(
+            "UPDATE outbox SET {assignments} WHERE id = ?1 AND state IN ('sending', 'unknown')"
+        );
+        tx.update_one(id, &sql, params)
+    };
+    match end {
+        SendEnd::Sent(receipt) => set(
+            "state = 'sent', platform_id = ?2, error = NULL",
+            &[&id.0, &receipt.platform_id.as_ref().map(avocet_protocol::PlatformId::as_str)],
+        ),
+        SendEnd::Again { not_before, error } => {
+            set("state = 'pending', not_before = ?2, error = ?3", &[&id.0, &not_before.0, error])
+        }
+        SendEnd::Unknown { error } => set("state = 'unknown', error = ?2", &[&id.0, error]),
+        SendEnd::Unconfirmed { error, notice } => {
+            set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;
+            say(tx, notice.as_ref())
+        }
+        SendEnd::Dead { error, notice } => {
+            set("state = 'dead', error = ?2", &[&id.0, error])?;
+            give_up_the_rest(tx, id)?;
+            say(tx, notice.as_ref())
+        }
+    }
+}
+
+fn say(tx: &Tx<'_>, notice: Option<&Planned>) -> Result<()> {
+    notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, Source::Notice))
+}
+
+/// A message with a hole in it is not sent on: its later chunks are given up too.
+fn give_up_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
+    tx.update(
+        "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \
+         WHERE state = 'pending' AND id > ?1 AND EXISTS (SELECT 1 FROM outbox AS dead \
+             WHERE dead.id = ?1 AND dead.turn IS outbox.turn AND dead.key IS outbox.key \
+                 AND dead.ordinal = outbox.ordinal AND dead.channel = outbox.channel \
+                 AND dead.account = outbox.account AND dead.chat = outbox.chat \
+                 AND (outbox.turn IS NOT NULL OR outbox.key IS NOT NULL))",
+        [dead.0],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Readers: a few threads with connections of their own, which never wait for the writer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use avocet_protocol::StoreError;
+use avocet_supervise::Group;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::tx::{Db, Result};
+
+const THREADS: usize = 2;
+/// Reads that may wait; who wants to read more waits until there is room.
+const QUEUE: usize = 256;
+
+type Job = Box<dyn FnOnce(Db<'_>) + Send>;
+
+/// The queue in front of the reader threads. They end when the last handle is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct Readers {
+    queue: flume::Sender<Job>,
+}
+
+impl Readers {
+    pub(crate) fn start(
+        path: &Path,
+        group: &Group,
+        connect: impl Fn() -> Result<Connection>,
+    ) -> Result<Self> {
+        let (queue, jobs) = flume::bounded::<Job>(QUEUE);
+        for number in 0..THREADS {
+            let (connection, jobs, path): (_, _, PathBuf) = (connect()?, jobs.clone(), path.into());
+            let thread = move || {
+                for job in &jobs {
+                    job(Db { connection: &connection, path: &path });
+                }
+            };
+            group.thread(&format!("store-reader-{number}"), thread).map_err(|error| {
+                StoreError::Internal(format!("no thread for a reader: {error}"))
+            })?;
+        }
+        Ok(Self { queue })
+    }
+
+    /// Runs `work` on a consistent view of the log.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Db<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (sender, answer) = oneshot::channel();
+        let job: Job =
+            Box::new(move |db| {
+                // Where nobody waits for the answer any more, there is nobody to tell.
+                drop(sender.send(
+                    catch_unwind(AssertUnwindSafe(|| consistent(db, work))).unwrap_or_else(|_| {
+                        Err(StoreError::Internal("a read panicked".to_owned()))
+                    }),
+                ));
+            });
+        self.queue.send_async(job).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// Several statements see the same state of the log.
+fn consistent<T>(db: Db<'_>, work: impl FnOnce(Db<'_>) -> Result<T>) -> Result<T> {
+    let view = db.connection.unchecked_transaction().map_err(|error| db.error(&error))?;
+    let result = work(db)?;
+    view.finish().map_err(|error| db.error(&error))?;
+    Ok(result)
+}

@@ -1,0 +1,46 @@
+//! What a crash or a stop leaves behind, put back into a state from which work goes on.
+
+use avocet_protocol::TurnId;
+use rusqlite::params;
+
+use crate::tx::{Result, Tx};
+
+/// The recovery transaction: turns that were running are queued again and suspect, calls that were
+/// under way go by their class, sends that were under way have an unknown outcome.
+pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
+    let running = tx
+        .db
+        .rows("SELECT id FROM turns WHERE state = 'running'", (), |row| row.get(0).map(TurnId))?;
+    let alone = running.len() == 1;
+    for turn in &running {
+        tx.update(
+            "UPDATE turns SET attempts = attempts + 1, suspect = 1, deaths_alone = deaths_alone + ?2 \
+             WHERE id = ?1",
+            params![turn.0, alone],
+        )?;
+        put_back(tx, *turn)?;
+    }
+    tx.update("UPDATE outbox SET state = 'unknown' WHERE state = 'sending'", ())?;
+    Ok(())
+}
+
+/// Queues a running turn again. A call that had started goes by its class: what only reads, or
+/// writes to the log alone, has not happened and is planned again; of the others a crash or a stop
+/// leaves the outcome open.
+pub(crate) fn put_back(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    tx.update(
+        "UPDATE calls SET state = CASE WHEN class IN ('pure', 'in_log') THEN 'planned' \
+                                       ELSE 'interrupted' END \
+         WHERE turn = ?1 AND state = 'started'",
+        [turn.0],
+    )?;
+    tx.update(
+        "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
+        [turn.0],
+    )?;
+    tx.update_one(
+        turn,
+        "UPDATE turns SET state = 'queued' WHERE id = ?1 AND state = 'running'",
+        [turn.0],
+    )
+}

@@ -1,0 +1,236 @@
+//! Rows of the log as the protocol's types.
+
+use std::str::FromStr;
+
+use avocet_protocol::{CallId, CallResult, CallState, QueueMode, SessionId, WaitKind};
+use avocet_protocol::{
+    ChatAddress, Content, Evidence, Inbound, InboundKind, LoggedCall, LoggedInbound, MessageId,
+    NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, TurnId, TurnRecord,
+    TurnState, Usage,
+};
+use rusqlite::types::Type;
+use rusqlite::{Row, params};
+use serde::de::DeserializeOwned;
+
+use crate::tx::{Db, Result};
+
+type Read<T> = rusqlite::Result<T>;
+
+/// A column that holds an id or another text with rules.
+pub(crate) fn parsed<T>(row: &Row<'_>, column: &str) -> Read<T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error| bad_column(row, column, error))
+}
+
+/// As [`parsed`], where the column may be NULL.
+pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: &str) -> Read<Option<T>>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    match row.get_ref(column)?.data_type() {
+        Type::Null => Ok(None),
+        _ => parsed(row, column).map(Some),
+    }
+}
+
+/// A column that holds JSON.
+pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| bad_column(row, column, error))
+}
+
+/// A column that holds one of the words of an enumeration.
+pub(crate) fn word<T: Copy>(
+    row: &Row<'_>,
+    column: &str,
+    all: &[T],
+    word_of: fn(T) -> &'static str,
+) -> Read<T> {
+    let text: String = row.get(column)?;
+    all.iter()
+        .copied()
+        .find(|value| word_of(*value) == text)
+        .ok_or_else(|| bad_column(row, column, UnknownWord(text)))
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not one of the words of this column")]
+struct UnknownWord(String);
+
+fn bad_column(
+    row: &Row<'_>,
+    column: &str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
+    let index = row.as_ref().column_index(column).unwrap_or(usize::MAX);
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
+}
+
+/// JSON text of a value that always has one.
+pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| avocet_protocol::StoreError::Internal(error.to_string()))
+}
+
+pub(crate) fn address(row: &Row<'_>) -> Read<ChatAddress> {
+    Ok(ChatAddress {
+        channel: parsed(row, "channel")?,
+        account: parsed(row, "account")?,
+        chat: parsed(row, "chat")?,
+        topic: parsed_if_any(row, "topic")?,
+    })
+}
+
+pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, key, sender, \
+    sender_name, kind, content, removed, received_at FROM inbound";
+
+pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
+    let kinds = [InboundKind::Text, InboundKind::Command];
+    Ok(LoggedInbound {
+        id: MessageId(row.get("id")?),
+        received_at: Timestamp(row.get("received_at")?),
+        message: NewInbound {
+            session: parsed(row, "session")?,
+            kind: word(row, "kind", &kinds, kind_word)?,
+            inbound: Inbound {
+                address: address(row)?,
+                sender: Sender { id: parsed(row, "sender")?, name: row.get("sender_name")? },
+                key: parsed(row, "key")?,
+                content: json::<Content>(row, "content")?,
+            },
+            removed: row.get("removed")?,
+        },
+    })
+}
+
+pub(crate) fn kind_word(kind: InboundKind) -> &'static str {
+    match kind {
+        InboundKind::Text => "text",
+        InboundKind::Command => "command",
+    }
+}
+
+pub(crate) fn class_word(class: ToolClass) -> &'static str {
+    match class {
+        ToolClass::Pure => "pure",
+        ToolClass::InLog => "in_log",
+        ToolClass::Verifiable => "verifiable",
+        ToolClass::Effect => "effect",
+    }
+}
+
+pub(crate) fn mode(db: Db<'_>, session: &SessionId, default: QueueMode) -> Result<QueueMode> {
+    let found = db.row(
+        "SELECT mode FROM sessions WHERE id = ?1 AND mode IS NOT NULL",
+        [session.as_str()],
+        |row| word(row, "mode", &QueueMode::ALL, QueueMode::word),
+    )?;
+    Ok(found.unwrap_or(default))
+}
+
+pub(crate) fn state(row: &Row<'_>) -> Read<TurnState> {
+    word(row, "state", &TurnState::ALL, TurnState::word)
+}
+
+pub(crate) fn wait_kind(row: &Row<'_>) -> Read<WaitKind> {
+    word(row, "kind", &WaitKind::ALL, WaitKind::word)
+}
+
+/// A whole turn.
+pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
+    let messages = db.rows(
+        &format!("{INBOUND} WHERE turn = ?1 AND after_step IS NULL ORDER BY id"),
+        [id.0],
+        inbound,
+    )?;
+    let steps = db.rows(
+        "SELECT number, text, input_tokens, output_tokens, closed FROM steps \
+         WHERE turn = ?1 ORDER BY number",
+        [id.0],
+        |row| {
+            Ok(Step {
+                number: row.get("number")?,
+                text: row.get("text")?,
+                usage: Usage { input: row.get("input_tokens")?, output: row.get("output_tokens")? },
+                calls: Vec::new(),
+                closed: row.get("closed")?,
+                steered: Vec::new(),
+            })
+        },
+    )?;
+    let steps = steps
+        .into_iter()
+        .map(|step| {
+            let calls = calls(db, id, step.number)?;
+            let steered = steered(db, id, step.number)?;
+            Ok(Step { calls, steered, ..step })
+        })
+        .collect::<Result<_>>()?;
+    db.one(
+        "SELECT session, state, parent, prompt, notice, started_at FROM turns WHERE id = ?1",
+        [id.0],
+        |row| {
+            let parent: Option<i64> = row.get("parent")?;
+            let origin = match parent {
+                None => Origin::Messages(messages),
+                Some(parent) => {
+                    Origin::Child { parent: TurnId(parent), prompt: row.get("prompt")? }
+                }
+            };
+            Ok(TurnRecord {
+                id,
+                session: parsed(row, "session")?,
+                state: state(row)?,
+                started_at: Timestamp(row.get("started_at")?),
+                origin,
+                steps,
+                notice: row.get("notice")?,
+            })
+        },
+    )
+}
+
+/// The messages that steered a turn after one of its steps.
+pub(crate) fn steered(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
+    db.rows(
+        &format!("{INBOUND} WHERE turn = ?1 AND after_step = ?2 ORDER BY id"),
+        params![turn.0, step],
+        inbound,
+    )
+}
+
+fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {
+    db.rows(
+        "SELECT ordinal, name, arguments, state, approved, evidence, ok, result FROM calls \
+         WHERE turn = ?1 AND step = ?2 ORDER BY ordinal",
+        params![turn.0, step],
+        |row| {
+            Ok(LoggedCall {
+                id: CallId { turn, step, ordinal: row.get("ordinal")? },
+                call: ToolCall { name: row.get("name")?, arguments: json(row, "arguments")? },
+                state: call_state(row)?,
+            })
+        },
+    )
+}
+
+fn call_state(row: &Row<'_>) -> Read<CallState> {
+    let state: String = row.get("state")?;
+    Ok(match state.as_str() {
+        "planned" => CallState::Planned { approved: row.get("approved")? },
+        "started" => CallState::Started,
+        "interrupted" => CallState::Interrupted { evidence: evidence(row)? },
+        "waiting" => CallState::Waiting,
+        _ => CallState::Finished(CallResult { ok: row.get("ok")?, value: json(row, "result")? }),
+    })
+}
+
+fn evidence(row: &Row<'_>) -> Read<Option<Evidence>> {
+    match row.get_ref("evidence")?.data_type() {
+        Type::Null => Ok(None),
+        _ => json(row, "evidence").map(Some),
+    }
+}

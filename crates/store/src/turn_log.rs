@@ -1,0 +1,278 @@
+//! A turn's own log: T1 to T4, and the history that later turns read.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    CallId, CallResult, ChatAddress, Content, Evidence, KeptResults, LogWrite, LoggedInbound,
+    NewStep, QueueMode, SessionId, StoreError, ToolClass, TurnId, TurnLog, TurnRecord,
+};
+use rusqlite::params;
+
+use crate::inbox::use_session;
+use crate::outbox::{Source, insert_planned};
+use crate::rows::{self, to_json};
+use crate::turns::{Errand, insert_turn};
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl TurnLog for SqliteStore {
+    async fn history(
+        &self,
+        session: &SessionId,
+        before: TurnId,
+        budget: usize,
+    ) -> Result<Vec<TurnRecord>> {
+        let session = session.clone();
+        self.read(move |db| history(db, &session, before, budget)).await
+    }
+
+    async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {
+        let step = step.clone();
+        self.write("record-step", Durability::Process, move |tx| record_step(tx, turn, &step)).await
+    }
+
+    async fn start_call(
+        &self,
+        call: CallId,
+        class: ToolClass,
+        evidence: Option<&Evidence>,
+    ) -> Result<()> {
+        let evidence = evidence.cloned();
+        let durability = match class {
+            ToolClass::Effect => Durability::Synced,
+            ToolClass::Pure | ToolClass::InLog | ToolClass::Verifiable => Durability::Process,
+        };
+        self.write("start-call", durability, move |tx| {
+            must_run(tx, call.turn)?;
+            tx.update_one(
+                call,
+                "UPDATE calls SET state = 'started', class = ?4, evidence = ?5 \
+                 WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 \
+                     AND state IN ('planned', 'interrupted')",
+                params![
+                    call.turn.0,
+                    call.step,
+                    call.ordinal,
+                    rows::class_word(class),
+                    evidence.as_ref().map(to_json).transpose()?,
+                ],
+            )
+        })
+        .await
+    }
+
+    async fn finish_call(
+        &self,
+        call: CallId,
+        result: &CallResult,
+        kept: Option<&str>,
+        writes: &[LogWrite],
+    ) -> Result<()> {
+        let (result, kept, writes) = (result.clone(), kept.map(str::to_owned), writes.to_vec());
+        self.write("finish-call", Durability::Process, move |tx| {
+            must_run(tx, call.turn)?;
+            if let Some(body) = kept {
+                keep_result(tx, call, &body)?;
+            }
+            finish(tx, call, &result)?;
+            apply_writes(tx, call, &writes).map(|_| ())
+        })
+        .await
+    }
+
+    async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
+        let default_mode = self.default_mode;
+        self.write("close-step", Durability::Process, move |tx| {
+            close_step(tx, turn, step, default_mode)
+        })
+        .await
+    }
+
+    async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {
+        let chat = chat.clone();
+        self.read(move |db| sent_texts(db, turn, &chat)).await
+    }
+}
+
+#[async_trait]
+impl KeptResults for SqliteStore {
+    async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<String>> {
+        let (session, handle) = (session.clone(), handle.to_owned());
+        self.read(move |db| {
+            db.row(
+                "SELECT body FROM kept_results WHERE handle = ?1 AND session = ?2",
+                [handle.as_str(), session.as_str()],
+                |row| row.get(0),
+            )
+        })
+        .await
+    }
+}
+
+fn history(
+    db: Db<'_>,
+    session: &SessionId,
+    before: TurnId,
+    budget: usize,
+) -> Result<Vec<TurnRecord>> {
+    let mut turns = Vec::new();
+    let (mut next, mut used) = (before, 0_usize);
+    loop {
+        let found = db.row(
+            "SELECT id FROM turns WHERE session = ?1 AND id < ?2 \
+                 AND state IN ('done', 'cancelled', 'failed') \
+                 AND id > (SELECT fresh_from FROM sessions WHERE id = ?1) \
+             ORDER BY id DESC LIMIT 1",
+            params![session.as_str(), next.0],
+            |row| row.get(0).map(TurnId),
+        )?;
+        let Some(id) = found else { break };
+        used = used.saturating_add(turn_bytes(db, id)?);
+        if used > budget {
+            break;
+        }
+        turns.push(rows::turn(db, id)?);
+        next = id;
+    }
+    turns.reverse();
+    Ok(turns)
+}
+
+/// The text of a turn, in bytes, without reading it.
+fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<usize> {
+    db.one(
+        "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
+              + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = ?1) \
+              + (SELECT coalesce(sum(octet_length(arguments) + octet_length(result)), 0) \
+                 FROM calls WHERE turn = ?1)",
+        [turn.0],
+        |row| row.get(0),
+    )
+}
+
+/// Everything that a running turn writes needs it to run still.
+pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    let running =
+        tx.db
+            .row("SELECT 1 FROM turns WHERE id = ?1 AND state = 'running'", [turn.0], |_| Ok(()))?;
+    running.ok_or_else(|| StoreError::Stale(turn.to_string()))
+}
+
+/// T1.
+fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
+    must_run(tx, turn)?;
+    tx.insert(
+        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![turn.0, step.number, step.text, step.usage.input, step.usage.output],
+    )?;
+    for (ordinal, call) in step.calls.iter().enumerate() {
+        tx.insert(
+            "INSERT INTO calls (turn, step, ordinal, name, arguments, state) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 'planned')",
+            params![turn.0, step.number, ordinal, call.name, to_json(&call.arguments)?],
+        )?;
+    }
+    Ok(())
+}
+
+/// T3, the call itself.
+pub(crate) fn finish(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
+    tx.update_one(
+        call,
+        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5 \
+         WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
+        params![call.turn.0, call.step, call.ordinal, result.ok, to_json(&result.value)?],
+    )
+}
+
+fn keep_result(tx: &Tx<'_>, call: CallId, body: &str) -> Result<()> {
+    tx.insert(
+        "INSERT INTO kept_results (handle, session, body) \
+         SELECT ?1, session, ?2 FROM turns WHERE id = ?3",
+        params![call.to_string(), body, call.turn.0],
+    )?;
+    Ok(())
+}
+
+/// T3, what the tool writes to the log. Returns the child that it spawned, if it did.
+pub(crate) fn apply_writes(
+    tx: &Tx<'_>,
+    call: CallId,
+    writes: &[LogWrite],
+) -> Result<Option<TurnId>> {
+    let mut child = None;
+    for write in writes {
+        match write {
+            LogWrite::Message(planned) => {
+                insert_planned(tx, planned, Some(call.turn), Source::Tool)?;
+            }
+            LogWrite::Note { text } => {
+                tx.insert(
+                    "INSERT INTO notes (text, turn, written_at) VALUES (?1, ?2, ?3)",
+                    params![text, call.turn.0, tx.now.0],
+                )?;
+            }
+            LogWrite::Spawn { prompt } => child = Some(spawn(tx, call, prompt)?),
+        }
+    }
+    Ok(child)
+}
+
+fn spawn(tx: &Tx<'_>, call: CallId, prompt: &str) -> Result<TurnId> {
+    let session = SessionId::of_child(call);
+    use_session(tx, &session)?;
+    insert_turn(tx, &session, "queued", Some(&Errand { parent: call.turn, prompt }))
+}
+
+/// T4.
+fn close_step(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    step: u32,
+    default_mode: QueueMode,
+) -> Result<Vec<LoggedInbound>> {
+    must_run(tx, turn)?;
+    tx.update_one(
+        format_args!("{turn} step {step}"),
+        "UPDATE steps SET closed = 1 WHERE turn = ?1 AND number = ?2 AND NOT EXISTS \
+             (SELECT 1 FROM calls WHERE turn = ?1 AND step = ?2 AND state <> 'finished')",
+        params![turn.0, step],
+    )?;
+    let session: SessionId =
+        tx.db.one("SELECT session FROM turns WHERE id = ?1", [turn.0], |row| {
+            rows::parsed(row, "session")
+        })?;
+    if rows::mode(tx.db, &session, default_mode)? == QueueMode::Steer {
+        tx.update(
+            "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' \
+             WHERE session = ?1 AND state = 'queued' AND turn IS NULL AND kind = 'text'",
+            params![session.as_str(), turn.0, step],
+        )?;
+    }
+    rows::steered(tx.db, turn, step)
+}
+
+fn sent_texts(db: Db<'_>, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {
+    let chunks = db.rows(
+        "SELECT ordinal, content FROM outbox WHERE turn = ?1 AND source = 'tool' \
+             AND channel = ?2 AND account = ?3 AND chat = ?4 AND topic IS ?5 \
+         ORDER BY ordinal, chunk",
+        params![
+            turn.0,
+            chat.channel.as_str(),
+            chat.account.as_str(),
+            chat.chat.as_str(),
+            chat.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+        ],
+        |row| Ok((row.get::<_, i64>("ordinal")?, rows::json::<Content>(row, "content")?.text)),
+    )?;
+    let mut texts: Vec<(i64, String)> = Vec::new();
+    for (ordinal, text) in chunks {
+        match texts.last_mut() {
+            Some((last, whole)) if *last == ordinal => whole.push_str(&text),
+            _ => texts.push((ordinal, text)),
+        }
+    }
+    Ok(texts.into_iter().map(|(_, text)| text).collect())
+}

@@ -1,0 +1,199 @@
+//! Turns as the lanes see them: taken, settled (T5), made to wait, given back.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Answer, Claim, Claimed, NewWait, OpenWait, Outcome, QueueMode, Resolution, SessionId,
+    Settlement, TurnId, TurnState, Turns, WaitId,
+};
+use rusqlite::params;
+
+use crate::outbox::{Source, insert_planned};
+use crate::recover::put_back;
+use crate::rows;
+use crate::tx::{Result, Tx};
+use crate::waits::{self, resolve_parent};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl Turns for SqliteStore {
+    async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim> {
+        let (session, default_mode) = (session.clone(), self.default_mode);
+        self.write("claim", Durability::Process, move |tx| {
+            claim(tx, &session, suspects, default_mode)
+        })
+        .await
+    }
+
+    async fn settle(&self, turn: TurnId, settlement: &Settlement) -> Result<Option<SessionId>> {
+        let settlement = settlement.clone();
+        self.write("settle", Durability::Synced, move |tx| settle(tx, turn, &settlement)).await
+    }
+
+    async fn wait(&self, wait: &NewWait) -> Result<WaitId> {
+        let wait = wait.clone();
+        self.write("wait", Durability::Synced, move |tx| waits::begin(tx, &wait)).await
+    }
+
+    async fn release(&self, turn: TurnId) -> Result<()> {
+        self.write("release", Durability::Process, move |tx| put_back(tx, turn)).await
+    }
+
+    async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>> {
+        let resolution = resolution.clone();
+        self.write("resolve", Durability::Synced, move |tx| waits::resolve(tx, wait, &resolution))
+            .await
+    }
+
+    async fn open_waits(&self) -> Result<Vec<OpenWait>> {
+        self.read(waits::open).await
+    }
+
+    async fn open_sessions(&self) -> Result<Vec<SessionId>> {
+        self.read(|db| {
+            db.rows(
+                "SELECT session FROM turns WHERE state = 'queued' \
+                 UNION SELECT session FROM inbound \
+                     WHERE state = 'queued' AND turn IS NULL AND kind = 'text'",
+                (),
+                |row| rows::parsed(row, "session"),
+            )
+        })
+        .await
+    }
+}
+
+fn claim(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    suspects: bool,
+    default_mode: QueueMode,
+) -> Result<Claim> {
+    struct Open {
+        turn: TurnId,
+        state: TurnState,
+        suspect: bool,
+    }
+    let open = tx.db.row(
+        "SELECT id, state, suspect FROM turns \
+         WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
+        [session.as_str()],
+        |row| {
+            let turn = TurnId(row.get("id")?);
+            Ok(Open { turn, state: rows::state(row)?, suspect: row.get("suspect")? })
+        },
+    )?;
+    let turn = match open {
+        Some(Open { state, .. }) if state != TurnState::Queued => return Ok(Claim::Nothing),
+        Some(Open { suspect: true, .. }) if !suspects => return Ok(Claim::Suspect),
+        Some(Open { turn, .. }) => {
+            tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
+            turn
+        }
+        None => match begin_turn(tx, session, default_mode)? {
+            None => return Ok(Claim::Nothing),
+            Some(turn) => turn,
+        },
+    };
+    tx.update(
+        "UPDATE inbound SET state = 'running' WHERE turn = ?1 AND state = 'queued'",
+        [turn.0],
+    )?;
+    let record = rows::turn(tx.db, turn)?;
+    tx.db
+        .one("SELECT attempts, deaths_alone FROM turns WHERE id = ?1", [turn.0], |row| {
+            Ok(Claimed { turn: record, attempts: row.get(0)?, deaths_alone: row.get(1)? })
+        })
+        .map(|claimed| Claim::Turn(Box::new(claimed)))
+}
+
+/// A new turn for what is next in line.
+fn begin_turn(tx: &Tx<'_>, session: &SessionId, default_mode: QueueMode) -> Result<Option<TurnId>> {
+    const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NULL AND kind = 'text'";
+    let next = tx.db.one(
+        &format!("SELECT min(id) FROM inbound WHERE {NEXT}"),
+        [session.as_str()],
+        |row| row.get::<_, Option<i64>>(0),
+    )?;
+    let Some(first) = next else { return Ok(None) };
+    let turn = insert_turn(tx, session, "running", None)?;
+    let last = match rows::mode(tx.db, session, default_mode)? {
+        QueueMode::Collect => i64::MAX,
+        QueueMode::Queue | QueueMode::Steer | QueueMode::Interrupt => first,
+    };
+    tx.update(
+        &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
+        params![session.as_str(), turn.0, last],
+    )?;
+    Ok(Some(turn))
+}
+
+/// What makes a turn a child.
+pub(crate) struct Errand<'a> {
+    pub(crate) parent: TurnId,
+    pub(crate) prompt: &'a str,
+}
+
+pub(crate) fn insert_turn(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    state: &str,
+    errand: Option<&Errand<'_>>,
+) -> Result<TurnId> {
+    let id = tx.insert(
+        "INSERT INTO turns (session, state, parent, prompt, started_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            session.as_str(),
+            state,
+            errand.map(|errand| errand.parent.0),
+            errand.map(|errand| errand.prompt),
+            tx.now.0,
+        ],
+    )?;
+    Ok(TurnId(id.unwrap_or_default()))
+}
+
+/// T5.
+fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<SessionId>> {
+    let Settlement { outcome, answer, notice, reply } = settlement;
+    let state = match outcome {
+        Outcome::Replied | Outcome::Merged => "done",
+        Outcome::Error | Outcome::Dropped => "failed",
+        Outcome::Stopped => "cancelled",
+    };
+    tx.update_one(
+        turn,
+        "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
+         WHERE id = ?1 AND state = 'running'",
+        params![turn.0, state, notice, tx.now.0],
+    )?;
+    if let Some(Answer { step, text, usage }) = answer {
+        tx.insert(
+            "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 1)",
+            params![turn.0, step, text, usage.input, usage.output],
+        )?;
+    }
+    end_messages(tx, turn, *outcome)?;
+    if let Some(reply) = reply {
+        insert_planned(tx, reply, Some(turn), Source::Reply)?;
+    }
+    let result = match (outcome, answer, notice) {
+        (Outcome::Replied, Some(answer), _) => Resolution::Answer(answer.text.clone()),
+        (_, _, Some(notice)) => Resolution::Error(notice.clone()),
+        _ => Resolution::Error("it came to no answer".to_owned()),
+    };
+    resolve_parent(tx, turn, &result)
+}
+
+/// The last message has the turn's outcome; those before it were answered with it.
+fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<()> {
+    let state = if outcome == Outcome::Dropped { "dead" } else { "done" };
+    tx.update(
+        "UPDATE inbound SET state = ?2, outcome = CASE \
+             WHEN id = (SELECT max(id) FROM inbound WHERE turn = ?1 AND state = 'running') THEN ?3 \
+             ELSE 'merged' END \
+         WHERE turn = ?1 AND state = 'running'",
+        params![turn.0, state, outcome.word()],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! One write transaction, and the few ways in which statements reach it.
+
+use std::path::Path;
+
+use avocet_protocol::{StoreError, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+
+use crate::error::store_error;
+
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// A connection with the error words of the port. Reading goes through this, inside a write
+/// transaction and outside of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Db<'c> {
+    pub(crate) connection: &'c Connection,
+    pub(crate) path: &'c Path,
+}
+
+impl Db<'_> {
+    pub(crate) fn error(&self, error: &rusqlite::Error) -> StoreError {
+        store_error(self.path, error)
+    }
+
+    /// The only row, or none.
+    pub(crate) fn row<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        let query = || self.connection.prepare_cached(sql)?.query_row(params, read).optional();
+        query().map_err(|error| self.error(&error))
+    }
+
+    /// The only row of a query that always has one.
+    pub(crate) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.row(sql, params, read)?
+            .ok_or_else(|| StoreError::Internal(format!("no row where there is always one: {sql}")))
+    }
+
+    /// Every row.
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
+        let query = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            statement.query_map(params, read)?.collect::<rusqlite::Result<Vec<T>>>()
+        };
+        query().map_err(|error| self.error(&error))
+    }
+}
+
+/// A write transaction of one epoch.
+#[derive(Clone, Copy)]
+pub(crate) struct Tx<'c> {
+    pub(crate) db: Db<'c>,
+    pub(crate) epoch: i64,
+    pub(crate) now: Timestamp,
+}
+
+impl Tx<'_> {
+    /// Inserts a row and returns its number. `INSERT OR IGNORE` that ignored returns none.
+    pub(crate) fn insert(&self, sql: &str, params: impl Params) -> Result<Option<i64>> {
+        let connection = self.db.connection;
+        let execute = || connection.prepare_cached(sql)?.execute(params);
+        let inserted = execute().map_err(|error| self.db.error(&error))?;
+        Ok((inserted > 0).then(|| connection.last_insert_rowid()))
+    }
+
+    /// Runs an UPDATE, to which the epoch is added: once another daemon has taken over the log,
+    /// nothing that this one still wants to write comes through. `sql` ends in its WHERE clause.
+    pub(crate) fn update(&self, sql: &str, params: impl Params) -> Result<usize> {
+        let ours = self.epoch;
+        let fenced = format!("{sql} AND (SELECT epoch FROM meta) = {ours}");
+        let execute = || self.db.connection.prepare_cached(&fenced)?.execute(params);
+        let changed = execute().map_err(|error| self.db.error(&error))?;
+        if changed == 0 {
+            self.check_epoch()?;
+        }
+        Ok(changed)
+    }
+
+    /// Whether the log still belongs to this process.
+    pub(crate) fn check_epoch(&self) -> Result<()> {
+        let ours = self.epoch;
+        match self.db.one("SELECT epoch FROM meta", (), |row| row.get(0))? {
+            theirs if theirs == ours => Ok(()),
+            theirs => Err(StoreError::Fenced { ours, theirs }),
+        }
+    }
+
+    /// As [`Self::update`], where a row that is not in the expected state is the caller's news.
+    pub(crate) fn update_one(
+        &self,
+        what: impl std::fmt::Display,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<()> {
+        match self.update(sql, params)? {
+            0 => Err(StoreError::Stale(what.to_string())),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Turns that wait for something from outside: durably, without a worker, holding their lane's
+//! place.
+
+use avocet_protocol::{
+    CallId, CallResult, NewWait, OpenWait, Planned, Resolution, SessionId, Timestamp, TurnId,
+    WaitId, WaitKind,
+};
+use rusqlite::params;
+use serde_json::json;
+
+use crate::outbox::{Source, insert_planned};
+use crate::rows;
+use crate::turn_log::{apply_writes, finish, must_run};
+use crate::tx::{Db, Result, Tx};
+
+/// Makes a running turn wait.
+pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
+    let call = wait.call;
+    must_run(tx, call.turn)?;
+    let child = apply_writes(tx, call, &wait.writes)?;
+    tx.update_one(
+        call,
+        "UPDATE calls SET state = 'waiting' \
+         WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
+        params![call.turn.0, call.step, call.ordinal],
+    )?;
+    let id = tx.insert(
+        "INSERT INTO waits (turn, step, ordinal, kind, child, expires_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            call.turn.0,
+            call.step,
+            call.ordinal,
+            wait.kind.word(),
+            child.map(|child| child.0),
+            wait.expires_at.0,
+        ],
+    )?;
+    let id = WaitId(id.unwrap_or_default());
+    if let Some(prompt) = &wait.prompt {
+        insert_planned(tx, &naming(prompt, id), Some(call.turn), Source::Prompt)?;
+    }
+    tx.update_one(
+        call.turn,
+        "UPDATE turns SET state = 'waiting', suspect = 0 WHERE id = ?1 AND state = 'running'",
+        [call.turn.0],
+    )?;
+    Ok(id)
+}
+
+/// Puts the id of the wait where the prompt names it.
+fn naming(prompt: &Planned, id: WaitId) -> Planned {
+    let mut prompt = prompt.clone();
+    let put = |text: &mut String| *text = text.replace("{wait}", &id.to_string());
+    for chunk in &mut prompt.chunks {
+        put(&mut chunk.text);
+        chunk.choices.iter_mut().for_each(|choice| put(&mut choice.says));
+    }
+    prompt
+}
+
+/// Gives the call that waits what it waited for, and queues its turn. None if it was resolved
+/// before.
+pub(crate) fn resolve(
+    tx: &Tx<'_>,
+    wait: WaitId,
+    resolution: &Resolution,
+) -> Result<Option<SessionId>> {
+    let call = tx.db.row(
+        "SELECT turn, step, ordinal FROM waits WHERE id = ?1 AND resolved = 0",
+        [wait.0],
+        |row| {
+            let turn = TurnId(row.get("turn")?);
+            Ok(CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? })
+        },
+    )?;
+    let Some(call) = call else { return Ok(None) };
+    tx.update("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
+    match resolution {
+        Resolution::Run => {
+            tx.update(
+                "UPDATE calls SET state = 'planned', approved = 1 \
+                 WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
+                params![call.turn.0, call.step, call.ordinal],
+            )?;
+        }
+        Resolution::Answer(text) => {
+            let value = json!({ "answer": text });
+            finish(tx, call, &CallResult { ok: true, value })?;
+        }
+        Resolution::Error(text) => finish(tx, call, &CallResult::error(text))?,
+    }
+    tx.update_one(
+        call.turn,
+        "UPDATE turns SET state = 'queued' WHERE id = ?1 AND state = 'waiting'",
+        [call.turn.0],
+    )?;
+    tx.update(
+        "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
+        [call.turn.0],
+    )?;
+    tx.db
+        .one("SELECT session FROM turns WHERE id = ?1", [call.turn.0], |row| {
+            rows::parsed(row, "session")
+        })
+        .map(Some)
+}
+
+/// A child has ended: the call of the parent that waits for it has its result. Returns the parent's
+/// session.
+pub(crate) fn resolve_parent(
+    tx: &Tx<'_>,
+    child: TurnId,
+    resolution: &Resolution,
+) -> Result<Option<SessionId>> {
+    let wait =
+        tx.db.row("SELECT id FROM waits WHERE child = ?1 AND resolved = 0", [child.0], |row| {
+            row.get(0).map(WaitId)
+        })?;
+    wait.map_or(Ok(None), |wait| resolve(tx, wait, resolution))
+}
+
+/// The newest wait of the session's turn of one of these kinds, or the one that is named.
+pub(crate) fn newest_wait(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    named: Option<WaitId>,
+    kinds: &[WaitKind],
+) -> Result<Option<(WaitId, TurnId)>> {
+    let open = tx.db.rows(
+        "SELECT waits.id, waits.turn, waits.kind FROM waits JOIN turns ON turns.id = waits.turn \
+         WHERE turns.session = ?1 AND turns.state = 'waiting' AND waits.resolved = 0 \
+         ORDER BY waits.id DESC",
+        [session.as_str()],
+        |row| Ok((WaitId(row.get(0)?), TurnId(row.get(1)?), rows::wait_kind(row)?)),
+    )?;
+    let fits = |id: WaitId, kind| kinds.contains(&kind) && named.is_none_or(|named| named == id);
+    Ok(open.into_iter().find(|(id, _, kind)| fits(*id, *kind)).map(|(id, turn, _)| (id, turn)))
+}
+
+/// Every open wait, in the order in which they expire.
+pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
+    db.rows(
+        "SELECT waits.id, turns.session, waits.kind, waits.expires_at \
+         FROM waits JOIN turns ON turns.id = waits.turn \
+         WHERE waits.resolved = 0 ORDER BY waits.expires_at, waits.id",
+        (),
+        |row| {
+            Ok(OpenWait {
+                id: WaitId(row.get("id")?),
+                session: rows::parsed(row, "session")?,
+                kind: rows::wait_kind(row)?,
+                expires_at: Timestamp(row.get("expires_at")?),
+            })
+        },
+    )
+}

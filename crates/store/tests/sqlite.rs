@@ -1,0 +1,256 @@
+//! What only the SQLite backend has: the lock, the file, its versions, its damage.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{
+    Content, Inbound, InboundKind, Inbox, NewInbound, Query, QueueMode, Sender, SessionId,
+    StoreError, Turns,
+};
+use avocet_store::{DATABASE, Durability, Holder, OpenError, OpenOptions, SqliteStore};
+use avocet_supervise::Group;
+use avocet_testkit::ManualClock;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+fn options(directory: &Path) -> OpenOptions {
+    OpenOptions {
+        directory: directory.to_owned(),
+        durability: Durability::Synced,
+        default_mode: QueueMode::Queue,
+        start_empty: false,
+        holder: Holder::Daemon,
+    }
+}
+
+async fn open_with(options: OpenOptions) -> Result<SqliteStore, OpenError> {
+    SqliteStore::open(options, Arc::new(ManualClock::default()), &Group::new("test")).await
+}
+
+async fn open(directory: &Path) -> Result<SqliteStore, OpenError> {
+    open_with(options(directory)).await
+}
+
+fn message(text: &str) -> NewInbound {
+    let session = SessionId::parse("terminal:local:a").unwrap();
+    NewInbound {
+        kind: InboundKind::Text,
+        inbound: Inbound {
+            address: session.address(),
+            sender: Sender { id: "user".parse().unwrap(), name: None },
+            key: text.parse().unwrap(),
+            content: Content::text(text),
+        },
+        session,
+        removed: 0,
+    }
+}
+
+async fn accept(store: &SqliteStore, text: &str) -> Result<(), StoreError> {
+    store.accept(&message(text), None).await.map(|_| ())
+}
+
+async fn messages(store: &SqliteStore) -> u64 {
+    store.log_status().await.unwrap().messages
+}
+
+#[tokio::test]
+async fn a_second_daemon_is_refused_and_told_who_holds_the_log() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await.unwrap();
+    // The clock stands still: who is refused does not wait for it.
+    let clock = Arc::new(ManualClock::default());
+    let group = Group::new("test");
+    let (refused, ()) =
+        tokio::join!(SqliteStore::open(options(directory.path()), clock.clone(), &group), async {
+            clock.sleeper(Duration::from_millis(1)).await;
+            clock.advance(Duration::from_secs(1));
+        });
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        format!(
+            "{} is held by process {} (daemon); stop it first, or use another data_dir",
+            directory.path().display(),
+            std::process::id(),
+        ),
+    );
+    store.close().await;
+    open(directory.path()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_daemon_that_starts_waits_for_a_command() {
+    let directory = TempDir::new().unwrap();
+    let command = OpenOptions { holder: Holder::Command, ..options(directory.path()) };
+    let held = open_with(command).await.unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let group = Group::new("test");
+    let (daemon, ()) =
+        tokio::join!(SqliteStore::open(options(directory.path()), clock.clone(), &group), async {
+            clock.sleeper(Duration::from_millis(1)).await;
+            held.close().await;
+            clock.advance(Duration::from_secs(1));
+        });
+    daemon.unwrap();
+}
+
+#[tokio::test]
+async fn a_command_writes_in_the_epoch_that_it_finds_and_recovers_nothing() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await.unwrap();
+    assert_eq!(store.epoch(), 1);
+    accept(&store, "1").await.unwrap();
+    let session = message("1").session;
+    store.claim(&session, false).await.unwrap();
+    store.close().await;
+
+    let command = OpenOptions { holder: Holder::Command, ..options(directory.path()) };
+    let store = open_with(command).await.unwrap();
+    accept(&store, "2").await.unwrap();
+    let status = store.log_status().await.unwrap();
+    assert_eq!((status.epoch, status.messages, status.running), (1, 2, 1));
+    store.close().await;
+
+    let store = open(directory.path()).await.unwrap();
+    let status = store.log_status().await.unwrap();
+    assert_eq!((status.epoch, status.messages, status.running), (2, 2, 0));
+}
+
+#[tokio::test]
+async fn who_only_looks_needs_no_lock_and_cannot_write() {
+    let directory = TempDir::new().unwrap();
+    let missing = SqliteStore::open_read_only(directory.path(), &Group::new("test"));
+    assert!(matches!(missing, Err(OpenError::Directory { .. })));
+    let store = open(directory.path()).await.unwrap();
+    accept(&store, "1").await.unwrap();
+    let looking = SqliteStore::open_read_only(directory.path(), &Group::new("test")).unwrap();
+    assert_eq!(messages(&looking).await, 1);
+    assert_eq!(accept(&looking, "2").await, Err(StoreError::Closed));
+}
+
+#[tokio::test]
+async fn a_daemon_that_was_replaced_writes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await.unwrap();
+    accept(&store, "1").await.unwrap();
+    let other = Connection::open(directory.path().join(DATABASE)).unwrap();
+    other.execute("UPDATE meta SET epoch = epoch + 1", ()).unwrap();
+    let fenced = StoreError::Fenced { ours: 1, theirs: 2 };
+    assert_eq!(accept(&store, "2").await, Err(fenced.clone()));
+    assert_eq!(store.claim(&message("1").session, false).await, Err(fenced));
+    assert_eq!(messages(&store).await, 1);
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_version_is_left_alone() {
+    let directory = TempDir::new().unwrap();
+    open(directory.path()).await.unwrap().close().await;
+    let path = directory.path().join(DATABASE);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 9).unwrap();
+    let before = fs::read(&path).unwrap();
+    let path_text = path.display();
+    assert_eq!(
+        open(directory.path()).await.unwrap_err().to_string(),
+        format!(
+            "{path_text} was written by a newer version (schema 9, this one knows 1); install that \
+             version, or put back the copy {path_text}.before-v9 if there is one"
+        ),
+    );
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// Damages the closed database of a directory.
+async fn damaged(directory: &Path, damage: fn(&Path)) -> Result<SqliteStore, OpenError> {
+    let store = open(directory).await.unwrap();
+    accept(&store, "precious").await.unwrap();
+    store.close().await;
+    damage(&directory.join(DATABASE));
+    open(directory).await
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_moved_aside_and_never_silently_started_empty() {
+    let table: [(&str, fn(&Path)); 4] = [
+        ("emptied", |path| fs::write(path, b"").unwrap()),
+        ("overwritten", |path| fs::write(path, b"not a database at all, not at all").unwrap()),
+        ("cut", |path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("scrambled", |path| {
+            let mut bytes = fs::read(path).unwrap();
+            bytes[4096..20_000].fill(0x55);
+            fs::write(path, bytes).unwrap();
+        }),
+    ];
+    for (name, damage) in table {
+        let directory = TempDir::new().unwrap();
+        let refused = damaged(directory.path(), damage).await.unwrap_err();
+        let OpenError::Damaged { moved, .. } = &refused else { panic!("{name}: {refused}") };
+        assert!(moved.exists() && !directory.path().join(DATABASE).exists(), "{name}");
+        assert!(refused.to_string().contains("--start-empty"), "{name}: {refused}");
+
+        let refused = open(directory.path()).await.unwrap_err();
+        assert!(matches!(&refused, OpenError::MovedAside { moved: there, .. } if there == moved));
+        let options = OpenOptions { start_empty: true, ..options(directory.path()) };
+        let store = open_with(options).await.unwrap();
+        assert_eq!(messages(&store).await, 0);
+        store.close().await;
+        open(directory.path()).await.unwrap();
+        assert!(moved.exists(), "{name}: the damaged one is kept");
+    }
+}
+
+#[tokio::test]
+async fn the_wal_goes_with_a_damaged_database() {
+    let directory = TempDir::new().unwrap();
+    open(directory.path()).await.unwrap().close().await;
+    let path = directory.path().join(DATABASE);
+    fs::write(&path, b"damaged").unwrap();
+    for suffix in ["-wal", "-shm"] {
+        fs::write(directory.path().join(format!("{DATABASE}{suffix}")), suffix).unwrap();
+    }
+    let refused = open(directory.path()).await.unwrap_err();
+    let OpenError::Damaged { moved, .. } = refused else { panic!("{refused}") };
+    assert_eq!(fs::read(&moved).unwrap(), b"damaged");
+    assert_eq!(fs::read(format!("{}-wal", moved.display())).unwrap(), b"-wal");
+    assert!(!directory.path().join(format!("{DATABASE}-wal")).exists());
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_one_is_named() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let refused = open(&file).await.unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        format!(
+            "{} cannot be used (not a directory); check the path, its owner and its permissions",
+            file.display()
+        ),
+    );
+}
+
+#[tokio::test]
+async fn a_closed_log_says_so() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await.unwrap();
+    let other = store.clone();
+    store.close().await;
+    assert_eq!(accept(&other, "1").await, Err(StoreError::Closed));
+    assert_eq!(other.ping().await, Err(StoreError::Closed));
+}
+
+#[tokio::test]
+async fn many_writers_share_transactions() {
+    let directory = TempDir::new().unwrap();
+    let store = Arc::new(open(directory.path()).await.unwrap());
+    let texts: Vec<String> = (0..500).map(|number| number.to_string()).collect();
+    let writes = texts.iter().map(|text| accept(&store, text));
+    let done = futures_util::future::join_all(writes).await;
+    assert!(done.iter().all(Result::is_ok));
+    assert_eq!(messages(&store).await, 500);
+}
