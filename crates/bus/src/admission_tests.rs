@@ -1,0 +1,104 @@
+use avocet_protocol::AttachmentKind;
+use avocet_protocol::AttachmentSource;
+use proptest::prelude::*;
+
+use super::*;
+
+fn inbound(chat: &str, sender: &str, text: &str) -> Inbound {
+    Inbound {
+        address: chat.parse().unwrap(),
+        sender: Sender { id: sender.parse().unwrap(), name: None },
+        key: "1".parse().unwrap(),
+        content: Content::text(text),
+    }
+}
+
+fn admission() -> Admission {
+    let listed = |senders: &[&str]| {
+        Allow::Listed(senders.iter().map(|sender| sender.parse().unwrap()).collect())
+    };
+    Admission::default()
+        .with("telegram".parse().unwrap(), "work".parse().unwrap(), listed(&["7", "8"]))
+        .with("telegram".parse().unwrap(), "empty".parse().unwrap(), listed(&[]))
+        .with("terminal".parse().unwrap(), "local".parse().unwrap(), Allow::Local)
+}
+
+#[test]
+fn only_who_is_listed_may_speak_and_an_empty_list_is_nobody() {
+    let table = [
+        ("telegram:work:1", "7", true),
+        ("telegram:work:1", "9", false),
+        ("telegram:empty:1", "7", false),
+        ("telegram:other:1", "7", false),
+        ("discord:work:1", "7", false),
+        ("terminal:local:me", "anyone", true),
+    ];
+    for (chat, sender, allowed) in table {
+        let admitted = admission().admit(inbound(chat, sender, "hi"));
+        let refused = PublishError::NotAllowed {
+            channel: chat.split(':').next().unwrap().to_owned(),
+            sender: sender.to_owned(),
+        };
+        assert_eq!(admitted.map(|_| ()), if allowed { Ok(()) } else { Err(refused) }, "{chat}");
+    }
+}
+
+#[test]
+fn the_refusal_says_where_to_allow() {
+    let refused = admission().admit(inbound("telegram:work:1", "9", "hi")).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "9 may not speak on telegram; add it to [channels.telegram] allow"
+    );
+}
+
+#[test]
+fn text_is_sanitised_and_counted() {
+    let mut message = inbound("terminal:local:me", "me", "he\u{202e}llo\0");
+    message.sender.name = Some("Me\u{200b}".to_owned());
+    message.content.attachments = vec![Attachment {
+        kind: AttachmentKind::Document,
+        source: AttachmentSource::Platform("x".to_owned()),
+        name: Some("evil\u{202e}fdp.exe".to_owned()),
+        media_type: None,
+        bytes: None,
+    }];
+    let admitted = admission().admit(message).unwrap().into_inner();
+    assert_eq!(admitted.inbound.content.text, "hello");
+    assert_eq!(admitted.inbound.sender.name.as_deref(), Some("Me"));
+    assert_eq!(admitted.inbound.content.attachments[0].name.as_deref(), Some("evilfdp.exe"));
+    assert_eq!(admitted.removed, 3);
+    assert_eq!(admitted.session.as_str(), "terminal:local:me");
+}
+
+#[test]
+fn nothing_and_too_much_are_refused() {
+    let admit = |text: &str| admission().admit(inbound("terminal:local:me", "me", text));
+    assert_eq!(admit(""), Err(PublishError::Empty));
+    assert_eq!(admit(" \n\u{200b}\0"), Err(PublishError::Empty));
+    let long = "x".repeat(MAX_TEXT_BYTES + 1);
+    let refused = PublishError::TooLong { bytes: MAX_TEXT_BYTES + 1, limit: MAX_TEXT_BYTES };
+    assert_eq!(admit(&long), Err(refused));
+    assert!(admit(&long[1..]).is_ok());
+}
+
+#[test]
+fn a_command_is_a_slash_and_a_word() {
+    for command in ["/stop", " /stop", "/queue collect", "/stop@avocet_bot", "/Stop", "/new\nhi"] {
+        assert!(is_command(command), "{command}");
+    }
+    for text in ["stop", "/", "/ stop", "/etc/passwd", "/usr/bin is a path", "//", "/1", "a /stop"]
+    {
+        assert!(!is_command(text), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_admitted_is_clean(text in any::<String>()) {
+        if let Ok(admitted) = admission().admit(inbound("terminal:local:me", "me", &text)) {
+            let text = admitted.into_inner().inbound.content.text;
+            prop_assert_eq!(sanitise(&text).removed, 0);
+        }
+    }
+}

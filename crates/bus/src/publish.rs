@@ -1,0 +1,118 @@
+//! The bus itself: admission, commit, wake-up, in this order.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Accepted, AcceptedAs, AccountName, ChannelName, Cursor, DedupeKey, Deliveries, Destinations,
+    Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, Outbound, Outbox, Publish, PublishError,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::admission::{Admission, Admitted, sanitise_content};
+use crate::wake::{Wake, Waker, Wakes, wakes};
+
+/// The one way in. Who publishes waits while the log's queue is full: that is the back-pressure.
+#[derive(Debug)]
+pub struct Bus {
+    admission: Admission,
+    inbox: Arc<dyn Inbox>,
+    outbox: Arc<dyn Outbox>,
+    destinations: Arc<dyn Destinations>,
+    deliveries: Arc<dyn Deliveries>,
+    waker: Waker,
+    stopped: CancellationToken,
+}
+
+impl Bus {
+    /// A bus in front of the log, and its wake-ups.
+    #[must_use]
+    pub fn new(
+        admission: Admission,
+        inbox: Arc<dyn Inbox>,
+        outbox: Arc<dyn Outbox>,
+        destinations: Arc<dyn Destinations>,
+        deliveries: Arc<dyn Deliveries>,
+    ) -> (Self, Wakes) {
+        let (waker, wakes) = wakes();
+        let stopped = CancellationToken::new();
+        (Self { admission, inbox, outbox, destinations, deliveries, waker, stopped }, wakes)
+    }
+
+    /// Admits a message that comes out of the log.
+    ///
+    /// # Errors
+    /// [`PublishError::NotAllowed`] if its sender may no longer speak.
+    pub fn readmit(&self, message: LoggedInbound) -> Result<Admitted<LoggedInbound>, PublishError> {
+        self.admission.readmit(message)
+    }
+
+    /// Takes nothing more: the platforms keep what comes from now on.
+    pub fn stop(&self) {
+        self.stopped.cancel();
+    }
+
+    fn check_running(&self) -> Result<(), PublishError> {
+        if self.stopped.is_cancelled() { Err(PublishError::Stopping) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl Publish for Bus {
+    async fn publish(
+        &self,
+        inbound: Inbound,
+        cursor: Option<Cursor>,
+    ) -> Result<Accepted, PublishError> {
+        self.check_running()?;
+        let message = self.admission.admit(inbound)?.into_inner();
+        let accepted = self.inbox.accept(&message, cursor.as_ref()).await?;
+        tracing::debug!(
+            message = %accepted.id,
+            session = %message.session,
+            what = ?accepted.what,
+            removed = message.removed,
+            "accepted"
+        );
+        match (&accepted.what, message.kind) {
+            (AcceptedAs::Duplicate, _) => {}
+            (AcceptedAs::Queued, InboundKind::Command) => self.waker.wake(Wake::Commands),
+            (AcceptedAs::Queued | AcceptedAs::Answer, _) => {
+                self.waker.wake(Wake::Lane(message.session));
+            }
+            (AcceptedAs::Interrupt(turns), _) => {
+                self.waker.wake(Wake::Ended(turns.clone()));
+                self.waker.wake(Wake::Lane(message.session));
+            }
+        }
+        Ok(accepted)
+    }
+
+    async fn ignore(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        reason: &str,
+        cursor: Option<Cursor>,
+    ) -> Result<(), PublishError> {
+        self.check_running()?;
+        Ok(self.inbox.ignore(channel, account, reason, cursor.as_ref()).await?)
+    }
+
+    async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError> {
+        self.check_running()?;
+        let (content, _) = sanitise_content(message.content);
+        if content.is_empty() {
+            return Err(PublishError::Empty);
+        }
+        let planned = self.destinations.plan(&message.address, &content)?;
+        let enqueued = self.outbox.enqueue(&planned, &key).await?;
+        tracing::debug!(delivery = %enqueued.id, chat = %message.address, "to be delivered");
+        self.deliveries.wake(&message.address);
+        Ok(enqueued)
+    }
+}
+
+#[cfg(test)]
+#[path = "publish_tests.rs"]
+mod tests;

@@ -1,0 +1,172 @@
+use std::sync::Mutex;
+
+use avocet_protocol::{
+    ChatAddress, CommandAction, Content, MessageId, NoDestination, Planned, QueueMode, Sender,
+    SessionId, StoreError, Turns,
+};
+use avocet_store::{Durability, Holder, OpenOptions, SqliteStore};
+use avocet_supervise::Group;
+use avocet_testkit::ManualClock;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{Allow, MAX_TEXT_BYTES};
+
+/// Every chat of `terminal` exists, and takes a word at a time.
+#[derive(Debug, Default)]
+struct Platforms {
+    woken: Mutex<Vec<ChatAddress>>,
+}
+
+impl Destinations for Platforms {
+    fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
+        if address.channel.as_str() != "terminal" {
+            let known = "terminal:local".to_owned();
+            return Err(NoDestination::UnknownChannel { address: address.to_string(), known });
+        }
+        let chunks = content.text.split(' ').map(Content::text).collect();
+        Ok(Planned { address: address.clone(), chunks })
+    }
+}
+
+impl Deliveries for Platforms {
+    fn wake(&self, chat: &ChatAddress) {
+        self.woken.lock().unwrap().push(chat.clone());
+    }
+}
+
+struct World {
+    bus: Bus,
+    wakes: Wakes,
+    store: Arc<SqliteStore>,
+    platforms: Arc<Platforms>,
+    _directory: TempDir,
+}
+
+async fn world() -> World {
+    let directory = TempDir::new().unwrap();
+    let options = OpenOptions {
+        directory: directory.path().to_owned(),
+        durability: Durability::Process,
+        default_mode: QueueMode::Queue,
+        start_empty: false,
+        holder: Holder::Daemon,
+    };
+    let clock = Arc::new(ManualClock::default());
+    let store = SqliteStore::open(options, clock, &Group::new("test")).await.unwrap();
+    let (store, platforms) = (Arc::new(store), Arc::new(Platforms::default()));
+    let admission = Admission::default().with(
+        "terminal".parse().unwrap(),
+        "local".parse().unwrap(),
+        Allow::Listed(["me".parse().unwrap()].into()),
+    );
+    let (bus, wakes) =
+        Bus::new(admission, store.clone(), store.clone(), platforms.clone(), platforms.clone());
+    World { bus, wakes, store, platforms, _directory: directory }
+}
+
+fn session() -> SessionId {
+    SessionId::parse("terminal:local:a").unwrap()
+}
+
+fn inbound(key: &str, text: &str) -> Inbound {
+    Inbound {
+        address: session().address(),
+        sender: Sender { id: "me".parse().unwrap(), name: None },
+        key: key.parse().unwrap(),
+        content: Content::text(text),
+    }
+}
+
+#[tokio::test]
+async fn who_has_to_act_is_woken_after_the_commit() {
+    let World { bus, wakes, store, _directory, .. } = world().await;
+    let first = bus.publish(inbound("1", "hello"), None).await.unwrap();
+    assert_eq!(first.id, MessageId(1));
+    assert_eq!(wakes.next().await, Some(Wake::Lane(session())));
+    let again = bus.publish(inbound("1", "hello"), None).await.unwrap();
+    assert_eq!(again.what, AcceptedAs::Duplicate);
+    let mode = bus.publish(inbound("2", "/queue interrupt"), None).await.unwrap();
+    assert_eq!(wakes.next().await, Some(Wake::Commands), "a duplicate wakes nobody");
+
+    let action = CommandAction::SetMode(QueueMode::Interrupt);
+    store.settle_command(mode.id, &action, None).await.unwrap();
+    store.claim(&session(), false).await.unwrap();
+    let third = bus.publish(inbound("3", "no, wait"), None).await.unwrap();
+    let AcceptedAs::Interrupt(turns) = third.what else { panic!("{third:?}") };
+    assert_eq!(wakes.next().await, Some(Wake::Ended(turns)));
+    assert_eq!(wakes.next().await, Some(Wake::Lane(session())));
+}
+
+#[tokio::test]
+async fn what_is_not_admitted_is_not_in_the_log() {
+    let World { bus, store, _directory, .. } = world().await;
+    let stranger = Sender { id: "stranger".parse().unwrap(), name: None };
+    let refused = bus.publish(Inbound { sender: stranger, ..inbound("1", "hi") }, None).await;
+    assert!(matches!(refused, Err(PublishError::NotAllowed { .. })));
+    let refused = bus.publish(inbound("2", &"x".repeat(MAX_TEXT_BYTES + 1)), None).await;
+    assert!(matches!(refused, Err(PublishError::TooLong { .. })));
+    assert_eq!(store.open_sessions().await, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn who_was_struck_off_is_not_admitted_again() {
+    let World { bus, store, _directory, .. } = world().await;
+    bus.publish(inbound("1", "hello"), None).await.unwrap();
+    let claim = store.claim(&session(), false).await.unwrap();
+    let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
+    let message = claimed.turn.origin.messages()[0].clone();
+    assert_eq!(bus.readmit(message.clone()).unwrap().into_inner(), message);
+    let (strict, _) = Bus::new(
+        Admission::default(),
+        store.clone(),
+        store,
+        Arc::new(Platforms::default()),
+        Arc::new(Platforms::default()),
+    );
+    assert!(matches!(strict.readmit(message), Err(PublishError::NotAllowed { .. })));
+}
+
+#[tokio::test]
+async fn a_message_to_be_delivered_is_planned_committed_and_woken() {
+    let World { bus, store, platforms, _directory, .. } = world().await;
+    let address = session().address();
+    let send = |address: &ChatAddress, text: &str| {
+        let content = Content::text(text);
+        bus.send(Outbound { address: address.clone(), content }, "k".parse().unwrap())
+    };
+    let first = send(&address, "two \u{1b}parts").await.unwrap();
+    assert!(!first.duplicate);
+    assert!(send(&address, "two parts").await.unwrap().duplicate);
+    assert_eq!(platforms.woken.lock().unwrap().first(), Some(&address));
+    let head = store.head(&address).await.unwrap().unwrap();
+    assert_eq!((head.delivery.id, head.delivery.content.text.as_str()), (first.id, "two"));
+
+    let nowhere = "icq:local:a".parse().unwrap();
+    assert_eq!(
+        send(&nowhere, "hi").await.unwrap_err().to_string(),
+        "icq:local:a is on no configured channel; there are: terminal:local"
+    );
+    assert_eq!(send(&address, "\0").await, Err(PublishError::Empty));
+}
+
+#[tokio::test]
+async fn a_bus_that_has_stopped_takes_nothing_more() {
+    let World { bus, store, _directory, .. } = world().await;
+    bus.stop();
+    assert_eq!(bus.publish(inbound("1", "hello"), None).await, Err(PublishError::Stopping));
+    let message = Outbound { address: session().address(), content: Content::text("hi") };
+    assert_eq!(bus.send(message, "k".parse().unwrap()).await, Err(PublishError::Stopping));
+    let (channel, account) = (session().address().channel, session().address().account);
+    let ignored = bus.ignore(&channel, &account, "why", None).await;
+    assert_eq!(ignored, Err(PublishError::Stopping));
+    assert_eq!(store.open_sessions().await, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_is_the_publishers_news() {
+    let World { bus, store, _directory, .. } = world().await;
+    Arc::unwrap_or_clone(store).close().await;
+    let refused = bus.publish(inbound("1", "hello"), None).await;
+    assert_eq!(refused, Err(PublishError::Log(StoreError::Closed)));
+}
