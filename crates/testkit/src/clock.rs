@@ -1,6 +1,6 @@
 //! A clock that a test moves by hand.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -31,7 +31,7 @@ impl Default for ManualClock {
 impl ManualClock {
     /// Moves time forward and wakes whoever slept until then.
     pub fn advance(&self, by: Duration) {
-        let _one_at_a_time = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.moved.lock().unwrap();
         self.elapsed.send_modify(|elapsed| *elapsed += by);
     }
 

@@ -1,5 +1,11 @@
-//! Fakes at the wire, a manual clock, temporary stores: for tests only.
+//! Fakes, a manual clock: for tests only. A fake refuses what the real thing refuses.
+
+#![expect(clippy::unwrap_used, reason = "a fake that cannot go on fails its test")]
 
 mod clock;
+mod events;
+mod model;
 
 pub use clock::{ManualClock, START};
+pub use events::RecordedEvents;
+pub use model::{Scripted, ScriptedModel, history_complaint};

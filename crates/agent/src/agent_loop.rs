@@ -1,0 +1,199 @@
+//! The tool loop: ask the model, run what it calls, ask again, until it answers or a cap is
+//! reached.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{
+    Answer, CallId, CallState, ChatAddress, Clock, Delta, LoggedCall, Model, ModelReply,
+    ModelRequest, NewStep, Step, StoreError, Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord,
+    Usage, WaitRequest, within,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::history::conversation;
+use crate::{Limits, make_valid};
+
+/// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
+#[derive(Debug, Clone)]
+pub struct AgentLoop {
+    /// Who answers.
+    pub model: Arc<dyn Model>,
+    /// What it can do.
+    pub toolbox: Arc<dyn Toolbox>,
+    /// Where each step is kept before the next begins.
+    pub log: Arc<dyn TurnLog>,
+    /// Where it says what it is doing.
+    pub events: Arc<dyn TurnEvents>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The caps on a turn.
+    pub limits: Limits,
+    /// The instructions that lead every request.
+    pub system: Arc<str>,
+}
+
+/// Where a turn takes place.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// Where the reply goes; none for a turn that nobody waits for.
+    pub chat: Option<ChatAddress>,
+    /// Fires when the turn is no longer wanted.
+    pub cancel: CancellationToken,
+}
+
+/// How a turn ends, or stops for now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnEnd {
+    /// The model has answered.
+    Answered(Answer),
+    /// A cap was reached or the model failed: the user is told this.
+    Failed(String),
+    /// A call waits for something from outside, and the turn with it.
+    Waiting {
+        /// Which call.
+        call: CallId,
+        /// For what.
+        request: WaitRequest,
+    },
+}
+
+/// How often a model may answer with nothing before the user is told.
+const EMPTY_ANSWERS: u32 = 3;
+
+impl AgentLoop {
+    /// Runs a turn from where its log ends until it answers, fails or waits. What it does is in the
+    /// log; the end is not yet: that is the caller's.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the log refused a step: [`StoreError::Stale`] means that the turn was
+    /// ended from outside.
+    pub async fn run_tool_loop(
+        &self,
+        mut turn: TurnRecord,
+        scene: &Scene,
+    ) -> Result<TurnEnd, StoreError> {
+        let began = self.clock.elapsed();
+        let budget = self.limits.history_bytes;
+        let past = self.log.history(&turn.session, turn.id, budget).await?;
+        loop {
+            if let Some(step) = turn.steps.last()
+                && !step.closed
+            {
+                if let Some(waiting) = self.run_calls(&mut turn, scene).await? {
+                    return Ok(waiting);
+                }
+                self.close_step(&mut turn).await?;
+            }
+            let ran_for = self.clock.elapsed().saturating_sub(began);
+            if let Some(notice) = self.limits.reached(&turn.steps, ran_for) {
+                return Ok(TurnEnd::Failed(notice));
+            }
+            let left = self.limits.max_duration.saturating_sub(ran_for);
+            let reply = match self.ask(&past, &turn, left).await {
+                Ok(reply) => reply,
+                Err(notice) => return Ok(TurnEnd::Failed(notice)),
+            };
+            if reply.calls.is_empty() {
+                let iterations = turn.steps.len() + 1;
+                tracing::debug!(iterations, "tool loop complete, returning text response");
+                return Ok(TurnEnd::Answered(answer(&turn, &reply)));
+            }
+            self.record_step(&mut turn, reply).await?;
+        }
+    }
+
+    /// T1.
+    async fn record_step(
+        &self,
+        turn: &mut TurnRecord,
+        mut reply: ModelReply,
+    ) -> Result<(), StoreError> {
+        let number = next_step(turn);
+        reply.calls.truncate(self.limits.calls_left(&turn.steps));
+        let ModelReply { text, calls, usage, .. } = reply;
+        let step = NewStep { number, text, calls, usage };
+        self.log.record_step(turn.id, &step).await?;
+        let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
+            id: CallId { turn: turn.id, step: number, ordinal },
+            call,
+            state: CallState::Planned { approved: false },
+        });
+        turn.steps.push(Step {
+            number,
+            text: step.text,
+            usage,
+            calls: logged.collect(),
+            closed: false,
+            steered: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// T4.
+    async fn close_step(&self, turn: &mut TurnRecord) -> Result<(), StoreError> {
+        if let Some(step) = turn.steps.last_mut() {
+            step.steered = self.log.close_step(turn.id, step.number).await?;
+            step.closed = true;
+        }
+        Ok(())
+    }
+
+    /// Asks the model until it says something. The error is what the user is told.
+    async fn ask(
+        &self,
+        past: &[TurnRecord],
+        turn: &TurnRecord,
+        left: Duration,
+    ) -> Result<ModelReply, String> {
+        let messages = make_valid(conversation(&self.system, past, turn));
+        let request = ModelRequest { messages, tools: self.toolbox.specs() };
+        let session = &turn.session;
+        let deltas = |delta: Delta<'_>| {
+            self.events.emit(
+                session,
+                match delta {
+                    Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
+                    Delta::Restart => TurnEvent::Restarted,
+                },
+            );
+        };
+        let asking = async {
+            let mut wasted = Usage::default();
+            for _ in 0..EMPTY_ANSWERS {
+                self.events.emit(session, TurnEvent::Thinking { step: next_step(turn) });
+                let reply = self.model.complete(&request, &deltas).await;
+                let reply = reply.map_err(|error| format!("I could not answer: {error}."))?;
+                if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
+                    return Ok(ModelReply { usage: reply.usage + wasted, ..reply });
+                }
+                wasted = wasted + reply.usage;
+                tracing::debug!(model = self.model.name(), "the model answered with nothing");
+            }
+            Err(format!(
+                "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. \
+                 Ask again, or start afresh with /new.",
+                self.model.name()
+            ))
+        };
+        within(self.clock.as_ref(), left, asking)
+            .await
+            .unwrap_or_else(|_| Err(self.limits.took_too_long()))
+    }
+}
+
+fn next_step(turn: &TurnRecord) -> u32 {
+    turn.steps.last().map_or(0, |step| step.number + 1)
+}
+
+fn answer(turn: &TurnRecord, reply: &ModelReply) -> Answer {
+    let mut text = reply.text.trim().to_owned();
+    if reply.truncated {
+        text.push_str("\n\n[The answer was cut off at the model's output limit.]");
+    }
+    Answer { step: next_step(turn), text, usage: reply.usage }
+}
+
+#[cfg(test)]
+#[path = "agent_loop_tests.rs"]
+mod tests;

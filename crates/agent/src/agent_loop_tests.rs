@@ -1,0 +1,637 @@
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, Once};
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    CallResult, Claim, Content, Evidence, Inbound, InboundKind, Inbox, LogWrite, Message,
+    ModelError, NewInbound, NewWait, Notes, PreparedCall, Query, QueueMode, Resolution, Sender,
+    SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec,
+    Turns, Verdict, WaitKind,
+};
+use avocet_store::{Durability, Holder, OpenOptions, SqliteStore};
+use avocet_supervise::Group;
+use avocet_testkit::{ManualClock, RecordedEvents, Scripted, ScriptedModel};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Barrier;
+
+use super::*;
+
+/// Tools that do what their names say, and count how often they ran.
+#[derive(Debug)]
+struct Tools {
+    runs: Mutex<HashMap<String, u32>>,
+    verdict: Verdict,
+    together: Barrier,
+}
+
+#[async_trait]
+impl Toolbox for Tools {
+    fn specs(&self) -> Arc<[ToolSpec]> {
+        Arc::new([])
+    }
+
+    async fn prepare(
+        &self,
+        call: &ToolCall,
+        approved: bool,
+        _context: &ToolContext,
+    ) -> Result<PreparedCall, ToolError> {
+        let (class, parallel) = match call.name.as_str() {
+            "echo" | "large" | "together" => (ToolClass::Pure, true),
+            "break" => (ToolClass::Pure, false),
+            "note" | "ask" => (ToolClass::InLog, false),
+            "write" => (ToolClass::Verifiable, false),
+            "post" | "dangerous" => (ToolClass::Effect, false),
+            name => return Err(ToolError::NotFound(name.to_owned())),
+        };
+        if let avocet_protocol::Arguments::Malformed(text) = &call.arguments {
+            return Err(ToolError::InvalidArgs(format!("not an object: {text}")));
+        }
+        let subject = "file.txt".to_owned();
+        let evidence = Evidence { subject, before: None, after: "x".to_owned() };
+        let approval = (call.name == "dangerous" && !approved).then(|| wait(WaitKind::Approval));
+        let evidence = (class == ToolClass::Verifiable).then_some(evidence);
+        Ok(PreparedCall { class, parallel, evidence, approval })
+    }
+
+    async fn execute(
+        &self,
+        call: &ToolCall,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        *self.runs.lock().unwrap().entry(call.name.clone()).or_default() += 1;
+        match call.name.as_str() {
+            "break" => Err(ToolError::ExecutionFailed("it \"broke\"\n".to_owned())),
+            "large" => Ok(json!("x".repeat(100_000)).into()),
+            "note" => Ok(ToolOutcome::Finished(ToolOutput {
+                value: json!("noted"),
+                writes: vec![LogWrite::Note { text: "remember".to_owned() }],
+            })),
+            "ask" => Ok(ToolOutcome::Waiting(wait(WaitKind::Answer))),
+            "together" => {
+                self.together.wait().await;
+                Ok(json!("together").into())
+            }
+            _ => Ok(Value::Object(call.arguments.to_object()).into()),
+        }
+    }
+
+    async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
+        self.verdict.clone()
+    }
+}
+
+fn wait(kind: WaitKind) -> WaitRequest {
+    let expires_after = Duration::from_hours(1);
+    WaitRequest { kind, prompt: None, expires_after, writes: Vec::new() }
+}
+
+struct World {
+    agent: AgentLoop,
+    model: Arc<ScriptedModel>,
+    tools: Arc<Tools>,
+    events: Arc<RecordedEvents>,
+    clock: Arc<ManualClock>,
+    store: Arc<SqliteStore>,
+    directory: TempDir,
+}
+
+impl World {
+    async fn new(answers: Vec<Scripted>) -> Self {
+        Self::verifying(answers, Verdict::Unknown).await
+    }
+
+    async fn verifying(answers: Vec<Scripted>, verdict: Verdict) -> Self {
+        log_to_threads();
+        let directory = TempDir::new().unwrap();
+        let clock = Arc::new(ManualClock::default());
+        let store = open(&directory, clock.clone()).await;
+        let model = Arc::new(ScriptedModel::new(answers));
+        let together = Barrier::new(2);
+        let tools = Arc::new(Tools { runs: Mutex::default(), verdict, together });
+        let events = Arc::new(RecordedEvents::default());
+        let agent = AgentLoop {
+            model: model.clone(),
+            toolbox: tools.clone(),
+            log: store.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            limits: Limits::default(),
+            system: "be kind".into(),
+        };
+        Self { agent, model, tools, events, clock, store, directory }
+    }
+
+    async fn say(&self, text: &str) {
+        let inbound = Inbound {
+            address: session().address(),
+            sender: Sender { id: "me".parse().unwrap(), name: None },
+            key: text.parse().unwrap(),
+            content: Content::text(text),
+        };
+        let kind = InboundKind::Text;
+        let message = NewInbound { session: session(), kind, inbound, removed: 0 };
+        self.store.accept(&message, None).await.unwrap();
+    }
+
+    async fn claim(&self) -> TurnRecord {
+        match self.store.claim(&session(), true).await.unwrap() {
+            Claim::Turn(claimed) => claimed.turn,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn run(&self, turn: TurnRecord) -> Result<TurnEnd, StoreError> {
+        let chat = Some(session().address());
+        self.agent.run_tool_loop(turn, &Scene { chat, cancel: CancellationToken::new() }).await
+    }
+
+    /// The next turn of the session, to its end.
+    async fn turn(&self, text: &str) -> TurnEnd {
+        self.say(text).await;
+        let turn = self.claim().await;
+        self.run(turn).await.unwrap()
+    }
+
+    async fn settle(&self, text: &str) {
+        let turn = self.record().await;
+        let settlement = avocet_protocol::Settlement {
+            outcome: avocet_protocol::Outcome::Replied,
+            answer: Some(Answer {
+                step: next_step(&turn),
+                text: text.to_owned(),
+                usage: Usage::default(),
+            }),
+            notice: None,
+            reply: None,
+        };
+        self.store.settle(turn.id, &settlement).await.unwrap();
+    }
+
+    async fn record(&self) -> TurnRecord {
+        self.store.transcript(&session(), 1).await.unwrap().remove(0)
+    }
+
+    fn runs(&self, name: &str) -> u32 {
+        self.tools.runs.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
+
+    /// What the model was shown last.
+    fn last_messages(&self) -> Vec<Message> {
+        self.model.requests().pop().unwrap().messages
+    }
+
+    /// The results of the last step, as the model was shown them.
+    fn last_results(&self) -> Vec<String> {
+        let messages = self.last_messages();
+        let results = messages.into_iter().rev().map_while(|message| match message {
+            Message::ToolResult { result, .. } => Some(result),
+            _ => None,
+        });
+        let mut results: Vec<String> = results.collect();
+        results.reverse();
+        results
+    }
+
+    /// `kill -9`, a new start, and the turn taken again.
+    async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
+        let Self { agent, tools, events, clock, store, directory, .. } = self;
+        drop((agent, store));
+        let store = open(&directory, clock.clone()).await;
+        let model = Arc::new(ScriptedModel::new(answers));
+        let agent = AgentLoop {
+            model: model.clone(),
+            toolbox: tools.clone(),
+            log: store.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            limits: Limits::default(),
+            system: "be kind".into(),
+        };
+        let world = Self { agent, model, tools, events, clock, store, directory };
+        let turn = world.claim().await;
+        (world, turn)
+    }
+}
+
+async fn open(directory: &TempDir, clock: Arc<ManualClock>) -> Arc<SqliteStore> {
+    let options = OpenOptions {
+        directory: directory.path().to_owned(),
+        durability: Durability::Process,
+        default_mode: QueueMode::Queue,
+        start_empty: false,
+        holder: Holder::Daemon,
+    };
+    Arc::new(SqliteStore::open(options, clock, &Group::new("test")).await.unwrap())
+}
+
+fn session() -> SessionId {
+    SessionId::parse("terminal:local:a").unwrap()
+}
+
+fn answered(end: &TurnEnd) -> &str {
+    match end {
+        TurnEnd::Answered(answer) => &answer.text,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failed(end: TurnEnd) -> String {
+    match end {
+        TurnEnd::Failed(notice) => notice,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_answers_ends_the_turn() {
+    let world = World::new(vec![Scripted::says(" hello \n")]).await;
+    let end = world.turn("hi").await;
+    let usage = Usage { input: 100, output: 10 };
+    assert_eq!(end, TurnEnd::Answered(Answer { step: 0, text: "hello".to_owned(), usage }));
+    let system = Message::System { text: "be kind".to_owned() };
+    assert_eq!(world.last_messages(), [system, Message::User { text: "hi".to_owned() }]);
+}
+
+#[tokio::test]
+async fn calls_are_run_and_their_results_shown_to_the_model() {
+    let calls = [("echo", json!({"n": 1})), ("post", json!({"n": 2})), ("note", json!({}))];
+    let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
+    assert_eq!(answered(&world.turn("go").await), "done");
+    assert_eq!(world.last_results(), [r#"{"n":1}"#, r#"{"n":2}"#, "noted"]);
+    assert_eq!(world.store.search("remember", 1).await.unwrap().len(), 1);
+    let events: Vec<TurnEvent> = world.events.all();
+    let finished = |name: &str| TurnEvent::ToolFinished { name: name.to_owned(), ok: true };
+    for expected in [
+        TurnEvent::Thinking { step: 0 },
+        TurnEvent::ToolStarted { name: "post".to_owned() },
+        finished("echo"),
+        TurnEvent::Thinking { step: 1 },
+        TurnEvent::Text { delta: "done".to_owned() },
+    ] {
+        assert!(events.contains(&expected), "{expected:?} in {events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_fails_is_a_result_and_does_not_end_the_turn() {
+    let calls = [("break", json!({})), ("nothing", json!({})), ("echo", json!([1]))];
+    let world = World::new(vec![Scripted::calls(&calls), Scripted::says("sorry")]).await;
+    assert_eq!(answered(&world.turn("go").await), "sorry");
+    let results = world.last_results();
+    assert_eq!(results[0], r#"{"error":"execution failed: it \"broke\"\n"}"#);
+    assert_eq!(results[1], r#"{"error":"tool not found: nothing"}"#);
+    assert_eq!(results[2], r#"{"error":"invalid arguments: not an object: [1]"}"#);
+}
+
+#[tokio::test]
+async fn calls_that_allow_it_run_side_by_side() {
+    let calls = [("together", json!({})), ("together", json!({"other": true}))];
+    let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
+    assert_eq!(answered(&world.turn("go").await), "done");
+    assert_eq!(world.last_results(), ["together"; 2]);
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_cut_and_kept() {
+    let world =
+        World::new(vec![Scripted::calls(&[("large", json!({}))]), Scripted::says("long")]).await;
+    world.turn("go").await;
+    let shown = &world.last_results()[0];
+    assert!(shown.len() <= crate::MAX_RESULT_BYTES && shown.contains("read_result"));
+    let kept = avocet_protocol::KeptResults::kept_result(&*world.store, &session(), "t1s0c0").await;
+    assert_eq!(kept.unwrap().unwrap().len(), 100_002);
+}
+
+fn circle(rounds: u32) -> Vec<Scripted> {
+    (0..rounds).map(|n| Scripted::calls(&[("echo", json!({"n": n}))])).collect()
+}
+
+#[tokio::test]
+async fn the_limit_of_iterations_is_a_clear_message_and_keeps_the_work() {
+    for (configured, rounds) in [(20, 20), (3, 3), (1, 1), (0, 1)] {
+        let mut world = World::new(circle(rounds)).await;
+        world.agent.limits.max_tool_iterations = configured;
+        let notice = failed(world.turn("go").await);
+        let words = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+        assert_eq!(
+            notice,
+            format!(
+                "I stopped after {words} of tool calls without coming to an answer. What was done \
+                 so far is kept; say \"continue\" to go on."
+            )
+        );
+        assert_eq!(world.record().await.steps.len(), rounds as usize);
+    }
+    assert_eq!(Limits::default().max_tool_iterations, 20);
+}
+
+#[tokio::test]
+async fn calls_and_tokens_are_capped() {
+    let many: Vec<(&str, Value)> = (0..40).map(|n| ("echo", json!({ "n": n }))).collect();
+    let mut world = World::new(vec![Scripted::calls(&many)]).await;
+    world.agent.limits.max_tool_calls = 30;
+    assert!(failed(world.turn("go").await).starts_with("I stopped after 30 tool calls"));
+    assert_eq!(world.runs("echo"), 30);
+
+    let mut world = World::new(circle(2)).await;
+    world.agent.limits.max_tokens = 200;
+    let notice = failed(world.turn("go").await);
+    assert!(notice.starts_with("I stopped after 220 tokens (the limit for one answer is 200)"));
+}
+
+#[tokio::test]
+async fn f18_the_third_identical_call_with_the_identical_result_is_refused() {
+    let same = || Scripted::calls(&[("post", json!({"to": "bank"}))]);
+    let world = World::new(vec![same(), same(), same(), Scripted::says("ok")]).await;
+    assert_eq!(answered(&world.turn("go").await), "ok");
+    assert_eq!(world.runs("post"), 2);
+    assert!(world.last_results()[0].contains("twice with the same result"));
+}
+
+#[tokio::test]
+async fn f18_time_is_capped() {
+    let world = World::new(vec![Scripted::Hang]).await;
+    world.say("go").await;
+    let turn = world.claim().await;
+    let half_hour = Duration::from_mins(30);
+    let (end, ()) = tokio::join!(world.run(turn), async {
+        world.clock.sleeper(half_hour).await;
+        world.clock.advance(half_hour);
+    });
+    let notice = failed(end.unwrap());
+    assert!(notice.starts_with("I stopped because this took longer than 1800 s."), "{notice}");
+}
+
+#[tokio::test]
+async fn f40_nothing_is_asked_again_a_bounded_number_of_times() {
+    let world = World::new(vec![Scripted::says(" "), Scripted::says("at last")]).await;
+    let end = world.turn("hi").await;
+    let TurnEnd::Answered(answer) = end else { panic!("{end:?}") };
+    assert_eq!((answer.text.as_str(), answer.usage.input), ("at last", 200));
+
+    let nothing = vec![Scripted::says(""), Scripted::says("\n"), Scripted::says("")];
+    let notice = failed(World::new(nothing).await.turn("hi").await);
+    assert_eq!(
+        notice,
+        "I could not answer: test/scripted answered 3 times with nothing. \
+         Ask again, or start afresh with /new."
+    );
+}
+
+#[tokio::test]
+async fn f12_a_model_that_fails_is_a_visible_error() {
+    let detail = "401: no such key".to_owned();
+    let error = ModelError::Unauthorized { model: "openai/gpt".to_owned(), detail };
+    let notice = failed(World::new(vec![Scripted::Error(error)]).await.turn("hi").await);
+    assert_eq!(
+        notice,
+        "I could not answer: openai/gpt refused the key (401: no such key); check api_key in the \
+         configuration."
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_says_so() {
+    let reply = ModelReply { text: "once".to_owned(), truncated: true, ..ModelReply::default() };
+    let world = World::new(vec![Scripted::Reply(reply)]).await;
+    let end = world.turn("hi").await;
+    assert_eq!(answered(&end), "once\n\n[The answer was cut off at the model's output limit.]");
+}
+
+#[tokio::test]
+async fn f33_a_later_request_begins_with_the_earlier_one() {
+    let call = Scripted::calls(&[("echo", json!({"n": 1}))]);
+    let world = World::new(vec![call, Scripted::says("one"), Scripted::says("two")]).await;
+    world.turn("first").await;
+    world.settle("one").await;
+    world.turn("second").await;
+    let requests = world.model.requests();
+    for pair in requests.windows(2) {
+        assert!(pair[1].messages.starts_with(&pair[0].messages), "{:#?}", pair[1].messages);
+        assert_eq!(pair[0].tools, pair[1].tools);
+    }
+    assert_eq!(requests[2].messages.len(), 6);
+}
+
+#[tokio::test]
+async fn a_notice_is_part_of_the_conversation() {
+    let world = World::new(vec![Scripted::says("sure")]).await;
+    world.say("go").await;
+    let turn = world.claim().await;
+    let settlement = avocet_protocol::Settlement {
+        outcome: avocet_protocol::Outcome::Error,
+        answer: None,
+        notice: Some("I stopped.".to_owned()),
+        reply: None,
+    };
+    world.store.settle(turn.id, &settlement).await.unwrap();
+    world.turn("continue").await;
+    let notice = Message::Assistant { text: "[I stopped.]".to_owned(), calls: Vec::new() };
+    assert_eq!(world.last_messages()[2], notice);
+}
+
+#[tokio::test]
+async fn f16_messages_that_steer_reach_the_next_step() {
+    let call = Scripted::calls(&[("echo", json!({}))]);
+    let world = World::new(vec![call, Scripted::says("blue it is")]).await;
+    let command = InboundKind::Command;
+    world.say("paint it red").await;
+    let turn = world.claim().await;
+    let mode = NewInbound {
+        session: session(),
+        kind: command,
+        inbound: Inbound {
+            address: session().address(),
+            sender: Sender { id: "me".parse().unwrap(), name: None },
+            key: "mode".parse().unwrap(),
+            content: Content::text("/queue steer"),
+        },
+        removed: 0,
+    };
+    let mode = world.store.accept(&mode, None).await.unwrap().id;
+    let steer = avocet_protocol::CommandAction::SetMode(QueueMode::Steer);
+    world.store.settle_command(mode, &steer, None).await.unwrap();
+    world.say("no, blue").await;
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "blue it is");
+    let last = world.last_messages().pop();
+    assert_eq!(last, Some(Message::User { text: "no, blue".to_owned() }));
+}
+
+#[tokio::test]
+async fn a_call_that_needs_an_approval_waits_and_then_runs() {
+    let calls = [("echo", json!({})), ("dangerous", json!({})), ("post", json!({}))];
+    let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
+    let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
+    assert_eq!((call.ordinal, request.kind), (1, WaitKind::Approval));
+    assert_eq!((world.runs("echo"), world.runs("dangerous"), world.runs("post")), (1, 0, 0));
+    let wait = NewWait {
+        call,
+        kind: request.kind,
+        expires_at: world.clock.now(),
+        prompt: None,
+        writes: Vec::new(),
+    };
+    let wait = world.store.wait(&wait).await.unwrap();
+    world.store.resolve(wait, &Resolution::Run).await.unwrap();
+    let turn = world.claim().await;
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "done");
+    assert_eq!((world.runs("echo"), world.runs("dangerous"), world.runs("post")), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn a_question_waits_for_its_answer() {
+    let world =
+        World::new(vec![Scripted::calls(&[("ask", json!({}))]), Scripted::says("blue!")]).await;
+    let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
+    let wait = NewWait {
+        call,
+        kind: request.kind,
+        expires_at: world.clock.now(),
+        prompt: None,
+        writes: Vec::new(),
+    };
+    world.store.wait(&wait).await.unwrap();
+    world.say("blue").await;
+    let turn = world.claim().await;
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "blue!");
+    assert_eq!(world.last_results(), [r#"{"answer":"blue"}"#]);
+}
+
+/// A turn whose first step has the calls `first`, finished, and `second`, which was under way when
+/// the process died; and the turn as it is taken again.
+async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (World, TurnRecord) {
+    let world = World::verifying(Vec::new(), verdict).await;
+    world.say("go").await;
+    let turn = world.claim().await;
+    let call = |name: &str| ToolCall {
+        name: name.to_owned(),
+        arguments: avocet_protocol::Arguments::Object(serde_json::Map::new()),
+    };
+    let calls = vec![call("post"), call(second)];
+    let step = NewStep { number: 0, text: String::new(), calls, usage: Usage::default() };
+    world.store.record_step(turn.id, &step).await.unwrap();
+    let id = |ordinal| CallId { turn: turn.id, step: 0, ordinal };
+    world.store.start_call(id(0), ToolClass::Effect, None).await.unwrap();
+    let done = CallResult { ok: true, value: json!("done before") };
+    world.store.finish_call(id(0), &done, None, &[]).await.unwrap();
+    let subject = "file.txt".to_owned();
+    let evidence = Evidence { subject, before: None, after: "x".to_owned() };
+    let evidence = (class == ToolClass::Verifiable).then_some(&evidence);
+    world.store.start_call(id(1), class, evidence).await.unwrap();
+    world.restart(vec![Scripted::says("done")]).await
+}
+
+#[tokio::test]
+async fn a_turn_resumes_where_its_log_ends() {
+    for (name, class) in [("echo", ToolClass::Pure), ("note", ToolClass::InLog)] {
+        let (world, turn) = died_in(name, class, Verdict::Unknown).await;
+        assert_eq!(answered(&world.run(turn).await.unwrap()), "done");
+        assert_eq!(world.last_results()[0], "done before", "finished calls are not repeated");
+        assert_eq!((world.runs("post"), world.runs(name)), (0, 1));
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_write_is_compared() {
+    let table = [
+        (Verdict::Happened(json!("written")), 0, "written"),
+        (Verdict::DidNotHappen, 1, "{}"),
+        (
+            Verdict::Unknown,
+            0,
+            "{\"error\":\"interrupted by a restart, and file.txt is now neither as it was before \
+             nor as it should be after; look at it before you repeat the call\"}",
+        ),
+    ];
+    for (verdict, runs, result) in table {
+        let (world, turn) = died_in("write", ToolClass::Verifiable, verdict).await;
+        assert_eq!(answered(&world.run(turn).await.unwrap()), "done");
+        assert_eq!((world.runs("write"), world.last_results()[1].as_str()), (runs, result));
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_effect_is_never_run_again_without_a_person() {
+    let (world, turn) = died_in("post", ToolClass::Effect, Verdict::Unknown).await;
+    let TurnEnd::Waiting { call, request } = world.run(turn).await.unwrap() else { panic!() };
+    assert_eq!((call.ordinal, request.kind), (1, WaitKind::Choice));
+    let prompt = request.prompt.unwrap();
+    assert_eq!(
+        prompt.text,
+        "I was interrupted while running `post` and do not know whether it took effect. Its \
+         arguments: `{}`. Run it again (/retry {wait}) or go on without (/skip {wait})?"
+    );
+    let says: Vec<&str> = prompt.choices.iter().map(|choice| choice.says.as_str()).collect();
+    assert_eq!(says, ["/retry {wait}", "/skip {wait}"]);
+    assert_eq!(world.runs("post"), 0);
+}
+
+#[tokio::test]
+async fn a_turn_that_was_stopped_meanwhile_lets_go() {
+    let world = World::new(circle(1)).await;
+    world.say("go").await;
+    let turn = world.claim().await;
+    let id = turn.id;
+    world.store.release(id).await.unwrap();
+    assert_eq!(world.run(turn).await, Err(StoreError::Stale(id.to_string())));
+}
+
+thread_local! {
+    /// What this test has logged, a JSON object a line. A test has its thread to itself.
+    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes to [`LOGGED`].
+struct Logged;
+
+impl io::Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOGGED.with_borrow_mut(|logged| logged.extend(bytes));
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One subscriber for all tests, before the first of them logs: a subscriber of one thread would
+/// miss what another thread has met first.
+fn log_to_threads() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .without_time()
+            .with_target(false)
+            .with_max_level(tracing::Level::DEBUG)
+            .with_writer(|| Logged)
+            .finish();
+        tracing::subscriber::set_global_default(subscriber).unwrap();
+    });
+}
+
+#[tokio::test]
+async fn the_tool_loop_is_logged() {
+    let calls = [("break", json!({})), ("echo", json!({}))];
+    let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
+    world.turn("go").await;
+    let logged = String::from_utf8(LOGGED.take()).unwrap();
+    let logged: Vec<Value> =
+        logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let debug = "DEBUG";
+    let expected = [
+        json!({"level": debug, "message": "executing tool calls", "iteration": 1, "count": 2}),
+        json!({"level": debug, "message": "executing tool", "name": "break"}),
+        json!({"level": debug, "message": "tool execution failed", "name": "break",
+               "error": "execution failed: it \"broke\"\n"}),
+        json!({"level": debug, "message": "executing tool", "name": "echo"}),
+        json!({"level": debug, "message": "tool loop complete, returning text response",
+               "iterations": 2}),
+    ];
+    assert_eq!(logged, expected);
+}

@@ -1,0 +1,229 @@
+//! The calls of one step, from where the log says they stand to a result for each.
+
+use avocet_protocol::{
+    CallResult, CallState, Choice, Content, LoggedCall, PreparedCall, StoreError, ToolContext,
+    ToolError, ToolOutcome, ToolOutput, TurnEvent, TurnRecord, Verdict, WaitKind, WaitRequest,
+};
+use futures_util::future::try_join_all;
+
+use crate::agent_loop::{AgentLoop, Scene, TurnEnd};
+use crate::repeats;
+use crate::truncate::{Cut, cut};
+
+/// What is to be done with a call.
+enum Decision {
+    /// It has this result without being run.
+    Finish(CallResult),
+    /// It waits for something first.
+    Wait(WaitRequest),
+    /// It runs.
+    Run(PreparedCall),
+}
+
+/// What running a call came to.
+enum Ran {
+    Finished(CallResult),
+    Waiting(WaitRequest),
+}
+
+/// Calls of the step, by their place, that run side by side.
+type Batch = Vec<(usize, PreparedCall)>;
+
+impl AgentLoop {
+    /// Runs what the last step has open, in order; calls that allow it side by side. Returns the
+    /// call that waits, if one does.
+    pub(crate) async fn run_calls(
+        &self,
+        turn: &mut TurnRecord,
+        scene: &Scene,
+    ) -> Result<Option<TurnEnd>, StoreError> {
+        let step = turn.steps.last().map_or(&[][..], |step| &step.calls);
+        let open: Vec<usize> =
+            (0..step.len()).filter(|place| step[*place].result().is_none()).collect();
+        let (iteration, count) = (turn.steps.len(), open.len());
+        tracing::debug!(iteration, count, "executing tool calls");
+        let mut batch = Batch::new();
+        for place in open {
+            let decision = match self.decide(turn, place, scene).await? {
+                Decision::Run(prepared) if prepared.parallel => {
+                    batch.push((place, prepared));
+                    continue;
+                }
+                decision => decision,
+            };
+            self.run_batch(turn, &mut batch, scene).await?;
+            match decision {
+                Decision::Finish(result) => self.finish_unrun(turn, place, result).await?,
+                Decision::Wait(request) => {
+                    let call = call_at(turn, place).id;
+                    return Ok(Some(TurnEnd::Waiting { call, request }));
+                }
+                Decision::Run(prepared) => {
+                    batch.push((place, prepared));
+                    if let Some(waiting) = self.run_batch(turn, &mut batch, scene).await? {
+                        return Ok(Some(waiting));
+                    }
+                }
+            }
+        }
+        self.run_batch(turn, &mut batch, scene).await
+    }
+
+    async fn decide(
+        &self,
+        turn: &TurnRecord,
+        place: usize,
+        scene: &Scene,
+    ) -> Result<Decision, StoreError> {
+        let logged = call_at(turn, place);
+        let approved = match &logged.state {
+            CallState::Planned { approved } => *approved,
+            CallState::Interrupted { evidence: None } => {
+                return Ok(Decision::Wait(self.choice(logged)));
+            }
+            CallState::Interrupted { evidence: Some(evidence) } => {
+                match self.toolbox.verify(&logged.call, evidence).await {
+                    Verdict::Happened(value) => {
+                        return Ok(Decision::Finish(CallResult { ok: true, value }));
+                    }
+                    Verdict::Unknown => {
+                        return Ok(Decision::Finish(CallResult::error(&format!(
+                            "interrupted by a restart, and {} is now neither as it was before nor \
+                             as it should be after; look at it before you repeat the call",
+                            evidence.subject
+                        ))));
+                    }
+                    // Whoever had to allow it has done so.
+                    Verdict::DidNotHappen => true,
+                }
+            }
+            CallState::Started | CallState::Waiting | CallState::Finished(_) => {
+                return Err(StoreError::Stale(logged.id.to_string()));
+            }
+        };
+        if !approved && let Some(refusal) = repeats::refusal(&turn.steps, &logged.call) {
+            return Ok(Decision::Finish(refusal));
+        }
+        let context = self.context(turn, logged, scene);
+        Ok(match self.toolbox.prepare(&logged.call, approved, &context).await {
+            Err(error) => Decision::Finish(failed(&logged.call.name, &error)),
+            Ok(PreparedCall { approval: Some(request), .. }) => Decision::Wait(request),
+            Ok(prepared) => Decision::Run(prepared),
+        })
+    }
+
+    /// A call with an effect was interrupted: nobody but a person can tell what became of it.
+    fn choice(&self, logged: &LoggedCall) -> WaitRequest {
+        let arguments = serde_json::Value::Object(logged.call.arguments.to_object());
+        let text = format!(
+            "I was interrupted while running `{}` and do not know whether it took effect. \
+             Its arguments: `{arguments}`. Run it again (/retry {{wait}}) or go on without \
+             (/skip {{wait}})?",
+            logged.call.name
+        );
+        let choices =
+            vec![Choice::new("Retry", "/retry {wait}"), Choice::new("Skip", "/skip {wait}")];
+        WaitRequest {
+            kind: WaitKind::Choice,
+            prompt: Some(Content { choices, ..Content::text(text) }),
+            expires_after: self.limits.choice_expires_after,
+            writes: Vec::new(),
+        }
+    }
+
+    /// Runs the calls of a batch side by side and empties it.
+    async fn run_batch(
+        &self,
+        turn: &mut TurnRecord,
+        batch: &mut Batch,
+        scene: &Scene,
+    ) -> Result<Option<TurnEnd>, StoreError> {
+        let alone = batch.len() == 1;
+        let running = batch.drain(..).map(async |(place, prepared)| {
+            let ran = self.run_call(turn, place, &prepared, alone, scene).await?;
+            Ok::<_, StoreError>((place, ran))
+        });
+        let mut waiting = None;
+        for (place, ran) in try_join_all(running).await? {
+            match ran {
+                Ran::Finished(result) => set_result(turn, place, result),
+                Ran::Waiting(request) => {
+                    waiting = Some(TurnEnd::Waiting { call: call_at(turn, place).id, request });
+                }
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// T2, the effect, T3.
+    async fn run_call(
+        &self,
+        turn: &TurnRecord,
+        place: usize,
+        prepared: &PreparedCall,
+        alone: bool,
+        scene: &Scene,
+    ) -> Result<Ran, StoreError> {
+        let logged = call_at(turn, place);
+        let name = logged.call.name.clone();
+        self.log.start_call(logged.id, prepared.class, prepared.evidence.as_ref()).await?;
+        tracing::debug!(name, "executing tool");
+        self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone() });
+        let context = self.context(turn, logged, scene);
+        let outcome = match self.toolbox.execute(&logged.call, &context).await {
+            Ok(ToolOutcome::Waiting(request)) if alone => return Ok(Ran::Waiting(request)),
+            Ok(ToolOutcome::Waiting(_)) => Err(ToolError::ExecutionFailed(
+                "a tool that runs beside others cannot wait; call it alone".to_owned(),
+            )),
+            Ok(ToolOutcome::Finished(output)) => Ok(output),
+            Err(error) => Err(error),
+        };
+        let (result, kept, writes) = match outcome {
+            Err(error) => (failed(&name, &error), None, Vec::new()),
+            Ok(ToolOutput { value, writes }) => {
+                let Cut { value, kept } = cut(value, &logged.id.to_string());
+                (CallResult { ok: true, value }, kept, writes)
+            }
+        };
+        self.log.finish_call(logged.id, &result, kept.as_deref(), &writes).await?;
+        self.events.emit(&turn.session, TurnEvent::ToolFinished { name, ok: result.ok });
+        Ok(Ran::Finished(result))
+    }
+
+    /// T3 of a call that is not run.
+    async fn finish_unrun(
+        &self,
+        turn: &mut TurnRecord,
+        place: usize,
+        result: CallResult,
+    ) -> Result<(), StoreError> {
+        self.log.finish_call(call_at(turn, place).id, &result, None, &[]).await?;
+        set_result(turn, place, result);
+        Ok(())
+    }
+
+    fn context(&self, turn: &TurnRecord, logged: &LoggedCall, scene: &Scene) -> ToolContext {
+        ToolContext {
+            call: logged.id,
+            session: turn.session.clone(),
+            chat: scene.chat.clone(),
+            cancel: scene.cancel.clone(),
+        }
+    }
+}
+
+fn failed(name: &str, error: &ToolError) -> CallResult {
+    let text = error.to_string();
+    tracing::debug!(name, error = text, "tool execution failed");
+    CallResult::error(&text)
+}
+
+fn call_at(turn: &TurnRecord, place: usize) -> &LoggedCall {
+    &turn.steps[turn.steps.len() - 1].calls[place]
+}
+
+fn set_result(turn: &mut TurnRecord, place: usize, result: CallResult) {
+    if let Some(step) = turn.steps.last_mut() {
+        step.calls[place].state = CallState::Finished(result);
+    }
+}

@@ -1,0 +1,15 @@
+//! `AgentLoop`: one turn, from its context over models and tools to the final text. Every step is
+//! in the log before the next one begins, and a turn resumes where its log ends.
+
+mod agent_loop;
+mod calls;
+mod history;
+mod limits;
+mod repeats;
+mod truncate;
+mod valid;
+
+pub use agent_loop::{AgentLoop, Scene, TurnEnd};
+pub use limits::Limits;
+pub use truncate::MAX_RESULT_BYTES;
+pub use valid::make_valid;

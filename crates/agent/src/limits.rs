@@ -1,0 +1,83 @@
+//! The caps on one turn: on by default, so that a model that runs in circles costs a sentence and
+//! not a fortune.
+
+use std::time::Duration;
+
+use avocet_protocol::{Step, Usage};
+
+/// The caps on one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Rounds of tool calls, at least 1.
+    pub max_tool_iterations: u32,
+    /// Tool calls in all.
+    pub max_tool_calls: u32,
+    /// Time that the turn may run, waiting for people not counted; begins anew after a restart.
+    pub max_duration: Duration,
+    /// Tokens in all, read and written.
+    pub max_tokens: u64,
+    /// Bytes of history that a request carries beside the turn itself.
+    pub history_bytes: usize,
+    /// How long a person has to say what becomes of a call that was interrupted.
+    pub choice_expires_after: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_tool_iterations: 20,
+            max_tool_calls: 100,
+            max_duration: Duration::from_mins(30),
+            max_tokens: 1_000_000,
+            history_bytes: 128 * 1024,
+            choice_expires_after: Duration::from_hours(24),
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn iterations(self) -> u32 {
+        self.max_tool_iterations.max(1)
+    }
+
+    /// Calls that may still be made.
+    pub(crate) fn calls_left(self, steps: &[Step]) -> usize {
+        let made: usize = steps.iter().map(|step| step.calls.len()).sum();
+        (self.max_tool_calls as usize).saturating_sub(made)
+    }
+
+    /// What the user is told if the turn may not go on; none if it may.
+    pub(crate) fn reached(self, steps: &[Step], ran_for: Duration) -> Option<String> {
+        const SO_FAR: &str = "What was done so far is kept; say \"continue\" to go on.";
+        let iterations = self.iterations();
+        let used = steps.iter().fold(Usage::default(), |sum, step| sum + step.usage).total();
+        if steps.len() >= iterations as usize {
+            let rounds = if iterations == 1 { "round" } else { "rounds" };
+            return Some(format!(
+                "I stopped after {iterations} {rounds} of tool calls without coming to an answer. \
+                 {SO_FAR}"
+            ));
+        }
+        if self.calls_left(steps) == 0 {
+            return Some(format!(
+                "I stopped after {} tool calls without coming to an answer. {SO_FAR}",
+                self.max_tool_calls
+            ));
+        }
+        if used >= self.max_tokens {
+            return Some(format!(
+                "I stopped after {used} tokens (the limit for one answer is {}). {SO_FAR}",
+                self.max_tokens
+            ));
+        }
+        (ran_for >= self.max_duration).then(|| self.took_too_long())
+    }
+
+    pub(crate) fn took_too_long(self) -> String {
+        format!(
+            "I stopped because this took longer than {} s. What was done so far is kept; say \
+             \"continue\" to go on.",
+            self.max_duration.as_secs()
+        )
+    }
+}

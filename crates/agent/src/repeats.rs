@@ -1,0 +1,72 @@
+//! A model that makes the same call again and again is told so instead of being obeyed.
+
+use avocet_protocol::{CallResult, Step, ToolCall};
+
+/// How often a call is made although it has the same result each time.
+const ALLOWED: usize = 2;
+
+/// What the call comes to if it has been made [`ALLOWED`] times in this turn, each time with the
+/// same result.
+pub(crate) fn refusal(steps: &[Step], call: &ToolCall) -> Option<CallResult> {
+    let results: Vec<&CallResult> = steps
+        .iter()
+        .flat_map(|step| &step.calls)
+        .filter(|made| made.call == *call)
+        .filter_map(|made| made.result())
+        .collect();
+    let latest = results.rchunks(ALLOWED).next().filter(|latest| latest.len() == ALLOWED)?;
+    let same = latest.iter().all(|result| *result == latest[0] || is_refusal(result));
+    same.then(|| CallResult::error(REFUSAL))
+}
+
+const REFUSAL: &str = "this call has been made before in this turn, twice with the same result; it \
+    is not made again. Use the result you have, call with other arguments, or answer the user.";
+
+fn is_refusal(result: &CallResult) -> bool {
+    !result.ok && result.value["error"] == REFUSAL
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::{Arguments, CallId, CallState, LoggedCall, TurnId, Usage};
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    fn call(name: &str) -> ToolCall {
+        ToolCall { name: name.to_owned(), arguments: Arguments::Object(Map::new()) }
+    }
+
+    fn step(number: u32, name: &str, result: CallResult) -> Step {
+        Step {
+            number,
+            text: String::new(),
+            usage: Usage::default(),
+            calls: vec![LoggedCall {
+                id: CallId { turn: TurnId(1), step: number, ordinal: 0 },
+                call: call(name),
+                state: CallState::Finished(result),
+            }],
+            closed: true,
+            steered: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_third_identical_call_with_the_identical_result_is_refused() {
+        let same = || CallResult { ok: true, value: json!("same") };
+        let other = || CallResult { ok: true, value: json!("other") };
+        let refused = |results: Vec<CallResult>| {
+            let steps: Vec<Step> = (0..).zip(results).map(|(n, r)| step(n, "look", r)).collect();
+            refusal(&steps, &call("look")).is_some()
+        };
+        assert!(!refused(vec![]));
+        assert!(!refused(vec![same()]));
+        assert!(refused(vec![same(), same()]));
+        assert!(!refused(vec![same(), other()]));
+        assert!(!refused(vec![same(), same(), other()]), "something has changed meanwhile");
+        assert!(refused(vec![same(), same(), CallResult::error(REFUSAL)]));
+        let steps = [step(0, "look", same()), step(1, "look", same())];
+        assert_eq!(refusal(&steps, &call("listen")), None);
+    }
+}

@@ -1,0 +1,92 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn size(value: &Value) -> usize {
+    value.as_str().map_or_else(|| value.to_string().len(), str::len)
+}
+
+#[test]
+fn what_fits_stays_as_it_is() {
+    for value in [
+        json!("x".repeat(MAX_RESULT_BYTES)),
+        json!(["a", 1, null]),
+        json!({"a": "b"}),
+        json!(17),
+        json!("é".repeat(MAX_RESULT_BYTES / 2)),
+    ] {
+        assert_eq!(cut(value.clone(), "t1s0c0"), Cut { value, kept: None });
+    }
+}
+
+#[test]
+fn a_text_gets_a_suffix() {
+    let text = "é".repeat(MAX_RESULT_BYTES);
+    let cut = cut(json!(text), "t1s0c0");
+    let shown = cut.value.as_str().unwrap();
+    let suffix = "of 131072 bytes shown; the whole result: read_result with handle \"t1s0c0\"]";
+    assert!(shown.ends_with(suffix), "{}", &shown[shown.len() - 200..]);
+    assert!(size(&cut.value) <= MAX_RESULT_BYTES && size(&cut.value) > MAX_RESULT_BYTES - 10);
+    assert_eq!(cut.kept, Some(json!(text).to_string()));
+}
+
+#[test]
+fn a_list_gets_a_last_element() {
+    let list: Vec<u32> = (0..100_000).collect();
+    let cut = cut(json!(list), "t1s0c0");
+    let shown = cut.value.as_array().unwrap();
+    let (sentinel, elements) = shown.split_last().unwrap();
+    assert_eq!(elements[10], json!(10));
+    assert_eq!(
+        sentinel.as_str().unwrap(),
+        format!(
+            "[truncated: {} of 100000 elements shown; the whole result: read_result with handle \
+             \"t1s0c0\"]",
+            elements.len()
+        )
+    );
+    assert!(size(&cut.value) <= MAX_RESULT_BYTES && size(&cut.value) > MAX_RESULT_BYTES - 20);
+}
+
+#[test]
+fn a_list_whose_first_element_is_too_large_shows_none() {
+    let cut = cut(json!(["x".repeat(MAX_RESULT_BYTES), "small"]), "t1s0c0");
+    let shown = cut.value.as_array().unwrap();
+    assert_eq!(shown.len(), 1);
+    assert!(shown[0].as_str().unwrap().starts_with("[truncated: 0 of 2 elements shown"));
+}
+
+#[test]
+fn an_object_gets_an_envelope() {
+    let object = json!({ "stdout": "\"quoted\"\n".repeat(20_000) });
+    let cut = cut(object.clone(), "t1s0c0");
+    let start = cut.value["_truncated_json"].as_str().unwrap();
+    assert!(object.to_string().starts_with(start));
+    assert!(cut.value["_note"].as_str().unwrap().contains("read_result"));
+    assert!(size(&cut.value) <= MAX_RESULT_BYTES && size(&cut.value) > MAX_RESULT_BYTES * 9 / 10);
+}
+
+fn large() -> impl Strategy<Value = Value> {
+    let text = ("\\PC{1,8}|\"|\\\\|\n|\u{1}|😀", 1_usize..40_000)
+        .prop_map(|(piece, times)| piece.repeat(times));
+    let text = text.prop_map(Value::String).boxed();
+    prop_oneof![
+        text.clone(),
+        prop::collection::vec(text.clone(), 0..6).prop_map(Value::Array),
+        prop::collection::vec(("[a-z]{1,5}", text), 0..6)
+            .prop_map(|fields| { Value::Object(fields.into_iter().collect()) }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn what_is_given_is_never_larger_than_the_limit(value in large()) {
+        let whole = value.to_string();
+        let cut = cut(value, "t123456789s99c99");
+        prop_assert!(size(&cut.value) <= MAX_RESULT_BYTES);
+        if let Some(kept) = cut.kept {
+            prop_assert_eq!(kept, whole);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Before every request the history is made valid, whatever a cut, a crash or an abort has left of
+//! it: providers refuse everything else, and then every later request too.
+
+use std::collections::HashSet;
+
+use avocet_protocol::{Message, SentCall};
+
+/// Makes a history valid: one leading system message, a user message after it, no two messages of
+/// the same role in a row, each call answered exactly once directly after it, no result without a
+/// call, no id twice, no name that a provider refuses. What a user said is never dropped.
+#[must_use]
+pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
+    let mut valid = Valid::default();
+    let mut rest = messages.into_iter().peekable();
+    while let Some(message) = rest.next() {
+        match message {
+            Message::System { text } => valid.system(&text),
+            Message::User { text } => valid.user(&text),
+            Message::Assistant { text, calls } => {
+                let mut results = Vec::new();
+                while let Some(Message::ToolResult { call, result }) =
+                    rest.next_if(|next| matches!(next, Message::ToolResult { .. }))
+                {
+                    results.push((call, result));
+                }
+                valid.assistant(text, calls, &results);
+            }
+            // Whatever it belongs to is gone.
+            Message::ToolResult { .. } => {}
+        }
+    }
+    valid.finish()
+}
+
+/// What a call is answered with if its result is missing.
+const NO_RESULT: &str = r#"{"error":"the result of this call was lost"}"#;
+
+#[derive(Default)]
+struct Valid {
+    system: String,
+    messages: Vec<Message>,
+    ids: HashSet<String>,
+}
+
+impl Valid {
+    fn system(&mut self, more: &str) {
+        append(&mut self.system, more);
+    }
+
+    fn user(&mut self, more: &str) {
+        if more.trim().is_empty() {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(Message::User { text }) => append(text, more),
+            _ => self.messages.push(Message::User { text: more.to_owned() }),
+        }
+    }
+
+    fn assistant(&mut self, text: String, calls: Vec<SentCall>, results: &[(String, String)]) {
+        let nothing = text.trim().is_empty() && calls.is_empty();
+        // A conversation begins with a user.
+        if nothing || self.messages.is_empty() {
+            return;
+        }
+        let answers: Vec<String> = calls
+            .iter()
+            .map(|call| results.iter().find(|(id, _)| *id == call.id))
+            .map(|found| found.map_or(NO_RESULT, |(_, result)| result).to_owned())
+            .collect();
+        let calls: Vec<SentCall> = calls.into_iter().map(|call| self.sendable(call)).collect();
+        let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
+        match self.messages.last_mut() {
+            Some(Message::Assistant { text: before, calls: none }) => {
+                append(before, &text);
+                *none = calls;
+            }
+            _ => self.messages.push(Message::Assistant { text, calls }),
+        }
+        for (call, result) in ids.into_iter().zip(answers) {
+            self.messages.push(Message::ToolResult { call, result });
+        }
+    }
+
+    /// A call with an id of its own and a name that providers take.
+    fn sendable(&mut self, call: SentCall) -> SentCall {
+        let name: String = call.name.chars().map(|c| if is_name(c) { c } else { '_' }).collect();
+        let name = name.chars().take(64).collect::<String>();
+        let name = if name.is_empty() { "unknown".to_owned() } else { name };
+        let id = if call.id.is_empty() { "call".to_owned() } else { call.id };
+        let mut unique = id.clone();
+        for number in 2.. {
+            if self.ids.insert(unique.clone()) {
+                break;
+            }
+            unique = format!("{id}-{number}");
+        }
+        SentCall { id: unique, name, arguments: call.arguments }
+    }
+
+    fn finish(self) -> Vec<Message> {
+        let system = (!self.system.is_empty()).then_some(Message::System { text: self.system });
+        system.into_iter().chain(self.messages).collect()
+    }
+}
+
+/// What OpenAI, Anthropic and Gemini all take in the name of a function.
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+fn append(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(more);
+}
+
+#[cfg(test)]
+#[path = "valid_tests.rs"]
+mod tests;

@@ -1,0 +1,169 @@
+use avocet_testkit::history_complaint;
+use proptest::prelude::*;
+use serde_json::Map;
+
+use super::*;
+
+fn system(text: &str) -> Message {
+    Message::System { text: text.to_owned() }
+}
+
+fn user(text: &str) -> Message {
+    Message::User { text: text.to_owned() }
+}
+
+fn assistant(text: &str, calls: &[&str]) -> Message {
+    let calls = calls.iter().map(|id| SentCall {
+        id: (*id).to_owned(),
+        name: "tool".to_owned(),
+        arguments: Map::new(),
+    });
+    Message::Assistant { text: text.to_owned(), calls: calls.collect() }
+}
+
+fn result(call: &str, result: &str) -> Message {
+    Message::ToolResult { call: call.to_owned(), result: result.to_owned() }
+}
+
+#[track_caller]
+fn check(given: &[Message], expected: &[Message]) {
+    assert_eq!(make_valid(given.to_vec()), expected);
+}
+
+#[test]
+fn a_valid_history_stays_as_it_is() {
+    let valid = [
+        system("be kind"),
+        user("hi"),
+        assistant("let me look", &["1", "2"]),
+        result("1", "a"),
+        result("2", "b"),
+        assistant("done", &[]),
+        user("thanks"),
+    ];
+    check(&valid, &valid);
+}
+
+#[test]
+fn each_call_is_answered_exactly_once_directly_after_it() {
+    check(
+        &[
+            user("hi"),
+            assistant("", &["1", "2", "3"]),
+            result("3", "c"),
+            result("1", "a"),
+            result("1", "again"),
+            user("well?"),
+        ],
+        &[
+            user("hi"),
+            assistant("", &["1", "2", "3"]),
+            result("1", "a"),
+            result("2", NO_RESULT),
+            result("3", "c"),
+            user("well?"),
+        ],
+    );
+    check(
+        &[user("hi"), assistant("", &["1"]), user("well?"), result("1", "late")],
+        &[user("hi"), assistant("", &["1"]), result("1", NO_RESULT), user("well?")],
+    );
+}
+
+#[test]
+fn no_result_stands_without_its_call() {
+    check(
+        &[result("0", "x"), user("hi"), result("1", "x"), assistant("ok", &[]), result("2", "x")],
+        &[user("hi"), assistant("ok", &[])],
+    );
+}
+
+#[test]
+fn system_messages_become_one_that_leads() {
+    check(
+        &[user("hi"), system("b"), assistant("ok", &[]), system("c")],
+        &[system("b\n\nc"), user("hi"), assistant("ok", &[])],
+    );
+}
+
+#[test]
+fn roles_alternate() {
+    check(
+        &[
+            user("a"),
+            user("b"),
+            assistant("c", &[]),
+            assistant("d", &["1"]),
+            result("1", "r"),
+            assistant("e", &[]),
+            assistant("f", &[]),
+        ],
+        &[user("a\n\nb"), assistant("c\n\nd", &["1"]), result("1", "r"), assistant("e\n\nf", &[])],
+    );
+    check(&[user("a"), assistant(" ", &[]), user("b")], &[user("a\n\nb")]);
+}
+
+#[test]
+fn a_conversation_begins_with_a_user() {
+    check(&[assistant("x", &["1"]), result("1", "r"), user("hi")], &[user("hi")]);
+}
+
+#[test]
+fn ids_are_unique_and_names_are_names() {
+    let call = |id: &str, name: &str| {
+        let call = SentCall { id: id.to_owned(), name: name.to_owned(), arguments: Map::new() };
+        Message::Assistant { text: String::new(), calls: vec![call] }
+    };
+    check(
+        &[
+            user("hi"),
+            call("1", "read file!"),
+            result("1", "a"),
+            user("go on"),
+            call("1", ""),
+            result("1", "b"),
+        ],
+        &[
+            user("hi"),
+            call("1", "read_file_"),
+            result("1", "a"),
+            user("go on"),
+            call("1-2", "unknown"),
+            result("1-2", "b"),
+        ],
+    );
+}
+
+fn any_history() -> impl Strategy<Value = Vec<Message>> {
+    let id = prop::sample::select(vec!["", "1", "2", "3"]);
+    let text = prop::sample::select(vec!["", " ", "a", "b"]);
+    let message = prop_oneof![
+        1 => text.clone().prop_map(system),
+        3 => text.clone().prop_map(user),
+        3 => (text.clone(), prop::collection::vec(id.clone(), 0..3))
+            .prop_map(|(text, calls)| assistant(text, &calls)),
+        4 => (id, text).prop_map(|(id, text)| result(id, text)),
+    ];
+    prop::collection::vec(message, 0..20)
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_left_of_a_history_becomes_valid(history in any_history()) {
+        let valid = make_valid(history.clone());
+        prop_assert_eq!(history_complaint(&valid), None, "{:?}", valid);
+        prop_assert_eq!(make_valid(valid.clone()), valid);
+    }
+
+    #[test]
+    fn what_a_user_said_is_never_dropped(history in any_history()) {
+        let said = |messages: &[Message]| {
+            let texts = messages.iter().filter_map(|message| match message {
+                Message::User { text } => Some(text.trim()),
+                _ => None,
+            });
+            texts.collect::<String>().replace("\n\n", "")
+        };
+        prop_assert_eq!(said(&make_valid(history.clone())), said(&history));
+    }
+}

@@ -1,0 +1,29 @@
+//! A listener that keeps everything.
+
+use std::sync::Mutex;
+
+use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
+
+/// Keeps every event of every session, in order.
+#[derive(Debug, Default)]
+pub struct RecordedEvents {
+    events: Mutex<Vec<TurnEvent>>,
+}
+
+impl RecordedEvents {
+    /// The events so far.
+    #[must_use]
+    pub fn all(&self) -> Vec<TurnEvent> {
+        self.events.lock().unwrap().clone()
+    }
+}
+
+impl TurnEvents for RecordedEvents {
+    fn emit(&self, _session: &SessionId, event: TurnEvent) {
+        self.events.lock().unwrap().push(event);
+    }
+
+    fn subscribe(&self, _session: &SessionId) -> flume::Receiver<TurnEvent> {
+        flume::bounded(0).1
+    }
+}

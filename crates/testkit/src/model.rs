@@ -1,0 +1,139 @@
+//! A model that says what a test has written down, and refuses what providers refuse.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Arguments, Delta, Deltas, Message, Model, ModelError, ModelReply, ModelRequest, ToolCall, Usage,
+};
+use serde_json::Value;
+
+/// One answer of a [`ScriptedModel`].
+#[derive(Debug, Clone)]
+pub enum Scripted {
+    /// It answers.
+    Reply(ModelReply),
+    /// It fails.
+    Error(ModelError),
+    /// It never answers.
+    Hang,
+}
+
+impl Scripted {
+    /// It says something, and the turn is over.
+    #[must_use]
+    pub fn says(text: &str) -> Self {
+        Self::Reply(ModelReply { text: text.to_owned(), usage: USAGE, ..ModelReply::default() })
+    }
+
+    /// It calls tools.
+    #[must_use]
+    pub fn calls(calls: &[(&str, Value)]) -> Self {
+        let calls = calls.iter().map(|(name, arguments)| ToolCall {
+            name: (*name).to_owned(),
+            arguments: Arguments::parse(&arguments.to_string()),
+        });
+        let calls = calls.collect();
+        Self::Reply(ModelReply { calls, usage: USAGE, ..ModelReply::default() })
+    }
+}
+
+/// What each answer costs.
+const USAGE: Usage = Usage { input: 100, output: 10 };
+
+/// A model that gives its answers in order. A request whose history a provider would refuse, or one
+/// more than there are answers, is a panic.
+#[derive(Debug, Default)]
+pub struct ScriptedModel {
+    answers: Mutex<VecDeque<Scripted>>,
+    requests: Mutex<Vec<ModelRequest>>,
+}
+
+impl ScriptedModel {
+    /// A model with these answers.
+    #[must_use]
+    pub fn new(answers: Vec<Scripted>) -> Self {
+        Self { answers: Mutex::new(answers.into()), requests: Mutex::default() }
+    }
+
+    /// The requests so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Model for ScriptedModel {
+    fn name(&self) -> &'static str {
+        "test/scripted"
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        assert_eq!(history_complaint(&request.messages), None, "{:#?}", request.messages);
+        self.requests.lock().unwrap().push(request.clone());
+        let answer = self.answers.lock().unwrap().pop_front();
+        match answer.unwrap_or_else(|| panic!("one request too many: {:#?}", request.messages)) {
+            Scripted::Error(error) => Err(error),
+            Scripted::Hang => std::future::pending().await,
+            Scripted::Reply(reply) => {
+                for piece in reply.text.split_inclusive(' ') {
+                    deltas(Delta::Text(piece));
+                }
+                Ok(reply)
+            }
+        }
+    }
+}
+
+/// What a provider would say against a history; none if it is valid.
+#[must_use]
+pub fn history_complaint(messages: &[Message]) -> Option<String> {
+    let mut open: Vec<&str> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut last = "";
+    for (place, message) in messages.iter().enumerate() {
+        let complain = |what: String| Some(format!("message {place}: {what}"));
+        if !open.is_empty() && !matches!(message, Message::ToolResult { .. }) {
+            return complain(format!("calls without a result: {open:?}"));
+        }
+        let role = match message {
+            Message::System { .. } if place > 0 => return complain("a late system message".into()),
+            Message::System { .. } => "system",
+            Message::User { text } if text.trim().is_empty() => return complain("empty".into()),
+            Message::User { .. } => "user",
+            Message::Assistant { text, calls } => {
+                if text.trim().is_empty() && calls.is_empty() {
+                    return complain("empty".into());
+                }
+                if last.is_empty() || last == "system" {
+                    return complain("the assistant begins".into());
+                }
+                for call in calls {
+                    if !seen.insert(&call.id) {
+                        return complain(format!("the id {} a second time", call.id));
+                    }
+                    open.push(&call.id);
+                }
+                "assistant"
+            }
+            Message::ToolResult { call, .. } => {
+                if open.first() != Some(&call.as_str()) {
+                    return complain(format!("a result of {call} where {open:?} is expected"));
+                }
+                open.remove(0);
+                "tool"
+            }
+        };
+        if role == last && role != "tool" {
+            return complain(format!("{role} twice in a row"));
+        }
+        last = role;
+    }
+    (!open.is_empty()).then(|| format!("calls without a result at the end: {open:?}"))
+}
