@@ -10,11 +10,10 @@ use avocet_protocol::{
     SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec,
     Turns, Verdict, WaitKind,
 };
-use avocet_store::{Durability, Holder, OpenOptions, SqliteStore};
-use avocet_supervise::Group;
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
 use avocet_testkit::{ManualClock, RecordedEvents, Scripted, ScriptedModel};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::sync::Barrier;
 
 use super::*;
@@ -96,7 +95,7 @@ struct World {
     events: Arc<RecordedEvents>,
     clock: Arc<ManualClock>,
     store: Arc<SqliteStore>,
-    directory: TempDir,
+    log: TempStore,
 }
 
 impl World {
@@ -106,9 +105,9 @@ impl World {
 
     async fn verifying(answers: Vec<Scripted>, verdict: Verdict) -> Self {
         log_to_threads();
-        let directory = TempDir::new().unwrap();
+        let log = TempStore::new();
         let clock = Arc::new(ManualClock::default());
-        let store = open(&directory, clock.clone()).await;
+        let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
         let together = Barrier::new(2);
         let tools = Arc::new(Tools { runs: Mutex::default(), verdict, together });
@@ -122,7 +121,7 @@ impl World {
             limits: Limits::default(),
             system: "be kind".into(),
         };
-        Self { agent, model, tools, events, clock, store, directory }
+        Self { agent, model, tools, events, clock, store, log }
     }
 
     async fn say(&self, text: &str) {
@@ -198,9 +197,9 @@ impl World {
 
     /// `kill -9`, a new start, and the turn taken again.
     async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
-        let Self { agent, tools, events, clock, store, directory, .. } = self;
+        let Self { agent, tools, events, clock, store, log, .. } = self;
         drop((agent, store));
-        let store = open(&directory, clock.clone()).await;
+        let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
         let agent = AgentLoop {
             model: model.clone(),
@@ -211,21 +210,10 @@ impl World {
             limits: Limits::default(),
             system: "be kind".into(),
         };
-        let world = Self { agent, model, tools, events, clock, store, directory };
+        let world = Self { agent, model, tools, events, clock, store, log };
         let turn = world.claim().await;
         (world, turn)
     }
-}
-
-async fn open(directory: &TempDir, clock: Arc<ManualClock>) -> Arc<SqliteStore> {
-    let options = OpenOptions {
-        directory: directory.path().to_owned(),
-        durability: Durability::Process,
-        default_mode: QueueMode::Queue,
-        start_empty: false,
-        holder: Holder::Daemon,
-    };
-    Arc::new(SqliteStore::open(options, clock, &Group::new("test")).await.unwrap())
 }
 
 fn session() -> SessionId {

@@ -4,10 +4,9 @@ use avocet_protocol::{
     ChatAddress, CommandAction, Content, MessageId, NoDestination, Planned, QueueMode, Sender,
     SessionId, StoreError, Turns,
 };
-use avocet_store::{Durability, Holder, OpenOptions, SqliteStore};
-use avocet_supervise::Group;
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
 use avocet_testkit::ManualClock;
-use tempfile::TempDir;
 
 use super::*;
 use crate::{Allow, MAX_TEXT_BYTES};
@@ -40,21 +39,13 @@ struct World {
     wakes: Wakes,
     store: Arc<SqliteStore>,
     platforms: Arc<Platforms>,
-    _directory: TempDir,
+    _log: TempStore,
 }
 
 async fn world() -> World {
-    let directory = TempDir::new().unwrap();
-    let options = OpenOptions {
-        directory: directory.path().to_owned(),
-        durability: Durability::Process,
-        default_mode: QueueMode::Queue,
-        start_empty: false,
-        holder: Holder::Daemon,
-    };
-    let clock = Arc::new(ManualClock::default());
-    let store = SqliteStore::open(options, clock, &Group::new("test")).await.unwrap();
-    let (store, platforms) = (Arc::new(store), Arc::new(Platforms::default()));
+    let log = TempStore::new();
+    let store = log.open(Arc::new(ManualClock::default())).await;
+    let platforms = Arc::new(Platforms::default());
     let admission = Admission::default().with(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
@@ -62,7 +53,7 @@ async fn world() -> World {
     );
     let (bus, wakes) =
         Bus::new(admission, store.clone(), store.clone(), platforms.clone(), platforms.clone());
-    World { bus, wakes, store, platforms, _directory: directory }
+    World { bus, wakes, store, platforms, _log: log }
 }
 
 fn session() -> SessionId {
@@ -80,7 +71,7 @@ fn inbound(key: &str, text: &str) -> Inbound {
 
 #[tokio::test]
 async fn who_has_to_act_is_woken_after_the_commit() {
-    let World { bus, wakes, store, _directory, .. } = world().await;
+    let World { bus, wakes, store, _log, .. } = world().await;
     let first = bus.publish(inbound("1", "hello"), None).await.unwrap();
     assert_eq!(first.id, MessageId(1));
     assert_eq!(wakes.next().await, Some(Wake::Lane(session())));
@@ -100,7 +91,7 @@ async fn who_has_to_act_is_woken_after_the_commit() {
 
 #[tokio::test]
 async fn what_is_not_admitted_is_not_in_the_log() {
-    let World { bus, store, _directory, .. } = world().await;
+    let World { bus, store, _log, .. } = world().await;
     let stranger = Sender { id: "stranger".parse().unwrap(), name: None };
     let refused = bus.publish(Inbound { sender: stranger, ..inbound("1", "hi") }, None).await;
     assert!(matches!(refused, Err(PublishError::NotAllowed { .. })));
@@ -111,7 +102,7 @@ async fn what_is_not_admitted_is_not_in_the_log() {
 
 #[tokio::test]
 async fn who_was_struck_off_is_not_admitted_again() {
-    let World { bus, store, _directory, .. } = world().await;
+    let World { bus, store, _log, .. } = world().await;
     bus.publish(inbound("1", "hello"), None).await.unwrap();
     let claim = store.claim(&session(), false).await.unwrap();
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
@@ -129,7 +120,7 @@ async fn who_was_struck_off_is_not_admitted_again() {
 
 #[tokio::test]
 async fn a_message_to_be_delivered_is_planned_committed_and_woken() {
-    let World { bus, store, platforms, _directory, .. } = world().await;
+    let World { bus, store, platforms, _log, .. } = world().await;
     let address = session().address();
     let send = |address: &ChatAddress, text: &str| {
         let content = Content::text(text);
@@ -152,7 +143,7 @@ async fn a_message_to_be_delivered_is_planned_committed_and_woken() {
 
 #[tokio::test]
 async fn a_bus_that_has_stopped_takes_nothing_more() {
-    let World { bus, store, _directory, .. } = world().await;
+    let World { bus, store, _log, .. } = world().await;
     bus.stop();
     assert_eq!(bus.publish(inbound("1", "hello"), None).await, Err(PublishError::Stopping));
     let message = Outbound { address: session().address(), content: Content::text("hi") };
@@ -165,7 +156,7 @@ async fn a_bus_that_has_stopped_takes_nothing_more() {
 
 #[tokio::test]
 async fn a_log_that_cannot_be_written_is_the_publishers_news() {
-    let World { bus, store, _directory, .. } = world().await;
+    let World { bus, store, _log, .. } = world().await;
     Arc::unwrap_or_clone(store).close().await;
     let refused = bus.publish(inbound("1", "hello"), None).await;
     assert_eq!(refused, Err(PublishError::Log(StoreError::Closed)));

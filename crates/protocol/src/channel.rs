@@ -36,6 +36,9 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// is settled, so that the chunks are rows of the outbox.
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
+    /// Whether this account may write to the chat without having been written to.
+    fn may_write(&self, chat: &ChatAddress) -> bool;
+
     /// Whether anybody is there to take a message for the chat. A chat where nobody is waits in
     /// the outbox until the channel calls [`Deliveries::wake`] for it.
     fn reachable(&self, chat: &ChatAddress) -> bool {

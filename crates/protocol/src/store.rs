@@ -373,6 +373,8 @@ pub struct Head {
     pub attempts: u32,
     /// Not to be sent before this.
     pub not_before: Timestamp,
+    /// Whether it only tells of another message's fate.
+    pub notice: bool,
 }
 
 /// What became of one attempt to send.

@@ -1,8 +1,8 @@
 //! The durable log behind the store ports: one SQLite database in WAL mode, one writer thread with
 //! group commit, a few readers. The tables are the queues.
 
-#[cfg(feature = "contract")]
-pub mod contract;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod cancel;
 mod damage;

@@ -181,8 +181,8 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
         head: Head,
     }
     let first = db.row(
-        "SELECT id, turn, channel, account, chat, topic, content, state, attempts, repeat, \
-             not_before \
+        "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
+             repeat, not_before \
          FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND state IN ('pending', 'sending', 'unknown') ORDER BY id LIMIT 1",
         [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
@@ -196,6 +196,7 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
                     unknown,
                     attempts: row.get("attempts")?,
                     not_before: Timestamp(row.get("not_before")?),
+                    notice: row.get::<_, String>("source")? == Source::Notice.word(),
                 },
             })
         },

@@ -3,40 +3,22 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::QueueMode;
-use avocet_store::contract::{Backend, Ports};
-use avocet_store::{Durability, Holder, OpenOptions, SqliteStore};
-use avocet_supervise::Group;
+use avocet_store::testing::TempStore;
+use avocet_store::testing::contract::{Backend, Ports};
 use avocet_testkit::ManualClock;
-use tempfile::TempDir;
 
 struct Sqlite {
-    directory: TempDir,
-    clock: Arc<ManualClock>,
-}
-
-impl Sqlite {
-    fn new() -> Self {
-        Self { directory: TempDir::new().unwrap(), clock: Arc::default() }
-    }
+    log: TempStore,
 }
 
 #[async_trait]
 impl Backend for Sqlite {
     async fn start(&self) -> Ports {
-        let options = OpenOptions {
-            directory: self.directory.path().to_owned(),
-            durability: Durability::Synced,
-            default_mode: QueueMode::Queue,
-            start_empty: false,
-            holder: Holder::Daemon,
-        };
-        let store = SqliteStore::open(options, self.clock.clone(), &Group::new("test")).await;
-        Ports::of(&Arc::new(store.unwrap()))
+        Ports::of(&self.log.open(Arc::new(ManualClock::default())).await)
     }
 
     /// Every handle is dropped, so the lock is free and nothing more is written.
     async fn kill(&self) {}
 }
 
-avocet_store::contract_tests!(Sqlite::new());
+avocet_store::contract_tests!(Sqlite { log: TempStore::new() });

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use avocet_protocol::{Clock, within};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,7 +27,20 @@ pub struct Group {
 #[derive(Debug, Default)]
 struct Live {
     next: AtomicU64,
-    names: Mutex<BTreeMap<u64, Arc<str>>>,
+    tasks: Mutex<BTreeMap<u64, LiveTask>>,
+}
+
+#[derive(Debug)]
+struct LiveTask {
+    name: Arc<str>,
+    /// None for a thread, which cannot be aborted.
+    abort: Option<AbortHandle>,
+}
+
+impl Live {
+    fn tasks(&self) -> MutexGuard<'_, BTreeMap<u64, LiveTask>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Tasks that had not ended at the deadline, by name.
@@ -77,12 +91,16 @@ impl Group {
     #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
     pub fn spawn(&self, name: &str, work: impl Future<Output = ()> + Send + 'static) {
         let entry = self.enter(name);
-        tokio::spawn(self.tracker.track_future(async move {
+        let number = entry.number;
+        let task = tokio::spawn(self.tracker.track_future(async move {
             if let Err(panicked) = catch(work).await {
                 tracing::error!(task = %entry.name, error = %panicked, "task panicked");
             }
             drop(entry);
         }));
+        if let Some(live) = self.live.tasks().get_mut(&number) {
+            live.abort = Some(task.abort_handle());
+        }
     }
 
     /// Runs a task that is to run until the group is cancelled: whenever it ends or panics before
@@ -142,15 +160,23 @@ impl Group {
     /// The tasks that have not ended.
     #[must_use]
     pub fn live(&self) -> Vec<String> {
-        let names = self.live.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.values().map(ToString::to_string).collect()
+        self.live.tasks().values().map(|task| task.name.to_string()).collect()
+    }
+
+    /// Ends the tasks of this group where they stand, as a crash would. Threads go on.
+    pub fn abort(&self) {
+        self.live
+            .tasks()
+            .values()
+            .filter_map(|task| task.abort.as_ref())
+            .for_each(AbortHandle::abort);
     }
 
     /// Waits until every task of this group has ended by itself, but not longer than `deadline`.
     /// No task may be spawned afterwards.
     ///
     /// # Errors
-    /// [`Unfinished`] names those that had not ended. They go on; cancel the group to end them.
+    /// [`Unfinished`] names those that had not ended. They go on; [`Group::abort`] ends them.
     pub async fn finish(&self, clock: &dyn Clock, deadline: Duration) -> Result<(), Unfinished> {
         self.tracker.close();
         within(clock, deadline, self.tracker.wait()).await.map_err(|_| Unfinished(self.live()))
@@ -159,8 +185,7 @@ impl Group {
     fn enter(&self, name: &str) -> Entry {
         let number = self.live.next.fetch_add(1, Ordering::Relaxed);
         let name: Arc<str> = format!("{}/{name}", self.name).into();
-        let mut names = self.live.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.insert(number, name.clone());
+        self.live.tasks().insert(number, LiveTask { name: name.clone(), abort: None });
         Entry { live: self.live.clone(), number, name }
     }
 }
@@ -174,8 +199,7 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let mut names = self.live.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.remove(&self.number);
+        self.live.tasks().remove(&self.number);
     }
 }
 

@@ -36,6 +36,15 @@ async fn finishing_waits_for_the_tasks_and_names_those_that_are_late() {
 }
 
 #[tokio::test]
+async fn aborting_ends_tasks_where_they_stand() {
+    let clock = ManualClock::default();
+    let group = Group::new("daemon");
+    group.spawn("endless", std::future::pending());
+    group.abort();
+    assert_eq!(group.finish(&clock, MINUTE).await, Ok(()));
+}
+
+#[tokio::test]
 async fn a_panic_ends_one_task() {
     let clock = ManualClock::default();
     let group = Group::new("daemon");

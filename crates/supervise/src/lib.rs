@@ -5,9 +5,13 @@ mod backoff;
 mod clock;
 pub mod fail_point;
 mod group;
+mod keyed;
 mod panics;
+mod patience;
 
 pub use backoff::Backoff;
 pub use clock::SystemClock;
 pub use group::{Group, Restart, Unfinished};
+pub use keyed::Keyed;
 pub use panics::{Panicked, blocking, catch};
+pub use patience::patiently;

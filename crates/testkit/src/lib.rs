@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a fake that cannot go on fails its test")]
 
+mod channel;
 mod clock;
 mod events;
 mod model;
 
+pub use channel::{FakeChannel, OnSend};
 pub use clock::{ManualClock, START};
 pub use events::RecordedEvents;
 pub use model::{Scripted, ScriptedModel, history_complaint};

@@ -3,8 +3,6 @@
 //! A backend implements [`Backend`] and writes `avocet_store::contract_tests!(MyBackend::new());`
 //! in an integration test: one `#[tokio::test]` a rule.
 
-#![expect(clippy::unwrap_used, reason = "a rule that cannot be asked has failed")]
-
 mod calls;
 mod inbox;
 mod outbox;
@@ -75,7 +73,7 @@ macro_rules! rules {
                 $($(
                     #[tokio::test]
                     async fn $rule() {
-                        $crate::contract::rules::$rule(&$backend).await;
+                        $crate::testing::contract::rules::$rule(&$backend).await;
                     }
                 )*)*
             };

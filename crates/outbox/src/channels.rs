@@ -1,0 +1,70 @@
+//! The channels of this daemon, by the addresses that they serve.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use avocet_protocol::{
+    AccountName, Channel, ChannelName, ChatAddress, Content, Destinations, NoDestination, Planned,
+};
+
+/// The channels of this daemon.
+#[derive(Debug, Default)]
+pub struct Channels {
+    by_account: BTreeMap<(ChannelName, AccountName), Arc<dyn Channel>>,
+}
+
+impl Channels {
+    /// These channels. Of two for the same account the later one serves it.
+    #[must_use]
+    pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
+        let by_account =
+            channels.into_iter().map(|channel| ((channel.name(), channel.account()), channel));
+        Self { by_account: by_account.collect() }
+    }
+
+    /// Every channel, by name and account.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Channel>> {
+        self.by_account.values()
+    }
+
+    /// The channel that serves an address.
+    #[must_use]
+    pub fn of(&self, address: &ChatAddress) -> Option<&Arc<dyn Channel>> {
+        self.by_account.get(&(address.channel.clone(), address.account.clone()))
+    }
+
+    fn known(&self) -> String {
+        let names = self.by_account.keys().map(|(name, account)| format!("{name}:{account}"));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Cuts a reply for a chat that has written to us.
+    ///
+    /// # Errors
+    /// [`NoDestination::UnknownChannel`] if its channel is no longer configured.
+    pub fn plan_reply(
+        &self,
+        address: &ChatAddress,
+        content: &Content,
+    ) -> Result<Planned, NoDestination> {
+        match self.of(address) {
+            Some(channel) => {
+                Ok(Planned { address: address.clone(), chunks: channel.plan(content) })
+            }
+            None => {
+                let (address, known) = (address.to_string(), self.known());
+                Err(NoDestination::UnknownChannel { address, known })
+            }
+        }
+    }
+}
+
+impl Destinations for Channels {
+    fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
+        let planned = self.plan_reply(address, content)?;
+        match self.of(address) {
+            Some(channel) if channel.may_write(address) => Ok(planned),
+            _ => Err(NoDestination::NotAllowed { address: address.to_string() }),
+        }
+    }
+}

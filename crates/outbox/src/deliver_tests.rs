@@ -1,0 +1,262 @@
+use avocet_protocol::{DedupeKey, Destinations, NoDestination, OnUnknown, Query, SessionId};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_testkit::{FakeChannel, ManualClock, OnSend};
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+struct World {
+    deliverer: Deliverer,
+    channel: Arc<FakeChannel>,
+    clock: Arc<ManualClock>,
+    store: Arc<SqliteStore>,
+    log: TempStore,
+}
+
+impl World {
+    async fn new() -> Self {
+        Self::with_rule(OnUnknown::RepeatMarked).await
+    }
+
+    async fn with_rule(rule: OnUnknown) -> Self {
+        Self::on(TempStore::new(), Arc::new(FakeChannel::with_rule(rule))).await
+    }
+
+    async fn on(log: TempStore, channel: Arc<FakeChannel>) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let group = Group::new("test");
+        let store = log.open(clock.clone()).await;
+        let channels = Arc::new(Channels::new(vec![channel.clone()]));
+        let deliverer =
+            Deliverer::new(store.clone(), channels, clock.clone(), group.child("outbox"));
+        Self { deliverer, channel, clock, store, log }
+    }
+
+    /// `kill -9`, and a new start.
+    async fn restart(self) -> Self {
+        let Self { deliverer, channel, clock, store, log } = self;
+        let group = deliverer.chats.group().clone();
+        group.abort();
+        group.finish(clock.as_ref(), SECOND).await.unwrap();
+        drop((deliverer, store));
+        Self::on(log, channel).await
+    }
+
+    /// Puts a message into the outbox, and wakes the chat.
+    async fn send(&self, chat: &str, text: &str) {
+        let address = chat_address(chat);
+        let planned = Planned {
+            address: address.clone(),
+            chunks: text.split('|').map(Content::text).collect(),
+        };
+        self.store.enqueue(&planned, &DedupeKey::parse(text).unwrap()).await.unwrap();
+        self.deliverer.wake(&address);
+    }
+
+    /// Waits until somebody waits for this long, and lets it pass.
+    async fn pass(&self, time: Duration) {
+        self.clock.sleeper(time).await;
+        self.clock.advance(time);
+    }
+
+    /// Waits until no chat has anything to do.
+    async fn idle(&self) {
+        while !self.deliverer.chats.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn stop(&self) {
+        self.deliverer.stop(SECOND).await.unwrap();
+    }
+}
+
+fn chat_address(chat: &str) -> ChatAddress {
+    SessionId::parse(&format!("terminal:local:{chat}")).unwrap().address()
+}
+
+#[tokio::test]
+async fn a_chat_gets_everything_once_and_in_order() {
+    let world = World::new().await;
+    world.send("a", "1|2|3").await;
+    world.send("a", "4").await;
+    assert_eq!(world.channel.texts(4).await, ["1", "2", "3", "4"]);
+    world.stop().await;
+    let status = world.store.log_status().await.unwrap();
+    assert_eq!((status.pending, status.unconfirmed, status.dead), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn what_was_left_in_the_outbox_is_sent_at_the_start() {
+    let world = World::new().await;
+    world.channel.set_reachable(&chat_address("a"), false);
+    world.send("a", "1").await;
+    let world = world.restart().await;
+    world.channel.set_reachable(&chat_address("a"), true);
+    world.deliverer.start().await.unwrap();
+    assert_eq!(world.channel.texts(1).await, ["1"]);
+}
+
+#[tokio::test]
+async fn f5_a_send_of_unknown_outcome_is_repeated_once_and_marked() {
+    let world = World::new().await;
+    world.channel.script([OnSend::TakeAndReset]);
+    world.send("a", "1").await;
+    world.pass(AFTER_UNKNOWN).await;
+    let taken = world.channel.taken(2).await;
+    let repeats: Vec<_> = taken.iter().map(|one| (one.content.text.as_str(), one.repeat)).collect();
+    assert_eq!(repeats, [("1", false), ("1", true)]);
+    world.send("a", "2").await;
+    assert_eq!(world.channel.texts(3).await, ["1", "1", "2"]);
+}
+
+#[tokio::test]
+async fn what_stays_unknown_is_unconfirmed_and_said_so() {
+    let world = World::new().await;
+    world.channel.script([OnSend::TakeAndReset, OnSend::TakeAndReset]);
+    world.send("a", "1").await;
+    world.send("a", "2").await;
+    world.pass(AFTER_UNKNOWN).await;
+    world.pass(AFTER_UNKNOWN).await;
+    let notice = "I could not confirm that this message arrived: “1” /resend sends it again.";
+    assert_eq!(world.channel.texts(4).await, ["1", "1", "2", notice]);
+    assert_eq!(world.store.log_status().await.unwrap().unconfirmed, 1);
+}
+
+#[tokio::test]
+async fn a_platform_that_recognises_a_repetition_gets_it_unmarked() {
+    let world = World::with_rule(OnUnknown::RepeatSafe).await;
+    let unknown = || OnSend::Say(SendError::Unknown("reset".to_owned()));
+    world.channel.script([unknown(), unknown(), unknown()]);
+    world.send("a", "1").await;
+    for _ in 0..3 {
+        world.pass(AFTER_UNKNOWN).await;
+    }
+    assert!(!world.channel.taken(1).await[0].repeat);
+}
+
+#[tokio::test]
+async fn a_crash_in_the_middle_of_a_send_is_an_unknown_outcome() {
+    let world = World::new().await;
+    world.channel.script([OnSend::Hang]);
+    world.send("a", "1").await;
+    world.clock.sleeper(SEND_LIMIT).await;
+    let world = world.restart().await;
+    world.deliverer.start().await.unwrap();
+    assert!(world.channel.taken(1).await[0].repeat);
+
+    world.channel.script([OnSend::Hang]);
+    world.send("a", "2").await;
+    world.clock.sleeper(SEND_LIMIT).await;
+    let world = world.restart().await;
+    world.channel.script([OnSend::Hang]);
+    world.deliverer.start().await.unwrap();
+    world.clock.sleeper(SEND_LIMIT).await;
+    let world = world.restart().await;
+    world.deliverer.start().await.unwrap();
+    let texts = world.channel.texts(2).await;
+    assert!(texts[1].starts_with("I could not confirm"), "at most two copies: {texts:?}");
+}
+
+#[tokio::test]
+async fn a_channel_that_hangs_or_panics_is_an_unknown_outcome() {
+    let world = World::new().await;
+    world.channel.script([OnSend::Hang]);
+    world.send("a", "1").await;
+    world.pass(SEND_LIMIT).await;
+    world.pass(AFTER_UNKNOWN).await;
+    assert!(world.channel.taken(1).await[0].repeat);
+    world.channel.script([OnSend::Panic]);
+    world.send("a", "2").await;
+    world.pass(AFTER_UNKNOWN).await;
+    assert!(world.channel.taken(2).await[1].repeat);
+}
+
+#[tokio::test]
+async fn f6_a_long_retry_after_holds_back_its_chat_alone() {
+    let world = World::new().await;
+    let hour = Duration::from_hours(1);
+    world.channel.script([OnSend::Say(SendError::RetryAfter(hour))]);
+    world.send("a", "1").await;
+    world.clock.sleeper(hour).await;
+    world.send("a", "2").await;
+    world.send("b", "other").await;
+    assert_eq!(world.channel.texts(1).await, ["other"]);
+    world.clock.advance(hour);
+    assert_eq!(world.channel.texts(3).await, ["other", "1", "2"]);
+}
+
+#[tokio::test]
+async fn f6_retry_after_survives_a_restart() {
+    let world = World::new().await;
+    let hour = Duration::from_hours(1);
+    world.channel.script([OnSend::Say(SendError::RetryAfter(hour))]);
+    world.send("a", "1").await;
+    world.clock.sleeper(hour).await;
+    let world = world.restart().await;
+    world.deliverer.start().await.unwrap();
+    world.pass(hour).await;
+    assert_eq!(world.channel.texts(1).await, ["1"]);
+}
+
+#[tokio::test]
+async fn a_chat_where_nobody_is_waits_until_it_is_woken() {
+    let world = World::new().await;
+    let chat = chat_address("a");
+    world.channel.script([OnSend::Say(SendError::Nobody)]);
+    world.send("a", "1").await;
+    world.idle().await;
+    world.channel.set_reachable(&chat, false);
+    world.deliverer.wake(&chat);
+    world.send("b", "other").await;
+    assert_eq!(world.channel.texts(1).await, ["other"]);
+    world.channel.set_reachable(&chat, true);
+    world.deliverer.wake(&chat);
+    let taken = world.channel.taken(2).await;
+    assert_eq!((taken[1].content.text.as_str(), taken[1].repeat), ("1", false));
+}
+
+#[tokio::test]
+async fn a_refused_message_is_given_up_and_said_so_but_a_refused_notice_is_not() {
+    let world = World::new().await;
+    let refused = || OnSend::Say(SendError::Refused("chat not found".to_owned()));
+    world.channel.script([refused()]);
+    world.send("a", "1|2").await;
+    let notice =
+        "I could not send this message: “1” (chat not found). /resend tries it again.".to_owned();
+    assert_eq!(world.channel.texts(1).await, [notice]);
+    world.channel.script([refused(), refused()]);
+    world.send("a", "3").await;
+    world.stop().await;
+    let status = world.store.log_status().await.unwrap();
+    assert_eq!((status.dead, status.pending), (4, 0), "1, 2, 3 and the notice");
+}
+
+#[tokio::test]
+async fn stopping_leaves_what_cannot_be_sent_now() {
+    let world = World::new().await;
+    let hour = Duration::from_hours(1);
+    world.channel.script([OnSend::Take, OnSend::Say(SendError::RetryAfter(hour))]);
+    world.send("a", "1|2").await;
+    world.clock.sleeper(hour).await;
+    world.stop().await;
+    assert_eq!(world.channel.texts(1).await, ["1"]);
+    assert_eq!(world.store.log_status().await.unwrap().pending, 1);
+}
+
+#[tokio::test]
+async fn a_place_is_a_channel_and_a_chat_that_may_be_written_to() {
+    let channels = Channels::new(vec![Arc::new(FakeChannel::default())]);
+    let content = Content::text("x".repeat(FakeChannel::LIMIT + 1));
+    let planned = channels.plan(&chat_address("a"), &content).unwrap();
+    assert_eq!(planned.chunks.len(), 2);
+    let forbidden = chat_address("forbidden");
+    let address = forbidden.to_string();
+    assert_eq!(channels.plan(&forbidden, &content), Err(NoDestination::NotAllowed { address }));
+    assert!(channels.plan_reply(&forbidden, &content).is_ok());
+    let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
+    let error = channels.plan(&nowhere, &content).unwrap_err().to_string();
+    assert_eq!(error, "icq:local:a is on no configured channel; there are: terminal:local");
+}

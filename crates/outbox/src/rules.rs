@@ -1,0 +1,101 @@
+//! What follows on an attempt to send: the whole policy, without any waiting or writing.
+
+use std::time::Duration;
+
+use avocet_protocol::{Content, Head, OnUnknown, Receipt, SendEnd, SendError, Timestamp};
+
+/// Sends of one chunk that may fail before it is given up.
+const MAX_ATTEMPTS: u32 = 10;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// What is done with the chunk at the head of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It is sent; `repeat` says that it may have arrived before and is marked.
+    Send { repeat: bool },
+    /// It may have arrived, and is not sent again.
+    GiveUp,
+    /// It is not sent before this.
+    Wait(Timestamp),
+}
+
+/// What to do with the next chunk.
+pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
+    if head.unknown {
+        return match rule {
+            OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => Step::Send { repeat: false },
+            OnUnknown::RepeatMarked if !head.delivery.repeat => Step::Send { repeat: true },
+            OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => Step::GiveUp,
+        };
+    }
+    if head.not_before > now {
+        return Step::Wait(head.not_before);
+    }
+    Step::Send { repeat: false }
+}
+
+/// What an attempt came to. `attempts` counts it.
+pub(crate) enum Verdict {
+    /// Recorded as it is.
+    End(SendEnd),
+    /// Given up: the chat is told, unless the chunk was itself such a notice.
+    Dead(String),
+    /// Nobody is there; it waits until somebody is.
+    Nobody,
+}
+
+pub(crate) fn judge(sent: Result<Receipt, SendError>, attempts: u32, now: Timestamp) -> Verdict {
+    match sent {
+        Ok(receipt) => Verdict::End(SendEnd::Sent(receipt)),
+        Err(SendError::Nobody) => Verdict::Nobody,
+        Err(SendError::Refused(error)) => Verdict::Dead(error),
+        Err(SendError::Unknown(error)) => Verdict::End(SendEnd::Unknown { error }),
+        Err(error @ SendError::RetryAfter(wait)) => {
+            Verdict::End(SendEnd::Again { not_before: now.after(wait), error: error.to_string() })
+        }
+        Err(SendError::Failed(error)) if attempts >= MAX_ATTEMPTS => {
+            Verdict::Dead(format!("{error}; tried {attempts} times"))
+        }
+        Err(SendError::Failed(error)) => {
+            Verdict::End(SendEnd::Again { not_before: now.after(wait_after(attempts)), error })
+        }
+    }
+}
+
+/// Doubles from attempt to attempt.
+fn wait_after(attempts: u32) -> Duration {
+    let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)));
+    doubled.min(LONGEST_WAIT)
+}
+
+/// What a chat is told about a chunk that may or may not have arrived.
+pub(crate) fn unconfirmed_notice(content: &Content) -> Content {
+    let start = beginning(content);
+    Content::text(format!(
+        "I could not confirm that this message arrived: {start} /resend sends it again."
+    ))
+}
+
+/// What a chat is told about a message that could not be sent.
+pub(crate) fn dead_notice(content: &Content, error: &str) -> Content {
+    let start = beginning(content);
+    Content::text(format!(
+        "I could not send this message: {start} ({error}). /resend tries it again."
+    ))
+}
+
+fn beginning(content: &Content) -> String {
+    const SHOWN: usize = 60;
+    let text = content.as_text();
+    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() > SHOWN {
+        words = words.chars().take(SHOWN).collect();
+        words.push('…');
+    }
+    format!("“{words}”")
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

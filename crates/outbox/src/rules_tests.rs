@@ -1,0 +1,78 @@
+use avocet_protocol::{Delivery, DeliveryId};
+
+use super::*;
+
+const NOW: Timestamp = Timestamp(1000);
+
+fn head(unknown: bool, repeat: bool, attempts: u32) -> Head {
+    let delivery = Delivery {
+        id: DeliveryId(1),
+        turn: None,
+        address: "terminal:local:a".parse().unwrap(),
+        content: Content::text("hi"),
+        repeat,
+    };
+    Head { delivery, unknown, attempts, not_before: Timestamp(0), notice: false }
+}
+
+#[test]
+fn a_chunk_is_sent_once_unless_its_outcome_is_unknown() {
+    use OnUnknown::{RepeatMarked, RepeatSafe};
+    let table = [
+        (head(false, false, 0), RepeatMarked, Step::Send { repeat: false }),
+        (head(false, false, 5), RepeatMarked, Step::Send { repeat: false }),
+        (head(true, false, 1), RepeatMarked, Step::Send { repeat: true }),
+        (head(true, true, 2), RepeatMarked, Step::GiveUp),
+        (head(true, false, 1), RepeatSafe, Step::Send { repeat: false }),
+        (head(true, false, 10), RepeatSafe, Step::GiveUp),
+    ];
+    for (head, rule, step) in table {
+        assert_eq!(next(&head, rule, NOW), step, "{head:?} {rule:?}");
+    }
+    let later = Head { not_before: Timestamp(1001), ..head(false, false, 1) };
+    assert_eq!(next(&later, RepeatMarked, NOW), Step::Wait(Timestamp(1001)));
+    assert_eq!(next(&later, RepeatMarked, Timestamp(1001)), Step::Send { repeat: false });
+}
+
+#[test]
+fn a_chunk_that_fails_waits_longer_each_time_and_is_given_up_at_last() {
+    let failed =
+        |attempts| match judge(Err(SendError::Failed("no route".to_owned())), attempts, NOW) {
+            Verdict::End(SendEnd::Again { not_before, .. }) => Ok(not_before.0 - NOW.0),
+            Verdict::Dead(error) => Err(error),
+            _ => panic!(),
+        };
+    let waits: Vec<_> = (1..=10).map(failed).collect();
+    let dead = Err("no route; tried 10 times".to_owned());
+    let mut expected: Vec<_> =
+        [1, 2, 4, 8, 16, 32, 64, 128, 256].map(|seconds| Ok(seconds * 1000)).into();
+    expected.push(dead);
+    assert_eq!(waits, expected);
+    assert_eq!(wait_after(99), LONGEST_WAIT);
+}
+
+#[test]
+fn f6_a_platform_that_asks_to_wait_is_obeyed_however_long_it_takes() {
+    let asked = Duration::from_hours(2);
+    let Verdict::End(SendEnd::Again { not_before, .. }) =
+        judge(Err(SendError::RetryAfter(asked)), 99, NOW)
+    else {
+        panic!()
+    };
+    assert_eq!(not_before, NOW.after(asked));
+}
+
+#[test]
+fn notices_say_which_message_and_what_to_do() {
+    let content =
+        Content::text("The quick brown fox jumps over the lazy dog,\n\nand then it sleeps.");
+    assert_eq!(
+        unconfirmed_notice(&content).text,
+        "I could not confirm that this message arrived: “The quick brown fox jumps over the lazy \
+         dog, and then it sle…” /resend sends it again."
+    );
+    assert_eq!(
+        dead_notice(&Content::text("hi"), "chat not found").text,
+        "I could not send this message: “hi” (chat not found). /resend tries it again."
+    );
+}

@@ -1,0 +1,50 @@
+use std::sync::Mutex;
+use std::time::Duration;
+
+use avocet_testkit::ManualClock;
+use tokio::sync::{Notify, Semaphore};
+
+use super::*;
+
+#[tokio::test]
+async fn a_key_that_is_woken_while_it_works_works_once_more() {
+    let keyed = Arc::new(Keyed::new(Group::new("test")));
+    let (ran, go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Semaphore::new(0)));
+    let wake = |key: &'static str| {
+        let (ran, go) = (ran.clone(), go.clone());
+        keyed.wake(key, move |key| {
+            let (ran, go) = (ran.clone(), go.clone());
+            async move {
+                go.acquire().await.unwrap().forget();
+                ran.lock().unwrap().push(key);
+            }
+        });
+    };
+    wake("a");
+    wake("b");
+    assert_eq!(keyed.len(), 2);
+    wake("a");
+    wake("a");
+    go.add_permits(10);
+    keyed.group().finish(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
+    let mut ran = ran.lock().unwrap().clone();
+    ran.sort_unstable();
+    assert_eq!(ran, ["a", "a", "b"], "many wake-ups are one more run");
+    assert!(keyed.is_empty());
+}
+
+#[tokio::test]
+async fn a_key_whose_work_panics_can_be_woken_again() {
+    let keyed = Arc::new(Keyed::new(Group::new("test")));
+    let ended = Arc::new(Notify::new());
+    keyed.wake("a", |_| async { panic!("on purpose") });
+    while !keyed.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let told = ended.clone();
+    keyed.wake("a", move |_| {
+        let told = told.clone();
+        async move { told.notify_one() }
+    });
+    ended.notified().await;
+}

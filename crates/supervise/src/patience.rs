@@ -1,0 +1,73 @@
+//! What a full disk delays must not be lost: it is written once there is room.
+
+use std::future::Future;
+use std::time::Duration;
+
+use avocet_protocol::{Clock, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::Backoff;
+
+const FIRST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_secs(15);
+
+/// Does a write again until the log takes it, for as long as the reason passes by itself.
+///
+/// # Errors
+/// The write's error, if waiting does not help; the last one, if `stop` fires while it waits.
+pub async fn patiently<T, W>(
+    clock: &dyn Clock,
+    stop: &CancellationToken,
+    write: impl Fn() -> W,
+) -> Result<T, StoreError>
+where
+    W: Future<Output = Result<T, StoreError>>,
+{
+    let mut backoff = Backoff::new(FIRST, LONGEST);
+    loop {
+        let error = match write().await {
+            Err(error) if error.is_transient() => error,
+            done => return done,
+        };
+        let wait = backoff.next_wait();
+        tracing::warn!(%error, ?wait, "the log cannot be written; trying again");
+        tokio::select! {
+            () = stop.cancelled() => return Err(error),
+            () = clock.sleep(wait) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use avocet_testkit::ManualClock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_write_is_done_again_until_there_is_room() {
+        let (clock, stop, tries) = Default::default();
+        let (clock, stop, tries): (ManualClock, CancellationToken, AtomicU32) =
+            (clock, stop, tries);
+        let full = || StoreError::Full { path: "db".to_owned() };
+        let write = async || match tries.fetch_add(1, Ordering::Relaxed) {
+            0..3 => Err(full()),
+            _ => Ok("written"),
+        };
+        let (written, ()) = tokio::join!(patiently(&clock, &stop, write), async {
+            for _ in 0..3 {
+                clock.sleeper(FIRST).await;
+                clock.advance(LONGEST);
+            }
+        });
+        assert_eq!(written, Ok("written"));
+
+        let stale = || async { Err::<(), _>(StoreError::Closed) };
+        assert_eq!(patiently(&clock, &stop, stale).await, Err(StoreError::Closed));
+        stop.cancel();
+        let never = || async { Err::<(), _>(full()) };
+        assert_eq!(patiently(&clock, &stop, never).await, Err(full()));
+    }
+}

@@ -1,0 +1,143 @@
+//! A channel whose platform is a list.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
+    Delivery, Health, OnUnknown, PlatformId, Receipt, SendError,
+};
+use tokio::sync::watch;
+
+/// What the platform does with a chunk.
+#[derive(Debug, Clone)]
+pub enum OnSend {
+    /// Takes it and says so.
+    Take,
+    /// Takes it, and the answer is lost.
+    TakeAndReset,
+    /// Says this.
+    Say(SendError),
+    /// Never answers.
+    Hang,
+    /// The channel has a bug.
+    Panic,
+}
+
+/// A channel named `terminal:local` whose messages hold [`FakeChannel::LIMIT`] characters. It takes
+/// everything unless told otherwise.
+#[derive(Debug)]
+pub struct FakeChannel {
+    script: Mutex<VecDeque<OnSend>>,
+    taken: watch::Sender<Vec<Delivery>>,
+    away: Mutex<BTreeSet<ChatAddress>>,
+    rule: OnUnknown,
+}
+
+impl Default for FakeChannel {
+    fn default() -> Self {
+        Self::with_rule(OnUnknown::RepeatMarked)
+    }
+}
+
+impl FakeChannel {
+    /// Characters that one message of the platform holds.
+    pub const LIMIT: usize = 400;
+
+    /// A channel with a rule of its own for sends of unknown outcome.
+    #[must_use]
+    pub fn with_rule(rule: OnUnknown) -> Self {
+        let taken = watch::Sender::new(Vec::new());
+        Self { script: Mutex::default(), taken, away: Mutex::default(), rule }
+    }
+
+    /// What the platform does with the next chunks; after that it takes everything.
+    pub fn script(&self, script: impl IntoIterator<Item = OnSend>) {
+        self.script.lock().unwrap().extend(script);
+    }
+
+    /// Whether somebody is in the chat.
+    pub fn set_reachable(&self, chat: &ChatAddress, reachable: bool) {
+        let mut away = self.away.lock().unwrap();
+        if reachable {
+            away.remove(chat)
+        } else {
+            away.insert(chat.clone())
+        };
+    }
+
+    /// What the platform has, once it has so much.
+    pub async fn taken(&self, count: usize) -> Vec<Delivery> {
+        let mut taken = self.taken.subscribe();
+        let taken = taken.wait_for(|taken| taken.len() >= count).await.unwrap();
+        taken.clone()
+    }
+
+    /// As [`Self::taken`], only what was said.
+    pub async fn texts(&self, count: usize) -> Vec<String> {
+        self.taken(count).await.into_iter().map(|delivery| delivery.content.text).collect()
+    }
+}
+
+#[async_trait]
+impl Channel for FakeChannel {
+    fn name(&self) -> ChannelName {
+        ChannelName::parse("terminal").unwrap()
+    }
+
+    fn account(&self) -> AccountName {
+        AccountName::parse("local").unwrap()
+    }
+
+    async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
+        context.stop.cancelled().await;
+        Ok(())
+    }
+
+    async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        let length = delivery.content.text.chars().count();
+        if length > Self::LIMIT || delivery.content.is_empty() {
+            return Err(SendError::Refused(format!("a message of {length} characters")));
+        }
+        let next = self.script.lock().unwrap().pop_front().unwrap_or(OnSend::Take);
+        if matches!(next, OnSend::Take | OnSend::TakeAndReset) {
+            self.taken.send_modify(|taken| taken.push(delivery.clone()));
+        }
+        match next {
+            OnSend::Take => {
+                let platform_id = PlatformId::parse(&format!("p{}", delivery.id)).unwrap();
+                Ok(Receipt { platform_id: Some(platform_id) })
+            }
+            OnSend::TakeAndReset => Err(SendError::Unknown("connection reset".to_owned())),
+            OnSend::Say(error) => Err(error),
+            OnSend::Hang => std::future::pending().await,
+            OnSend::Panic => panic!("a bug in the channel"),
+        }
+    }
+
+    fn plan(&self, reply: &Content) -> Vec<Content> {
+        let chars: Vec<char> = reply.text.chars().collect();
+        let chunks: Vec<Content> = chars
+            .chunks(Self::LIMIT)
+            .map(|chunk| Content::text(String::from_iter(chunk)))
+            .collect();
+        if chunks.is_empty() { vec![reply.clone()] } else { chunks }
+    }
+
+    fn may_write(&self, chat: &ChatAddress) -> bool {
+        chat.chat.as_str() != "forbidden"
+    }
+
+    fn reachable(&self, chat: &ChatAddress) -> bool {
+        !self.away.lock().unwrap().contains(chat)
+    }
+
+    fn on_unknown(&self) -> OnUnknown {
+        self.rule
+    }
+
+    fn health(&self) -> Health {
+        Health::Up
+    }
+}
