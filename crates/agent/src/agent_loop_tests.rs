@@ -1,97 +1,23 @@
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, Once};
+use std::sync::Once;
 
-use async_trait::async_trait;
 use avocet_protocol::{
-    CallResult, Claim, Content, Evidence, Inbound, InboundKind, Inbox, LogWrite, Message,
-    ModelError, NewInbound, NewWait, Notes, PreparedCall, Query, QueueMode, Resolution, Sender,
-    SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec,
-    Turns, Verdict, WaitKind,
+    CallResult, Claim, CommandReply, Content, Evidence, Inbound, InboundKind, Inbox, Message,
+    ModelError, NewInbound, NewWait, Notes, Query, QueueMode, Resolution, Sender, SessionId,
+    ToolCall, ToolClass, Turns, Verdict, WaitKind,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{ManualClock, RecordedEvents, Scripted, ScriptedModel};
+use avocet_testkit::{FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel};
 use serde_json::{Value, json};
-use tokio::sync::Barrier;
 
 use super::*;
-
-/// Tools that do what their names say, and count how often they ran.
-#[derive(Debug)]
-struct Tools {
-    runs: Mutex<HashMap<String, u32>>,
-    verdict: Verdict,
-    together: Barrier,
-}
-
-#[async_trait]
-impl Toolbox for Tools {
-    fn specs(&self) -> Arc<[ToolSpec]> {
-        Arc::new([])
-    }
-
-    async fn prepare(
-        &self,
-        call: &ToolCall,
-        approved: bool,
-        _context: &ToolContext,
-    ) -> Result<PreparedCall, ToolError> {
-        let (class, parallel) = match call.name.as_str() {
-            "echo" | "large" | "together" => (ToolClass::Pure, true),
-            "break" => (ToolClass::Pure, false),
-            "note" | "ask" => (ToolClass::InLog, false),
-            "write" => (ToolClass::Verifiable, false),
-            "post" | "dangerous" => (ToolClass::Effect, false),
-            name => return Err(ToolError::NotFound(name.to_owned())),
-        };
-        if let avocet_protocol::Arguments::Malformed(text) = &call.arguments {
-            return Err(ToolError::InvalidArgs(format!("not an object: {text}")));
-        }
-        let subject = "file.txt".to_owned();
-        let evidence = Evidence { subject, before: None, after: "x".to_owned() };
-        let approval = (call.name == "dangerous" && !approved).then(|| wait(WaitKind::Approval));
-        let evidence = (class == ToolClass::Verifiable).then_some(evidence);
-        Ok(PreparedCall { class, parallel, evidence, approval })
-    }
-
-    async fn execute(
-        &self,
-        call: &ToolCall,
-        _context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        *self.runs.lock().unwrap().entry(call.name.clone()).or_default() += 1;
-        match call.name.as_str() {
-            "break" => Err(ToolError::ExecutionFailed("it \"broke\"\n".to_owned())),
-            "large" => Ok(json!("x".repeat(100_000)).into()),
-            "note" => Ok(ToolOutcome::Finished(ToolOutput {
-                value: json!("noted"),
-                writes: vec![LogWrite::Note { text: "remember".to_owned() }],
-            })),
-            "ask" => Ok(ToolOutcome::Waiting(wait(WaitKind::Answer))),
-            "together" => {
-                self.together.wait().await;
-                Ok(json!("together").into())
-            }
-            _ => Ok(Value::Object(call.arguments.to_object()).into()),
-        }
-    }
-
-    async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
-        self.verdict.clone()
-    }
-}
-
-fn wait(kind: WaitKind) -> WaitRequest {
-    let expires_after = Duration::from_hours(1);
-    WaitRequest { kind, prompt: None, expires_after, writes: Vec::new() }
-}
 
 struct World {
     agent: AgentLoop,
     model: Arc<ScriptedModel>,
-    tools: Arc<Tools>,
+    tools: Arc<FakeToolbox>,
     events: Arc<RecordedEvents>,
     clock: Arc<ManualClock>,
     store: Arc<SqliteStore>,
@@ -109,8 +35,7 @@ impl World {
         let clock = Arc::new(ManualClock::default());
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
-        let together = Barrier::new(2);
-        let tools = Arc::new(Tools { runs: Mutex::default(), verdict, together });
+        let tools = Arc::new(FakeToolbox::verifying(verdict));
         let events = Arc::new(RecordedEvents::default());
         let agent = AgentLoop {
             model: model.clone(),
@@ -175,7 +100,7 @@ impl World {
     }
 
     fn runs(&self, name: &str) -> u32 {
-        self.tools.runs.lock().unwrap().get(name).copied().unwrap_or_default()
+        self.tools.runs(name)
     }
 
     /// What the model was shown last.
@@ -442,7 +367,7 @@ async fn f16_messages_that_steer_reach_the_next_step() {
     };
     let mode = world.store.accept(&mode, None).await.unwrap().id;
     let steer = avocet_protocol::CommandAction::SetMode(QueueMode::Steer);
-    world.store.settle_command(mode, &steer, None).await.unwrap();
+    world.store.settle_command(mode, &steer, &CommandReply::default()).await.unwrap();
     world.say("no, blue").await;
     assert_eq!(answered(&world.run(turn).await.unwrap()), "blue it is");
     let last = world.last_messages().pop();

@@ -1,8 +1,8 @@
 use std::sync::Mutex;
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, Content, MessageId, NoDestination, Planned, QueueMode, Sender,
-    SessionId, StoreError, Turns,
+    ChatAddress, CommandAction, CommandReply, Content, MessageId, NoDestination, Planned,
+    QueueMode, Sender, SessionId, StoreError, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -81,7 +81,7 @@ async fn who_has_to_act_is_woken_after_the_commit() {
     assert_eq!(wakes.next().await, Some(Wake::Commands), "a duplicate wakes nobody");
 
     let action = CommandAction::SetMode(QueueMode::Interrupt);
-    store.settle_command(mode.id, &action, None).await.unwrap();
+    store.settle_command(mode.id, &action, &CommandReply::default()).await.unwrap();
     store.claim(&session(), false).await.unwrap();
     let third = bus.publish(inbound("3", "no, wait"), None).await.unwrap();
     let AcceptedAs::Interrupt(turns) = third.what else { panic!("{third:?}") };

@@ -94,7 +94,7 @@ pub trait Inbox: fmt::Debug + Send + Sync {
         &self,
         command: MessageId,
         action: &CommandAction,
-        reply: Option<&Planned>,
+        reply: &CommandReply,
     ) -> Result<CommandEffect>;
 
     /// Ends a message that may no longer be answered, and says so in its chat.
@@ -145,6 +145,15 @@ pub enum CommandAction {
     Resend,
 }
 
+/// What a command says in its chat.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandReply {
+    /// If it did something, or nothing was to be done.
+    pub done: Option<Planned>,
+    /// If there was nothing to act on.
+    pub nothing: Option<Planned>,
+}
+
 /// What a command has done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandEffect {
@@ -183,7 +192,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// Waits in the order in which they expire.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
 
-    /// Sessions that have something to do: at boot, and when wake-ups were lost.
+    /// Sessions that have something to do: at boot, and when wake-ups were lost. Those with a turn
+    /// that was begun come first, then those who have waited longest.
     async fn open_sessions(&self) -> Result<Vec<SessionId>>;
 }
 

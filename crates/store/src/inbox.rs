@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, Cursor,
-    InboundKind, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned, QueueMode,
+    Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply,
+    Cursor, InboundKind, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned, QueueMode,
     Resolution, SessionId, WaitKind,
 };
 use rusqlite::params;
@@ -83,14 +83,20 @@ impl Inbox for SqliteStore {
         &self,
         command: MessageId,
         action: &CommandAction,
-        reply: Option<&Planned>,
+        reply: &CommandReply,
     ) -> Result<CommandEffect> {
-        let (action, reply) = (action.clone(), reply.cloned());
+        let (action, reply) = (action.clone(), reply.clone());
         self.write("settle-command", Durability::Synced, move |tx| {
             end_message(tx, command, Outcome::Replied)?;
             let effect = act(tx, command, &action)?;
-            if let Some(reply) = &reply {
-                insert_planned(tx, reply, None, Source::Reply)?;
+            let said = match effect {
+                CommandEffect::Nothing => reply.nothing,
+                CommandEffect::Done | CommandEffect::Stopped(_) | CommandEffect::Resent(_) => {
+                    reply.done
+                }
+            };
+            if let Some(said) = said {
+                insert_planned(tx, &said, None, Source::Reply)?;
             }
             Ok(effect)
         })

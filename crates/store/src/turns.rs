@@ -51,9 +51,11 @@ impl Turns for SqliteStore {
     async fn open_sessions(&self) -> Result<Vec<SessionId>> {
         self.read(|db| {
             db.rows(
-                "SELECT session FROM turns WHERE state = 'queued' \
-                 UNION SELECT session FROM inbound \
-                     WHERE state = 'queued' AND turn IS NULL AND kind = 'text'",
+                "SELECT session FROM ( \
+                     SELECT session, 0 AS begun, id FROM turns WHERE state = 'queued' \
+                     UNION ALL SELECT session, 1, id FROM inbound \
+                         WHERE state = 'queued' AND turn IS NULL AND kind = 'text') \
+                 GROUP BY session ORDER BY min(begun), min(id)",
                 (),
                 |row| rows::parsed(row, "session"),
             )

@@ -118,11 +118,11 @@ impl Channel for FakeChannel {
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
         let chars: Vec<char> = reply.text.chars().collect();
-        let chunks: Vec<Content> = chars
-            .chunks(Self::LIMIT)
-            .map(|chunk| Content::text(String::from_iter(chunk)))
-            .collect();
-        if chunks.is_empty() { vec![reply.clone()] } else { chunks }
+        let texts = chars.chunks(Self::LIMIT).map(String::from_iter);
+        let mut chunks: Vec<Content> = texts.map(Content::text).collect();
+        let last = chunks.pop().unwrap_or_default();
+        chunks.push(Content { text: last.text, ..reply.clone() });
+        chunks
     }
 
     fn may_write(&self, chat: &ChatAddress) -> bool {

@@ -6,8 +6,10 @@ mod channel;
 mod clock;
 mod events;
 mod model;
+mod toolbox;
 
 pub use channel::{FakeChannel, OnSend};
 pub use clock::{ManualClock, START};
 pub use events::RecordedEvents;
 pub use model::{Scripted, ScriptedModel, history_complaint};
+pub use toolbox::{FakeToolbox, WAIT};

@@ -1,13 +1,15 @@
 //! A model that says what a test has written down, and refuses what providers refuse.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::Mutex;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Arguments, Delta, Deltas, Message, Model, ModelError, ModelReply, ModelRequest, ToolCall, Usage,
 };
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 /// One answer of a [`ScriptedModel`].
 #[derive(Debug, Clone)]
@@ -18,6 +20,8 @@ pub enum Scripted {
     Error(ModelError),
     /// It never answers.
     Hang,
+    /// It answers once there is a permit.
+    When(Arc<Semaphore>, Box<Self>),
 }
 
 impl Scripted {
@@ -42,19 +46,32 @@ impl Scripted {
 /// What each answer costs.
 const USAGE: Usage = Usage { input: 100, output: 10 };
 
-/// A model that gives its answers in order. A request whose history a provider would refuse, or one
-/// more than there are answers, is a panic.
-#[derive(Debug, Default)]
+/// A model that does what a test says. A request whose history a provider would refuse is a panic.
 pub struct ScriptedModel {
-    answers: Mutex<VecDeque<Scripted>>,
+    answer: Box<dyn Fn(&ModelRequest) -> Scripted + Send + Sync>,
     requests: Mutex<Vec<ModelRequest>>,
 }
 
+impl fmt::Debug for ScriptedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ScriptedModel")
+    }
+}
+
 impl ScriptedModel {
-    /// A model with these answers.
+    /// A model with these answers, in order. One request more than there are answers is a panic.
     #[must_use]
     pub fn new(answers: Vec<Scripted>) -> Self {
-        Self { answers: Mutex::new(answers.into()), requests: Mutex::default() }
+        let answers = Mutex::new(VecDeque::from(answers));
+        Self::answering(move |request| {
+            let answer = answers.lock().unwrap().pop_front();
+            answer.unwrap_or_else(|| panic!("one request too many: {:#?}", request.messages))
+        })
+    }
+
+    /// A model that answers by what it is asked.
+    pub fn answering(answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static) -> Self {
+        Self { answer: Box::new(answer), requests: Mutex::default() }
     }
 
     /// The requests so far.
@@ -77,10 +94,14 @@ impl Model for ScriptedModel {
     ) -> Result<ModelReply, ModelError> {
         assert_eq!(history_complaint(&request.messages), None, "{:#?}", request.messages);
         self.requests.lock().unwrap().push(request.clone());
-        let answer = self.answers.lock().unwrap().pop_front();
-        match answer.unwrap_or_else(|| panic!("one request too many: {:#?}", request.messages)) {
+        let mut answer = (self.answer)(request);
+        while let Scripted::When(permits, then) = answer {
+            permits.acquire().await.unwrap().forget();
+            answer = *then;
+        }
+        match answer {
             Scripted::Error(error) => Err(error),
-            Scripted::Hang => std::future::pending().await,
+            Scripted::Hang | Scripted::When(..) => std::future::pending().await,
             Scripted::Reply(reply) => {
                 for piece in reply.text.split_inclusive(' ') {
                     deltas(Delta::Text(piece));

@@ -1,6 +1,6 @@
 //! Rules of T1 to T4: steps, calls, results, and what calls write to the log.
 
-use avocet_protocol::{CallState, CommandAction, LogWrite, StoreError, ToolClass};
+use avocet_protocol::{CallState, CommandAction, CommandReply, LogWrite, StoreError, ToolClass};
 
 use super::Backend;
 use super::world::{World, good, planned, session};
@@ -92,7 +92,12 @@ pub async fn a_turn_that_was_stopped_writes_nothing_more(backend: &impl Backend)
     let calls = world.step(turn.id, 0, &["one", "two"]).await;
     world.start(calls[0], ToolClass::InLog).await;
     let stop = world.command(&a, "/stop").await;
-    world.ports.inbox.settle_command(stop, &CommandAction::Stop, None).await.unwrap();
+    world
+        .ports
+        .inbox
+        .settle_command(stop, &CommandAction::Stop, &CommandReply::default())
+        .await
+        .unwrap();
 
     let stale = StoreError::Stale(turn.id.to_string());
     let log = &world.ports.log;

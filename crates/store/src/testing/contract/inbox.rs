@@ -1,8 +1,8 @@
 //! Rules of acceptance, dedupe, cursors and commands.
 
 use avocet_protocol::{
-    AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, InboundKind, Outcome,
-    QueueMode, Resolution, StoreError, ToolClass, TurnState,
+    AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply, InboundKind,
+    Outcome, QueueMode, Resolution, StoreError, ToolClass, TurnState,
 };
 
 use super::Backend;
@@ -64,15 +64,18 @@ pub async fn a_command_never_waits_in_the_lane_and_acts_once(backend: &impl Back
     assert_eq!(world.claim(&a).await, avocet_protocol::Claim::Nothing);
     assert_eq!(inbox.open_commands().await.unwrap()[0].id, command);
 
-    let (action, answer) =
-        (CommandAction::SetMode(QueueMode::Collect), planned(&a, &["collecting"]));
-    let effect = inbox.settle_command(command, &action, Some(&answer)).await;
+    let action = CommandAction::SetMode(QueueMode::Collect);
+    let answer = CommandReply {
+        done: Some(planned(&a, &["collecting"])),
+        nothing: Some(planned(&a, &["nothing to collect"])),
+    };
+    let effect = inbox.settle_command(command, &action, &answer).await;
     assert_eq!(effect, Ok(CommandEffect::Done));
     assert_eq!(world.ports.query.session_status(&a).await.unwrap().mode, QueueMode::Collect);
     assert_eq!(inbox.open_commands().await, Ok(vec![]));
     assert_eq!(world.outcome(command).await, Some(Outcome::Replied));
 
-    let again = inbox.settle_command(command, &action, Some(&answer)).await;
+    let again = inbox.settle_command(command, &action, &answer).await;
     assert_eq!(again, Err(StoreError::Stale(command.to_string())));
     assert_eq!(world.delivered_texts(&a).await, ["collecting"]);
 }
@@ -99,7 +102,7 @@ pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend)
     let stop = world.command(&a, "/stop").await;
     let second = world.say(&a, "2").await;
 
-    let effect = inbox.settle_command(stop, &CommandAction::Stop, None).await;
+    let effect = inbox.settle_command(stop, &CommandAction::Stop, &CommandReply::default()).await;
     assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn.id])));
     assert_eq!(world.outcome(first).await, Some(Outcome::Stopped));
     assert_eq!(world.turn(&a).await.state, TurnState::Cancelled);
@@ -110,7 +113,7 @@ pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend)
     world.reply(next.id, "done").await;
     let third = world.say(&a, "3").await;
     let running = world.take(&a).await;
-    let effect = inbox.settle_command(older, &CommandAction::Stop, None).await;
+    let effect = inbox.settle_command(older, &CommandAction::Stop, &CommandReply::default()).await;
     assert_eq!(effect, Ok(CommandEffect::Nothing));
     world.reply(running.id, "done").await;
     assert_eq!(world.outcome(third).await, Some(Outcome::Replied));
@@ -127,7 +130,7 @@ pub async fn stop_gives_every_open_call_a_result(backend: &impl Backend) {
     world.finish(calls[0]).await;
     world.start(calls[1], ToolClass::Effect).await;
     let stop = world.command(&a, "/stop").await;
-    inbox.settle_command(stop, &CommandAction::Stop, None).await.unwrap();
+    inbox.settle_command(stop, &CommandAction::Stop, &CommandReply::default()).await.unwrap();
 
     let results: Vec<_> = world.turn(&a).await.steps[0]
         .calls
@@ -145,13 +148,19 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
     world.say(&a, "old").await;
     world.texts(&a).await;
     let forget = world.command(&a, "/new").await;
-    inbox.settle_command(forget, &CommandAction::Forget, None).await.unwrap();
+    inbox.settle_command(forget, &CommandAction::Forget, &CommandReply::default()).await.unwrap();
     world.say(&a, "new").await;
     let turn = world.take(&a).await;
     assert_eq!(world.ports.log.history(&a, turn.id, usize::MAX).await, Ok(vec![]));
 
     let nothing = CommandAction::Resolve { wait: None, resolution: Resolution::Run };
     let retry = world.command(&a, "/retry").await;
-    let effect = inbox.settle_command(retry, &nothing, None).await;
-    assert_eq!(effect, Ok(CommandEffect::Nothing), "there is nothing to choose");
+    world.deliveries(&a.address()).await;
+    let reply = CommandReply {
+        done: Some(planned(&a, &["retrying"])),
+        nothing: Some(planned(&a, &["there is nothing to retry"])),
+    };
+    let effect = inbox.settle_command(retry, &nothing, &reply).await;
+    assert_eq!(effect, Ok(CommandEffect::Nothing));
+    assert_eq!(world.delivered_texts(&a).await, ["there is nothing to retry"]);
 }

@@ -1,8 +1,8 @@
 //! Rules of outgoing messages.
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandEffect, DedupeKey, DeliveryId, Enqueued, Head, Receipt,
-    SendEnd, StoreError, Timestamp,
+    ChatAddress, CommandAction, CommandEffect, CommandReply, DedupeKey, DeliveryId, Enqueued, Head,
+    Receipt, SendEnd, StoreError, Timestamp,
 };
 
 use super::Backend;
@@ -111,7 +111,12 @@ pub async fn what_was_given_up_can_be_sent_again(backend: &impl Backend) {
 
     let resend = async |text: &str| {
         let command = world.command(&a, text).await;
-        world.ports.inbox.settle_command(command, &CommandAction::Resend, None).await.unwrap()
+        world
+            .ports
+            .inbox
+            .settle_command(command, &CommandAction::Resend, &CommandReply::default())
+            .await
+            .unwrap()
     };
     assert_eq!(resend("/resend").await, CommandEffect::Resent(2));
     let again = world.deliveries(&a.address()).await;

@@ -1,8 +1,8 @@
 //! Rules of what a crash, or an orderly stop, leaves behind.
 
 use avocet_protocol::{
-    CallState, Claim, CommandAction, Evidence, NewWait, Receipt, SendEnd, SessionId, Timestamp,
-    ToolClass, TurnState, WaitKind,
+    CallState, Claim, CommandAction, CommandReply, Evidence, NewWait, Receipt, SendEnd, SessionId,
+    Timestamp, ToolClass, TurnState, WaitKind,
 };
 
 use super::Backend;
@@ -112,7 +112,12 @@ pub async fn a_stopped_turn_is_not_resurrected(backend: &impl Backend) {
     world.say(&a, "1").await;
     world.take(&a).await;
     let stop = world.command(&a, "/stop").await;
-    world.ports.inbox.settle_command(stop, &CommandAction::Stop, None).await.unwrap();
+    world
+        .ports
+        .inbox
+        .settle_command(stop, &CommandAction::Stop, &CommandReply::default())
+        .await
+        .unwrap();
     let world = world.restart().await;
     assert_eq!(world.ports.turns.open_sessions().await, Ok(vec![]));
     assert_eq!(world.turn(&a).await.state, TurnState::Cancelled);

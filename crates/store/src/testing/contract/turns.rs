@@ -1,8 +1,8 @@
 //! Rules of taking, steering and settling turns.
 
 use avocet_protocol::{
-    AcceptedAs, Claim, CommandAction, InboundKind, Outcome, QueueMode, SessionId, StoreError,
-    ToolClass, TurnState,
+    AcceptedAs, Claim, CommandAction, CommandReply, InboundKind, Outcome, QueueMode, SessionId,
+    StoreError, ToolClass, TurnState,
 };
 
 use super::Backend;
@@ -11,7 +11,7 @@ use super::world::{World, failure, message, reply, session, taken};
 async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
     let command = world.command(session, &format!("/queue {}", mode.word())).await;
     let action = CommandAction::SetMode(mode);
-    world.ports.inbox.settle_command(command, &action, None).await.unwrap();
+    world.ports.inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap();
 }
 
 /// Order within a session is the order of the log; other sessions go on beside it.
@@ -173,9 +173,8 @@ pub async fn sessions_with_work_are_found(backend: &impl Backend) {
     let open = world.ports.turns.open_sessions().await.unwrap();
     assert_eq!(open, [a.clone()], "b runs, c has only a command");
     let world = world.restart().await;
-    let mut open = world.ports.turns.open_sessions().await.unwrap();
-    open.sort();
-    assert_eq!(open, [a, b.clone()]);
+    let open = world.ports.turns.open_sessions().await.unwrap();
+    assert_eq!(open, [b.clone(), a]);
     let claimed = taken(world.ports.turns.claim(&b, true).await.unwrap());
     assert_eq!(claimed.turn.origin.messages()[0].model_text(), "1");
 }

@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     AcceptedAs, CallId, CallResult, CallState, Choice, Claim, CommandAction, CommandEffect,
-    InboundKind, LogWrite, NewWait, Origin, Outcome, Resolution, SessionId, Timestamp, TurnRecord,
-    TurnState, WaitId, WaitKind,
+    CommandReply, InboundKind, LogWrite, NewWait, Origin, Outcome, Resolution, SessionId,
+    Timestamp, TurnRecord, TurnState, WaitId, WaitKind,
 };
 use serde_json::json;
 
@@ -145,7 +145,11 @@ pub async fn stopping_a_parent_stops_its_children(backend: &impl Backend) {
     let (turn, call, child) = spawn(&world).await;
     let a = session("a");
     let stop = world.command(&a, "/stop").await;
-    let effect = world.ports.inbox.settle_command(stop, &CommandAction::Stop, None).await;
+    let effect = world
+        .ports
+        .inbox
+        .settle_command(stop, &CommandAction::Stop, &CommandReply::default())
+        .await;
     assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn.id, child.id])));
     assert_eq!(world.turn(&SessionId::of_child(call)).await.state, TurnState::Cancelled);
     assert_eq!(world.ports.turns.open_waits().await, Ok(vec![]));
@@ -161,7 +165,7 @@ pub async fn a_choice_is_made_by_command(backend: &impl Backend) {
     let settle = async |text: &str, wait, resolution| {
         let command = world.command(&a, text).await;
         let action = CommandAction::Resolve { wait, resolution };
-        world.ports.inbox.settle_command(command, &action, None).await.unwrap()
+        world.ports.inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap()
     };
     let other = settle("/skip w99", Some(WaitId(99)), Resolution::Run).await;
     assert_eq!(other, CommandEffect::Nothing);

@@ -1,0 +1,246 @@
+//! The commands of the chat: one list, the same words on every channel. They never wait in the
+//! lane, and what they do is committed together with their reply.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use avocet_protocol::{
+    ChatAddress, CommandAction, CommandEffect, CommandReply, Deliveries, LoggedInbound, Outcome,
+    QueueMode, Resolution, SessionStatus, StoreError, TurnEvent, TurnEvents, WaitId,
+};
+
+use crate::lane::Lanes;
+
+/// A command, as `/help` and the platforms show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Command {
+    /// The word after the slash.
+    pub name: &'static str,
+    /// What comes after it, as it is shown in the help; may be empty.
+    pub argument: &'static str,
+    /// What it does, in a line.
+    pub help: &'static str,
+    verb: Verb,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Help,
+    Id,
+    New,
+    Queue,
+    Resend,
+    Retry,
+    Skip,
+    Status,
+    Stop,
+}
+
+/// Every command.
+#[rustfmt::skip]
+pub const COMMANDS: &[Command] = &[
+    Command { name: "help", argument: "", help: "show what I understand", verb: Verb::Help },
+    Command { name: "id", argument: "", help: "show the ids of this chat and of yourself", verb: Verb::Id },
+    Command { name: "new", argument: "", help: "start afresh: forget what was said in this chat", verb: Verb::New },
+    Command { name: "queue", argument: "[queue|collect|steer|interrupt]", help: "what happens to messages while I work", verb: Verb::Queue },
+    Command { name: "resend", argument: "", help: "send again what did not arrive", verb: Verb::Resend },
+    Command { name: "retry", argument: "[w…]", help: "run again what was interrupted", verb: Verb::Retry },
+    Command { name: "skip", argument: "[w…]", help: "go on without what was interrupted", verb: Verb::Skip },
+    Command { name: "status", argument: "", help: "show what I am doing", verb: Verb::Status },
+    Command { name: "stop", argument: "", help: "stop what I am doing", verb: Verb::Stop },
+];
+
+/// Lets every accepted command act, in order.
+pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
+    for command in lanes.patiently(|| lanes.parts.inbox.open_commands()).await? {
+        act(lanes, &command).await?;
+    }
+    Ok(())
+}
+
+/// What a command does, and what it says if it could and if there was nothing to act on.
+struct Plan {
+    action: CommandAction,
+    done: String,
+    nothing: String,
+}
+
+impl Plan {
+    fn say(text: impl Into<String>) -> Self {
+        Self { action: CommandAction::None, done: text.into(), nothing: String::new() }
+    }
+
+    fn act(action: CommandAction, done: &str, nothing: &str) -> Self {
+        Self { action, done: done.to_owned(), nothing: nothing.to_owned() }
+    }
+}
+
+async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreError> {
+    let address = &command.message.inbound.address;
+    let session = &command.message.session;
+    let plan = match lanes.parts.bus.readmit(command.clone()) {
+        Ok(_) => plan(lanes, command).await?,
+        Err(refusal) => Plan::say(format!("I dropped a command: {refusal}.")),
+    };
+    let reply = reply(lanes, address, &plan);
+    let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
+    let effect = match lanes.patiently(settle).await {
+        // It has acted, and the process died before it could say so.
+        Err(StoreError::Stale(_)) => return Ok(()),
+        effect => effect?,
+    };
+    tracing::debug!(command = %command.id, ?effect, "the command has acted");
+    if let CommandEffect::Stopped(turns) = &effect {
+        lanes.end(turns);
+        for turn in turns {
+            let (messages, outcome) = (Vec::new(), Outcome::Stopped);
+            let ended = TurnEvent::Ended { turn: *turn, messages, outcome };
+            lanes.parts.events.emit(session, ended);
+        }
+    }
+    lanes.wake(session.clone());
+    lanes.parts.deliverer.wake(address);
+    Ok(())
+}
+
+fn reply(lanes: &Lanes, address: &ChatAddress, plan: &Plan) -> CommandReply {
+    let say = |text: &str| if text.is_empty() { None } else { lanes.plan(address, text) };
+    CommandReply { done: say(&plan.done), nothing: say(&plan.nothing) }
+}
+
+async fn plan(lanes: &Lanes, command: &LoggedInbound) -> Result<Plan, StoreError> {
+    let message = &command.message;
+    let (word, argument) = split(&message.inbound.content.text);
+    let Some(known) = COMMANDS.iter().find(|known| known.name.eq_ignore_ascii_case(word)) else {
+        return Ok(Plan::say(format!("I do not know the command /{word}. /help shows them all.")));
+    };
+    Ok(match known.verb {
+        Verb::Help => Plan::say(help()),
+        Verb::Id => Plan::say(format!(
+            "This chat is {}. You are {}.",
+            message.session, message.inbound.sender.id
+        )),
+        Verb::New => {
+            let done = "I start afresh: what was said in this chat before is forgotten.";
+            Plan::act(CommandAction::Forget, done, done)
+        }
+        Verb::Queue => {
+            let status = lanes.parts.query.session_status(&message.session).await?;
+            queue(argument, status.mode)
+        }
+        Verb::Resend => {
+            Plan::act(CommandAction::Resend, "I send it again.", "There is nothing to send again.")
+        }
+        Verb::Retry => resolve(argument, Resolution::Run, "I run it again."),
+        Verb::Skip => {
+            let skipped = "interrupted, outcome unknown; the user chose to go on without it";
+            resolve(argument, Resolution::Error(skipped.to_owned()), "I go on without it.")
+        }
+        Verb::Status => {
+            let status = lanes.parts.query.session_status(&message.session).await?;
+            Plan::say(status_text(lanes, &status))
+        }
+        Verb::Stop => Plan::act(CommandAction::Stop, "Stopped.", "I was not doing anything."),
+    })
+}
+
+/// The word after the slash, without the name of the bot, and what follows it.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim().trim_start_matches('/');
+    let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word.split('@').next().unwrap_or(word), argument.trim())
+}
+
+fn help() -> String {
+    let mut text = String::from("Write to me as to a person. I also understand:\n");
+    for Command { name, argument, help, .. } in COMMANDS {
+        let space = if argument.is_empty() { "" } else { " " };
+        // Writing to a text cannot fail.
+        write!(text, "\n/{name}{space}{argument}: {help}").unwrap_or_default();
+    }
+    text
+}
+
+fn queue(argument: &str, current: QueueMode) -> Plan {
+    if argument.is_empty() {
+        let word = current.word();
+        return Plan::say(format!("The queue mode is {word}: {}.", mode_help(current)));
+    }
+    let wanted = QueueMode::ALL.into_iter().find(|mode| mode.word().eq_ignore_ascii_case(argument));
+    match wanted {
+        Some(mode) => {
+            let done = format!("The queue mode is {} now: {}.", mode.word(), mode_help(mode));
+            Plan { action: CommandAction::SetMode(mode), done, nothing: String::new() }
+        }
+        None => {
+            let modes = QueueMode::ALL.map(QueueMode::word).join(", ");
+            Plan::say(format!("There is no queue mode {argument:?}; there are {modes}."))
+        }
+    }
+}
+
+fn mode_help(mode: QueueMode) -> &'static str {
+    match mode {
+        QueueMode::Queue => "messages that come while I work are answered one by one afterwards",
+        QueueMode::Collect => "messages that come while I work are answered together afterwards",
+        QueueMode::Steer => "messages that come while I work are read at my next step",
+        QueueMode::Interrupt => "a message that comes while I work ends that work",
+    }
+}
+
+fn resolve(argument: &str, resolution: Resolution, done: &str) -> Plan {
+    let wait = match argument {
+        "" => None,
+        id => match id.parse::<WaitId>() {
+            Ok(wait) => Some(wait),
+            Err(error) => return Plan::say(format!("{error}.")),
+        },
+    };
+    let action = CommandAction::Resolve { wait, resolution };
+    Plan::act(action, done, "There is nothing to decide.")
+}
+
+fn status_text(lanes: &Lanes, status: &SessionStatus) -> String {
+    let mut text = match &status.open {
+        None => "I am not doing anything.".to_owned(),
+        Some(open) => {
+            let for_seconds = open.started_at.until(lanes.parts.clock.now()).as_secs();
+            let what = match open.waits_for {
+                Some(kind) => format!("waiting for {}", kind.word()),
+                None => open.state.word().to_owned(),
+            };
+            format!("{} is {what}, step {}, {for_seconds} s old.", open.turn, open.steps + 1)
+        }
+    };
+    let SessionStatus { mode, queued, pending, unconfirmed, .. } = status;
+    // Writing to a text cannot fail.
+    write!(
+        text,
+        " Messages waiting: {queued} (queue mode {}). To be delivered: {pending}; unconfirmed: \
+         {unconfirmed}.",
+        mode.word()
+    )
+    .unwrap_or_default();
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_a_word_and_an_argument() {
+        assert_eq!(split("/queue  collect \n"), ("queue", "collect"));
+        assert_eq!(split(" /stop@avocet_bot now"), ("stop", "now"));
+        assert_eq!(split("/new"), ("new", ""));
+    }
+
+    #[test]
+    fn the_list_is_in_order_and_in_the_help() {
+        assert!(COMMANDS.is_sorted_by_key(|command| command.name));
+        let help = help();
+        for command in COMMANDS {
+            assert!(help.contains(&format!("/{}", command.name)), "{}", command.name);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What nobody answers in time: approvals expire as denied, questions as unanswered, and the turn
+//! goes on and is told so.
+
+use std::sync::Arc;
+
+use avocet_protocol::{OpenWait, Resolution, StoreError, WaitKind};
+
+use crate::lane::Lanes;
+
+/// Resolves waits as they expire, until the daemon stops. Costs nothing while there are none.
+pub(crate) async fn watch(lanes: Arc<Lanes>) {
+    let stopping = lanes.stopping.clone();
+    loop {
+        let next = match expire(&lanes).await {
+            Ok(next) => next,
+            Err(error) => {
+                tracing::error!(%error, "the waits cannot be read; they are looked at again at the \
+                    next one");
+                None
+            }
+        };
+        let until_next = async {
+            match next {
+                Some(wait) => {
+                    let now = lanes.parts.clock.now();
+                    lanes.parts.clock.sleep(now.until(wait.expires_at)).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stopping.cancelled() => return,
+            () = lanes.new_wait.notified() => {}
+            () = until_next => {}
+        }
+    }
+}
+
+/// Resolves what has expired. Returns what expires next.
+async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
+    let waits = lanes.patiently(|| lanes.parts.turns.open_waits()).await?;
+    let now = lanes.parts.clock.now();
+    for wait in waits {
+        if wait.expires_at > now {
+            return Ok(Some(wait));
+        }
+        tracing::info!(wait = %wait.id, kind = wait.kind.word(), "expired");
+        let resolution = Resolution::Error(expired(wait.kind).to_owned());
+        let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
+        if let Some(session) = lanes.patiently(resolve).await? {
+            lanes.wake(session);
+        }
+    }
+    Ok(None)
+}
+
+/// What the model is told.
+fn expired(kind: WaitKind) -> &'static str {
+    match kind {
+        WaitKind::Approval => "denied: nobody allowed the call in time",
+        WaitKind::Answer => "unanswered: nobody answered the question in time",
+        WaitKind::Child => "the sub-agent did not come to an end in time",
+        WaitKind::Choice => {
+            "interrupted, outcome unknown, and nobody said what to do; check before repeating it"
+        }
+    }
+}

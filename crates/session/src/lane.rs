@@ -1,0 +1,319 @@
+//! The lane: a session's turns, one after the other, for as long as there are any.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_agent::{AgentLoop, Scene};
+use avocet_bus::{Admitted, Bus};
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{
+    ChatAddress, Claim, Claimed, Clock, Content, Deliveries, Inbox, LoggedInbound, Origin, Planned,
+    Query, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId, TurnRecord, Turns,
+};
+use avocet_supervise::{Group, Keyed, Panicked, catch, patiently};
+use dashmap::DashMap;
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::Events;
+use crate::settle::Ending;
+
+/// What sessions are made of.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the part of its type")]
+pub struct Parts {
+    pub turns: Arc<dyn Turns>,
+    pub inbox: Arc<dyn Inbox>,
+    pub query: Arc<dyn Query>,
+    pub bus: Arc<Bus>,
+    pub agent: AgentLoop,
+    pub channels: Arc<Channels>,
+    pub deliverer: Deliverer,
+    pub events: Arc<Events>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// How much runs side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneLimits {
+    /// Turns that run at the same time, over all sessions; at least 1. Each turn of a session waits
+    /// its turn among the sessions anew: none gets more than its share.
+    pub max_running: usize,
+}
+
+impl Default for LaneLimits {
+    fn default() -> Self {
+        Self { max_running: 64 }
+    }
+}
+
+/// Processes that may die under a turn before it is given up.
+const MAX_ATTEMPTS: u32 = 3;
+/// Of these, while no other turn ran.
+const MAX_DEATHS_ALONE: u32 = 2;
+
+/// What every lane shares.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    pub(crate) parts: Parts,
+    keyed: Arc<Keyed<SessionId>>,
+    slots: Semaphore,
+    /// Turns that were running when a process died run one at a time, so that the poison is found.
+    quarantine: Semaphore,
+    running: DashMap<TurnId, Running>,
+    /// Tells whoever watches the waits that there is a new one.
+    pub(crate) new_wait: Notify,
+    /// Fires when no lane takes a new turn.
+    pub(crate) stopping: CancellationToken,
+    /// Fires when the turns that still run are given back to the log.
+    pub(crate) cut: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Running {
+    ended: CancellationToken,
+    since: Duration,
+}
+
+impl Lanes {
+    pub(crate) fn new(
+        parts: Parts,
+        limits: LaneLimits,
+        cut: CancellationToken,
+        group: Group,
+    ) -> Self {
+        Self {
+            parts,
+            cut,
+            stopping: group.token().child_token(),
+            keyed: Arc::new(Keyed::new(group)),
+            slots: Semaphore::new(limits.max_running.max(1)),
+            quarantine: Semaphore::new(1),
+            running: DashMap::new(),
+            new_wait: Notify::new(),
+        }
+    }
+
+    /// Has the session's lane look for work. A lane is alive only while it has some.
+    pub(crate) fn wake(self: &Arc<Self>, session: SessionId) {
+        let lanes = self.clone();
+        self.keyed.wake(session, move |session| {
+            let lanes = lanes.clone();
+            async move { lanes.work(&session).await }
+        });
+    }
+
+    /// Lets go of the turns that a command or a message has ended in the log.
+    pub(crate) fn end(&self, turns: &[TurnId]) {
+        for turn in turns {
+            if let Some(running) = self.running.get(turn) {
+                running.ended.cancel();
+            }
+        }
+    }
+
+    /// A turn that has run for longer than any turn may; none if all is well.
+    pub(crate) fn stuck(&self) -> Option<TurnId> {
+        const GRACE: Duration = Duration::from_mins(2);
+        let limit = self.parts.agent.limits.max_duration + GRACE;
+        let now = self.parts.clock.elapsed();
+        let stuck = self.running.iter().find(|turn| now.saturating_sub(turn.since) > limit);
+        stuck.map(|turn| *turn.key())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.keyed.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn busy(&self) -> usize {
+        self.keyed.len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn group(&self) -> &Group {
+        self.keyed.group()
+    }
+
+    /// Takes no new turns, waits for those that run, and gives back what still runs at the
+    /// deadline: it goes on at the next start.
+    pub(crate) async fn stop(&self, deadline: Duration) {
+        const GIVING_BACK: Duration = Duration::from_secs(5);
+        self.stopping.cancel();
+        let (group, clock) = (self.keyed.group(), self.parts.clock.as_ref());
+        let Err(unfinished) = group.finish(clock, deadline).await else { return };
+        tracing::info!(%unfinished, "the rest goes on at the next start");
+        self.cut.cancel();
+        if let Err(unfinished) = group.finish(clock, GIVING_BACK).await {
+            tracing::warn!(%unfinished, "not given back in time; it counts as interrupted");
+            group.abort();
+        }
+    }
+
+    async fn work(self: &Arc<Self>, session: &SessionId) {
+        loop {
+            match self.run_next(session).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    tracing::error!(%session, %error, "the lane cannot go on");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Runs the session's next turn; false if there is none, or the daemon stops.
+    async fn run_next(self: &Arc<Self>, session: &SessionId) -> Result<bool, StoreError> {
+        // Each turn of a session waits for its place anew, behind those who waited before it. The
+        // semaphores are never closed.
+        let Some(place) = self.unless_stopping(self.slots.acquire()).await else {
+            return Ok(false);
+        };
+        let claimed = match self.claim(session, false).await? {
+            Claim::Nothing => return Ok(false),
+            Claim::Turn(claimed) => claimed,
+            Claim::Suspect => {
+                drop(place);
+                return self.run_suspect(session).await;
+            }
+        };
+        self.run(*claimed).await?;
+        Ok(true)
+    }
+
+    /// As [`Self::run_next`], while no other suspect runs.
+    async fn run_suspect(self: &Arc<Self>, session: &SessionId) -> Result<bool, StoreError> {
+        let Some(_alone) = self.unless_stopping(self.quarantine.acquire()).await else {
+            return Ok(false);
+        };
+        let Some(_place) = self.unless_stopping(self.slots.acquire()).await else {
+            return Ok(false);
+        };
+        if let Claim::Turn(claimed) = self.claim(session, true).await? {
+            self.run(*claimed).await?;
+        }
+        Ok(true)
+    }
+
+    async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim, StoreError> {
+        self.patiently(|| self.parts.turns.claim(session, suspects)).await
+    }
+
+    async fn run(self: &Arc<Self>, claimed: Claimed) -> Result<(), StoreError> {
+        let Claimed { mut turn, attempts, deaths_alone } = claimed;
+        let id = turn.id;
+        let ended = CancellationToken::new();
+        let since = self.parts.clock.elapsed();
+        self.running.insert(id, Running { ended: ended.clone(), since });
+        let _leave = Leave { lanes: self, id };
+        self.tell_started(&turn);
+        let ending = async {
+            if attempts >= MAX_ATTEMPTS || deaths_alone >= MAX_DEATHS_ALONE {
+                tracing::error!(turn = %id, attempts, deaths_alone, "given up");
+                return self.settle(&turn, Ending::Poison { attempts }).await;
+            }
+            if !self.readmit(&mut turn).await? {
+                return self.settle(&turn, Ending::NothingAdmitted).await;
+            }
+            let scene = Scene { chat: chat_of(&turn), cancel: ended.clone() };
+            match catch(self.parts.agent.run_tool_loop(turn.clone(), &scene)).await {
+                Ok(Ok(end)) => self.settle(&turn, Ending::Agent(end)).await,
+                Ok(Err(StoreError::Internal(error))) => {
+                    tracing::error!(turn = %id, error, "the log refused a step");
+                    self.settle(&turn, Ending::Bug(error)).await
+                }
+                Ok(Err(error)) => Err(error),
+                Err(Panicked(error)) => {
+                    tracing::error!(turn = %id, error, "the turn panicked");
+                    self.settle(&turn, Ending::Bug(error)).await
+                }
+            }
+        };
+        let left = tokio::select! {
+            biased;
+            // Whoever ended it has written its end.
+            () = ended.cancelled() => Ok(()),
+            settled = ending => settled,
+            () = self.cut.cancelled() => self.parts.turns.release(id).await,
+        };
+        match left {
+            Err(StoreError::Stale(what)) => {
+                tracing::debug!(turn = %id, what, "the turn was ended meanwhile");
+                Ok(())
+            }
+            left => left,
+        }
+    }
+
+    /// Keeps the messages that may still be answered, and says of the others that they are dropped;
+    /// false if none is left.
+    async fn readmit(&self, turn: &mut TurnRecord) -> Result<bool, StoreError> {
+        let Origin::Messages(messages) = &mut turn.origin else { return Ok(true) };
+        let mut admitted: Vec<Admitted<LoggedInbound>> = Vec::new();
+        for message in messages.drain(..) {
+            let (id, address) = (message.id, message.message.inbound.address.clone());
+            match self.parts.bus.readmit(message) {
+                Ok(message) => admitted.push(message),
+                Err(refusal) => {
+                    tracing::warn!(message = %id, %refusal, "dropped");
+                    let text = format!("I dropped a message: {refusal}.");
+                    let notice = self.plan(&address, &text);
+                    self.patiently(|| self.parts.inbox.drop_message(id, notice.as_ref())).await?;
+                    self.parts.deliverer.wake(&address);
+                }
+            }
+        }
+        messages.extend(admitted.into_iter().map(Admitted::into_inner));
+        Ok(!messages.is_empty())
+    }
+
+    fn tell_started(&self, turn: &TurnRecord) {
+        let messages = turn.origin.messages().iter().map(|message| StartedMessage {
+            id: message.id,
+            sender: message.message.inbound.sender.id.to_string(),
+            text: message.model_text(),
+        });
+        let event = TurnEvent::Started { turn: turn.id, messages: messages.collect() };
+        self.parts.events.emit(&turn.session, event);
+    }
+
+    /// A text for a chat, cut; none if its channel is not there any more.
+    pub(crate) fn plan(&self, address: &ChatAddress, text: &str) -> Option<Planned> {
+        let planned = self.parts.channels.plan_reply(address, &Content::text(text));
+        planned.inspect_err(|error| tracing::error!(%error, "nothing can be said there")).ok()
+    }
+
+    pub(crate) async fn patiently<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
+    where
+        W: Future<Output = Result<T, StoreError>>,
+    {
+        patiently(self.parts.clock.as_ref(), &self.cut, write).await
+    }
+
+    async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => None,
+            done = work => Some(done),
+        }
+    }
+}
+
+/// Where the reply goes: where the last message came from. A child has nobody to reply to.
+pub(crate) fn chat_of(turn: &TurnRecord) -> Option<ChatAddress> {
+    turn.origin.messages().last().map(|message| message.message.inbound.address.clone())
+}
+
+/// Takes a turn off the list of those that run.
+struct Leave<'a> {
+    lanes: &'a Lanes,
+    id: TurnId,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.lanes.running.remove(&self.id);
+    }
+}

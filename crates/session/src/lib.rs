@@ -1,0 +1,15 @@
+//! Sessions: one lane for each that has something to do, the commands that pass the lanes by, and
+//! what turns wait for. A turn ends here: its last transaction, and the wake-up of the outbox.
+
+mod commands;
+mod events;
+mod expiry;
+mod lane;
+mod patient;
+mod sessions;
+mod settle;
+
+pub use commands::{COMMANDS, Command};
+pub use events::Events;
+pub use lane::{LaneLimits, Parts};
+pub use sessions::{NotMoving, Sessions};

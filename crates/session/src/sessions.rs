@@ -1,0 +1,143 @@
+//! Everything that goes on between the bus and the outbox: wake-ups in, lanes and commands out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_bus::{Wake, Wakes};
+use avocet_protocol::{StoreError, TurnId};
+use avocet_supervise::Group;
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::lane::{LaneLimits, Lanes, Parts};
+use crate::patient::PatientLog;
+use crate::{commands, expiry};
+
+/// The lanes, the commands, and what turns wait for.
+#[derive(Debug)]
+pub struct Sessions {
+    lanes: Arc<Lanes>,
+    pings: flume::Sender<oneshot::Sender<()>>,
+    group: Group,
+}
+
+impl Sessions {
+    /// Lets the commands act that were accepted before a crash, then starts the lanes of all
+    /// sessions that have something to do, then listens to the bus.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the log cannot be read.
+    pub async fn start(
+        mut parts: Parts,
+        limits: LaneLimits,
+        wakes: Wakes,
+        group: &Group,
+    ) -> Result<Self, StoreError> {
+        let cut = CancellationToken::new();
+        parts.agent.log = Arc::new(PatientLog {
+            log: parts.agent.log.clone(),
+            clock: parts.clock.clone(),
+            stop: cut.clone(),
+        });
+        let lanes = Arc::new(Lanes::new(parts, limits, cut, group.child("lanes")));
+        commands::act_on_all(&lanes).await?;
+        wake_all(&lanes).await?;
+
+        let group = group.child("sessions");
+        let commands = Arc::new(Notify::new());
+        let (pings, pinged) = flume::bounded(1);
+        let stop = group.token();
+        group.spawn("commands", act_on_commands(lanes.clone(), commands.clone(), stop.clone()));
+        group.spawn("expiry", expiry::watch(lanes.clone()));
+        group.spawn("wakes", listen(lanes.clone(), commands, wakes, pinged, stop));
+        Ok(Self { lanes, pings, group })
+    }
+
+    /// Goes through whoever wakes the lanes and back, to see that it moves.
+    ///
+    /// # Errors
+    /// What does not move.
+    pub async fn ping(&self) -> Result<(), NotMoving> {
+        if let Some(turn) = self.lanes.stuck() {
+            return Err(NotMoving::Turn(turn));
+        }
+        let (sender, answer) = oneshot::channel();
+        self.pings.send_async(sender).await.map_err(|_| NotMoving::Wakes)?;
+        answer.await.map_err(|_| NotMoving::Wakes)
+    }
+
+    /// Takes no new turns, waits for those that run, and gives back to the log what still runs at
+    /// the deadline.
+    pub async fn stop(&self, deadline: Duration) {
+        self.lanes.stop(deadline).await;
+        self.group.cancel();
+    }
+}
+
+/// What has stopped moving.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotMoving {
+    /// A turn has run for longer than any turn may.
+    #[error("{0} has run for longer than any turn may")]
+    Turn(TurnId),
+    /// Whoever wakes the lanes is gone.
+    #[error("nobody wakes the lanes any more")]
+    Wakes,
+}
+
+async fn wake_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
+    let open = lanes.patiently(|| lanes.parts.turns.open_sessions()).await?;
+    tracing::debug!(sessions = open.len(), "sessions with something to do");
+    open.into_iter().for_each(|session| lanes.wake(session));
+    Ok(())
+}
+
+/// Hands wake-ups on. Never waits for anything but the next one.
+async fn listen(
+    lanes: Arc<Lanes>,
+    commands: Arc<Notify>,
+    wakes: Wakes,
+    pings: flume::Receiver<oneshot::Sender<()>>,
+    stop: CancellationToken,
+) {
+    loop {
+        let wake = tokio::select! {
+            () = stop.cancelled() => return,
+            ping = pings.recv_async() => {
+                let Ok(ping) = ping else { return };
+                // Who asked may have given up; the answer is then nobody's.
+                ping.send(()).unwrap_or_default();
+                continue;
+            }
+            wake = wakes.next() => wake,
+        };
+        match wake {
+            None => return,
+            Some(Wake::Lane(session)) => lanes.wake(session),
+            Some(Wake::Commands) => commands.notify_one(),
+            Some(Wake::Ended(turns)) => lanes.end(&turns),
+            Some(Wake::Everybody) => {
+                commands.notify_one();
+                if let Err(error) = wake_all(&lanes).await {
+                    tracing::error!(%error, "lost wake-ups cannot be made up for");
+                }
+            }
+        }
+    }
+}
+
+async fn act_on_commands(lanes: Arc<Lanes>, accepted: Arc<Notify>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = accepted.notified() => {}
+        }
+        if let Err(error) = commands::act_on_all(&lanes).await {
+            tracing::error!(%error, "commands cannot act; they are looked at again at the next one");
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

@@ -1,0 +1,613 @@
+use avocet_agent::{AgentLoop, Limits};
+use avocet_bus::{Admission, Allow, Bus};
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{
+    Accepted, Clock, Content, Inbound, Message, MessageId, ModelError, ModelRequest, Outcome,
+    Publish, Query, Sender, SessionId, TurnEvent, TurnEvents, TurnState, Turns,
+};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_testkit::{FakeChannel, FakeToolbox, ManualClock, Scripted, ScriptedModel, WAIT};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::Events;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A whole daemon but for the model, the tools and the platform.
+struct World {
+    sessions: Sessions,
+    bus: Arc<Bus>,
+    model: Arc<ScriptedModel>,
+    tools: Arc<FakeToolbox>,
+    channel: Arc<FakeChannel>,
+    events: Arc<Events>,
+    clock: Arc<ManualClock>,
+    store: Arc<SqliteStore>,
+    root: Group,
+    log: TempStore,
+    setup: Setup,
+}
+
+/// What is not the same in every test.
+#[derive(Clone)]
+struct Setup {
+    limits: LaneLimits,
+    allow: Allow,
+    post_hangs: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { limits: LaneLimits::default(), allow: Allow::Local, post_hangs: false }
+    }
+}
+
+impl World {
+    async fn new(model: ScriptedModel) -> Self {
+        Self::with(model, Setup::default()).await
+    }
+
+    async fn with(model: ScriptedModel, setup: Setup) -> Self {
+        Self::on(TempStore::new(), Arc::default(), model, setup).await
+    }
+
+    async fn on(
+        log: TempStore,
+        channel: Arc<FakeChannel>,
+        model: ScriptedModel,
+        setup: Setup,
+    ) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let store = log.open(clock.clone()).await;
+        let root = Group::new("test");
+        let channels = Arc::new(Channels::new(vec![channel.clone()]));
+        let group = root.child("outbox");
+        let deliverer = Deliverer::new(store.clone(), channels.clone(), clock.clone(), group);
+        let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
+        let (bus, wakes) = Bus::new(
+            Admission::default().with(name, account, setup.allow.clone()),
+            store.clone(),
+            store.clone(),
+            channels.clone(),
+            Arc::new(deliverer.clone()),
+        );
+        let (bus, events, model) = (Arc::new(bus), Arc::new(Events::default()), Arc::new(model));
+        let tools =
+            if setup.post_hangs { FakeToolbox::hanging_post() } else { FakeToolbox::default() };
+        let tools = Arc::new(tools);
+        let agent = AgentLoop {
+            model: model.clone(),
+            toolbox: tools.clone(),
+            log: store.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            limits: Limits::default(),
+            system: "be kind".into(),
+        };
+        deliverer.start().await.unwrap();
+        let parts = Parts {
+            turns: store.clone(),
+            inbox: store.clone(),
+            query: store.clone(),
+            bus: bus.clone(),
+            agent,
+            channels,
+            deliverer,
+            events: events.clone(),
+            clock: clock.clone(),
+        };
+        let sessions = Sessions::start(parts, setup.limits, wakes, &root).await.unwrap();
+        Self { sessions, bus, model, tools, channel, events, clock, store, root, log, setup }
+    }
+
+    /// `kill -9`, and a new start with this model.
+    async fn restart(self, model: ScriptedModel) -> Self {
+        let Self { sessions, bus, store, channel, clock, root, log, setup, .. } = self;
+        for group in [sessions.lanes.group(), &sessions.group, &root.child("outbox")] {
+            group.abort();
+            group.finish(clock.as_ref(), SECOND).await.unwrap();
+        }
+        drop((sessions, bus, store));
+        Self::on(log, channel, model, setup).await
+    }
+
+    async fn say_in(&self, chat: &str, text: &str) -> Accepted {
+        let inbound = Inbound {
+            address: session(chat).address(),
+            sender: Sender { id: "me".parse().unwrap(), name: None },
+            key: text.replace('/', "command ").parse().unwrap(),
+            content: Content::text(text),
+        };
+        self.bus.publish(inbound, None).await.unwrap()
+    }
+
+    async fn say(&self, text: &str) -> MessageId {
+        self.say_in("a", text).await.id
+    }
+
+    async fn outcome(&self, message: MessageId) -> Option<Outcome> {
+        self.store.message(message).await.unwrap().unwrap().outcome
+    }
+
+    /// Waits until the model has been asked so often.
+    async fn asked(&self, times: usize) -> Vec<ModelRequest> {
+        loop {
+            let requests = self.model.requests();
+            if requests.len() >= times {
+                return requests;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until no lane has anything to do.
+    async fn idle(&self) {
+        while !self.sessions.lanes.is_idle() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn session(name: &str) -> SessionId {
+    SessionId::parse(&format!("terminal:local:{name}")).unwrap()
+}
+
+/// What the user said last.
+fn last_said(request: &ModelRequest) -> &str {
+    let said = request.messages.iter().rev().find_map(|message| match message {
+        Message::User { text } => Some(text.as_str()),
+        _ => None,
+    });
+    said.unwrap()
+}
+
+/// A model that repeats what it is told.
+fn parrot() -> ScriptedModel {
+    ScriptedModel::answering(|request| Scripted::says(last_said(request)))
+}
+
+/// A model that repeats what it is told once there is a permit.
+fn patient_parrot(permits: &Arc<Semaphore>) -> ScriptedModel {
+    let permits = permits.clone();
+    ScriptedModel::answering(move |request| {
+        Scripted::When(permits.clone(), Box::new(Scripted::says(last_said(request))))
+    })
+}
+
+#[tokio::test]
+async fn a_message_is_answered_and_whoever_listens_is_told() {
+    let world = World::new(parrot()).await;
+    let events = world.events.subscribe(&session("a"));
+    let id = world.say("hello").await;
+    assert_eq!(world.channel.texts(1).await, ["hello"]);
+    assert_eq!(world.outcome(id).await, Some(Outcome::Replied));
+    let mut heard = Vec::new();
+    while !matches!(heard.last(), Some(TurnEvent::Ended { .. })) {
+        heard.push(events.recv_async().await.unwrap());
+    }
+    let TurnEvent::Started { turn, messages } = &heard[0] else { panic!("{heard:?}") };
+    assert_eq!((messages[0].id, messages[0].text.as_str()), (id, "hello"));
+    let ended = TurnEvent::Ended { turn: *turn, messages: vec![id], outcome: Outcome::Replied };
+    assert_eq!(heard.last(), Some(&ended));
+    world.idle().await;
+}
+
+#[tokio::test]
+async fn messages_of_a_session_are_answered_in_order() {
+    let world = World::new(parrot()).await;
+    let texts: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    for text in &texts {
+        world.say(text).await;
+    }
+    assert_eq!(world.channel.texts(20).await, texts);
+    world.idle().await;
+    assert!(world.sessions.lanes.is_idle(), "an idle session costs no memory");
+}
+
+#[tokio::test]
+async fn f39_one_slow_session_delays_no_other() {
+    let world = World::new(ScriptedModel::answering(|request| match last_said(request) {
+        "hang" => Scripted::Hang,
+        text => Scripted::says(text),
+    }))
+    .await;
+    world.say_in("stuck", "hang").await;
+    world.asked(1).await;
+    for number in 0..50 {
+        world.say_in(&format!("chat{number}"), "hello").await;
+    }
+    assert_eq!(world.channel.taken(50).await.len(), 50);
+}
+
+#[tokio::test]
+async fn sessions_share_the_places_fairly() {
+    let permits = Arc::new(Semaphore::new(0));
+    let setup = Setup { limits: LaneLimits { max_running: 1 }, ..Setup::default() };
+    let world = World::with(patient_parrot(&permits), setup).await;
+    for text in ["a1", "a2", "a3"] {
+        world.say_in("a", text).await;
+    }
+    world.asked(1).await;
+    world.say_in("b", "b1").await;
+    while world.sessions.lanes.busy() < 2 {
+        tokio::task::yield_now().await;
+    }
+    permits.add_permits(4);
+    let texts = world.channel.texts(4).await;
+    assert_eq!(texts[..2], ["a1", "b1"], "{texts:?}");
+}
+
+#[tokio::test]
+async fn f16_every_message_reaches_the_model_in_order_in_every_mode() {
+    for mode in ["queue", "collect", "steer", "interrupt"] {
+        let permits = Arc::new(Semaphore::new(0));
+        let gate = permits.clone();
+        let world = World::new(ScriptedModel::answering(move |request| {
+            let asked_for_tool = request
+                .messages
+                .iter()
+                .any(|message| matches!(message, Message::User { text } if text == "go"));
+            let answered = matches!(request.messages.last(), Some(Message::ToolResult { .. }))
+                || last_said(request) != "go";
+            let then = if asked_for_tool && !answered {
+                Scripted::calls(&[("echo", json!({}))])
+            } else {
+                Scripted::says("ok")
+            };
+            Scripted::When(gate.clone(), Box::new(then))
+        }))
+        .await;
+        world.say(&format!("/queue {mode}")).await;
+        world.channel.taken(1).await;
+        let first = world.say("go").await;
+        world.asked(1).await;
+        let mut ids = vec![first];
+        for text in ["1", "2", "3", "4", "5"] {
+            ids.push(world.say(text).await);
+        }
+        permits.add_permits(100);
+        for id in &ids {
+            while world.outcome(*id).await.is_none() {
+                tokio::task::yield_now().await;
+            }
+        }
+        let transcript = world.store.transcript(&session("a"), 99).await.unwrap();
+        let mut read = Vec::new();
+        for turn in &transcript {
+            read.extend(turn.origin.messages().iter().map(|message| message.id));
+            read.extend(turn.steps.iter().flat_map(|step| &step.steered).map(|one| one.id));
+        }
+        assert_eq!(read, ids, "{mode}");
+        let outcomes = [world.outcome(ids[0]).await, world.outcome(ids[5]).await];
+        let expected = match mode {
+            "interrupt" => [Some(Outcome::Stopped), Some(Outcome::Replied)],
+            "steer" => [Some(Outcome::Merged), Some(Outcome::Replied)],
+            _ => [Some(Outcome::Replied); 2],
+        };
+        assert_eq!(outcomes, expected, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn f11_stop_ends_the_turn_at_once_and_the_next_message_goes_on() {
+    let world = World::new(ScriptedModel::answering(|request| match last_said(request) {
+        "hang" => Scripted::Hang,
+        "hang in a tool" => Scripted::calls(&[("hang", json!({}))]),
+        text => Scripted::says(text),
+    }))
+    .await;
+    for (asked, text) in [(1, "hang"), (2, "hang in a tool")] {
+        let stopped = world.say(text).await;
+        world.asked(asked).await;
+        let next = world.say(&format!("after {text}")).await;
+        world.say(&format!("/stop {asked}")).await;
+        while world.outcome(next).await.is_none() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(world.outcome(stopped).await, Some(Outcome::Stopped));
+    }
+    let texts = world.channel.texts(4).await;
+    assert_eq!(texts, ["Stopped.", "after hang", "Stopped.", "after hang in a tool"]);
+    world.say("/stop 3").await;
+    assert_eq!(world.channel.texts(5).await[4], "I was not doing anything.");
+}
+
+#[tokio::test]
+async fn a_command_that_was_accepted_before_a_crash_acts_before_the_lanes() {
+    let world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
+    let hanging = world.say("hang").await;
+    world.asked(1).await;
+    let command = world.sessions.lanes.parts.inbox.clone();
+    world.sessions.group.abort();
+    world.say("/stop").await;
+    assert_eq!(command.open_commands().await.unwrap().len(), 1, "nobody has acted on it");
+    drop(command);
+    let world = world.restart(ScriptedModel::new(Vec::new())).await;
+    assert_eq!(world.channel.texts(1).await, ["Stopped."]);
+    assert_eq!(world.outcome(hanging).await, Some(Outcome::Stopped));
+}
+
+#[tokio::test]
+async fn a_turn_that_died_goes_on_where_its_log_ends() {
+    let world = World::new(ScriptedModel::answering(|_| {
+        Scripted::calls(&[("post", json!({})), ("hang", json!({}))])
+    }))
+    .await;
+    world.say("go").await;
+    while world.tools.runs("hang") == 0 {
+        tokio::task::yield_now().await;
+    }
+    let world = world.restart(ScriptedModel::answering(|request| match request.messages.last() {
+        Some(Message::ToolResult { .. }) => Scripted::says("done"),
+        _ => panic!("the step is in the log: {request:#?}"),
+    }));
+    let world = tokio::join!(world).0;
+    while world.tools.runs("hang") == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.tools.runs("post"), 0, "what is finished is not run again");
+}
+
+#[tokio::test]
+async fn f12_a_turn_that_kills_the_process_is_dropped_and_said_so_and_the_innocent_are_not() {
+    let hang = || ScriptedModel::answering(|_| Scripted::Hang);
+    let mut world = World::new(hang()).await;
+    let poison = world.say_in("poison", "boom").await.id;
+    let innocent = world.say_in("innocent", "hello").await.id;
+    world.asked(2).await;
+    // Two ran at the first death; from then on suspects run one at a time.
+    for death in 1..=2 {
+        world = world.restart(hang()).await;
+        let asked = world.asked(1).await;
+        assert_eq!(last_said(&asked[0]), "boom", "death {death}");
+    }
+    let world = world.restart(parrot()).await;
+    let texts = world.channel.texts(2).await;
+    assert!(texts.contains(&"hello".to_owned()), "{texts:?}");
+    let notice = "I dropped this message because I crashed 3 times while working on it: “boom”. \
+                  Send it again if it should be tried once more.";
+    assert!(texts.contains(&notice.to_owned()), "{texts:?}");
+    assert_eq!(world.outcome(poison).await, Some(Outcome::Dropped));
+    assert_eq!(world.outcome(innocent).await, Some(Outcome::Replied));
+}
+
+#[tokio::test]
+async fn whoever_was_struck_off_is_not_answered_and_told_so() {
+    let mut world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
+    let id = world.say("hello").await;
+    world.asked(1).await;
+    world.setup.allow = Allow::Listed(["somebody else".parse().unwrap()].into());
+    let world = world.restart(ScriptedModel::new(Vec::new())).await;
+    let notice = "I dropped a message: me may not speak on terminal; add it to \
+                  [channels.terminal] allow.";
+    assert_eq!(world.channel.texts(1).await, [notice]);
+    world.idle().await;
+    assert_eq!(world.outcome(id).await, Some(Outcome::Dropped));
+}
+
+#[tokio::test]
+async fn f5_what_the_message_tool_has_said_is_not_said_again() {
+    let say = Scripted::calls(&[("say", json!({"text": "All is  done."}))]);
+    let world = World::new(ScriptedModel::new(vec![
+        say.clone(),
+        Scripted::says("All is\ndone."),
+        say,
+        Scripted::says("Anything else?"),
+    ]))
+    .await;
+    let first = world.say("1").await;
+    let second = world.say("2").await;
+    while world.outcome(second).await.is_none() {
+        tokio::task::yield_now().await;
+    }
+    let texts = world.channel.texts(3).await;
+    assert_eq!(texts, ["All is  done.", "All is  done.", "Anything else?"]);
+    assert_eq!(world.outcome(first).await, Some(Outcome::Replied));
+}
+
+#[tokio::test]
+async fn f12_every_failure_is_said() {
+    let detail = "connection refused".to_owned();
+    let unreachable = ModelError::Unreachable { model: "local/qwen".to_owned(), detail };
+    let table = [
+        (
+            Scripted::Error(unreachable),
+            "I could not answer: local/qwen cannot be reached (connection refused).",
+        ),
+        (
+            Scripted::calls(&[("panic", json!({}))]),
+            "I could not answer because of an internal error: a bug in the tool.",
+        ),
+    ];
+    for (answer, notice) in table {
+        let world = World::new(ScriptedModel::new(vec![answer])).await;
+        let id = world.say("go").await;
+        assert_eq!(world.channel.texts(1).await, [notice]);
+        assert_eq!(world.outcome(id).await, Some(Outcome::Error));
+    }
+}
+
+#[tokio::test]
+async fn a_question_waits_without_a_worker_and_the_next_text_is_its_answer() {
+    let world = World::new(ScriptedModel::new(vec![
+        Scripted::calls(&[("ask", json!({}))]),
+        Scripted::says("blue it is"),
+    ]))
+    .await;
+    let question = world.say("paint it").await;
+    assert_eq!(world.channel.texts(1).await, ["What colour?"]);
+    world.idle().await;
+    let answer = world.say("blue").await;
+    assert_eq!(world.channel.texts(2).await[1], "blue it is");
+    assert_eq!(world.outcome(question).await, Some(Outcome::Replied));
+    assert_eq!(world.outcome(answer).await, Some(Outcome::Merged));
+}
+
+#[tokio::test]
+async fn what_nobody_answers_expires_and_the_turn_goes_on() {
+    let world = World::new(ScriptedModel::new(vec![
+        Scripted::calls(&[("ask", json!({})), ("dangerous", json!({}))]),
+        Scripted::says("never mind"),
+    ]))
+    .await;
+    world.say("paint it").await;
+    for prompt in [1, 2] {
+        world.channel.taken(prompt).await;
+        world.clock.sleeper(WAIT).await;
+        world.clock.advance(WAIT);
+    }
+    assert_eq!(world.channel.texts(3).await, ["What colour?", "May I?", "never mind"]);
+    let requests = world.asked(2).await;
+    let results: Vec<String> = requests[1]
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::ToolResult { result, .. } => Some(result.clone()),
+            _ => None,
+        })
+        .collect();
+    let unanswered = "unanswered: nobody answered the question in time";
+    let denied = "denied: nobody allowed the call in time";
+    assert_eq!(results, [unanswered, denied].map(|text| format!("{{\"error\":\"{text}\"}}")));
+    assert_eq!(world.tools.runs("dangerous"), 0);
+}
+
+#[tokio::test]
+async fn an_interrupted_effect_is_a_persons_choice() {
+    for (choice, said, ran) in
+        [("/skip", "I go on without it.", 0), ("/retry", "I run it again.", 1)]
+    {
+        let calls = Scripted::calls(&[("post", json!({"to": "bank"}))]);
+        let setup = Setup { post_hangs: true, ..Setup::default() };
+        let mut world = World::with(ScriptedModel::new(vec![calls]), setup).await;
+        let started = world.say("pay").await;
+        while world.tools.runs("post") == 0 {
+            tokio::task::yield_now().await;
+        }
+        world.setup.post_hangs = false;
+        let world = world.restart(ScriptedModel::new(vec![Scripted::says("done")])).await;
+        let prompt = world.channel.taken(1).await.remove(0).content;
+        assert!(prompt.text.starts_with("I was interrupted while running `post`"), "{prompt:?}");
+        assert_eq!(prompt.choices[1].says, "/skip w1");
+        assert_eq!(world.outcome(started).await, None);
+        world.say(choice).await;
+        let texts = world.channel.texts(3).await;
+        assert!(texts.contains(&said.to_owned()) && texts.contains(&"done".to_owned()));
+        assert_eq!(world.tools.runs("post"), ran);
+    }
+}
+
+#[tokio::test]
+async fn a_child_works_in_a_session_of_its_own_and_answers_its_parent() {
+    let world = World::new(ScriptedModel::answering(|request| {
+        match (last_said(request), request.messages.last()) {
+            ("count the files", _) => Scripted::says("seven"),
+            (_, Some(Message::ToolResult { result, .. })) => Scripted::says(result),
+            _ => Scripted::calls(&[("spawn", json!({"prompt": "count the files"}))]),
+        }
+    }))
+    .await;
+    world.say("how many?").await;
+    assert_eq!(world.channel.texts(1).await, [r#"{"answer":"seven"}"#]);
+    world.idle().await;
+    assert_eq!(world.channel.taken(1).await.len(), 1, "the child says nothing in the chat");
+}
+
+#[tokio::test]
+async fn f25_an_orderly_stop_waits_and_then_gives_back_without_an_attempt() {
+    let permits = Arc::new(Semaphore::new(0));
+    let world = World::new(patient_parrot(&permits)).await;
+    let hanging = world.say_in("a", "one").await.id;
+    let queued = world.say_in("a", "two").await.id;
+    world.asked(1).await;
+    world.bus.stop();
+    let (clock, lanes) = (world.clock.clone(), &world.sessions);
+    tokio::join!(lanes.stop(SECOND), async {
+        clock.sleeper(SECOND).await;
+        clock.advance(SECOND);
+    });
+    let turn = world.store.transcript(&session("a"), 1).await.unwrap().remove(0);
+    assert_eq!(turn.state, TurnState::Queued);
+    let claim = world.store.claim(&session("a"), false).await.unwrap();
+    let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
+    assert_eq!(claimed.attempts, 0);
+    world.store.release(turn.id).await.unwrap();
+
+    let world = world.restart(parrot()).await;
+    assert_eq!(world.channel.texts(2).await, ["one", "two"]);
+    for id in [hanging, queued] {
+        while world.outcome(id).await.is_none() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn f25_an_orderly_stop_lets_a_turn_finish_and_takes_no_other() {
+    let permits = Arc::new(Semaphore::new(0));
+    let world = World::new(patient_parrot(&permits)).await;
+    world.say("one").await;
+    let second = world.say("two").await;
+    world.asked(1).await;
+    let (clock, sessions) = (world.clock.clone(), &world.sessions);
+    tokio::join!(sessions.stop(SECOND), async {
+        clock.sleeper(SECOND).await;
+        permits.add_permits(9);
+    });
+    assert_eq!(world.channel.texts(1).await, ["one"]);
+    assert_eq!(world.outcome(second).await, None);
+}
+
+#[tokio::test]
+async fn commands_answer_without_the_lane() {
+    let world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
+    world.say("hang").await;
+    world.asked(1).await;
+    world.clock.advance(5 * SECOND);
+    let table = [
+        (
+            "/status",
+            "t1 is running, step 1, 5 s old. Messages waiting: 0 (queue mode queue). To be \
+             delivered: 0; unconfirmed: 0.",
+        ),
+        ("/id", "This chat is terminal:local:a. You are me."),
+        (
+            "/queue",
+            "The queue mode is queue: messages that come while I work are answered one by one \
+             afterwards.",
+        ),
+        (
+            "/queue never",
+            "There is no queue mode \"never\"; there are queue, collect, steer, interrupt.",
+        ),
+        ("/retry", "There is nothing to decide."),
+        ("/skip w", "wait id \"w\" is not a number with the prefix `w`."),
+        ("/resend", "There is nothing to send again."),
+        ("/dance", "I do not know the command /dance. /help shows them all."),
+        ("/new", "I start afresh: what was said in this chat before is forgotten."),
+    ];
+    for (count, (command, reply)) in (1..).zip(table) {
+        world.say(command).await;
+        assert_eq!(world.channel.texts(count).await[count - 1], reply, "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_runs_too_long_is_seen() {
+    let world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
+    assert_eq!(world.sessions.ping().await, Ok(()));
+    world.say("hang").await;
+    world.asked(1).await;
+    assert_eq!(world.sessions.ping().await, Ok(()));
+    let stuck = world.sessions.lanes.parts.agent.limits.max_duration * 2;
+    // The turn's own limit would end it: it is held up before it sees the time.
+    world.clock.advance(stuck);
+    let pinged = world.sessions.ping().await;
+    assert_eq!(pinged, Err(NotMoving::Turn(TurnId(1))));
+    world.sessions.group.abort();
+    let clock: &dyn Clock = world.clock.as_ref();
+    world.sessions.group.finish(clock, SECOND).await.unwrap();
+}

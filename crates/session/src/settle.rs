@@ -1,0 +1,146 @@
+//! From how a turn ended to its last transaction (T5), or to the one that makes it wait.
+
+use std::sync::Arc;
+
+use avocet_agent::TurnEnd;
+use avocet_protocol::{
+    Answer, CallId, ChatAddress, Deliveries, LogWrite, NewWait, Outcome, SessionId, Settlement,
+    StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
+};
+
+use crate::lane::{Lanes, chat_of};
+
+/// How a turn came to its end, or stops for now.
+pub(crate) enum Ending {
+    /// As the agent says.
+    Agent(TurnEnd),
+    /// Processes died under it too often.
+    Poison { attempts: u32 },
+    /// Nobody whom it answers may speak any more, and they have been told.
+    NothingAdmitted,
+    /// Something happened that cannot happen, and this is what.
+    Bug(String),
+}
+
+impl Lanes {
+    /// Writes the end into the log and wakes whoever has something to do because of it.
+    pub(crate) async fn settle(
+        self: &Arc<Self>,
+        turn: &TurnRecord,
+        ending: Ending,
+    ) -> Result<(), StoreError> {
+        let chat = chat_of(turn);
+        let settlement = match ending {
+            Ending::Agent(TurnEnd::Waiting { call, request }) => {
+                return self.wait(turn, call, request, chat).await;
+            }
+            Ending::Agent(TurnEnd::Answered(answer)) => {
+                self.reply(turn, answer, chat.as_ref()).await?
+            }
+            Ending::Agent(TurnEnd::Failed(notice)) => {
+                self.notice(Outcome::Error, notice, chat.as_ref())
+            }
+            Ending::Poison { attempts } => {
+                self.notice(Outcome::Dropped, poison_notice(turn, attempts), chat.as_ref())
+            }
+            Ending::Bug(error) => {
+                let notice = format!("I could not answer because of an internal error: {error}.");
+                self.notice(Outcome::Error, notice, chat.as_ref())
+            }
+            Ending::NothingAdmitted => Settlement {
+                outcome: Outcome::Dropped,
+                answer: None,
+                notice: Some("whoever wrote this may no longer speak here".to_owned()),
+                reply: None,
+            },
+        };
+        let parent = self.patiently(|| self.parts.turns.settle(turn.id, &settlement)).await?;
+        tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
+        if let Some(chat) = &chat {
+            self.parts.deliverer.wake(chat);
+        }
+        if let Some(parent) = parent {
+            self.wake(parent);
+        }
+        let messages = turn.origin.messages().iter().map(|message| message.id).collect();
+        let ended = TurnEvent::Ended { turn: turn.id, messages, outcome: settlement.outcome };
+        self.parts.events.emit(&turn.session, ended);
+        Ok(())
+    }
+
+    async fn reply(
+        &self,
+        turn: &TurnRecord,
+        answer: Answer,
+        chat: Option<&ChatAddress>,
+    ) -> Result<Settlement, StoreError> {
+        let mut settlement =
+            Settlement { outcome: Outcome::Replied, answer: None, notice: None, reply: None };
+        if let Some(chat) = chat {
+            let sent = self.parts.agent.log.sent_texts(turn.id, chat).await?;
+            if sent.iter().any(|sent| same_words(sent, &answer.text)) {
+                tracing::debug!(turn = %turn.id, "the message tool has said it already");
+            } else {
+                settlement.reply = self.plan(chat, &answer.text);
+            }
+        }
+        settlement.answer = Some(answer);
+        Ok(settlement)
+    }
+
+    fn notice(&self, outcome: Outcome, notice: String, chat: Option<&ChatAddress>) -> Settlement {
+        let reply = chat.and_then(|chat| self.plan(chat, &notice));
+        Settlement { outcome, answer: None, notice: Some(notice), reply }
+    }
+
+    async fn wait(
+        self: &Arc<Self>,
+        turn: &TurnRecord,
+        call: CallId,
+        request: WaitRequest,
+        chat: Option<ChatAddress>,
+    ) -> Result<(), StoreError> {
+        let spawns = request.writes.iter().any(|write| matches!(write, LogWrite::Spawn { .. }));
+        let prompt = match (&chat, &request.prompt) {
+            (Some(chat), Some(prompt)) => self.parts.channels.plan_reply(chat, prompt).ok(),
+            _ => None,
+        };
+        let wait = NewWait {
+            call,
+            kind: request.kind,
+            expires_at: self.parts.clock.now().after(request.expires_after),
+            prompt,
+            writes: request.writes,
+        };
+        let id = self.patiently(|| self.parts.turns.wait(&wait)).await?;
+        tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
+        self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
+        self.new_wait.notify_one();
+        if let Some(chat) = &chat {
+            self.parts.deliverer.wake(chat);
+        }
+        if spawns {
+            self.wake(SessionId::of_child(call));
+        }
+        Ok(())
+    }
+}
+
+/// The same text, however it is broken into lines.
+fn same_words(one: &str, other: &str) -> bool {
+    one.split_whitespace().eq(other.split_whitespace())
+}
+
+fn poison_notice(turn: &TurnRecord, attempts: u32) -> String {
+    let texts: Vec<String> = turn
+        .origin
+        .messages()
+        .iter()
+        .map(|message| format!("“{}”", message.model_text().chars().take(200).collect::<String>()))
+        .collect();
+    format!(
+        "I dropped this message because I crashed {attempts} times while working on it: {}. \
+         Send it again if it should be tried once more.",
+        texts.join(", ")
+    )
+}

@@ -1,0 +1,146 @@
+//! Tools that do what their names say, and count how often they ran.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Arguments, Content, Evidence, LogWrite, Planned, PreparedCall, ToolCall, ToolClass,
+    ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Verdict, WaitKind,
+    WaitRequest,
+};
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+/// How long what waits in a [`FakeToolbox`] may wait.
+pub const WAIT: Duration = Duration::from_hours(1);
+
+/// These tools:
+///
+/// | name | class | does |
+/// |---|---|---|
+/// | `echo` | pure, parallel | returns its arguments |
+/// | `large` | pure, parallel | returns 100,000 bytes |
+/// | `together` | pure, parallel | returns when two of it run |
+/// | `break` | pure | fails |
+/// | `panic` | pure | panics |
+/// | `hang` | pure | never ends |
+/// | `note` | in the log | writes the note `remember` |
+/// | `say` | in the log | says its `text` in the chat |
+/// | `ask` | in the log | waits for an answer to `What colour?` |
+/// | `spawn` | in the log | waits for a child that is told its `prompt` |
+/// | `write` | verifiable | returns its arguments |
+/// | `post` | effect | returns its arguments |
+/// | `dangerous` | effect | needs an approval |
+#[derive(Debug)]
+pub struct FakeToolbox {
+    runs: Mutex<HashMap<String, u32>>,
+    verdict: Verdict,
+    post_hangs: bool,
+    together: Barrier,
+}
+
+impl Default for FakeToolbox {
+    fn default() -> Self {
+        Self::verifying(Verdict::Unknown)
+    }
+}
+
+impl FakeToolbox {
+    /// Finds this when an interrupted `write` is looked at.
+    #[must_use]
+    pub fn verifying(verdict: Verdict) -> Self {
+        let (runs, together) = (Mutex::default(), Barrier::new(2));
+        Self { runs, verdict, post_hangs: false, together }
+    }
+
+    /// `post` takes effect and never says so.
+    #[must_use]
+    pub fn hanging_post() -> Self {
+        Self { post_hangs: true, ..Self::default() }
+    }
+
+    /// How often a tool ran.
+    #[must_use]
+    pub fn runs(&self, name: &str) -> u32 {
+        self.runs.lock().unwrap().get(name).copied().unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Toolbox for FakeToolbox {
+    fn specs(&self) -> Arc<[ToolSpec]> {
+        Arc::new([])
+    }
+
+    async fn prepare(
+        &self,
+        call: &ToolCall,
+        approved: bool,
+        _context: &ToolContext,
+    ) -> Result<PreparedCall, ToolError> {
+        let (class, parallel) = match call.name.as_str() {
+            "echo" | "large" | "together" => (ToolClass::Pure, true),
+            "break" | "panic" | "hang" => (ToolClass::Pure, false),
+            "note" | "say" | "ask" | "spawn" => (ToolClass::InLog, false),
+            "write" => (ToolClass::Verifiable, false),
+            "post" | "dangerous" => (ToolClass::Effect, false),
+            name => return Err(ToolError::NotFound(name.to_owned())),
+        };
+        if let Arguments::Malformed(text) = &call.arguments {
+            return Err(ToolError::InvalidArgs(format!("not an object: {text}")));
+        }
+        let subject = "file.txt".to_owned();
+        let evidence = Evidence { subject, before: None, after: "x".to_owned() };
+        let evidence = (class == ToolClass::Verifiable).then_some(evidence);
+        let approval = wait(WaitKind::Approval, "May I?", Vec::new());
+        let approval = (call.name == "dangerous" && !approved).then_some(approval);
+        Ok(PreparedCall { class, parallel, evidence, approval })
+    }
+
+    async fn execute(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        *self.runs.lock().unwrap().entry(call.name.clone()).or_default() += 1;
+        let arguments = call.arguments.to_object();
+        let text = |name: &str| arguments[name].as_str().unwrap().to_owned();
+        let noted = |write| {
+            let value = json!("noted");
+            Ok(ToolOutcome::Finished(ToolOutput { value, writes: vec![write] }))
+        };
+        match call.name.as_str() {
+            "break" => Err(ToolError::ExecutionFailed("it \"broke\"\n".to_owned())),
+            "panic" => panic!("a bug in the tool"),
+            "hang" => std::future::pending().await,
+            "post" if self.post_hangs => std::future::pending().await,
+            "large" => Ok(json!("x".repeat(100_000)).into()),
+            "together" => {
+                self.together.wait().await;
+                Ok(json!("together").into())
+            }
+            "note" => noted(LogWrite::Note { text: "remember".to_owned() }),
+            "say" => noted(LogWrite::Message(Planned {
+                address: context.chat.clone().unwrap(),
+                chunks: vec![Content::text(text("text"))],
+            })),
+            "ask" => Ok(ToolOutcome::Waiting(wait(WaitKind::Answer, "What colour?", Vec::new()))),
+            "spawn" => {
+                let writes = vec![LogWrite::Spawn { prompt: text("prompt") }];
+                Ok(ToolOutcome::Waiting(wait(WaitKind::Child, "", writes)))
+            }
+            _ => Ok(Value::Object(arguments).into()),
+        }
+    }
+
+    async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
+        self.verdict.clone()
+    }
+}
+
+fn wait(kind: WaitKind, prompt: &str, writes: Vec<LogWrite>) -> WaitRequest {
+    let prompt = (!prompt.is_empty()).then(|| Content::text(prompt));
+    WaitRequest { kind, prompt, expires_after: WAIT, writes }
+}
