@@ -21,10 +21,14 @@ impl Destinations for Platforms {
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
         if address.channel.as_str() != "terminal" {
             let known = "terminal:local".to_owned();
-            return Err(NoDestination::UnknownChannel { address: address.to_string(), known });
+            return Err(NoDestination { address: address.to_string(), known });
         }
         let chunks = content.text.split(' ').map(Content::text).collect();
         Ok(Planned { address: address.clone(), chunks })
+    }
+
+    fn may_write(&self, _address: &ChatAddress) -> bool {
+        true
     }
 }
 

@@ -37,34 +37,17 @@ impl Channels {
         let names = self.by_account.keys().map(|(name, account)| format!("{name}:{account}"));
         names.collect::<Vec<_>>().join(", ")
     }
-
-    /// Cuts a reply for a chat that has written to us.
-    ///
-    /// # Errors
-    /// [`NoDestination::UnknownChannel`] if its channel is no longer configured.
-    pub fn plan_reply(
-        &self,
-        address: &ChatAddress,
-        content: &Content,
-    ) -> Result<Planned, NoDestination> {
-        match self.of(address) {
-            Some(channel) => {
-                Ok(Planned { address: address.clone(), chunks: channel.plan(content) })
-            }
-            None => {
-                let (address, known) = (address.to_string(), self.known());
-                Err(NoDestination::UnknownChannel { address, known })
-            }
-        }
-    }
 }
 
 impl Destinations for Channels {
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
-        let planned = self.plan_reply(address, content)?;
-        match self.of(address) {
-            Some(channel) if channel.may_write(address) => Ok(planned),
-            _ => Err(NoDestination::NotAllowed { address: address.to_string() }),
-        }
+        let Some(channel) = self.of(address) else {
+            return Err(NoDestination { address: address.to_string(), known: self.known() });
+        };
+        Ok(Planned { address: address.clone(), chunks: channel.plan(content) })
+    }
+
+    fn may_write(&self, address: &ChatAddress) -> bool {
+        self.of(address).is_some_and(|channel| channel.may_write(address))
     }
 }

@@ -82,27 +82,21 @@ pub trait Destinations: fmt::Debug + Send + Sync {
     /// Cuts `content` into chunks for the chat.
     ///
     /// # Errors
-    /// [`NoDestination`] if the chat is on no channel of this daemon, or may not be written to.
+    /// [`NoDestination`] if the chat is on no channel of this daemon.
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination>;
+
+    /// Whether the agent may write to the chat without having been written to.
+    fn may_write(&self, address: &ChatAddress) -> bool;
 }
 
-/// There is no such place to send to.
+/// The channel or account is not configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoDestination {
-    /// The channel or account is not configured.
-    #[error("{address} is on no configured channel; there are: {known}")]
-    UnknownChannel {
-        /// Where the message was to go.
-        address: String,
-        /// What is configured, as `channel:account`.
-        known: String,
-    },
-    /// Nobody in this chat may speak, so nothing is sent there.
-    #[error("{address} is not on the allow-list of its channel")]
-    NotAllowed {
-        /// Where the message was to go.
-        address: String,
-    },
+#[error("{address} is on no configured channel; there are: {known}")]
+pub struct NoDestination {
+    /// Where the message was to go.
+    pub address: String,
+    /// What is configured, as `channel:account`.
+    pub known: String,
 }
 
 /// The outbox, as seen by whoever knows that there is something to deliver.

@@ -7,8 +7,9 @@ use avocet_agent::{AgentLoop, Scene};
 use avocet_bus::{Admitted, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    ChatAddress, Claim, Claimed, Clock, Content, Deliveries, Inbox, LoggedInbound, Origin, Planned,
-    Query, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId, TurnRecord, Turns,
+    ChatAddress, Claim, Claimed, Clock, Content, Deliveries, Destinations, Inbox, LoggedInbound,
+    Origin, Planned, Query, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId,
+    TurnRecord, Turns,
 };
 use avocet_supervise::{Group, Keyed, Panicked, catch, patiently};
 use dashmap::DashMap;
@@ -281,7 +282,7 @@ impl Lanes {
 
     /// A text for a chat, cut; none if its channel is not there any more.
     pub(crate) fn plan(&self, address: &ChatAddress, text: &str) -> Option<Planned> {
-        let planned = self.parts.channels.plan_reply(address, &Content::text(text));
+        let planned = self.parts.channels.plan(address, &Content::text(text));
         planned.inspect_err(|error| tracing::error!(%error, "nothing can be said there")).ok()
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use avocet_agent::TurnEnd;
 use avocet_protocol::{
-    Answer, CallId, ChatAddress, Deliveries, LogWrite, NewWait, Outcome, SessionId, Settlement,
-    StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
+    Answer, CallId, ChatAddress, Deliveries, Destinations, LogWrite, NewWait, Outcome, SessionId,
+    Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
 };
 
 use crate::lane::{Lanes, chat_of};
@@ -102,7 +102,7 @@ impl Lanes {
     ) -> Result<(), StoreError> {
         let spawns = request.writes.iter().any(|write| matches!(write, LogWrite::Spawn { .. }));
         let prompt = match (&chat, &request.prompt) {
-            (Some(chat), Some(prompt)) => self.parts.channels.plan_reply(chat, prompt).ok(),
+            (Some(chat), Some(prompt)) => self.parts.channels.plan(chat, prompt).ok(),
             _ => None,
         };
         let wait = NewWait {

@@ -1,5 +1,7 @@
 //! What only the SQLite backend has: the lock, the file, its versions, its damage.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -172,7 +174,8 @@ async fn damaged(directory: &Path, damage: fn(&Path)) -> Result<SqliteStore, Ope
 
 #[tokio::test]
 async fn a_damaged_database_is_moved_aside_and_never_silently_started_empty() {
-    let table: [(&str, fn(&Path)); 4] = [
+    type Damage = (&'static str, fn(&Path));
+    let table: [Damage; 4] = [
         ("emptied", |path| fs::write(path, b"").unwrap()),
         ("overwritten", |path| fs::write(path, b"not a database at all, not at all").unwrap()),
         ("cut", |path| {

@@ -171,7 +171,7 @@ pub async fn sessions_with_work_are_found(backend: &impl Backend) {
     world.take(&b).await;
     world.command(&c, "/status").await;
     let open = world.ports.turns.open_sessions().await.unwrap();
-    assert_eq!(open, [a.clone()], "b runs, c has only a command");
+    assert_eq!(open, std::slice::from_ref(&a), "b runs, c has only a command");
     let world = world.restart().await;
     let open = world.ports.turns.open_sessions().await.unwrap();
     assert_eq!(open, [b.clone(), a]);

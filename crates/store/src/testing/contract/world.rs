@@ -2,9 +2,9 @@
 
 use avocet_protocol::{
     Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
-    Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, MessageId, NewInbound,
-    NewStep, Outcome, Planned, Sender, SessionId, Settlement, StoreError, ToolCall, ToolClass,
-    TurnId, TurnRecord, Usage,
+    Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, LoggedInbound, MessageId,
+    NewInbound, NewStep, Outcome, Planned, Sender, SessionId, Settlement, StoreError, ToolCall,
+    ToolClass, TurnId, TurnRecord, Usage,
 };
 use serde_json::{Map, json};
 
@@ -54,7 +54,7 @@ impl<'b> World<'b> {
 
     pub(super) async fn texts(&self, session: &SessionId) -> Vec<String> {
         let turn = self.take(session).await;
-        let texts = turn.origin.messages().iter().map(|message| message.model_text()).collect();
+        let texts = turn.origin.messages().iter().map(LoggedInbound::model_text).collect();
         self.reply(turn.id, "ok").await;
         texts
     }
