@@ -1,55 +1,26 @@
-use std::sync::Mutex;
-
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandReply, Content, MessageId, NoDestination, Planned,
+    ChatAddress, CommandAction, CommandReply, Content, MessageId,
     QueueMode, Sender, SessionId, StoreError, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::ManualClock;
+use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
 use crate::{Allow, MAX_TEXT_BYTES};
-
-/// Every chat of `terminal` exists, and takes a word at a time.
-#[derive(Debug, Default)]
-struct Platforms {
-    woken: Mutex<Vec<ChatAddress>>,
-}
-
-impl Destinations for Platforms {
-    fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
-        if address.channel.as_str() != "terminal" {
-            let known = "terminal:local".to_owned();
-            return Err(NoDestination { address: address.to_string(), known });
-        }
-        let chunks = content.text.split(' ').map(Content::text).collect();
-        Ok(Planned { address: address.clone(), chunks })
-    }
-
-    fn may_write(&self, _address: &ChatAddress) -> bool {
-        true
-    }
-}
-
-impl Deliveries for Platforms {
-    fn wake(&self, chat: &ChatAddress) {
-        self.woken.lock().unwrap().push(chat.clone());
-    }
-}
 
 struct World {
     bus: Bus,
     wakes: Wakes,
     store: Arc<SqliteStore>,
-    platforms: Arc<Platforms>,
+    platforms: Arc<FakeDestinations>,
     _log: TempStore,
 }
 
 async fn world() -> World {
     let log = TempStore::new();
     let store = log.open(Arc::new(ManualClock::default())).await;
-    let platforms = Arc::new(Platforms::default());
+    let platforms = Arc::new(FakeDestinations::default());
     let admission = Admission::default().with(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
@@ -116,8 +87,8 @@ async fn who_was_struck_off_is_not_admitted_again() {
         Admission::default(),
         store.clone(),
         store,
-        Arc::new(Platforms::default()),
-        Arc::new(Platforms::default()),
+        Arc::new(FakeDestinations::default()),
+        Arc::new(FakeDestinations::default()),
     );
     assert!(matches!(strict.readmit(message), Err(PublishError::NotAllowed { .. })));
 }
@@ -133,7 +104,7 @@ async fn a_message_to_be_delivered_is_planned_committed_and_woken() {
     let first = send(&address, "two \u{1b}parts").await.unwrap();
     assert!(!first.duplicate);
     assert!(send(&address, "two parts").await.unwrap().duplicate);
-    assert_eq!(platforms.woken.lock().unwrap().first(), Some(&address));
+    assert_eq!(platforms.woken().first(), Some(&address));
     let head = store.head(&address).await.unwrap().unwrap();
     assert_eq!((head.delivery.id, head.delivery.content.text.as_str()), (first.id, "two"));
 

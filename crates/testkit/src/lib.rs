@@ -4,12 +4,14 @@
 
 mod channel;
 mod clock;
+mod destinations;
 mod events;
 mod model;
 mod toolbox;
 
 pub use channel::{FakeChannel, OnSend};
 pub use clock::{ManualClock, START};
+pub use destinations::FakeDestinations;
 pub use events::RecordedEvents;
 pub use model::{Scripted, ScriptedModel, history_complaint};
 pub use toolbox::{FakeToolbox, WAIT};

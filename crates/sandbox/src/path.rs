@@ -1,0 +1,120 @@
+//! Paths as models write them, resolved from the root of the workspace without looking at the disk.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::FileError;
+
+/// A path below the workspace, relative to its root, without `.` and `..`. Whether something is
+/// there, and whether a link leads out of the workspace, shows when it is opened.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkspacePath {
+    relative: PathBuf,
+}
+
+impl WorkspacePath {
+    /// The root itself.
+    #[must_use]
+    pub fn root() -> Self {
+        Self { relative: PathBuf::new() }
+    }
+
+    /// Resolves `given` from `root`. An absolute path inside the root is accepted.
+    pub(crate) fn resolve(root: &Path, given: &str) -> Result<Self, FileError> {
+        let outside = |resolved: PathBuf| FileError::Outside {
+            input: given.to_owned(),
+            resolved: resolved.display().to_string(),
+        };
+        if given.contains('\0') {
+            return Err(outside(root.join(given.replace('\0', "\u{2400}"))));
+        }
+        let resolved = normalise(&root.join(given));
+        match resolved.strip_prefix(root) {
+            Ok(relative) => Ok(Self { relative: relative.to_owned() }),
+            Err(_) => Err(outside(resolved)),
+        }
+    }
+
+    /// Relative to the root; `.` for the root itself.
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative }
+    }
+
+    /// The directory that holds it; none for the root.
+    pub(crate) fn parent(&self) -> Option<&Path> {
+        self.relative.parent().filter(|parent| !parent.as_os_str().is_empty())
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.relative.as_os_str().is_empty()
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_path().display().fmt(f)
+    }
+}
+
+/// Takes out `.` and `..` without following links: what a link would lead to is not asked.
+fn normalise(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(given: &str, expected: Result<&str, &str>) {
+        let resolved = WorkspacePath::resolve(Path::new("/work/space"), given);
+        let shown = resolved.as_ref().map(ToString::to_string).map_err(ToString::to_string);
+        let expected = expected.map(str::to_owned).map_err(|resolved| {
+            format!(
+                "{given:?} resolves to {resolved}, which is outside the workspace; give a path \
+                 relative to its root"
+            )
+        });
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_root() {
+        check("a.txt", Ok("a.txt"));
+        check("./src//main.rs", Ok("src/main.rs"));
+        check("src/../README.md", Ok("README.md"));
+        check("", Ok("."));
+        check(".", Ok("."));
+        check("a/..", Ok("."));
+        check("..a/b..", Ok("..a/b.."));
+    }
+
+    #[test]
+    fn an_absolute_path_inside_is_accepted() {
+        check("/work/space/src/main.rs", Ok("src/main.rs"));
+        check("/work/space", Ok("."));
+        check("/work/../work/space/a", Ok("a"));
+    }
+
+    #[test]
+    fn a_path_outside_shows_where_it_leads() {
+        check("../secret", Err("/work/secret"));
+        check("a/../../secret", Err("/work/secret"));
+        check("/etc/passwd", Err("/etc/passwd"));
+        check("/work/spaceship", Err("/work/spaceship"));
+        check("../../../../../../etc/passwd", Err("/etc/passwd"));
+        check("/work/space/../other", Err("/work/other"));
+        check("a\0b", Err("/work/space/a\u{2400}b"));
+    }
+}

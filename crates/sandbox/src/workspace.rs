@@ -1,0 +1,307 @@
+//! The workspace: the one directory in which file tools work. Everything below it is opened through
+//! a handle to it, so that no `..`, no link and no race leads out.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt, Permissions};
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+
+use crate::WorkspacePath;
+use crate::nearest::nearest;
+
+/// The largest file that is read or written whole, in bytes.
+pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
+
+/// Why a workspace cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the workspace {path} cannot be used ({error}); check the path, its owner and its permissions"
+)]
+pub struct WorkspaceError {
+    /// The directory.
+    pub path: PathBuf,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+/// Why a file cannot be used. The text is written for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// The path leads out of the workspace.
+    #[error(
+        "{input:?} resolves to {resolved}, which is outside the workspace; give a path relative \
+         to its root"
+    )]
+    Outside {
+        /// What was given.
+        input: String,
+        /// Where it leads.
+        resolved: String,
+    },
+    /// Nothing is there.
+    #[error("{path} does not exist{}", candidates(nearest))]
+    NotFound {
+        /// Relative to the root.
+        path: String,
+        /// What was probably meant, relative to the root.
+        nearest: Vec<String>,
+    },
+    /// It is a directory, a device, a pipe.
+    #[error("{path} is not {expected}")]
+    WrongKind {
+        /// Relative to the root.
+        path: String,
+        /// What was expected, with its article.
+        expected: &'static str,
+    },
+    /// It is larger than what is read or written whole.
+    #[error("{path} is {bytes} bytes long; at most {MAX_FILE_BYTES} are read or written at once")]
+    TooLarge {
+        /// Relative to the root.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The system refused.
+    #[error("{path}: {detail}")]
+    Refused {
+        /// Relative to the root.
+        path: String,
+        /// What the system said.
+        detail: String,
+    },
+}
+
+fn candidates(nearest: &[String]) -> String {
+    if nearest.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", nearest.join(", "))
+    }
+}
+
+/// A directory and no way out of it.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    handle: Dir,
+}
+
+/// Something in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What something in a directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A regular file, with its size in bytes.
+    File(u64),
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+impl Workspace {
+    /// Opens the workspace; makes the directory if it does not exist.
+    ///
+    /// # Errors
+    /// [`WorkspaceError`] if it cannot be made, opened or listed.
+    pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
+        let unusable = |error| WorkspaceError { path: path.to_owned(), error };
+        std::fs::create_dir_all(path).map_err(unusable)?;
+        let root = path.canonicalize().map_err(unusable)?;
+        let handle = Dir::open_ambient_dir(&root, ambient_authority()).map_err(unusable)?;
+        handle.entries().map_err(unusable)?;
+        Ok(Self { root, handle })
+    }
+
+    /// The root, absolute.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Resolves a path as it was given, from the root.
+    ///
+    /// # Errors
+    /// [`FileError::Outside`] shows what was given and where it leads.
+    pub fn resolve(&self, given: &str) -> Result<WorkspacePath, FileError> {
+        WorkspacePath::resolve(&self.root, given)
+    }
+
+    /// The whole of a regular file.
+    ///
+    /// # Errors
+    /// [`FileError`]; if nothing is there, it names what was probably meant.
+    pub fn read(&self, path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+        // Otherwise a pipe that nobody writes to would be waited for while it is opened.
+        let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(not_waiting);
+        let file = self.handle.open_with(path.as_path(), &options);
+        let file = file.map_err(|error| self.error(path, &error))?;
+        let found = file.metadata().map_err(|error| self.error(path, &error))?;
+        if !found.is_file() {
+            return Err(wrong_kind(path, "a regular file"));
+        }
+        let too_large = |bytes| FileError::TooLarge { path: path.to_string(), bytes };
+        if found.len() > MAX_FILE_BYTES {
+            return Err(too_large(found.len()));
+        }
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+        match read.map_err(|error| self.error(path, &error))? as u64 {
+            length if length > MAX_FILE_BYTES => Err(too_large(length)),
+            _ => Ok(bytes),
+        }
+    }
+
+    /// As [`Self::read`]; none if nothing is there.
+    ///
+    /// # Errors
+    /// [`FileError`] as for reading.
+    pub fn read_if_any(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
+        match self.read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(FileError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces a file, or makes it with the directories above it. Afterwards it holds either what
+    /// it held or all of `bytes`, whatever happens meanwhile; its permissions stay.
+    ///
+    /// # Errors
+    /// [`FileError`]; the file is then as it was.
+    pub fn write(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
+        let length = bytes.len() as u64;
+        if length > MAX_FILE_BYTES {
+            return Err(FileError::TooLarge { path: path.to_string(), bytes: length });
+        }
+        if path.is_root() {
+            return Err(wrong_kind(path, "a regular file"));
+        }
+        let parent = match path.parent() {
+            None => self.handle.try_clone(),
+            Some(parent) => {
+                self.handle.create_dir_all(parent).and_then(|()| self.handle.open_dir(parent))
+            }
+        };
+        let parent = parent.map_err(|error| self.error(path, &error))?;
+        let name = path.as_path().file_name().unwrap_or_default();
+        let permissions = match parent.symlink_metadata(name) {
+            Ok(found) if found.is_file() => Some(found.permissions()),
+            Ok(_) => return Err(wrong_kind(path, "a regular file")),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(self.error(path, &error)),
+        };
+        let replaced = replace(&parent, name.as_ref(), bytes, permissions);
+        replaced.map_err(|error| self.error(path, &error))
+    }
+
+    /// What is in a directory, by name.
+    ///
+    /// # Errors
+    /// [`FileError`]; if nothing is there, it names what was probably meant.
+    pub fn list(&self, path: &WorkspacePath) -> Result<Vec<Entry>, FileError> {
+        let entries = self.handle.read_dir(path.as_path());
+        let entries = entries.map_err(|error| match error.kind() {
+            ErrorKind::NotADirectory => wrong_kind(path, "a directory"),
+            _ => self.error(path, &error),
+        })?;
+        let mut listed = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| self.error(path, &error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // It may have gone since.
+            let Ok(found) = entry.metadata() else { continue };
+            let kind = match found.file_type() {
+                kind if kind.is_dir() => EntryKind::Directory,
+                kind if kind.is_file() => EntryKind::File(found.len()),
+                kind if kind.is_symlink() => EntryKind::Link,
+                _ => EntryKind::Other,
+            };
+            listed.push(Entry { name, kind });
+        }
+        listed.sort();
+        Ok(listed)
+    }
+
+    fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
+        if error.kind() == ErrorKind::NotFound {
+            let nearest = nearest(&self.handle, path);
+            return FileError::NotFound { path: path.to_string(), nearest };
+        }
+        FileError::Refused { path: path.to_string(), detail: error.to_string() }
+    }
+}
+
+fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
+    FileError::WrongKind { path: path.to_string(), expected }
+}
+
+/// What temporary files end in.
+const TEMPORARY: &str = ".avocet-tmp";
+
+/// Writes a temporary file beside the target, brings it to the disk and renames it.
+fn replace(
+    parent: &Dir,
+    name: &Path,
+    bytes: &[u8],
+    permissions: Option<Permissions>,
+) -> io::Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let prefix = format!(".{}.", name.display());
+    let own = format!("{prefix}{}-", std::process::id());
+    remove_left_over(parent, &prefix, &own);
+    let temporary = format!("{own}{}{TEMPORARY}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let written = (|| {
+        let mut options = OpenOptions::new();
+        let mut file = parent.open_with(&temporary, options.write(true).create_new(true))?;
+        file.write_all(bytes)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        file.sync_all()?;
+        parent.rename(&temporary, parent, name)
+    })();
+    if written.is_err() {
+        // What cannot be removed is removed at the next write.
+        parent.remove_file(&temporary).unwrap_or_default();
+    }
+    written?;
+    parent.open(".")?.sync_all()
+}
+
+/// Removes what a process that died has left of a write to the same file.
+fn remove_left_over(parent: &Dir, prefix: &str, own: &str) {
+    for entry in parent.entries().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(prefix) && name.ends_with(TEMPORARY) && !name.starts_with(own) {
+            parent.remove_file(&*name).unwrap_or_default();
+        }
+    }
+}
+
+/// The SHA-256 of a file's content, in hexadecimal.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[path = "workspace_tests.rs"]
+mod tests;

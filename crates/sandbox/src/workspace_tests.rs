@@ -1,0 +1,156 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct World {
+    workspace: Workspace,
+    outside: TempDir,
+    _inside: TempDir,
+}
+
+/// A workspace with `src/lib.rs`, and a directory outside with `secret`.
+fn world() -> World {
+    let (inside, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    fs::create_dir(inside.path().join("src")).unwrap();
+    fs::write(inside.path().join("src/lib.rs"), "fn main() {}").unwrap();
+    fs::write(outside.path().join("secret"), "secret").unwrap();
+    World { workspace: Workspace::open(inside.path()).unwrap(), outside, _inside: inside }
+}
+
+impl World {
+    fn read(&self, path: &str) -> Result<String, FileError> {
+        let bytes = self.workspace.read(&self.workspace.resolve(path)?)?;
+        Ok(String::from_utf8(bytes).unwrap())
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), FileError> {
+        self.workspace.write(&self.workspace.resolve(path)?, text.as_bytes())
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<Entry>, FileError> {
+        self.workspace.list(&self.workspace.resolve(path)?)
+    }
+
+    fn real(&self, path: &str) -> PathBuf {
+        self.workspace.root().join(path)
+    }
+}
+
+#[test]
+fn files_are_read_written_and_listed_below_the_root() {
+    let world = world();
+    assert_eq!(world.read("src/lib.rs"), Ok("fn main() {}".to_owned()));
+    world.write("new/deep/file.txt", "hello").unwrap();
+    world.write("new/deep/file.txt", "hello again").unwrap();
+    let absolute = world.real("new/deep/file.txt");
+    assert_eq!(world.read(absolute.to_str().unwrap()), Ok("hello again".to_owned()));
+    let entry = |name: &str, kind| Entry { name: name.to_owned(), kind };
+    let expected = [entry("new", EntryKind::Directory), entry("src", EntryKind::Directory)];
+    assert_eq!(world.list(".").unwrap(), expected);
+    assert_eq!(world.list("new/deep").unwrap(), [entry("file.txt", EntryKind::File(11))]);
+}
+
+#[test]
+fn no_link_leads_out() {
+    let world = world();
+    let outside = world.outside.path();
+    symlink(outside, world.real("door")).unwrap();
+    symlink(outside.join("secret"), world.real("window")).unwrap();
+    symlink("../../../../../../etc/passwd", world.real("relative")).unwrap();
+    for path in ["door/secret", "window", "relative"] {
+        assert!(matches!(world.read(path), Err(FileError::Refused { .. })), "{path}");
+    }
+    assert!(world.list("door").is_err());
+    assert!(world.write("door/new", "x").is_err());
+    assert!(world.write("door/sub/new", "x").is_err());
+    assert!(matches!(world.write("window", "x"), Err(FileError::WrongKind { .. })));
+    assert_eq!(fs::read(outside.join("secret")).unwrap(), b"secret");
+    assert_eq!(fs::read_dir(outside).unwrap().count(), 1);
+}
+
+#[test]
+fn a_link_inside_is_followed() {
+    let world = world();
+    symlink("src/lib.rs", world.real("inside")).unwrap();
+    assert_eq!(world.read("inside"), Ok("fn main() {}".to_owned()));
+}
+
+#[test]
+fn only_regular_files_are_read_and_written() {
+    let world = world();
+    assert!(Command::new("mkfifo").arg(world.real("pipe")).status().unwrap().success());
+    let not_regular = |path: &str| {
+        Err(FileError::WrongKind { path: path.to_owned(), expected: "a regular file" })
+    };
+    assert_eq!(world.read("pipe"), not_regular("pipe"));
+    assert_eq!(world.read("src"), not_regular("src"));
+    assert_eq!(world.write("src", "x"), not_regular("src").map(|_| ()));
+    assert_eq!(world.write("pipe", "x"), not_regular("pipe").map(|_| ()));
+    assert_eq!(world.write(".", "x"), not_regular(".").map(|_| ()));
+    let error = world.list("src/lib.rs").unwrap_err();
+    assert_eq!(error.to_string(), "src/lib.rs is not a directory");
+}
+
+#[test]
+fn what_does_not_exist_names_what_was_probably_meant() {
+    let world = world();
+    for path in ["crates/a/src/lib.rs", "crates/b/src/lib.rs", "docs/guide.md", ".git/lib.rs"] {
+        world.write(path, "x").unwrap();
+    }
+    let error = world.read("lib.rs").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "lib.rs does not exist; did you mean src/lib.rs, crates/a/src/lib.rs, \
+         crates/b/src/lib.rs?"
+    );
+    let error = world.read("doc/giude.md").unwrap_err().to_string();
+    assert_eq!(error, "doc/giude.md does not exist; did you mean docs/guide.md?");
+    let error = world.read("zzz").unwrap_err().to_string();
+    assert_eq!(error, "zzz does not exist");
+    let error = world.list("doc").unwrap_err().to_string();
+    assert_eq!(error, "doc does not exist; did you mean docs?");
+}
+
+#[test]
+fn a_write_keeps_permissions_and_cleans_up_after_a_dead_process() {
+    let world = world();
+    world.write("run.sh", "1").unwrap();
+    fs::set_permissions(world.real("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(world.real(".run.sh.1-7.avocet-tmp"), "half").unwrap();
+    fs::write(world.real(".other.1-7.avocet-tmp"), "half").unwrap();
+    world.write("run.sh", "2").unwrap();
+    let mode = fs::metadata(world.real("run.sh")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+    assert!(!world.real(".run.sh.1-7.avocet-tmp").exists());
+    assert!(world.real(".other.1-7.avocet-tmp").exists());
+    assert_eq!(world.list(".").unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let world = world();
+    let file = fs::File::create(world.real("large")).unwrap();
+    file.set_len(MAX_FILE_BYTES + 1).unwrap();
+    let refused = FileError::TooLarge { path: "large".to_owned(), bytes: MAX_FILE_BYTES + 1 };
+    assert_eq!(world.read("large"), Err(refused));
+    let text = "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() + 1);
+    assert!(matches!(world.write("other", &text), Err(FileError::TooLarge { .. })));
+}
+
+#[test]
+fn a_workspace_that_cannot_be_used_is_named() {
+    let world = world();
+    let file = world.real("src/lib.rs");
+    let error = Workspace::open(&file).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("the workspace {} cannot be used (", file.display())));
+}
+
+#[test]
+fn a_digest_is_sha_256() {
+    let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    assert_eq!(digest(b""), empty);
+}

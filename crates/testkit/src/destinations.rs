@@ -1,0 +1,41 @@
+//! Places to send to, without anybody there.
+
+use std::sync::Mutex;
+
+use avocet_protocol::{ChatAddress, Content, Deliveries, Destinations, NoDestination, Planned};
+
+/// Every chat of `terminal` exists and takes a word at a time; all but `forbidden` may be written
+/// to.
+#[derive(Debug, Default)]
+pub struct FakeDestinations {
+    woken: Mutex<Vec<ChatAddress>>,
+}
+
+impl FakeDestinations {
+    /// The chats whose outbox was to be looked at.
+    #[must_use]
+    pub fn woken(&self) -> Vec<ChatAddress> {
+        self.woken.lock().unwrap().clone()
+    }
+}
+
+impl Destinations for FakeDestinations {
+    fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
+        if address.channel.as_str() != "terminal" {
+            let known = "terminal:local".to_owned();
+            return Err(NoDestination { address: address.to_string(), known });
+        }
+        let chunks = content.text.split(' ').map(Content::text).collect();
+        Ok(Planned { address: address.clone(), chunks })
+    }
+
+    fn may_write(&self, address: &ChatAddress) -> bool {
+        address.channel.as_str() == "terminal" && address.chat.as_str() != "forbidden"
+    }
+}
+
+impl Deliveries for FakeDestinations {
+    fn wake(&self, chat: &ChatAddress) {
+        self.woken.lock().unwrap().push(chat.clone());
+    }
+}

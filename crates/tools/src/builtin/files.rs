@@ -1,0 +1,89 @@
+//! What the file tools share: the workspace off the async threads, its errors in the words of
+//! tools, and how a write is recognised afterwards.
+
+use std::sync::Arc;
+
+use avocet_protocol::{Evidence, ToolError, Verdict};
+use avocet_sandbox::{FileError, Workspace, digest};
+use avocet_supervise::blocking;
+use serde_json::json;
+
+/// The workspace, as tools use it.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    pub(super) workspace: Arc<Workspace>,
+}
+
+impl Files {
+    /// Runs `work` where blocking is allowed.
+    pub(super) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let workspace = self.workspace.clone();
+        blocking(move || work(&workspace))
+            .await
+            .unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
+    }
+
+    /// Whether the file is as a write would have left it, or as it was before.
+    pub(super) async fn verify(&self, evidence: &Evidence) -> Verdict {
+        let subject = evidence.subject.clone();
+        let now = self.with(move |workspace| state(workspace, &subject)).await;
+        match now {
+            Ok(now) if now.as_ref() == Some(&evidence.after) => Verdict::Happened(json!(format!(
+                "{} was written before a restart and is as it should be",
+                evidence.subject
+            ))),
+            Ok(now) if now == evidence.before => Verdict::DidNotHappen,
+            Ok(_) | Err(_) => Verdict::Unknown,
+        }
+    }
+}
+
+/// What a write notes before it happens.
+pub(super) fn evidence(
+    workspace: &Workspace,
+    given: &str,
+    after: &[u8],
+) -> Result<Evidence, ToolError> {
+    let subject = workspace.resolve(given).map_err(tool_error)?.to_string();
+    let before = state(workspace, &subject)?;
+    Ok(Evidence { subject, before, after: digest(after) })
+}
+
+/// The digest of a file; none if it does not exist.
+fn state(workspace: &Workspace, path: &str) -> Result<Option<String>, ToolError> {
+    let path = workspace.resolve(path).map_err(tool_error)?;
+    let bytes = workspace.read_if_any(&path).map_err(tool_error)?;
+    Ok(bytes.as_deref().map(digest))
+}
+
+/// A whole file as text.
+pub(super) fn read_text(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
+    let path = workspace.resolve(given).map_err(tool_error)?;
+    let bytes = workspace.read(&path).map_err(tool_error)?;
+    let not_text = || ToolError::ExecutionFailed(format!("{path} is not text (UTF-8)"));
+    if bytes.contains(&0) {
+        return Err(not_text());
+    }
+    String::from_utf8(bytes).map_err(|_| not_text())
+}
+
+pub(super) fn write(workspace: &Workspace, given: &str, bytes: &[u8]) -> Result<(), ToolError> {
+    let path = workspace.resolve(given).map_err(tool_error)?;
+    workspace.write(&path, bytes).map_err(tool_error)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(super) fn tool_error(error: FileError) -> ToolError {
+    let text = error.to_string();
+    match error {
+        FileError::Outside { .. } => ToolError::InvalidPath(text),
+        FileError::NotFound { .. } => ToolError::FileNotFound(text),
+        FileError::WrongKind { .. } | FileError::TooLarge { .. } => {
+            ToolError::ExecutionFailed(text)
+        }
+        FileError::Refused { .. } => ToolError::PermissionDenied(text),
+    }
+}

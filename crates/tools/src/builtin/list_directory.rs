@@ -1,0 +1,62 @@
+//! `list_directory`: names, types and sizes.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_sandbox::{Entry, EntryKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Parts;
+use super::files::{Files, tool_error};
+
+#[derive(Debug)]
+pub(super) struct ListDirectory {
+    files: Files,
+}
+
+impl ListDirectory {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Path relative to the workspace root. Default: the root.
+    path: Option<String>,
+}
+
+#[async_trait]
+impl Tool for ListDirectory {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "List a directory of the workspace: name, type, and size in bytes.";
+        Description::new("list_directory", ToolClass::Pure, TEXT).parallel()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let path = arguments.path.unwrap_or_default();
+        let entries = self.files.with(move |workspace| {
+            let path = workspace.resolve(&path).map_err(tool_error)?;
+            workspace.list(&path).map_err(tool_error)
+        });
+        let entries: Vec<Value> = entries.await?.iter().map(shown).collect();
+        Ok(json!(entries).into())
+    }
+}
+
+fn shown(entry: &Entry) -> Value {
+    let name = &entry.name;
+    match entry.kind {
+        EntryKind::Directory => json!({ "name": name, "type": "directory" }),
+        EntryKind::File(bytes) => json!({ "name": name, "type": "file", "size": bytes }),
+        EntryKind::Link => json!({ "name": name, "type": "link" }),
+        EntryKind::Other => json!({ "name": name, "type": "other" }),
+    }
+}

@@ -1,0 +1,82 @@
+//! `message`: say something now, in this chat or another.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    ChatAddress, Content, Description, Destinations, LogWrite, Tool, ToolClass, ToolContext,
+    ToolError, ToolOutcome, ToolOutput,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+
+#[derive(Debug)]
+pub(super) struct Message {
+    destinations: Arc<dyn Destinations>,
+}
+
+impl Message {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { destinations: parts.destinations.clone() }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// What to say, in Markdown.
+    text: String,
+    /// Where to say it, as channel:account:chat. Default: this chat.
+    chat: Option<String>,
+}
+
+#[async_trait]
+impl Tool for Message {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Send a message now, to this chat or another one. The answer at the end \
+            of your work is sent by itself: use this for something that should be read earlier, or \
+            elsewhere.";
+        Description::new("message", ToolClass::InLog, TEXT)
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let content = Content::text(arguments.text);
+        if content.is_empty() {
+            return Err(ToolError::InvalidArgs("text is empty".to_owned()));
+        }
+        let address = match arguments.chat {
+            None => context.chat.clone().ok_or_else(|| {
+                ToolError::InvalidArgs("this turn has no chat of its own; give chat".to_owned())
+            })?,
+            Some(chat) => self.permitted(&chat, context)?,
+        };
+        let planned = self
+            .destinations
+            .plan(&address, &content)
+            .map_err(|error| ToolError::InvalidArgs(error.to_string()))?;
+        let value = json!(format!("sent to {address}"));
+        Ok(ToolOutcome::Finished(ToolOutput { value, writes: vec![LogWrite::Message(planned)] }))
+    }
+}
+
+impl Message {
+    fn permitted(&self, chat: &str, context: &ToolContext) -> Result<ChatAddress, ToolError> {
+        let address: ChatAddress = chat
+            .parse()
+            .map_err(|error: avocet_protocol::IdError| ToolError::InvalidArgs(error.to_string()))?;
+        if context.chat.as_ref() == Some(&address) || self.destinations.may_write(&address) {
+            return Ok(address);
+        }
+        Err(ToolError::PermissionDenied(format!(
+            "{address} is not a chat that you may write to; only chats on the allow-list are"
+        )))
+    }
+}

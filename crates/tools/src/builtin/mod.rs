@@ -1,0 +1,45 @@
+//! The built-in tools. A new one is a file here and a line in the list below.
+
+mod edit_file;
+mod files;
+mod list_directory;
+mod memory_read;
+mod memory_write;
+mod message;
+mod read_file;
+mod read_result;
+mod write_file;
+
+use std::sync::Arc;
+
+use avocet_protocol::{Destinations, KeptResults, Notes};
+use avocet_sandbox::Workspace;
+
+use crate::{AlreadyRegistered, Origin, Registry};
+
+/// What the built-in tools work with.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the part of its type")]
+pub struct Parts {
+    pub workspace: Arc<Workspace>,
+    pub notes: Arc<dyn Notes>,
+    pub kept_results: Arc<dyn KeptResults>,
+    pub destinations: Arc<dyn Destinations>,
+}
+
+/// Adds every built-in tool.
+///
+/// # Errors
+/// [`AlreadyRegistered`] if one of their names is taken.
+#[rustfmt::skip]
+pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
+    registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
+    registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
+    registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
+    registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
+    registry.add(message::Message::new(parts), Origin::BuiltIn)?;
+    registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
+    registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
+    registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
+    Ok(())
+}

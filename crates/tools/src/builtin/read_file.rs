@@ -1,0 +1,68 @@
+//! `read_file`: a text file, or some of its lines, with line numbers.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+use super::files::{Files, read_text};
+
+#[derive(Debug)]
+pub(super) struct ReadFile {
+    files: Files,
+}
+
+impl ReadFile {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Path relative to the workspace root, for example src/main.rs.
+    path: String,
+    /// First line to read, counted from 1. Default: the first.
+    #[schemars(range(min = 1))]
+    start_line: Option<usize>,
+    /// Last line to read. Default: the last.
+    #[schemars(range(min = 1))]
+    end_line: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Read a text file in the workspace. Lines are numbered; the numbers are \
+            not part of the file. Give start_line and end_line to read a part of a long file.";
+        Description::new("read_file", ToolClass::Pure, TEXT).parallel()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { path, start_line, end_line } = arguments;
+        let text = self.files.with(move |workspace| read_text(workspace, &path)).await?;
+        let count = text.lines().count();
+        let (first, last) = (start_line.unwrap_or(1), end_line.unwrap_or(count).min(count));
+        if count == 0 {
+            return Ok(json!("(the file is empty)").into());
+        }
+        if first > last {
+            return Err(ToolError::InvalidArgs(format!(
+                "lines {first} to {} are not in the file, which has {count} lines",
+                end_line.unwrap_or(count)
+            )));
+        }
+        let lines = text.lines().enumerate().skip(first - 1).take(last + 1 - first);
+        let numbered: Vec<String> =
+            lines.map(|(number, line)| format!("{:>6}\t{line}", number + 1)).collect();
+        Ok(json!(numbered.join("\n")).into())
+    }
+}

@@ -1,0 +1,81 @@
+//! `read_result`: the rest of a result that was too large to be given at once.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, KeptResults, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Parts;
+
+/// Bytes that are given at once by default: less than what is cut.
+const DEFAULT_LENGTH: usize = 32 * 1024;
+const MAX_LENGTH: usize = 60 * 1024;
+
+#[derive(Debug)]
+pub(super) struct ReadResult {
+    kept: Arc<dyn KeptResults>,
+}
+
+impl ReadResult {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { kept: parts.kept_results.clone() }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// The handle that the truncated result names, for example t4s1c0.
+    handle: String,
+    /// Where to begin, in bytes. Default: 0.
+    offset: Option<usize>,
+    /// How many bytes, up to 61440. Default: 32768.
+    #[schemars(range(min = 1, max = 61440))]
+    length: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for ReadResult {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Read a part of an earlier result that was truncated, by the handle that \
+            the truncated result names.";
+        Description::new("read_result", ToolClass::Pure, TEXT).parallel()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { handle, offset, length } = arguments;
+        let kept = self.kept.kept_result(&context.session, &handle).await;
+        let kept = kept.map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
+        let Some(kept) = kept else {
+            return Err(ToolError::InvalidArgs(format!(
+                "no truncated result of this conversation has the handle {handle:?}"
+            )));
+        };
+        // A text is read as a text, everything else as JSON.
+        let body = match serde_json::from_str(&kept) {
+            Ok(Value::String(text)) => text,
+            _ => kept,
+        };
+        let offset = body.floor_char_boundary(offset.unwrap_or(0));
+        if offset == body.len() {
+            return Err(ToolError::InvalidArgs(format!(
+                "offset {offset} is at the end: the result is {} bytes long",
+                body.len()
+            )));
+        }
+        let length = length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
+        let end = body.ceil_char_boundary(offset.saturating_add(length));
+        let position = format!("[bytes {offset} to {end} of {}]", body.len());
+        Ok(json!(format!("{position}\n{}", &body[offset..end])).into())
+    }
+}

@@ -1,0 +1,68 @@
+//! `write_file`: a whole file, made or replaced.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+use super::files::{Files, evidence, write};
+
+#[derive(Debug)]
+pub(super) struct WriteFile {
+    files: Files,
+}
+
+impl WriteFile {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Path relative to the workspace root. Directories that do not exist are made.
+    path: String,
+    /// The whole new content of the file.
+    content: String,
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Write a text file in the workspace: make it, or replace all of it. To \
+            change a part of a file, use edit_file.";
+        Description::new("write_file", ToolClass::Verifiable, TEXT)
+    }
+
+    async fn prepare(
+        &self,
+        arguments: &Arguments,
+        _context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        let (path, content) = (arguments.path.clone(), arguments.content.clone());
+        let noted =
+            self.files.with(move |workspace| evidence(workspace, &path, content.as_bytes()));
+        noted.await.map(Some)
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { path, content } = arguments;
+        let report = format!("wrote {} bytes to {path}", content.len());
+        self.files.with(move |workspace| write(workspace, &path, content.as_bytes())).await?;
+        Ok(json!(report).into())
+    }
+
+    async fn verify(&self, evidence: &Evidence) -> Verdict {
+        self.files.verify(evidence).await
+    }
+}

@@ -1,0 +1,10 @@
+//! What the agent can do: the registry, which checks every call before a tool sees it, and the
+//! built-in tools, one file each.
+
+mod builtin;
+mod erased;
+mod registry;
+mod schema;
+
+pub use builtin::{Parts, add_builtin};
+pub use registry::{AlreadyRegistered, Origin, Registry};

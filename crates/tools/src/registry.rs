@@ -1,0 +1,172 @@
+//! Every tool by its name. A call is looked up and its arguments are checked here, so that no tool
+//! can forget to; its time limit is held here, and a panic in it is its error.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Arguments, Clock, Description, Evidence, PreparedCall, Tool, ToolCall, ToolContext, ToolError,
+    ToolName, ToolOutcome, ToolSpec, Toolbox, Verdict, within,
+};
+use avocet_supervise::catch;
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+
+use crate::erased::ErasedTool;
+use crate::schema;
+
+/// Who registers a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// This program.
+    BuiltIn,
+    /// The operator's configuration: it may replace what has the name.
+    Configuration,
+}
+
+/// A name is taken, and only the operator's configuration may replace a tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a tool named {0} is registered already")]
+pub struct AlreadyRegistered(pub ToolName);
+
+/// The tools of this daemon.
+#[derive(Debug)]
+pub struct Registry {
+    tools: BTreeMap<ToolName, Registered>,
+    specs: Arc<[ToolSpec]>,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug)]
+struct Registered {
+    tool: Box<dyn ErasedTool>,
+    description: Description,
+    schema: Value,
+    validator: Validator,
+}
+
+impl Registry {
+    /// No tools.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { tools: BTreeMap::new(), specs: Arc::new([]), clock }
+    }
+
+    /// Adds a tool. One from the operator's configuration replaces a tool of the same name.
+    ///
+    /// # Errors
+    /// [`AlreadyRegistered`] if the name is taken and the tool is not from the configuration.
+    ///
+    /// # Panics
+    /// If the schema of the tool's arguments is none; it is made from their type.
+    pub fn add<T: Tool>(&mut self, tool: T, origin: Origin) -> Result<(), AlreadyRegistered> {
+        let description = Tool::describe(&tool);
+        let name = description.name.clone();
+        if self.tools.contains_key(&name) {
+            if origin != Origin::Configuration {
+                return Err(AlreadyRegistered(name));
+            }
+            tracing::info!(tool = %name, "replaced by the configuration");
+        }
+        let schema = schema::of::<T::Arguments>();
+        let validator = match jsonschema::validator_for(&schema) {
+            Ok(validator) => validator,
+            Err(error) => panic!("the arguments of {name} have no valid schema: {error}"),
+        };
+        let tool = Box::new(tool);
+        self.tools.insert(name, Registered { tool, description, schema, validator });
+        self.specs = self.tools.values().map(Registered::spec).collect();
+        Ok(())
+    }
+
+    fn find(&self, call: &ToolCall) -> Result<&Registered, ToolError> {
+        self.tools.get(call.name.as_str()).ok_or_else(|| {
+            let names: Vec<&str> = self.tools.keys().map(ToolName::as_str).collect();
+            let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > 0.8;
+            let meant = names.iter().find(similar);
+            let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+            let name = &call.name;
+            ToolError::NotFound(format!("{name}; {meant}The tools are: {}", names.join(", ")))
+        })
+    }
+}
+
+impl Registered {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.description.name.to_string(),
+            description: self.description.text.to_owned(),
+            parameters: self.schema.clone(),
+        }
+    }
+
+    fn arguments<'c>(&self, call: &'c ToolCall) -> Result<&'c Map<String, Value>, ToolError> {
+        let complaint = match &call.arguments {
+            Arguments::Object(arguments) => {
+                match schema::complaint(&self.validator, &self.schema, arguments) {
+                    None => return Ok(arguments),
+                    Some(complaint) => complaint,
+                }
+            }
+            Arguments::Malformed(text) => {
+                let shown: String = text.chars().take(200).collect();
+                format!(
+                    "they are not a JSON object: {shown}. Expected: {}",
+                    schema::expected(&self.schema)
+                )
+            }
+        };
+        Err(ToolError::InvalidArgs(complaint))
+    }
+}
+
+#[async_trait]
+impl Toolbox for Registry {
+    fn specs(&self) -> Arc<[ToolSpec]> {
+        self.specs.clone()
+    }
+
+    async fn prepare(
+        &self,
+        call: &ToolCall,
+        _approved: bool,
+        context: &ToolContext,
+    ) -> Result<PreparedCall, ToolError> {
+        let registered = self.find(call)?;
+        let arguments = registered.arguments(call)?;
+        let evidence = registered.tool.prepare(arguments, context).await?;
+        let Description { class, parallel, .. } = registered.description;
+        Ok(PreparedCall { class, parallel, evidence, approval: None })
+    }
+
+    async fn execute(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let registered = self.find(call)?;
+        let arguments = registered.arguments(call)?;
+        let limit = registered.description.time_limit;
+        let running = catch(registered.tool.execute(arguments, context));
+        match within(self.clock.as_ref(), limit, running).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panicked)) => {
+                tracing::error!(tool = call.name, error = %panicked, "the tool panicked");
+                Err(ToolError::ExecutionFailed(panicked.to_string()))
+            }
+            Err(_) => Err(ToolError::Timeout(limit.as_secs())),
+        }
+    }
+
+    async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
+        match self.find(call) {
+            Ok(registered) => registered.tool.verify(evidence).await,
+            Err(_) => Verdict::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

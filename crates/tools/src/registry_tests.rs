@@ -1,0 +1,164 @@
+use std::time::Duration;
+
+use avocet_protocol::{Arguments as CallArguments, CallId, SessionId, ToolClass, TurnId};
+use avocet_testkit::ManualClock;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+#[derive(Debug)]
+struct Sample {
+    name: &'static str,
+    text: &'static str,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Arguments {
+    /// Where.
+    path: String,
+    /// How often.
+    #[schemars(range(min = 1))]
+    times: Option<u32>,
+}
+
+#[async_trait]
+impl Tool for Sample {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        let time_limit = Duration::from_secs(30);
+        Description { time_limit, ..Description::new(self.name, ToolClass::Pure, self.text) }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        match arguments.path.as_str() {
+            "hang" => std::future::pending().await,
+            "panic" => panic!("a bug"),
+            path => Ok(json!([self.text, path, arguments.times]).into()),
+        }
+    }
+}
+
+fn registry(clock: Arc<ManualClock>) -> Registry {
+    let mut registry = Registry::new(clock);
+    for name in ["write", "read", "list"] {
+        registry.add(Sample { name, text: name }, Origin::BuiltIn).unwrap();
+    }
+    registry
+}
+
+fn context() -> ToolContext {
+    ToolContext {
+        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
+        session: SessionId::parse("terminal:local:a").unwrap(),
+        chat: None,
+        cancel: CancellationToken::new(),
+    }
+}
+
+fn call(name: &str, arguments: &str) -> ToolCall {
+    ToolCall { name: name.to_owned(), arguments: CallArguments::parse(arguments) }
+}
+
+async fn run(registry: &Registry, call: ToolCall) -> Result<ToolOutcome, ToolError> {
+    registry.prepare(&call, false, &context()).await?;
+    registry.execute(&call, &context()).await
+}
+
+#[test]
+fn tools_are_offered_by_name_in_order() {
+    let registry = registry(Arc::default());
+    let specs = registry.specs();
+    let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["list", "read", "write"]);
+    assert_eq!(
+        specs[0].parameters,
+        json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "description": "Where." },
+                "times": { "type": "integer", "minimum": 1, "description": "How often." },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        })
+    );
+}
+
+#[tokio::test]
+async fn only_the_configuration_replaces_a_tool() {
+    let mut registry = registry(Arc::default());
+    let other = |text| Sample { name: "read", text };
+    let refused = registry.add(other("mine"), Origin::BuiltIn).unwrap_err();
+    assert_eq!(refused.to_string(), "a tool named read is registered already");
+    let as_before = run(&registry, call("read", r#"{"path": "a"}"#)).await;
+    assert_eq!(as_before, Ok(json!(["read", "a", null]).into()));
+    registry.add(other("the operator's"), Origin::Configuration).unwrap();
+    let replaced = run(&registry, call("read", r#"{"path": "a"}"#)).await;
+    assert_eq!(replaced, Ok(json!(["the operator's", "a", null]).into()));
+    assert_eq!(registry.specs().len(), 3);
+}
+
+#[tokio::test]
+async fn a_bad_call_is_an_error_that_the_model_can_act_on() {
+    let registry = registry(Arc::default());
+    let expected = r#"Expected: {"path": string, "times": integer (optional)}"#;
+    let table = [
+        (
+            call("reed", "{}"),
+            "tool not found: reed; did you mean read? The tools are: list, read, write".to_owned(),
+        ),
+        (call("zzz", "{}"), "tool not found: zzz; The tools are: list, read, write".to_owned()),
+        (
+            call("read", "{}"),
+            format!("invalid arguments: \"path\" is a required property. {expected}"),
+        ),
+        (
+            call("read", r#"{"path": 7}"#),
+            format!("invalid arguments: path: 7 is not of type \"string\". {expected}"),
+        ),
+        (
+            call("read", r#"{"path": "a", "times": 0}"#),
+            format!("invalid arguments: times: 0 is less than the minimum of 1. {expected}"),
+        ),
+        (
+            call("read", r#"{"path": "a", "file": "b"}"#),
+            format!(
+                "invalid arguments: Additional properties are not allowed ('file' was \
+                 unexpected). {expected}"
+            ),
+        ),
+        (
+            call("read", r#"{"path": "a"#),
+            format!("invalid arguments: they are not a JSON object: {{\"path\": \"a. {expected}"),
+        ),
+        (
+            call("read", r#"{"path": "a", "times": 99999999999}"#),
+            "invalid arguments: invalid value: integer `99999999999`, expected u32".to_owned(),
+        ),
+    ];
+    for (call, error) in table {
+        assert_eq!(run(&registry, call).await.unwrap_err().to_string(), error);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_has_its_time_and_its_panic_is_its_error() {
+    let clock = Arc::new(ManualClock::default());
+    let registry = registry(clock.clone());
+    let half_minute = Duration::from_secs(30);
+    let (hung, ()) = tokio::join!(run(&registry, call("read", r#"{"path": "hang"}"#)), async {
+        clock.sleeper(half_minute).await;
+        clock.advance(half_minute);
+    });
+    assert_eq!(hung, Err(ToolError::Timeout(30)));
+    let panicked = run(&registry, call("read", r#"{"path": "panic"}"#)).await;
+    assert_eq!(panicked, Err(ToolError::ExecutionFailed("internal error: a bug".to_owned())));
+}

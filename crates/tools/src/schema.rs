@@ -1,0 +1,99 @@
+//! The schema of a tool's arguments: made from its type, shown to the model, held by the registry.
+
+use std::fmt::Write;
+
+use jsonschema::Validator;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+/// Keys that say nothing to a model.
+const NOISE: [&str; 4] = ["$schema", "title", "format", "default"];
+
+/// The JSON Schema of an arguments type, as small as it can be without saying less.
+pub(crate) fn of<A: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
+    simplify(&mut schema);
+    if let Some(object) = schema.as_object_mut() {
+        // The description of the type is that of the tool.
+        object.remove("description");
+        object.entry("type").or_insert_with(|| "object".into());
+        object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        object.insert("additionalProperties".to_owned(), false.into());
+    }
+    schema
+}
+
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            // The properties of a tool may have any name.
+            for (key, value) in object.iter_mut() {
+                match (key.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        properties.values_mut().for_each(simplify);
+                    }
+                    (_, value) => simplify(value),
+                }
+            }
+            object.retain(|key, _| !NOISE.contains(&key.as_str()));
+            without_null(object);
+        }
+        Value::Array(values) => values.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+/// An optional argument is left out, not null.
+fn without_null(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+}
+
+/// What is wrong with arguments, in words that say how to do it right; none if nothing is.
+pub(crate) fn complaint(
+    validator: &Validator,
+    schema: &Value,
+    arguments: &Map<String, Value>,
+) -> Option<String> {
+    let arguments = Value::Object(arguments.clone());
+    let mut faults: Vec<String> = validator
+        .iter_errors(&arguments)
+        .map(|error| {
+            let place = error.instance_path().to_string();
+            let place = place.trim_start_matches('/');
+            if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
+        })
+        .collect();
+    if faults.is_empty() {
+        return None;
+    }
+    faults.truncate(5);
+    Some(format!("{}. Expected: {}", faults.join("; "), expected(schema)))
+}
+
+/// The arguments of a tool in a line: `{"path": string, "start_line": integer (optional)}`.
+pub(crate) fn expected(schema: &Value) -> String {
+    let required = |name: &str| {
+        schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name))
+    };
+    let mut line = String::from("{");
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let comma = if line.len() > 1 { ", " } else { "" };
+        let kind = property["type"].as_str().unwrap_or("value");
+        let optional = if required(name) { "" } else { " (optional)" };
+        // Writing to a text cannot fail.
+        write!(line, "{comma}\"{name}\": {kind}{optional}").unwrap_or_default();
+    }
+    line.push('}');
+    line
+}
