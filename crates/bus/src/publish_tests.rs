@@ -1,6 +1,6 @@
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandReply, Content, MessageId,
-    QueueMode, Sender, SessionId, StoreError, Turns,
+    ChatAddress, CommandAction, CommandReply, Content, MessageId, QueueMode, Sender, SessionId,
+    StoreError, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;

@@ -2,11 +2,21 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 
 /// A token or key. `Debug` and `Display` show `[secret]`; memory is wiped on drop.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(from = "String")]
+#[schemars(with = "String")]
 pub struct Secret(SecretString);
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
 
 impl Secret {
     /// Takes over a secret text.

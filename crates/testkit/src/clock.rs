@@ -1,5 +1,6 @@
 //! A clock that a test moves by hand.
 
+use std::ops::RangeBounds;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -37,10 +38,16 @@ impl ManualClock {
 
     /// Waits until somebody sleeps for at least `at_least`: the code under test has got so far.
     pub async fn sleeper(&self, at_least: Duration) {
+        self.sleeper_within(at_least..).await;
+    }
+
+    /// Waits until somebody sleeps who has this much left to sleep.
+    pub async fn sleeper_within(&self, left: impl RangeBounds<Duration>) {
         let mut sleepers = self.sleepers.subscribe();
         let until = |sleepers: &Vec<Duration>| {
             let now = *self.elapsed.borrow();
-            sleepers.iter().any(|deadline| *deadline >= now + at_least)
+            let sleeping = |deadline: &&Duration| **deadline > now;
+            sleepers.iter().filter(sleeping).any(|deadline| left.contains(&(*deadline - now)))
         };
         sleepers.wait_for(until).await.expect("the clock holds the sender");
     }

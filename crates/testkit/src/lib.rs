@@ -6,7 +6,9 @@ mod channel;
 mod clock;
 mod destinations;
 mod events;
+pub mod http;
 mod model;
+pub mod openai;
 mod toolbox;
 
 pub use channel::{FakeChannel, OnSend};

@@ -1,0 +1,12 @@
+//! Model providers: how a request looks on the wire, how an answer is read while it streams, what
+//! is tried again. And the embedded one, which needs neither a key nor a network.
+
+mod limits;
+mod offline;
+mod openai;
+mod retry;
+mod sse;
+
+pub use limits::Limits;
+pub use offline::Offline;
+pub use openai::{OpenAi, OpenAiConfig};

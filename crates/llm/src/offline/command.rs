@@ -1,0 +1,172 @@
+//! Plain commands: `read_file README.md --start_line 3`.
+
+use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use serde_json::{Map, Value, json};
+
+/// What the user wants.
+#[derive(Debug, PartialEq)]
+pub(super) enum Command {
+    Call(ToolCall),
+    Count(u32),
+    Help,
+    Say(String),
+    Unknown,
+}
+
+const LONGEST_COUNT: u32 = 1000;
+
+impl Command {
+    pub(super) fn parse(text: &str, tools: &[ToolSpec]) -> Self {
+        let text = text.trim();
+        let lower = text.to_lowercase();
+        if lower == "help" {
+            return Self::Help;
+        }
+        if let Some(number) = lower.strip_prefix("count to ")
+            && let Ok(number @ 1..=LONGEST_COUNT) = number.trim().parse()
+        {
+            return Self::Count(number);
+        }
+        let phrases = [
+            ("remember ", "memory_write", "text"),
+            ("what do you know about ", "memory_read", "query"),
+            ("what do you remember about ", "memory_read", "query"),
+        ];
+        for (phrase, name, argument) in phrases {
+            if lower.starts_with(phrase) {
+                // Lower case may have another length; the phrases are ASCII.
+                let rest = text[phrase.len()..].trim().trim_end_matches('?');
+                return call(name, Map::from_iter([(argument.to_owned(), json!(rest))]));
+            }
+        }
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        match tools.iter().find(|tool| tool.name == word) {
+            Some(tool) => call(word, arguments(tool, rest)),
+            None => Self::Unknown,
+        }
+    }
+}
+
+fn call(name: &str, arguments: Map<String, Value>) -> Command {
+    Command::Call(ToolCall { name: name.to_owned(), arguments: Arguments::Object(arguments) })
+}
+
+/// How a tool is called: `read_file PATH [--end_line N] [--start_line N]`.
+pub(super) fn usage(tool: &ToolSpec) -> String {
+    let mut usage = tool.name.clone();
+    let positional = positional(tool);
+    for name in &positional {
+        let name = name.to_uppercase();
+        let optional = required(tool).is_empty();
+        usage.push_str(&if optional { format!(" [{name}]") } else { format!(" {name}") });
+    }
+    for (name, schema) in properties(tool) {
+        if !positional.contains(&name.as_str()) {
+            let value = match schema["type"].as_str() {
+                Some("boolean") => "",
+                Some("integer") => " N",
+                _ => " TEXT",
+            };
+            usage.push_str(&format!(" [--{name}{value}]"));
+        }
+    }
+    usage
+}
+
+fn properties(tool: &ToolSpec) -> impl Iterator<Item = (&String, &Value)> {
+    tool.parameters["properties"].as_object().into_iter().flatten()
+}
+
+fn required(tool: &ToolSpec) -> Vec<&str> {
+    let names = tool.parameters["required"].as_array().into_iter().flatten();
+    names.filter_map(Value::as_str).collect()
+}
+
+/// The arguments that need no name: those that are required, or else the first text.
+fn positional(tool: &ToolSpec) -> Vec<&str> {
+    let required = required(tool);
+    if !required.is_empty() {
+        return required;
+    }
+    let mut texts = properties(tool).filter(|(_, schema)| schema["type"] == "string");
+    texts.next().map(|(name, _)| name.as_str()).into_iter().collect()
+}
+
+/// Words go to the positional arguments in order, and the last one takes the rest of the line;
+/// `--name value` sets any argument. A JSON object is taken as it is.
+fn arguments(tool: &ToolSpec, line: &str) -> Map<String, Value> {
+    if let Ok(Value::Object(arguments)) = serde_json::from_str(line) {
+        return arguments;
+    }
+    let words = words(line);
+    let schema = |name: &str| properties(tool).find(|(found, _)| *found == name).map(|(_, s)| s);
+    let mut arguments = Map::new();
+    let mut plain: Vec<&Word> = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let flag = word.text.strip_prefix("--").filter(|name| schema(name).is_some());
+        match flag {
+            None => plain.push(word),
+            Some(name) if schema(name).is_some_and(|schema| schema["type"] == "boolean") => {
+                arguments.insert(name.to_owned(), json!(true));
+            }
+            Some(name) => {
+                let value = words.next().map(|word| word.text.as_str()).unwrap_or_default();
+                arguments.insert(name.to_owned(), typed(value, schema(name)));
+            }
+        }
+    }
+    let names = positional(tool);
+    for (place, name) in names.iter().enumerate() {
+        let Some(first) = plain.get(place) else { break };
+        let value = match plain.last() {
+            Some(last) if place + 1 == names.len() && plain.len() > names.len() => {
+                line[first.start..last.end].to_owned()
+            }
+            _ => first.text.clone(),
+        };
+        arguments.insert((*name).to_owned(), typed(&value, schema(name)));
+    }
+    arguments
+}
+
+fn typed(value: &str, schema: Option<&Value>) -> Value {
+    let integer = schema.is_some_and(|schema| schema["type"] == "integer");
+    match value.parse::<i64>() {
+        Ok(number) if integer => json!(number),
+        _ => json!(value),
+    }
+}
+
+/// A word, without its quotes, and where it stands.
+#[derive(Debug, PartialEq)]
+struct Word {
+    text: String,
+    start: usize,
+    end: usize,
+}
+
+/// Splits at white space outside quotes. A quote that is never closed is an apostrophe.
+fn words(line: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut at = 0;
+    while let Some(start) = line[at..].find(|c: char| !c.is_whitespace()).map(|skip| at + skip) {
+        let rest = &line[start..];
+        let quoted =
+            rest.chars().next().filter(|quote| matches!(quote, '"' | '\'')).and_then(|quote| {
+                let close = rest[1..].find(quote)? + 1;
+                let after = rest[close + 1..].chars().next();
+                after.is_none_or(char::is_whitespace).then_some(close)
+            });
+        let (text, length) = match quoted {
+            Some(close) => (&rest[1..close], close + 1),
+            None => {
+                let length = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                (&rest[..length], length)
+            }
+        };
+        at = start + length;
+        words.push(Word { text: text.to_owned(), start, end: at });
+    }
+    words
+}

@@ -1,0 +1,160 @@
+//! The embedded default: no key, no network, no intelligence, and it says so. It runs the tools from
+//! plain commands, through the same loop as any model, so that everything works before there is a
+//! key.
+
+mod command;
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Clock, Delta, Deltas, Message, Model, ModelError, ModelReply, ModelRequest, ToolSpec, Usage,
+};
+use serde_json::Value;
+
+use command::Command;
+
+/// How long the slow answer takes for each number.
+const BEAT: Duration = Duration::from_millis(400);
+
+/// A model that understands a few commands.
+#[derive(Debug)]
+pub struct Offline {
+    clock: Arc<dyn Clock>,
+}
+
+impl Offline {
+    /// The only model that there is, `offline/commands`.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock }
+    }
+
+    async fn count(&self, to: u32, deltas: Deltas<'_>) -> String {
+        let mut text = String::new();
+        for number in 1..=to {
+            self.clock.sleep(BEAT).await;
+            let piece = if number == to { format!("{number}.") } else { format!("{number}, ") };
+            deltas(Delta::Text(&piece));
+            text.push_str(&piece);
+        }
+        text
+    }
+}
+
+#[async_trait]
+impl Model for Offline {
+    fn name(&self) -> &'static str {
+        "offline/commands"
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let results = results(&request.messages);
+        let command = if results.is_empty() {
+            Command::parse(last_said(&request.messages), &request.tools)
+        } else {
+            Command::Say(report(&results))
+        };
+        let text = match command {
+            Command::Call(call) => {
+                return Ok(ModelReply { calls: vec![call], ..ModelReply::default() });
+            }
+            Command::Count(to) => self.count(to, deltas).await,
+            Command::Help => shown(deltas, help(&request.tools)),
+            Command::Unknown => shown(deltas, UNKNOWN.to_owned()),
+            Command::Say(text) => shown(deltas, text),
+        };
+        Ok(ModelReply { text, usage: Usage::default(), ..ModelReply::default() })
+    }
+}
+
+fn shown(deltas: Deltas<'_>, text: String) -> String {
+    text.split_inclusive(' ').for_each(|piece| deltas(Delta::Text(piece)));
+    text
+}
+
+fn last_said(messages: &[Message]) -> &str {
+    let said = messages.iter().rev().find_map(|message| match message {
+        Message::User { text } => Some(text.as_str()),
+        _ => None,
+    });
+    said.unwrap_or_default()
+}
+
+/// The results that nobody has spoken of yet.
+fn results(messages: &[Message]) -> Vec<&str> {
+    let results = messages.iter().rev().map_while(|message| match message {
+        Message::ToolResult { result, .. } => Some(result.as_str()),
+        _ => None,
+    });
+    results.collect()
+}
+
+/// What came of a command, for a person.
+fn report(results: &[&str]) -> String {
+    let reports = results.iter().map(|result| match serde_json::from_str(result) {
+        Ok(Value::Object(object)) if object.contains_key("error") => {
+            let error = object["error"].as_str().unwrap_or("the tool failed without a reason");
+            format!("That did not work: {error}")
+        }
+        Ok(Value::Array(elements)) if elements.is_empty() => "(nothing)".to_owned(),
+        Ok(Value::Array(elements)) => {
+            let lines = elements.iter().map(|element| format!("- {}", line(element)));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        _ => (*result).to_owned(),
+    });
+    reports.collect::<Vec<_>>().join("\n\n")
+}
+
+fn line(element: &Value) -> String {
+    match element {
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| match value {
+                Value::String(text) => format!("{name}: {text}"),
+                other => format!("{name}: {other}"),
+            });
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+const UNKNOWN: &str = "I do not understand that: no language model is configured, and without one I \
+    know only a few commands (`help` lists them).\n\n\
+    To talk to a model, put this into the configuration (`avocet config check` says where it is) \
+    and start again:\n\n\
+    ```toml\n\
+    [providers.local]\n\
+    kind = \"openai\"                          # any OpenAI-compatible server: Ollama, llama.cpp, vLLM, ...\n\
+    base_url = \"http://127.0.0.1:11434/v1\"\n\
+    # api_key = \"${OPENAI_API_KEY}\"          # where one is needed\n\n\
+    [agents.defaults]\n\
+    model = \"local/qwen3\"\n\
+    ```";
+
+fn help(tools: &[ToolSpec]) -> String {
+    let mut text = String::from(
+        "No language model is configured, so I understand these commands and nothing else:\n\n\
+         - `remember the key is under the mat`\n\
+         - `what do you know about key`\n\
+         - `count to 20`: a slow answer, to try out what happens when you stop or kill me\n",
+    );
+    for tool in tools {
+        // Writing to a text cannot fail.
+        writeln!(text, "- `{}`", command::usage(tool)).unwrap_or_default();
+    }
+    text.push_str("\nAnything else tells you how to configure a model. `/help` lists the commands of the chat.");
+    text
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

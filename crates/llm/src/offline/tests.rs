@@ -1,0 +1,171 @@
+use std::sync::Mutex;
+
+use avocet_protocol::{Arguments, SentCall, ToolCall};
+use avocet_testkit::ManualClock;
+use serde_json::{Map, json};
+
+use super::*;
+
+fn tool(name: &str, properties: &Value, required: &[&str]) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: json!({ "type": "object", "properties": properties, "required": required }),
+    }
+}
+
+fn tools() -> Arc<[ToolSpec]> {
+    let (text, number, flag) =
+        (json!({"type": "string"}), json!({"type": "integer"}), json!({"type": "boolean"}));
+    let read = json!({"path": text, "start_line": number, "end_line": number});
+    let edit = json!({"path": text, "find": text, "replace": text, "replace_all": flag});
+    Arc::new([
+        tool("edit_file", &edit, &["path", "find", "replace"]),
+        tool("list_directory", &json!({"path": text}), &[]),
+        tool("memory_read", &json!({"limit": number, "query": text}), &[]),
+        tool("memory_write", &json!({"text": text}), &["text"]),
+        tool("read_file", &read, &["path"]),
+        tool("write_file", &json!({"path": text, "content": text}), &["path", "content"]),
+    ])
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is passed")]
+fn calls(text: &str, name: &str, arguments: Value) {
+    let arguments = Arguments::parse(&arguments.to_string());
+    let call = ToolCall { name: name.to_owned(), arguments };
+    assert_eq!(Command::parse(text, &tools()), Command::Call(call), "{text}");
+}
+
+#[test]
+fn tools_are_called_by_plain_commands() {
+    calls("read_file README.md", "read_file", json!({"path": "README.md"}));
+    calls(
+        "read_file README.md --start_line 3 --end_line 9",
+        "read_file",
+        json!({"path": "README.md", "start_line": 3, "end_line": 9}),
+    );
+    calls(
+        "read_file --start_line 3 a b.txt",
+        "read_file",
+        json!({"path": "a b.txt", "start_line": 3}),
+    );
+    calls("read_file \"a b.txt\"", "read_file", json!({"path": "a b.txt"}));
+    calls("read_file", "read_file", json!({}));
+    calls("list_directory", "list_directory", json!({}));
+    calls("list_directory src", "list_directory", json!({"path": "src"}));
+    calls("memory_read key --limit 3", "memory_read", json!({"query": "key", "limit": 3}));
+    calls(
+        "write_file a.txt Bob's  two\nlines",
+        "write_file",
+        json!({"path": "a.txt", "content": "Bob's  two\nlines"}),
+    );
+    calls("write_file a.txt 17", "write_file", json!({"path": "a.txt", "content": "17"}));
+    calls(
+        "edit_file x.rs 'let a' \"let b\" --replace_all",
+        "edit_file",
+        json!({"path": "x.rs", "find": "let a", "replace": "let b", "replace_all": true}),
+    );
+    calls(
+        r#"read_file {"path": "x", "start_line": 2}"#,
+        "read_file",
+        json!({"path": "x", "start_line": 2}),
+    );
+}
+
+#[test]
+fn memory_is_spoken_to_in_phrases() {
+    calls(
+        "remember the key is under the mat",
+        "memory_write",
+        json!({"text": "the key is under the mat"}),
+    );
+    calls("What do you know about the KEY?", "memory_read", json!({"query": "the KEY"}));
+    calls("what do you remember about key", "memory_read", json!({"query": "key"}));
+}
+
+#[test]
+fn everything_else_is_not_understood() {
+    for text in
+        ["", "hello", "read_files x", "remember", "count to zero", "count to 0", "count to 1001"]
+    {
+        assert_eq!(Command::parse(text, &tools()), Command::Unknown, "{text}");
+    }
+    assert_eq!(Command::parse(" Help ", &tools()), Command::Help);
+    assert_eq!(Command::parse("count to 20", &tools()), Command::Count(20));
+}
+
+struct Asked {
+    reply: ModelReply,
+    shown: String,
+}
+
+async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> Asked {
+    let shown = Mutex::new(String::new());
+    let deltas = |delta: Delta<'_>| match delta {
+        Delta::Text(text) => shown.lock().unwrap().push_str(text),
+        Delta::Restart => panic!("nothing is taken back"),
+    };
+    let request = ModelRequest { messages, tools: tools() };
+    let reply = Offline::new(clock.clone()).complete(&request, &deltas).await.unwrap();
+    Asked { reply, shown: shown.into_inner().unwrap() }
+}
+
+fn user(text: &str) -> Message {
+    Message::User { text: text.to_owned() }
+}
+
+#[tokio::test]
+async fn what_it_says_it_streams() {
+    for text in ["hello", "help"] {
+        let asked = ask(&Arc::default(), vec![user(text)]).await;
+        assert_eq!(asked.shown, asked.reply.text);
+        assert_eq!(asked.reply.calls, []);
+    }
+}
+
+#[tokio::test]
+async fn it_is_honest_about_what_it_is() {
+    let unknown = ask(&Arc::default(), vec![user("what is the meaning of life?")]).await;
+    insta::assert_snapshot!("unknown", unknown.reply.text);
+    let help = ask(&Arc::default(), vec![user("help")]).await;
+    insta::assert_snapshot!("help", help.reply.text);
+}
+
+#[tokio::test]
+async fn results_are_reported_for_a_person() {
+    let table = [
+        (json!("     1\thello").to_string(), "\"     1\\thello\""),
+        ("plain text".to_owned(), "plain text"),
+        (r#"{"error":"file not found: x"}"#.to_owned(), "That did not work: file not found: x"),
+        (r#"["one","two"]"#.to_owned(), "- one\n- two"),
+        ("[]".to_owned(), "(nothing)"),
+        (
+            r#"[{"name":"src","type":"directory"},{"name":"x","size":5,"type":"file"}]"#.to_owned(),
+            "- name: src, type: directory\n- name: x, size: 5, type: file",
+        ),
+    ];
+    for (result, text) in table {
+        let name = "tool".to_owned();
+        let call = SentCall { id: "1".to_owned(), name, arguments: Map::new() };
+        let messages = vec![
+            user("go"),
+            Message::Assistant { text: String::new(), calls: vec![call] },
+            Message::ToolResult { call: "1".to_owned(), result },
+        ];
+        let asked = ask(&Arc::default(), messages).await;
+        assert_eq!(asked.reply.text, text);
+    }
+}
+
+#[tokio::test]
+async fn a_slow_answer_counts() {
+    let clock = Arc::new(ManualClock::default());
+    let (asked, ()) = tokio::join!(ask(&clock, vec![user("count to 3")]), async {
+        for _ in 0..3 {
+            clock.sleeper(BEAT).await;
+            clock.advance(BEAT);
+        }
+    });
+    assert_eq!((asked.shown.as_str(), asked.reply.text.as_str()), ("1, 2, 3.", "1, 2, 3."));
+}

@@ -1,0 +1,55 @@
+//! The configuration of an OpenAI-compatible provider.
+
+use std::time::Duration;
+
+use avocet_protocol::Secret;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Limits;
+
+/// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpenAiConfig {
+    /// Where the API is, up to and including its version.
+    pub base_url: String,
+    /// The key; leave it out where none is wanted. Best not written here but referred to:
+    /// `"${OPENAI_API_KEY}"`, `"${file:/etc/avocet/key}"` or `"${credential:openai}"`.
+    pub api_key: Option<Secret>,
+    /// Seconds until the first piece of an answer.
+    pub first_token_seconds: u64,
+    /// Seconds from one piece of an answer to the next.
+    pub gap_seconds: u64,
+    /// Seconds until the end of an answer.
+    pub total_seconds: u64,
+    /// How often a request is made again where that can help.
+    pub max_retries: usize,
+    /// Tokens that one answer may have; the provider's own limit by default.
+    pub max_output_tokens: Option<u32>,
+}
+
+impl Default for OpenAiConfig {
+    fn default() -> Self {
+        let Limits { first_token, gap, total } = Limits::default();
+        Self {
+            base_url: "https://api.openai.com/v1".to_owned(),
+            api_key: None,
+            first_token_seconds: first_token.as_secs(),
+            gap_seconds: gap.as_secs(),
+            total_seconds: total.as_secs(),
+            max_retries: 3,
+            max_output_tokens: None,
+        }
+    }
+}
+
+impl OpenAiConfig {
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            first_token: Duration::from_secs(self.first_token_seconds),
+            gap: Duration::from_secs(self.gap_seconds),
+            total: Duration::from_secs(self.total_seconds),
+        }
+    }
+}

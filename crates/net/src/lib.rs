@@ -1,0 +1,153 @@
+//! The only maker of HTTP clients. They are pooled and limited, take no proxy from the environment,
+//! follow no redirect, and their errors name neither URLs nor secrets.
+
+use std::time::Duration;
+
+use avocet_protocol::Secret;
+use bytes::Bytes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::redirect::Policy;
+
+/// How long a connection may take to be made.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long an unused connection is kept.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// A client for endpoints that the operator has configured.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    client: reqwest::Client,
+}
+
+/// Why there is no answer, or no more of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NetError {
+    /// The operator: the URL, or the key, cannot be sent.
+    #[error("{0}")]
+    Invalid(String),
+    /// Nothing was sent: there is no connection.
+    #[error("no connection: {0}")]
+    Connect(String),
+    /// The connection broke, or what came over it is no HTTP.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+}
+
+/// The beginning of an answer; the rest is read from it.
+#[derive(Debug)]
+pub struct HttpResponse {
+    response: reqwest::Response,
+}
+
+impl HttpClient {
+    /// A client with its own pool of connections.
+    ///
+    /// # Errors
+    /// [`NetError::Invalid`] if the system's certificates cannot be used.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
+    pub fn new() -> Result<Self, NetError> {
+        // A second installation is refused, and as good as the first.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("avocet/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_LIMIT)
+            .pool_idle_timeout(IDLE)
+            .redirect(Policy::none())
+            .no_proxy()
+            .build()
+            .map_err(|error| NetError::Invalid(detail(error)))?;
+        Ok(Self { client })
+    }
+
+    /// Posts JSON and returns when the answer begins.
+    ///
+    /// # Errors
+    /// [`NetError`] if no answer begins.
+    pub async fn post_json(
+        &self,
+        url: &str,
+        bearer: Option<&Secret>,
+        body: Vec<u8>,
+    ) -> Result<HttpResponse, NetError> {
+        let mut request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        if let Some(bearer) = bearer {
+            request = request.bearer_auth(bearer.expose());
+        }
+        match request.send().await {
+            Ok(response) => Ok(HttpResponse { response }),
+            Err(error) if error.is_builder() => Err(NetError::Invalid(detail(error))),
+            Err(error) if error.is_connect() => Err(NetError::Connect(detail(error))),
+            Err(error) => Err(NetError::Broken(detail(error))),
+        }
+    }
+}
+
+impl HttpResponse {
+    /// The status code.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// How long the server asks to be left alone, where it says so in seconds.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.header(RETRY_AFTER.as_str())?.trim().parse::<f64>().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    /// Whether the body is of this media type.
+    #[must_use]
+    pub fn is(&self, media_type: &str) -> bool {
+        self.header(CONTENT_TYPE.as_str()).is_some_and(|found| found.starts_with(media_type))
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let headers: &HeaderMap = self.response.headers();
+        headers.get(name)?.to_str().ok()
+    }
+
+    /// The next piece of the body; none at its end.
+    ///
+    /// # Errors
+    /// [`NetError::Broken`] if the body ends before its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
+        self.response.chunk().await.map_err(|error| NetError::Broken(detail(error)))
+    }
+
+    /// The whole body, up to `limit` bytes; what is beyond them is left out.
+    ///
+    /// # Errors
+    /// [`NetError::Broken`] if the body ends before its end.
+    pub async fn text(mut self, limit: usize) -> Result<String, NetError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            body.extend_from_slice(&chunk);
+            if body.len() >= limit {
+                body.truncate(limit);
+                break;
+            }
+        }
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+}
+
+/// What happened, down to its cause, without the URL: that of a bot contains its token.
+fn detail(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "lib_tests.rs"]
+mod tests;

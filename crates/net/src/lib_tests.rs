@@ -1,0 +1,75 @@
+use avocet_testkit::http::{HttpFake, Piece, whole};
+
+use super::*;
+
+async fn post(fake: &HttpFake, path: &str) -> Result<HttpResponse, NetError> {
+    let url = format!("http://{}/{path}", fake.address());
+    let key = Secret::new("sk-1".to_owned());
+    HttpClient::new().unwrap().post_json(&url, Some(&key), b"{}".to_vec()).await
+}
+
+#[tokio::test]
+async fn an_answer_is_read_in_pieces() {
+    let fake = HttpFake::start(|request| {
+        assert_eq!(request.header("authorization"), Some("Bearer sk-1"));
+        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert!(request.header("user-agent").unwrap().starts_with("avocet/"));
+        let headers =
+            [("content-type", "text/event-stream; charset=utf-8"), ("retry-after", "1.5")];
+        let head = Piece::head(200, &headers);
+        vec![head, Piece::chunk(b"one "), Piece::chunk(b"two"), Piece::end()]
+    })
+    .await;
+    let mut response = post(&fake, "").await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.retry_after(), Some(Duration::from_millis(1500)));
+    assert!(response.is("text/event-stream") && !response.is("application/json"));
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        body.extend_from_slice(&chunk);
+    }
+    assert_eq!(body, b"one two");
+    assert_eq!(post(&fake, "").await.unwrap().text(5).await.unwrap(), "one t");
+}
+
+#[tokio::test]
+async fn retry_after_that_is_no_number_of_seconds_is_none() {
+    for value in ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "soon", "1e300"] {
+        let fake = HttpFake::start(move |_| whole(429, &[("retry-after", value)], "")).await;
+        assert_eq!(post(&fake, "").await.unwrap().retry_after(), None, "{value}");
+    }
+}
+
+#[tokio::test]
+async fn no_redirect_is_followed() {
+    let fake = HttpFake::start(|request| {
+        assert_eq!(request.path, "/first");
+        whole(307, &[("location", "/second")], "")
+    })
+    .await;
+    assert_eq!(post(&fake, "first").await.unwrap().status(), 307);
+}
+
+#[tokio::test]
+async fn f15_errors_do_not_name_the_url() {
+    let closing = HttpFake::start(|_| vec![Piece::Close]).await;
+    let half = || vec![Piece::head(200, &[]), Piece::chunk(b"x"), Piece::Close];
+    let cut = HttpFake::start(move |_| half()).await;
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let client = HttpClient::new().unwrap();
+    let refused = client.post_json(&format!("http://{nobody}/bot123:secret"), None, vec![]).await;
+    let invalid = client.post_json("http://[bad/bot123:secret", None, vec![]).await;
+    let errors = [
+        post(&closing, "bot123:secret").await.unwrap_err(),
+        post(&cut, "bot123:secret").await.unwrap().text(99).await.unwrap_err(),
+        refused.unwrap_err(),
+        invalid.unwrap_err(),
+    ];
+    for error in &errors {
+        assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+    }
+    assert!(matches!(errors[0], NetError::Broken(_)), "{:?}", errors[0]);
+    assert!(matches!(errors[1], NetError::Broken(_)), "{:?}", errors[1]);
+    assert!(matches!(errors[2], NetError::Connect(_)), "{:?}", errors[2]);
+    assert!(matches!(errors[3], NetError::Invalid(_)), "{:?}", errors[3]);
+}

@@ -1,0 +1,167 @@
+//! An HTTP/1.1 server that can misbehave: every byte of an answer is the test's.
+
+use std::fmt::Write;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct HttpRequest {
+    /// `POST`.
+    pub method: String,
+    /// `/v1/chat/completions`.
+    pub path: String,
+    /// In order; names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The whole body.
+    pub body: Vec<u8>,
+}
+
+impl HttpRequest {
+    /// The value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// These bytes, as they are.
+    Bytes(Vec<u8>),
+    /// Nothing until there is a permit.
+    Permit(Arc<Semaphore>),
+    /// Nothing for a while, for a server that takes its time under load.
+    Pause(Duration),
+    /// Nothing more, and the connection stays open.
+    Hang,
+    /// The connection is closed.
+    Close,
+    /// The connection is reset.
+    Reset,
+}
+
+impl Piece {
+    /// A piece of a chunked body.
+    #[must_use]
+    pub fn chunk(bytes: &[u8]) -> Self {
+        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+        chunk.extend_from_slice(bytes);
+        chunk.extend_from_slice(b"\r\n");
+        Self::Bytes(chunk)
+    }
+
+    /// The end of a chunked body.
+    #[must_use]
+    pub fn end() -> Self {
+        Self::Bytes(b"0\r\n\r\n".to_vec())
+    }
+
+    /// Status line and headers of an answer with a chunked body.
+    #[must_use]
+    pub fn head(status: u16, headers: &[(&str, &str)]) -> Self {
+        let mut head = format!("HTTP/1.1 {status} Fake\r\ntransfer-encoding: chunked\r\n");
+        for (name, value) in headers {
+            write!(head, "{name}: {value}\r\n").unwrap();
+        }
+        head.push_str("\r\n");
+        Self::Bytes(head.into_bytes())
+    }
+}
+
+/// A whole answer with a body.
+#[must_use]
+pub fn whole(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<Piece> {
+    vec![Piece::head(status, headers), Piece::chunk(body.as_bytes()), Piece::end()]
+}
+
+/// Serves on a port of its own until it is dropped with its runtime.
+#[derive(Debug)]
+pub struct HttpFake {
+    address: SocketAddr,
+}
+
+impl HttpFake {
+    /// A server that answers with what `answer` says.
+    #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
+    pub async fn start(answer: impl Fn(HttpRequest) -> Vec<Piece> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = Arc::new(answer);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let answer = answer.clone();
+                tokio::spawn(async move {
+                    // A client that goes away is no failure of the server.
+                    drop(serve(stream, &*answer).await);
+                });
+            }
+        });
+        Self { address }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    answer: &(dyn Fn(HttpRequest) -> Vec<Piece> + Send + Sync),
+) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = read_request(&mut stream).await? {
+        for piece in answer(request) {
+            match piece {
+                Piece::Bytes(bytes) => stream.get_mut().write_all(&bytes).await?,
+                Piece::Permit(permits) => permits.acquire().await.unwrap().forget(),
+                Piece::Pause(time) => pause(time).await,
+                Piece::Hang => std::future::pending().await,
+                Piece::Close => return stream.get_mut().shutdown().await,
+                Piece::Reset => return stream.get_ref().set_zero_linger(),
+            }
+        }
+        stream.get_mut().flush().await?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "it shapes a load; nothing waits for it to be right")]
+async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// The next request of a connection; none at its end.
+async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
+    let mut line = String::new();
+    if stream.read_line(&mut line).await? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        stream.read_line(&mut line).await?;
+        match line.trim_end().split_once(':') {
+            None => break,
+            Some((name, value)) => {
+                headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+            }
+        }
+    }
+    let mut request = HttpRequest { method, path, headers, body: Vec::new() };
+    let length = request.header("content-length").map_or(0, |length| length.parse().unwrap());
+    request.body.resize(length, 0);
+    stream.read_exact(&mut request.body).await?;
+    Ok(Some(request))
+}

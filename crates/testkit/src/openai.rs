@@ -1,0 +1,337 @@
+//! The chat completions API of OpenAI on loopback. It refuses what the real one refuses.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::http::{HttpFake, HttpRequest, Piece, whole};
+
+/// What the model answers to a request.
+#[derive(Debug, Clone)]
+pub enum ModelAnswer {
+    /// It streams this text, a word a delta.
+    Says(String),
+    /// It streams these calls: name and arguments.
+    Calls(Vec<(String, Value)>),
+    /// It streams these events and nothing else: `[DONE]` is one of them, or is missing.
+    Events(Vec<String>),
+    /// A status, headers and body, instead of a stream.
+    Status(u16, Vec<(&'static str, String)>, String),
+    /// These pieces, as they are.
+    Raw(Vec<Piece>),
+    /// It answers once there is a permit.
+    When(Arc<Semaphore>, Box<Self>),
+    /// It takes its time before each delta.
+    Slowly(Duration, Box<Self>),
+}
+
+impl ModelAnswer {
+    /// It streams a text.
+    #[must_use]
+    pub fn says(text: impl Into<String>) -> Self {
+        Self::Says(text.into())
+    }
+
+    /// It streams one call.
+    #[must_use]
+    pub fn call(name: &str, arguments: Value) -> Self {
+        Self::Calls(vec![(name.to_owned(), arguments)])
+    }
+}
+
+/// A server at `http://ADDRESS/v1`.
+pub struct OpenAiFake {
+    server: HttpFake,
+    requests: Arc<Mutex<Vec<Value>>>,
+    refusals: Arc<Mutex<Vec<String>>>,
+}
+
+impl fmt::Debug for OpenAiFake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiFake").field("address", &self.server.address()).finish()
+    }
+}
+
+/// The key that a fake with a key wants.
+pub const KEY: &str = "sk-test-1234567890";
+
+impl OpenAiFake {
+    /// A server whose model answers by what it is asked. Requests that the API refuses do not
+    /// reach it.
+    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
+        let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
+        let (kept, refused) = (requests.clone(), refusals.clone());
+        let server = HttpFake::start(move |request| {
+            let body = match check(&request) {
+                Ok(body) => body,
+                Err(refusal) => {
+                    refused.lock().unwrap().push(refusal.message.clone());
+                    return refusal.pieces();
+                }
+            };
+            kept.lock().unwrap().push(body.clone());
+            pieces(answer(&body), Duration::ZERO)
+        })
+        .await;
+        Self { server, requests, refusals }
+    }
+
+    /// What goes into `base_url`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.server.address())
+    }
+
+    /// The bodies of the requests that reached the model.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// Why requests were refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap().clone()
+    }
+}
+
+/// What the user said last, in a request.
+#[must_use]
+pub fn last_user_text(request: &Value) -> &str {
+    let messages = request["messages"].as_array().unwrap();
+    let last = messages.iter().rev().find(|message| message["role"] == "user");
+    last.and_then(|message| message["content"].as_str()).unwrap_or_default()
+}
+
+/// The results of the calls at the end of a request, in order.
+#[must_use]
+pub fn last_results(request: &Value) -> Vec<&str> {
+    let messages = request["messages"].as_array().unwrap();
+    let results = messages.iter().rev().take_while(|message| message["role"] == "tool");
+    let mut results: Vec<&str> =
+        results.map(|message| message["content"].as_str().unwrap()).collect();
+    results.reverse();
+    results
+}
+
+fn pieces(answer: ModelAnswer, pause: Duration) -> Vec<Piece> {
+    match answer {
+        ModelAnswer::Says(text) => {
+            let deltas = text.split_inclusive(' ').map(|word| json!({ "content": word }));
+            stream(&deltas.collect::<Vec<_>>(), "stop", pause)
+        }
+        ModelAnswer::Calls(calls) => stream(&call_deltas(&calls), "tool_calls", pause),
+        ModelAnswer::Events(events) => {
+            let mut pieces = vec![stream_head()];
+            pieces.extend(events.iter().map(|event| Piece::chunk(event.as_bytes())));
+            pieces.push(Piece::end());
+            pieces
+        }
+        ModelAnswer::Status(status, headers, body) => {
+            let headers: Vec<(&str, &str)> =
+                headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            whole(status, &headers, &body)
+        }
+        ModelAnswer::Raw(pieces) => pieces,
+        ModelAnswer::When(permits, then) => {
+            let mut all = vec![Piece::Permit(permits)];
+            all.extend(pieces(*then, pause));
+            all
+        }
+        ModelAnswer::Slowly(pause, then) => pieces(*then, pause),
+    }
+}
+
+/// Status line and headers of a stream of events.
+#[must_use]
+pub fn stream_head() -> Piece {
+    Piece::head(200, &[("content-type", "text/event-stream")])
+}
+
+/// An event of a stream, as a chunk of its body.
+#[must_use]
+pub fn event(data: &str) -> String {
+    format!("data: {data}\n\n")
+}
+
+/// An event that carries a delta of the first choice.
+#[must_use]
+pub fn delta_event(delta: &Value, finish: Option<&str>) -> String {
+    let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
+    let chunk = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+        "model": "fake", "choices": [choice] });
+    event(&chunk.to_string())
+}
+
+fn stream(deltas: &[Value], finish: &str, pause: Duration) -> Vec<Piece> {
+    let usage = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+        "model": "fake", "choices": [], "usage": { "prompt_tokens": 12, "completion_tokens": 3 } });
+    let mut events = vec![delta_event(&json!({ "role": "assistant", "content": "" }), None)];
+    events.extend(deltas.iter().map(|delta| delta_event(delta, None)));
+    events.push(delta_event(&json!({}), Some(finish)));
+    events.push(event(&usage.to_string()));
+    events.push(event("[DONE]"));
+    let mut pieces = vec![stream_head()];
+    for event in events {
+        if !pause.is_zero() {
+            pieces.push(Piece::Pause(pause));
+        }
+        pieces.push(Piece::chunk(event.as_bytes()));
+    }
+    pieces.push(Piece::end());
+    pieces
+}
+
+/// Name and id first, then the arguments in two halves, as the real one streams them.
+fn call_deltas(calls: &[(String, Value)]) -> Vec<Value> {
+    let mut deltas = Vec::new();
+    for (index, (name, arguments)) in calls.iter().enumerate() {
+        let text = arguments.to_string();
+        let (start, end) = text.split_at(text.floor_char_boundary(text.len() / 2));
+        let of = |function: Value| json!({ "index": index, "function": function });
+        let mut first = of(json!({ "name": name, "arguments": "" }));
+        first["id"] = json!(format!("call_{index}"));
+        first["type"] = json!("function");
+        for call in [first, of(json!({ "arguments": start })), of(json!({ "arguments": end }))] {
+            deltas.push(json!({ "tool_calls": [call] }));
+        }
+    }
+    deltas
+}
+
+/// A refusal in the words of the real API.
+#[derive(Debug)]
+struct Refusal {
+    status: u16,
+    kind: &'static str,
+    message: String,
+}
+
+impl Refusal {
+    fn pieces(&self) -> Vec<Piece> {
+        let error =
+            json!({ "message": self.message, "type": self.kind, "param": null, "code": null });
+        let body = json!({ "error": error }).to_string();
+        whole(self.status, &[("content-type", "application/json")], &body)
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Refusal {
+    Refusal { status: 400, kind: "invalid_request_error", message: message.into() }
+}
+
+/// Checks a request as the real API does.
+fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+    if request.method != "POST" || !request.path.ends_with("/v1/chat/completions") {
+        let message = format!("Invalid URL ({} {})", request.method, request.path);
+        return Err(Refusal { status: 404, kind: "invalid_request_error", message });
+    }
+    if let Some(key) = request.header("authorization")
+        && key != format!("Bearer {KEY}")
+    {
+        let key = key.trim_start_matches("Bearer ");
+        let message = format!("Incorrect API key provided: {key}.");
+        return Err(Refusal { status: 401, kind: "invalid_request_error", message });
+    }
+    let body: Value = serde_json::from_slice(&request.body)
+        .map_err(|_| invalid("We could not parse the JSON body of your request."))?;
+    if body["model"].as_str().is_none_or(str::is_empty) {
+        return Err(invalid("you must provide a model parameter"));
+    }
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        check_name(&tool["function"]["name"], "tools[].function.name")?;
+        if tool["function"]["parameters"]["type"] != "object" {
+            return Err(invalid("Invalid schema for function: schema must be of type object"));
+        }
+    }
+    check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice))?;
+    Ok(body)
+}
+
+fn check_name(name: &Value, place: &str) -> Result<(), Refusal> {
+    let name = name.as_str().unwrap_or_default();
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+        return Err(invalid(format!(
+            "Invalid '{place}': string does not match pattern. Expected a string that matches the \
+             pattern '^[a-zA-Z0-9_-]+$'."
+        )));
+    }
+    Ok(())
+}
+
+fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
+    if messages.is_empty() {
+        return Err(invalid(
+            "Invalid 'messages': empty array. Expected an array with minimum length 1",
+        ));
+    }
+    let mut open: Vec<&str> = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        let role = message["role"].as_str().unwrap_or_default();
+        if role == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            let Some(found) = open.iter().position(|call| *call == id) else {
+                return Err(invalid(format!(
+                    "Invalid parameter: messages with role 'tool' must be a response to a \
+                     preceeding message with 'tool_calls' (messages.[{place}].role)"
+                )));
+            };
+            open.remove(found);
+        } else if !open.is_empty() {
+            return Err(invalid(unanswered(&open)));
+        }
+        match role {
+            "system" | "user" | "tool" if !message["content"].is_string() => {
+                return Err(invalid(format!(
+                    "Invalid value for 'content': expected a string, got null. (messages.[{place}])"
+                )));
+            }
+            "system" if place > 0 => {
+                return Err(invalid("System message must be at the beginning."));
+            }
+            "system" | "user" | "tool" => {}
+            "assistant" => {
+                let calls = message["tool_calls"].as_array();
+                if calls.is_none() && !message["content"].is_string() {
+                    return Err(invalid(format!(
+                        "Invalid value for 'content': expected a string, got null. \
+                         (messages.[{place}])"
+                    )));
+                }
+                for call in calls.into_iter().flatten() {
+                    check_name(&call["function"]["name"], "messages[].tool_calls[].function.name")?;
+                    let arguments = call["function"]["arguments"].as_str().unwrap_or("?");
+                    if !serde_json::from_str::<Value>(arguments)
+                        .is_ok_and(|value| value.is_object())
+                    {
+                        return Err(invalid("Invalid 'arguments': not a JSON object in a string"));
+                    }
+                    open.push(call["id"].as_str().unwrap_or_default());
+                }
+            }
+            other => {
+                return Err(invalid(format!(
+                    "Invalid value: '{other}'. Supported values are: 'system', 'assistant', \
+                     'user', 'function', 'tool', and 'developer'."
+                )));
+            }
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(invalid(unanswered(&open))) }
+}
+
+fn unanswered(open: &[&str]) -> String {
+    format!(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to \
+         each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
+        open.join(", ")
+    )
+}
+
+#[cfg(test)]
+#[path = "openai_tests.rs"]
+mod tests;
