@@ -1,0 +1,266 @@
+//! A configuration file that has been read: its values, and where each of them stands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::keys::{known_keys, schema, suggestion};
+use crate::refer;
+
+/// The environment, as the binary hands it in.
+pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
+
+/// What is wrong with a configuration, and where. Contains no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// The file, if there is one.
+    pub path: Option<PathBuf>,
+    /// Line and column, counted from 1, in characters.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong, and how to do it right.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => write!(f, "{}", path.display())?,
+            None => f.write_str("the configuration")?,
+        }
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// A configuration file that has been read. References to secrets are replaced; a table becomes a
+/// type through [`Document::table`].
+#[derive(Debug)]
+pub struct Document {
+    path: Option<PathBuf>,
+    text: String,
+    root: Value,
+    /// Where the key of each value stands, by its path: `agents.defaults.model`.
+    spans: BTreeMap<String, Range<usize>>,
+    /// Values that came from a reference: no error may show them.
+    secret: BTreeSet<String>,
+}
+
+impl Document {
+    /// No file: every key has its default.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            path: None,
+            text: String::new(),
+            root: Value::Object(Map::new()),
+            spans: BTreeMap::new(),
+            secret: BTreeSet::new(),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if it cannot be read, is no TOML, or refers to what is not there.
+    pub fn read(path: &Path, environment: Environment<'_>) -> Result<Self, ConfigError> {
+        let unreadable =
+            |message: String| ConfigError { path: Some(path.to_owned()), place: None, message };
+        let bytes = fs::read(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => unreadable("there is no such file".to_owned()),
+            _ => unreadable(format!("it cannot be read ({error})")),
+        })?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            unreadable(format!("it is not UTF-8 text (at byte {at})"))
+        })?;
+        Self::parse(text, Some(path.to_owned()), environment)
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if it is no TOML, or refers to what is not there.
+    pub fn parse(
+        text: String,
+        path: Option<PathBuf>,
+        environment: Environment<'_>,
+    ) -> Result<Self, ConfigError> {
+        let mut document = Self { path, text, ..Self::empty() };
+        let text = document.text.clone();
+        match DeTable::parse(&text) {
+            Ok(table) => {
+                document.root = document.take_table("", table.get_ref(), environment)?;
+                Ok(document)
+            }
+            Err(error) => Err(document.error(error.span(), error.message().to_owned())),
+        }
+    }
+
+    /// The table at `path` as a type; an empty table if it is not there.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the first key that is unknown or has a wrong value, and where.
+    pub fn table<T: DeserializeOwned + JsonSchema>(&self, path: &str) -> Result<T, ConfigError> {
+        self.table_without::<T>(path, &[])
+    }
+
+    /// As [`Self::table`], leaving out keys that say which type it is.
+    ///
+    /// # Errors
+    /// As [`Self::table`].
+    pub fn table_without<T: DeserializeOwned + JsonSchema>(
+        &self,
+        path: &str,
+        without: &[&str],
+    ) -> Result<T, ConfigError> {
+        let mut table = match self.get(path) {
+            None => Map::new(),
+            Some(Value::Object(table)) => table.clone(),
+            Some(_) => return Err(self.error_at(path, format!("`{path}` is not a table"))),
+        };
+        table.retain(|key, _| !without.contains(&key.as_str()));
+        let table = Value::Object(table);
+        self.check_keys(path, &table, &schema::<T>())?;
+        serde_path_to_error::deserialize(table).map_err(|error| {
+            let at = join(path, &error.path().to_string());
+            // The value itself may be a secret that was referred to.
+            let message = if self.secret.contains(&at) {
+                "the value that is referred to has the wrong type".to_owned()
+            } else {
+                error.into_inner().to_string()
+            };
+            self.error_at(&at, format!("`{at}`: {message}"))
+        })
+    }
+
+    /// The value at a path like `providers.local.kind`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        let steps = path.split('.').filter(|step| !step.is_empty());
+        steps.into_iter().try_fold(&self.root, |value, step| value.get(step))
+    }
+
+    /// The file that was read; none if there was none.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// An error about the value at a path.
+    #[must_use]
+    pub fn error_at(&self, path: &str, message: String) -> ConfigError {
+        self.error(self.spans.get(path).cloned(), message)
+    }
+
+    /// An error about a key that is not one of `known`.
+    #[must_use]
+    pub fn unknown_key(&self, path: &str, known: &[&str]) -> ConfigError {
+        let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let place = if table.is_empty() { String::new() } else { format!(" in [{table}]") };
+        let meant = suggestion(key, known);
+        self.error_at(path, format!("unknown key `{key}`{place}; {meant}"))
+    }
+
+    fn error(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
+        let place = span.map(|span| {
+            let before = &self.text[..self.text.floor_char_boundary(span.start)];
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            (line, column)
+        });
+        ConfigError { path: self.path.clone(), place, message }
+    }
+
+    fn check_keys(&self, path: &str, value: &Value, schema: &Value) -> Result<(), ConfigError> {
+        let (Some(table), Some(known)) = (value.as_object(), known_keys(schema)) else {
+            return Ok(());
+        };
+        for (key, value) in table {
+            let at = join(path, key);
+            if !known.contains(&key.as_str()) {
+                return Err(self.unknown_key(&at, &known));
+            }
+            self.check_keys(&at, value, &schema["properties"][key])?;
+        }
+        Ok(())
+    }
+
+    fn take_table(
+        &mut self,
+        path: &str,
+        table: &DeTable<'_>,
+        environment: Environment<'_>,
+    ) -> Result<Value, ConfigError> {
+        let mut taken = Map::new();
+        for (key, value) in table {
+            let at = join(path, key.get_ref());
+            self.spans.insert(at.clone(), key.span());
+            let value = self.take(&at, value, environment)?;
+            taken.insert(key.get_ref().to_string(), value);
+        }
+        Ok(Value::Object(taken))
+    }
+
+    fn take(
+        &mut self,
+        path: &str,
+        value: &Spanned<DeValue<'_>>,
+        environment: Environment<'_>,
+    ) -> Result<Value, ConfigError> {
+        let refuse = |document: &Self, message: String| {
+            Err(document.error(Some(value.span()), format!("`{path}`: {message}")))
+        };
+        Ok(match value.get_ref() {
+            DeValue::String(text) if refer::has_reference(text) => {
+                self.secret.insert(path.to_owned());
+                match refer::resolve(text, environment) {
+                    Ok(text) => Value::String(text),
+                    Err(message) => return refuse(self, message),
+                }
+            }
+            DeValue::String(text) => Value::String(text.to_string()),
+            DeValue::Boolean(value) => Value::Bool(*value),
+            DeValue::Integer(number) => {
+                match i64::from_str_radix(number.as_str(), number.radix()) {
+                    Ok(number) => number.into(),
+                    Err(error) => return refuse(self, error.to_string()),
+                }
+            }
+            DeValue::Float(number) => match number.as_str().parse::<f64>() {
+                Ok(number) => number.into(),
+                Err(error) => return refuse(self, error.to_string()),
+            },
+            DeValue::Datetime(moment) => Value::String(moment.to_string()),
+            DeValue::Array(elements) => {
+                let elements = elements.iter().enumerate().map(|(place, element)| {
+                    self.take(&format!("{path}[{place}]"), element, environment)
+                });
+                Value::Array(elements.collect::<Result<_, _>>()?)
+            }
+            DeValue::Table(table) => self.take_table(path, table, environment)?,
+        })
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    match (path, key) {
+        ("", key) => key.to_owned(),
+        (path, "" | ".") => path.to_owned(),
+        (path, key) => format!("{path}.{key}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "document_tests.rs"]
+mod tests;

@@ -1,0 +1,149 @@
+use serde::Deserialize;
+
+use super::*;
+use crate::{Settings, keys};
+
+fn parse(text: &str) -> Result<Document, ConfigError> {
+    let environment = |name: &str| (name == "KEY").then(|| "sk-secret".to_owned());
+    Document::parse(text.to_owned(), Some("avocet.toml".into()), &environment)
+}
+
+fn settings(text: &str) -> Result<Settings, String> {
+    let document = parse(text).map_err(|error| error.to_string())?;
+    document.table::<Settings>("").map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn refuses(text: &str, error: &str) {
+    assert_eq!(settings(text).unwrap_err(), error);
+}
+
+#[test]
+fn every_key_has_a_default() {
+    let settings = settings("").unwrap();
+    assert_eq!(settings.agents.defaults.max_tool_iterations, 20);
+    assert_eq!(settings.agents.defaults.model, "offline/commands");
+    assert_eq!(settings.sessions.max_running, 64);
+    assert_eq!(settings.data_dir, None);
+}
+
+#[test]
+fn what_is_written_is_taken() {
+    let settings = settings(
+        "data_dir = \"/var/lib/avocet\"\ndurability = \"process\"\n\
+         [agents.defaults]\nmodel = \"local/qwen3\"\nmax_tool_iterations = 0x10\n\
+         [providers.local]\nkind = \"openai\"\napi_key = \"${KEY}\"\n",
+    )
+    .unwrap();
+    assert_eq!(settings.data_dir, Some("/var/lib/avocet".into()));
+    assert_eq!(settings.durability, crate::Durability::Process);
+    assert_eq!(settings.agents.defaults.max_tool_iterations, 16);
+    assert_eq!(settings.providers["local"]["api_key"], "sk-secret");
+}
+
+#[test]
+fn f29_an_unknown_key_is_refused_with_its_place_and_the_nearest_key() {
+    refuses(
+        "[agents.defaults]\n  max_tool_iteration = 3\n",
+        "avocet.toml:2:3: unknown key `max_tool_iteration` in [agents.defaults]; did you mean \
+         `max_tool_iterations`?",
+    );
+    refuses(
+        "datadir = \"x\"\n",
+        "avocet.toml:1:1: unknown key `datadir`; did you mean `data_dir`?",
+    );
+    refuses(
+        "[agents.work]\nmodel = \"x\"\n",
+        "avocet.toml:1:9: unknown key `work` in [agents]; the keys are defaults",
+    );
+    refuses(
+        "# Grüße\n[gateway]\nsocket = \"a\"\n'ü' = 1\n",
+        "avocet.toml:4:1: unknown key `ü` in [gateway]; the keys are socket",
+    );
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_its_place() {
+    refuses(
+        "[agents.defaults]\nmax_tool_iterations = \"many\"\n",
+        "avocet.toml:2:1: `agents.defaults.max_tool_iterations`: invalid type: string \"many\", \
+         expected u32",
+    );
+    refuses(
+        "durability = \"sync\"\n",
+        "avocet.toml:1:1: `durability`: unknown variant `sync`, expected `synced` or `process`",
+    );
+    refuses(
+        "[sessions]\nqueue_mode = 7\n",
+        "avocet.toml:2:1: `sessions.queue_mode`: invalid type: integer `7`, expected string or map",
+    );
+    refuses(
+        "[agents]\ndefaults = 3\n",
+        "avocet.toml:2:1: `agents.defaults`: invalid type: integer `3`, expected struct AgentDefaults",
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_refused_with_its_place() {
+    let error = settings("a = 1\nb = = 2\n").unwrap_err();
+    assert!(error.starts_with("avocet.toml:2:5: "), "{error}");
+    let error = settings("a = 1\na = 2\n").unwrap_err();
+    assert!(error.starts_with("avocet.toml:2:1: duplicate key"), "{error}");
+}
+
+#[test]
+fn a_reference_that_leads_nowhere_is_refused_with_its_place() {
+    refuses(
+        "[providers.local]\napi_key = \"${NO_KEY}\"\n",
+        "avocet.toml:2:11: `providers.local.api_key`: the environment variable NO_KEY is not set",
+    );
+}
+
+#[test]
+fn f15_an_error_does_not_show_what_was_referred_to() {
+    let error = settings("durability = \"${KEY}\"\n").unwrap_err();
+    assert_eq!(
+        error,
+        "avocet.toml:1:1: `durability`: the value that is referred to has the wrong type"
+    );
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct Component {
+    url: String,
+}
+
+#[test]
+fn the_table_of_a_component_becomes_its_type() {
+    let document =
+        parse("[providers.local]\nkind = \"x\"\nurl = \"u\"\n[providers.bad]\nurk = 1").unwrap();
+    let component: Component = document.table_without("providers.local", &["kind"]).unwrap();
+    assert_eq!(component.url, "u");
+    let missing: Component = document.table("providers.other").unwrap();
+    assert_eq!(missing.url, "");
+    let error = document.table::<Component>("providers.bad").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "avocet.toml:5:1: unknown key `urk` in [providers.bad]; did you mean `url`?"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("none.toml");
+    let error = Document::read(&path, &|_| None).unwrap_err().to_string();
+    assert_eq!(error, format!("{}: there is no such file", path.display()));
+    fs::write(&path, b"a = \"\xff\"").unwrap();
+    let error = Document::read(&path, &|_| None).unwrap_err().to_string();
+    assert_eq!(error, format!("{}: it is not UTF-8 text (at byte 5)", path.display()));
+}
+
+#[test]
+fn the_keys_of_a_type_are_known() {
+    let keys = keys::<Settings>();
+    assert!(keys.contains(&"agents.defaults.model".to_owned()), "{keys:?}");
+    assert!(keys.contains(&"providers".to_owned()), "{keys:?}");
+    assert!(keys.contains(&"sessions.queue_mode".to_owned()), "{keys:?}");
+}

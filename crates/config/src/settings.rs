@@ -1,0 +1,155 @@
+//! What the daemon itself is configured with. The doc comments are the reference.
+
+use std::path::PathBuf;
+
+use avocet_protocol::QueueMode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// The whole file; the tables of components are opaque.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where the log and everything else that lasts is kept. Default: `avocet` in the platform's
+    /// state directory (`$XDG_STATE_HOME`, `~/.local/state`).
+    pub data_dir: Option<PathBuf>,
+    /// When a promise counts as kept.
+    pub durability: Durability,
+    /// What is logged.
+    pub log: Log,
+    /// The agent.
+    pub agents: Agents,
+    /// Conversations.
+    pub sessions: Sessions,
+    /// Starting and stopping.
+    pub daemon: Daemon,
+    /// The door for other processes.
+    pub gateway: Gateway,
+    /// Model providers, by the names that you give them.
+    pub providers: Map<String, Value>,
+    /// Channels, by the names of their platforms.
+    pub channels: Map<String, Value>,
+}
+
+/// When a promise counts as kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// When the disk has it: it survives a power failure.
+    #[default]
+    Synced,
+    /// When the system has it: it survives a crash of the daemon, and may go with the power. Faster.
+    Process,
+}
+
+/// What is logged.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// `error`, `warn`, `info`, `debug` or `trace`, also by part: `info,avocet_agent=debug`.
+    pub level: String,
+    /// `text` for people, `json` for programs.
+    pub format: LogFormat,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { level: "info".to_owned(), format: LogFormat::default() }
+    }
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// The agent.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agents {
+    /// What every agent has.
+    pub defaults: AgentDefaults,
+}
+
+/// What every agent has.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentDefaults {
+    /// Who answers, as `provider/model`. Without a provider: the embedded `offline/commands`.
+    pub model: String,
+    /// The directory that file tools work in. Default: `workspace` in the data directory.
+    pub workspace: Option<PathBuf>,
+    /// Rounds of tool calls in one answer; at least 1.
+    pub max_tool_iterations: u32,
+    /// Tool calls in one answer.
+    pub max_tool_calls: u32,
+    /// Seconds that one answer may take, waiting for people not counted.
+    pub max_turn_seconds: u64,
+    /// Tokens that one answer may cost, read and written.
+    pub max_turn_tokens: u64,
+    /// Bytes of earlier conversation that a request carries; four bytes are about a token.
+    pub history_bytes: usize,
+}
+
+impl Default for AgentDefaults {
+    fn default() -> Self {
+        Self {
+            model: "offline/commands".to_owned(),
+            workspace: None,
+            max_tool_iterations: 20,
+            max_tool_calls: 100,
+            max_turn_seconds: 30 * 60,
+            max_turn_tokens: 1_000_000,
+            history_bytes: 128 * 1024,
+        }
+    }
+}
+
+/// Conversations.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sessions {
+    /// Answers that are worked on at the same time, over all conversations; at least 1.
+    pub max_running: usize,
+    /// What happens to messages that arrive while an answer is worked on: `queue` (one by one
+    /// afterwards), `collect` (together afterwards), `steer` (read at the next step) or `interrupt`
+    /// (they end the work). `/queue` changes it for one conversation.
+    pub queue_mode: QueueMode,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self { max_running: 64, queue_mode: QueueMode::default() }
+    }
+}
+
+/// Starting and stopping.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Daemon {
+    /// Seconds that running answers have to finish when the daemon is told to stop; what is not
+    /// finished goes on at the next start. Keep systemd's `TimeoutStopSec` 15 seconds above it.
+    pub drain_seconds: u64,
+}
+
+impl Default for Daemon {
+    fn default() -> Self {
+        Self { drain_seconds: 30 }
+    }
+}
+
+/// The door for other processes.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Gateway {
+    /// The Unix socket. Its directory is readable by its owner alone. Default: `run/avocet.sock` in
+    /// the data directory.
+    pub socket: Option<PathBuf>,
+}
