@@ -257,7 +257,8 @@ number_id! {
 
 /// A tool call: which turn, which step of it, which call of the step (`t4s1c0`). Ours, not the
 /// model's, because models repeat theirs and leave them out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct CallId {
     /// The turn that the call belongs to.
     pub turn: TurnId,
@@ -270,6 +271,33 @@ pub struct CallId {
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}s{}c{}", self.turn, self.step, self.ordinal)
+    }
+}
+
+impl FromStr for CallId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let parse = || {
+            let (turn, rest) = text.split_once('s')?;
+            let (step, ordinal) = rest.split_once('c')?;
+            let turn = turn.parse().ok()?;
+            Some(Self { turn, step: step.parse().ok()?, ordinal: ordinal.parse().ok()? })
+        };
+        parse().ok_or_else(|| IdError::new("call id", text, IdFault::Number("t")))
+    }
+}
+
+impl TryFrom<String> for CallId {
+    type Error = IdError;
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<CallId> for String {
+    fn from(id: CallId) -> Self {
+        id.to_string()
     }
 }
 

@@ -54,6 +54,10 @@ fn numbers_carry_their_prefix() {
     }
     let call = CallId { turn: TurnId(4), step: 1, ordinal: 0 };
     assert_eq!(call.to_string(), "t4s1c0");
+    assert_eq!("t4s1c0".parse(), Ok(call));
+    for bad in ["", "t4", "t4s1", "4s1c0", "t4sxc0", "t4s1c-1"] {
+        assert!(bad.parse::<CallId>().is_err(), "{bad}");
+    }
 }
 
 #[test]

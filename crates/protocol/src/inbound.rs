@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ChatAddress, Content, DedupeKey, MessageId, SenderId, SessionId, Timestamp};
 
 /// What a channel or another process puts onto the bus.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbound {
     /// Where it was written, and where the reply goes.
     pub address: ChatAddress,
@@ -27,7 +27,8 @@ pub struct Sender {
 }
 
 /// What the lane has to do with a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum InboundKind {
     /// Waits in its lane and starts a turn.
     Text,
@@ -36,7 +37,7 @@ pub enum InboundKind {
 }
 
 /// An inbound message that the bus admitted, as it goes into the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewInbound {
     /// The conversation it belongs to.
     pub session: SessionId,
@@ -49,7 +50,7 @@ pub struct NewInbound {
 }
 
 /// An inbound message as it stands in the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedInbound {
     /// Its number.
     pub id: MessageId,

@@ -1,6 +1,7 @@
 //! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. No I/O.
 
 mod address;
+mod attach;
 mod bus;
 mod channel;
 mod clock;
@@ -20,6 +21,7 @@ mod toolbox;
 mod turn;
 
 pub use address::{ChatAddress, SessionId};
+pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{Channel, ChannelContext, ChannelError, Health, OnUnknown, SendError};
 pub use clock::{Clock, Elapsed, Timestamp, within};
@@ -34,7 +36,8 @@ pub use message::{Arguments, Message, SentCall, ToolCall};
 pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
 pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};
 pub use query::{
-    Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode, SessionStatus, SessionSummary,
+    ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
+    Report, SessionStatus, SessionSummary,
 };
 pub use secret::Secret;
 pub use store::{

@@ -65,6 +65,41 @@ pub trait Query: fmt::Debug + Send + Sync {
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus, StoreError>;
 }
 
+/// Whoever can say how the whole daemon fares.
+#[async_trait]
+pub trait Report: fmt::Debug + Send + Sync {
+    /// How the daemon fares now.
+    async fn report(&self) -> Result<DaemonStatus, StoreError>;
+}
+
+/// How the whole daemon fares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// The version of the program.
+    pub version: String,
+    /// The process; none if no daemon runs.
+    pub pid: Option<u32>,
+    /// Seconds since it was ready.
+    pub uptime_seconds: u64,
+    /// Where the log is.
+    pub data_dir: String,
+    /// Who answers, as `provider/model`.
+    pub model: String,
+    /// The log.
+    pub log: LogStatus,
+    /// The channels, by name.
+    pub channels: Vec<ChannelStatus>,
+}
+
+/// How one channel fares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelStatus {
+    /// `channel:account`.
+    pub account: String,
+    /// What is wrong; none if all is well.
+    pub fault: Option<String>,
+}
+
 /// Counts over the whole log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogStatus {

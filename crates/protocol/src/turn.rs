@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{CallId, Evidence, LoggedInbound, SessionId, Timestamp, ToolCall, TurnId, Usage};
 
 /// One answer to one or several inbound messages, or one errand of a parent turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRecord {
     /// Its number.
     pub id: TurnId,
@@ -39,7 +39,8 @@ impl TurnRecord {
 }
 
 /// What a turn is about.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Messages from people or processes, in order.
     Messages(Vec<LoggedInbound>),
@@ -101,7 +102,7 @@ impl TurnState {
 }
 
 /// One model call of a turn and the tool calls it led to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// From 0.
     pub number: u32,
@@ -118,7 +119,7 @@ pub struct Step {
 }
 
 /// A tool call as it stands in the log.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedCall {
     /// Which call.
     pub id: CallId,
@@ -140,7 +141,8 @@ impl LoggedCall {
 }
 
 /// What became of a tool call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// To be run.
     Planned {

@@ -1,0 +1,208 @@
+//! One connection: requests in, responses out, and for a client that is attached what happens in
+//! its chat.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use avocet_protocol::{Handover, Receipt, SenderId, SessionId, TurnEvent};
+use avocet_supervise::Group;
+use serde_json::{Value, json};
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::MAX_LINE_BYTES;
+use crate::lines::{self, Line};
+use crate::methods::{self, Attached, Chunk};
+use crate::server::Parts;
+use crate::wire::{Message, RpcError};
+
+/// Lines that may wait for the client to read; requests beyond that wait for it.
+const BEHIND: usize = 1024;
+
+/// What the tasks of a connection share.
+#[derive(Clone)]
+struct Connection {
+    parts: Arc<Parts>,
+    peer: SenderId,
+    lines: flume::Sender<Vec<u8>>,
+    /// Chunks that the client has been given and has not answered for, by the id of the request.
+    open: Arc<Mutex<HashMap<String, oneshot::Sender<Receipt>>>>,
+    /// Fires when the connection ends.
+    ended: CancellationToken,
+}
+
+/// Serves a connection until the client closes it or the group is cancelled.
+pub(crate) async fn serve(
+    stream: UnixStream,
+    peer: Result<SenderId, String>,
+    parts: &Arc<Parts>,
+    group: &Group,
+) {
+    let (reader, mut writer) = stream.into_split();
+    let peer = match peer {
+        Ok(peer) => peer,
+        Err(refusal) => {
+            tracing::warn!(refusal, "a connection was refused");
+            let error = Err(RpcError::new(RpcError::NOT_ALLOWED, refusal));
+            let line = Message::Response { id: Value::Null, result: error }.to_line();
+            // Whoever does not wait for the reason does not get it.
+            drop(writer.write_all(&line).await);
+            return;
+        }
+    };
+    let (lines, to_write) = flume::bounded(BEHIND);
+    let ended = group.token().child_token();
+    let _end = ended.clone().drop_guard();
+    let connection = Connection {
+        parts: parts.clone(),
+        peer,
+        lines,
+        open: Arc::default(),
+        ended: ended.clone(),
+    };
+    group.spawn("writer", write(writer, to_write, ended.clone()));
+    let mut reader = BufReader::new(reader);
+    loop {
+        let line = tokio::select! {
+            () = ended.cancelled() => return,
+            line = lines::next(&mut reader) => line,
+        };
+        match line {
+            Ok(Some(Line::Whole(line))) if line.trim_ascii().is_empty() => {}
+            Ok(Some(Line::Whole(line))) => connection.take(&line, group).await,
+            Ok(Some(Line::TooLong(length))) => {
+                let message = format!(
+                    "the line is {length} bytes long; at most {MAX_LINE_BYTES} are taken. Send \
+                     large texts as files"
+                );
+                let error = RpcError::new(RpcError::REQUEST, message);
+                connection.respond(Value::Null, Err(error)).await;
+            }
+            Ok(None) | Err(_) => return,
+        }
+    }
+}
+
+async fn write(
+    mut writer: OwnedWriteHalf,
+    lines: flume::Receiver<Vec<u8>>,
+    ended: CancellationToken,
+) {
+    while let Ok(line) = lines.recv_async().await {
+        if writer.write_all(&line).await.is_err() {
+            break;
+        }
+    }
+    ended.cancel();
+}
+
+impl Connection {
+    async fn take(&self, line: &[u8], group: &Group) {
+        match Message::parse(line) {
+            Err(error) => self.respond(Value::Null, Err(error)).await,
+            // A client has nothing to notify us of.
+            Ok(Message::Notification { .. }) => {}
+            Ok(Message::Response { id, result }) => self.receive(&id, &result),
+            Ok(Message::Request { id, method, params }) if method == "attach" => {
+                let attached = self.attach(params, group);
+                self.respond(id, attached).await;
+            }
+            Ok(Message::Request { id, method, params }) => {
+                let connection = self.clone();
+                group.spawn(&format!("request-{method}"), async move {
+                    let Connection { parts, peer, ended, .. } = &connection;
+                    let answering = methods::answer(parts, peer, &method, params);
+                    tokio::select! {
+                        () = ended.cancelled() => {}
+                        answer = answering => connection.respond(id, answer).await,
+                    }
+                });
+            }
+        }
+    }
+
+    async fn respond(&self, id: Value, result: Result<Value, RpcError>) {
+        self.write(&Message::Response { id, result }).await;
+    }
+
+    async fn write(&self, message: &Message) {
+        // The writer is gone only when the connection is.
+        drop(self.lines.send_async(message.to_line()).await);
+    }
+
+    /// The client answers for a chunk. An error is no receipt: the outcome is unknown.
+    fn receive(&self, id: &Value, result: &Result<Value, RpcError>) {
+        let id = id.as_str().unwrap_or_default();
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let (Some(receipt), Ok(_)) = (open, result) {
+            // The outbox may have stopped waiting.
+            drop(receipt.send(Receipt { platform_id: None }));
+        }
+    }
+
+    fn attach(&self, params: Value, group: &Group) -> Result<Value, RpcError> {
+        let Attached { chat } = methods::read("attach", params)?;
+        let session = SessionId::of(&chat)
+            .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;
+        let Some(channel) = self.parts.attach.get(&chat.channel) else {
+            let known: Vec<&str> = self.parts.attach.keys().map(AsRef::as_ref).collect();
+            let message = format!(
+                "nobody can attach to {chat}; the channels for that are {}",
+                known.join(", ")
+            );
+            return Err(RpcError::new(RpcError::NOT_FOUND, message));
+        };
+        let handovers = channel.attach(&chat);
+        let events = self.parts.events.subscribe(&session);
+        let connection = self.clone();
+        group.spawn("attached", async move { connection.follow(handovers, events).await });
+        self.parts.deliveries.wake(&chat);
+        Ok(json!({}))
+    }
+
+    /// Passes on what happens in the chat until the connection ends.
+    async fn follow(
+        self,
+        handovers: flume::Receiver<Handover>,
+        events: flume::Receiver<TurnEvent>,
+    ) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.ended.cancelled() => return,
+                event = events.recv_async() => {
+                    let Ok(event) = event else { return };
+                    self.tell(&event);
+                }
+                handover = handovers.recv_async() => {
+                    let Ok(handover) = handover else { return };
+                    self.hand_over(handover).await;
+                }
+            }
+        }
+    }
+
+    /// What happens is for showing: a client that does not keep up misses some.
+    fn tell(&self, event: &TurnEvent) {
+        let message = Message::Notification { method: "event".to_owned(), params: json!(event) };
+        drop(self.lines.try_send(message.to_line()));
+    }
+
+    async fn hand_over(&self, Handover { delivery, receipt }: Handover) {
+        let id = format!("{}-{}", delivery.id, uuid::Uuid::new_v4());
+        let chunk = Chunk {
+            id: delivery.id,
+            turn: delivery.turn,
+            chat: delivery.address,
+            text: delivery.content.as_text(),
+            choices: delivery.content.choices,
+            repeat: delivery.repeat,
+        };
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), receipt);
+        let (id, method) = (Value::String(id), "deliver".to_owned());
+        self.write(&Message::Request { id, method, params: json!(chunk) }).await;
+    }
+}

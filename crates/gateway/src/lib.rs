@@ -1,0 +1,14 @@
+//! The door for other processes: JSON-RPC 2.0, a message a line, on a Unix socket that only the
+//! daemon's own user can open.
+
+mod client;
+mod connection;
+mod lines;
+mod methods;
+mod server;
+mod wire;
+
+pub use client::{Client, ClientError, Incoming};
+pub use methods::{Ask, Asked, Attached, Chunk, Send, Sent, Wait};
+pub use server::{Gateway, GatewayError, Parts};
+pub use wire::{MAX_LINE_BYTES, RpcError};

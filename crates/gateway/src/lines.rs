@@ -1,0 +1,66 @@
+//! Lines off a stream, none longer than allowed. One that is longer is skipped to its end, so that
+//! what comes after it is not lost.
+
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+use crate::MAX_LINE_BYTES;
+
+/// What came off the stream.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Line {
+    /// A line, without its end.
+    Whole(Vec<u8>),
+    /// A line that was too long, and how long it was.
+    TooLong(usize),
+}
+
+/// The next line; none at the end of the stream. Half a line at its end is no line.
+pub(crate) async fn next<R: AsyncBufRead + Unpin>(stream: &mut R) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let mut length = 0;
+    loop {
+        let available = stream.fill_buf().await?;
+        if available.is_empty() {
+            return Ok(None);
+        }
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let piece = &available[..end.unwrap_or(available.len())];
+        length += piece.len();
+        if length <= MAX_LINE_BYTES {
+            line.extend_from_slice(piece);
+        } else {
+            line = Vec::new();
+        }
+        let used = piece.len() + usize::from(end.is_some());
+        stream.consume(used);
+        if end.is_some() {
+            return Ok(Some(match length {
+                0..=MAX_LINE_BYTES => Line::Whole(line),
+                length => Line::TooLong(length),
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::BufReader;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_does_not_take_the_next_along() {
+        let long = "x".repeat(10 * MAX_LINE_BYTES);
+        let exact = "y".repeat(MAX_LINE_BYTES);
+        let text = format!("one\n{long}\n\n{exact}\nhalf");
+        let mut stream = BufReader::with_capacity(1000, text.as_bytes());
+        let whole = |text: &str| Some(Line::Whole(text.as_bytes().to_vec()));
+        assert_eq!(next(&mut stream).await.unwrap(), whole("one"));
+        assert_eq!(next(&mut stream).await.unwrap(), Some(Line::TooLong(long.len())));
+        assert_eq!(next(&mut stream).await.unwrap(), whole(""));
+        assert_eq!(next(&mut stream).await.unwrap(), whole(&exact));
+        assert_eq!(next(&mut stream).await.unwrap(), None);
+    }
+}

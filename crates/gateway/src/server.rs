@@ -1,0 +1,185 @@
+//! The socket: where it is, who may open it, and a connection for each who does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use avocet_protocol::{
+    Attach, ChannelName, Clock, Deliveries, Publish, Query, Report, SenderId, TurnEvents,
+};
+use avocet_supervise::Group;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+
+use crate::connection;
+
+/// Connections at the same time.
+const CONNECTIONS: usize = 512;
+/// The longest path of a socket: `sun_path` of unix(7), with its end.
+const MAX_PATH_BYTES: usize = 107;
+
+/// What the gateway gives other processes access to.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the port of its type")]
+pub struct Parts {
+    pub publish: Arc<dyn Publish>,
+    pub query: Arc<dyn Query>,
+    pub report: Arc<dyn Report>,
+    pub events: Arc<dyn TurnEvents>,
+    pub deliveries: Arc<dyn Deliveries>,
+    pub clock: Arc<dyn Clock>,
+    /// The channels that clients can attach to, by name.
+    pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
+}
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The system takes no path of this length.
+    #[error(
+        "the socket's path {path} is {length} bytes long, and a socket's path has at most \
+         {MAX_PATH_BYTES}; set a shorter one: [gateway] socket"
+    )]
+    TooLong {
+        /// The path.
+        path: PathBuf,
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// Others than the daemon's user could get at the socket.
+    #[error(
+        "the socket's directory {path} is open to others (mode {mode:03o}); chmod 700 it, or set \
+         another one: [gateway] socket"
+    )]
+    Open {
+        /// The directory.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A process listens there.
+    #[error("another process listens on {0}; stop it, or set another socket: [gateway] socket")]
+    InUse(PathBuf),
+    /// The system refused.
+    #[error("the socket {path} cannot be made ({error}); check its directory")]
+    Refused {
+        /// The socket, or its directory.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// The socket, while it is open.
+#[derive(Debug)]
+pub struct Gateway {
+    path: PathBuf,
+    group: Group,
+}
+
+impl Gateway {
+    /// Opens the socket. Connections are served until the group is cancelled.
+    ///
+    /// # Errors
+    /// [`GatewayError`] says what is in the way and what to do about it.
+    pub fn open(path: &Path, parts: Parts, group: &Group) -> Result<Self, GatewayError> {
+        let group = group.child("gateway");
+        let listener = listen(path)?;
+        group.spawn("accept", accept(listener, Arc::new(parts), group.clone()));
+        Ok(Self { path: path.to_owned(), group })
+    }
+
+    /// Takes no more connections and closes those that there are.
+    pub fn close(&self) {
+        self.group.cancel();
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::debug!(path = %self.path.display(), %error, "the socket was gone already");
+        }
+    }
+}
+
+fn listen(path: &Path) -> Result<UnixListener, GatewayError> {
+    let length = path.as_os_str().len();
+    if length > MAX_PATH_BYTES {
+        return Err(GatewayError::TooLong { path: path.to_owned(), length });
+    }
+    let directory = path.parent().unwrap_or(Path::new("."));
+    own_directory(directory)?;
+    let refused = |error| GatewayError::Refused { path: path.to_owned(), error };
+    if path.exists() {
+        // The lock on the log says that no other daemon of this data directory lives.
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(GatewayError::InUse(path.to_owned()));
+        }
+        fs::remove_file(path).map_err(refused)?;
+    }
+    let listener = UnixListener::bind(path).map_err(refused)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(refused)?;
+    Ok(listener)
+}
+
+/// The directory exists and nobody else can look into it.
+fn own_directory(directory: &Path) -> Result<(), GatewayError> {
+    let refused = |error| GatewayError::Refused { path: directory.to_owned(), error };
+    match fs::metadata(directory) {
+        Ok(found) => match found.mode() & 0o777 {
+            mode if mode & 0o077 == 0 => Ok(()),
+            mode => Err(GatewayError::Open { path: directory.to_owned(), mode }),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(refused)
+        }
+        Err(error) => Err(refused(error)),
+    }
+}
+
+async fn accept(listener: UnixListener, parts: Arc<Parts>, group: Group) {
+    let stop = group.token();
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    for number in 0_u64.. {
+        // The semaphore is never closed.
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection was lost while it was made");
+                continue;
+            }
+        };
+        let (parts, connection_group) = (parts.clone(), group.clone());
+        group.spawn(&format!("connection-{number}"), async move {
+            let peer = peer(&stream);
+            connection::serve(stream, peer, &parts, &connection_group).await;
+            drop(place);
+        });
+    }
+}
+
+/// Who is at the other end: the daemon's own user or root, by what the system says. Others are told
+/// why not.
+fn peer(stream: &UnixStream) -> Result<SenderId, String> {
+    let peer = stream.peer_cred().map_err(|error| format!("the system does not say: {error}"))?;
+    let ours = rustix::process::geteuid().as_raw();
+    admit(peer.uid(), ours)
+}
+
+fn admit(uid: u32, ours: u32) -> Result<SenderId, String> {
+    if uid != ours && uid != 0 {
+        return Err(format!(
+            "user {uid} may not use this socket; it belongs to user {ours}. Run the command as \
+             that user"
+        ));
+    }
+    SenderId::parse(&format!("uid:{uid}")).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

@@ -1,0 +1,398 @@
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Accepted, AcceptedAs, AccountName, ChatAddress, Content, Cursor, DaemonStatus, DedupeKey,
+    Delivery, DeliveryId, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus,
+    Outbound, Outcome, PublishError, Receipt, SessionId, SessionStatus, SessionSummary, StoreError,
+    TurnEvent, TurnId, TurnRecord,
+};
+use avocet_testkit::{FakeDestinations, ManualClock};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::{Ask, Asked, Attached, Client, ClientError, Incoming, MAX_LINE_BYTES, Wait};
+
+/// A daemon of which only the door is real.
+#[derive(Debug, Default)]
+struct Daemon {
+    asked: Mutex<Vec<Inbound>>,
+    refusal: Mutex<Option<PublishError>>,
+    outcome: Mutex<Option<Outcome>>,
+    listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
+    attached: Mutex<Vec<flume::Sender<Handover>>>,
+}
+
+#[async_trait]
+impl Publish for Daemon {
+    async fn publish(&self, one: Inbound, _: Option<Cursor>) -> Result<Accepted, PublishError> {
+        if let Some(refusal) = self.refusal.lock().unwrap().clone() {
+            return Err(refusal);
+        }
+        let mut asked = self.asked.lock().unwrap();
+        let known = asked.iter().position(|known| known.key == one.key);
+        let what = if known.is_some() { AcceptedAs::Duplicate } else { AcceptedAs::Queued };
+        let place = known.unwrap_or(asked.len());
+        asked.push(one);
+        Ok(Accepted { id: MessageId(place as i64 + 1), what })
+    }
+
+    async fn ignore(
+        &self,
+        _: &ChannelName,
+        _: &AccountName,
+        _: &str,
+        _: Option<Cursor>,
+    ) -> Result<(), PublishError> {
+        Ok(())
+    }
+
+    async fn send(&self, _: Outbound, _: DedupeKey) -> Result<Enqueued, PublishError> {
+        Ok(Enqueued { id: DeliveryId(9), duplicate: false })
+    }
+}
+
+#[async_trait]
+impl Query for Daemon {
+    async fn log_status(&self) -> Result<LogStatus, StoreError> {
+        Ok(LogStatus::default())
+    }
+    async fn sessions(&self, _: u32) -> Result<Vec<SessionSummary>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn transcript(&self, _: &SessionId, _: u32) -> Result<Vec<TurnRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError> {
+        let outcome = *self.outcome.lock().unwrap();
+        let reply = outcome.map(|_| "the reply".to_owned());
+        let status = MessageStatus { id, session: session(), turn: None, outcome, reply };
+        Ok((id == MessageId(1)).then_some(status))
+    }
+    async fn session_status(&self, _: &SessionId) -> Result<SessionStatus, StoreError> {
+        Err(StoreError::Closed)
+    }
+}
+
+#[async_trait]
+impl Report for Daemon {
+    async fn report(&self) -> Result<DaemonStatus, StoreError> {
+        Err(StoreError::Closed)
+    }
+}
+
+impl TurnEvents for Daemon {
+    fn emit(&self, _: &SessionId, event: TurnEvent) {
+        let listeners = self.listeners.lock().unwrap();
+        listeners.iter().for_each(|listener| drop(listener.try_send(event.clone())));
+    }
+    fn subscribe(&self, _: &SessionId) -> flume::Receiver<TurnEvent> {
+        let (listener, events) = flume::bounded(8);
+        self.listeners.lock().unwrap().push(listener);
+        events
+    }
+}
+
+impl Attach for Daemon {
+    fn attach(&self, _: &ChatAddress) -> flume::Receiver<Handover> {
+        let (sender, handovers) = flume::bounded(1);
+        self.attached.lock().unwrap().push(sender);
+        handovers
+    }
+}
+
+struct World {
+    daemon: Arc<Daemon>,
+    places: Arc<FakeDestinations>,
+    clock: Arc<ManualClock>,
+    group: Group,
+    path: PathBuf,
+    gateway: Gateway,
+    _directory: TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("run/avocet.sock");
+        let (daemon, places, clock) =
+            <(Arc<Daemon>, Arc<FakeDestinations>, Arc<ManualClock>)>::default();
+        let group = Group::new("test");
+        let parts = Parts {
+            publish: daemon.clone(),
+            query: daemon.clone(),
+            report: daemon.clone(),
+            events: daemon.clone(),
+            deliveries: places.clone(),
+            clock: clock.clone(),
+            attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),
+        };
+        let gateway = Gateway::open(&path, parts, &group).unwrap();
+        Self { daemon, places, clock, group, path, gateway: gateway, _directory: directory }
+    }
+
+    async fn client(&self) -> Client {
+        Client::connect(&self.path, &self.group).await.unwrap()
+    }
+
+    /// Writes bytes as they are, and reads as many lines.
+    async fn raw(&self, bytes: &[u8], answers: usize) -> Vec<Value> {
+        let (reader, mut writer) = UnixStream::connect(&self.path).await.unwrap().into_split();
+        let write = async {
+            writer.write_all(bytes).await.unwrap();
+            writer
+        };
+        let read = async {
+            let mut lines = BufReader::new(reader).lines();
+            let mut read = Vec::new();
+            while read.len() < answers {
+                let line = lines.next_line().await.unwrap().unwrap();
+                read.push(serde_json::from_str(&line).unwrap());
+            }
+            read
+        };
+        tokio::join!(write, read).1
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::parse("terminal:local:a").unwrap()
+}
+
+fn ask(text: &str) -> Ask {
+    Ask { session: session(), text: text.to_owned(), key: Some("k1".parse().unwrap()) }
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (i64, String) {
+    match result.unwrap_err() {
+        ClientError::Refused(error) => (error.code, error.message),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn asking_is_answered_after_the_commit_and_repeating_is_absorbed() {
+    let world = World::new();
+    let client = world.client().await;
+    let first: Asked = client.call("ask", &ask("hello")).await.unwrap();
+    assert_eq!(first, Asked { message: MessageId(1), duplicate: false });
+    let again: Asked = client.call("ask", &ask("hello")).await.unwrap();
+    assert_eq!(again, Asked { message: MessageId(1), duplicate: true });
+    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let uid = rustix::process::geteuid().as_raw();
+    assert_eq!(asked.sender.id.as_str(), format!("uid:{uid}"));
+    assert_eq!((asked.content, asked.address), (Content::text("hello"), session().address()));
+}
+
+#[tokio::test]
+async fn a_key_is_made_up_where_none_is_given() {
+    let world = World::new();
+    let line = r#"{"id":1,"method":"ask","params":{"session":"terminal:local:a","text":"hi"}}"#;
+    world.raw(format!("{line}\n{line}\n").as_bytes(), 2).await;
+    let asked = world.daemon.asked.lock().unwrap();
+    assert_ne!(asked[0].key, asked[1].key);
+}
+
+#[tokio::test]
+async fn refusals_say_why() {
+    let world = World::new();
+    let client = world.client().await;
+    let table = [
+        (PublishError::Stopping, -32003, "the daemon is stopping; send it again when it is back"),
+        (
+            PublishError::Empty,
+            -32602,
+            "the message is empty after control and invisible characters were removed",
+        ),
+        (
+            PublishError::Log(StoreError::Full { path: "db".to_owned() }),
+            -32003,
+            "the disk that holds db is full; free some space, nothing was lost",
+        ),
+    ];
+    for (refusal, code, message) in table {
+        *world.daemon.refusal.lock().unwrap() = Some(refusal);
+        let refusal = refused(client.call::<Asked>("ask", &ask("hi")).await);
+        assert_eq!(refusal, (code, message.to_owned()));
+    }
+    let table = [
+        (
+            "ask",
+            json!({"session": "terminal:local:../x", "text": "hi"}),
+            -32602,
+            "ask: session id \"terminal:local:../x\" contains `/`, which is not allowed in an id",
+        ),
+        ("ask", json!({"session": "terminal:local:a"}), -32602, "ask: missing field `text`"),
+        (
+            "dance",
+            json!({}),
+            -32601,
+            "there is no method \"dance\"; there are ask, attach, send, sessions.list, \
+             sessions.show, status, wait",
+        ),
+        (
+            "attach",
+            json!({"chat": "telegram:work:1"}),
+            -32002,
+            "nobody can attach to telegram:work:1; the channels for that are terminal",
+        ),
+        ("wait", json!({"message": "m7"}), -32002, "there is no message m7"),
+        ("status", json!({}), -32003, "the log is closed"),
+    ];
+    for (method, params, code, message) in table {
+        let refusal = refused(client.call::<Value>(method, &params).await);
+        assert_eq!(refusal, (code, message.to_owned()), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn bad_lines_are_refused_and_the_next_is_served() {
+    let world = World::new();
+    let mut bytes = vec![b'x'; 10 * MAX_LINE_BYTES];
+    bytes.extend(b"\n{\"a\": \"\xff\"}\n{oops\n[]\n\n");
+    bytes.extend(br#"{"id": "last", "method": "sessions.list"}"#);
+    bytes.push(b'\n');
+    let answers = world.raw(&bytes, 5).await;
+    let codes: Vec<Value> = answers.iter().map(|answer| answer["error"]["code"].clone()).collect();
+    assert_eq!(codes, [json!(-32600), json!(-32700), json!(-32700), json!(-32600), Value::Null]);
+    assert_eq!(
+        answers[0]["error"]["message"],
+        "the line is 10485760 bytes long; at most 1048576 are taken. Send large texts as files"
+    );
+    assert_eq!((&answers[4]["id"], &answers[4]["result"]), (&json!("last"), &json!([])));
+}
+
+#[tokio::test]
+async fn waiting_ends_with_the_outcome() {
+    let world = World::new();
+    let client = world.client().await;
+    let wait = Wait { message: MessageId(1) };
+    let ended = TurnEvent::Ended {
+        turn: TurnId(1),
+        messages: vec![MessageId(1)],
+        outcome: Outcome::Replied,
+    };
+    for missed in [false, true] {
+        *world.daemon.outcome.lock().unwrap() = None;
+        let (status, ()) = tokio::join!(client.call::<MessageStatus>("wait", &wait), async {
+            world.clock.sleeper(std::time::Duration::from_secs(1)).await;
+            *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+            if missed {
+                world.clock.advance(std::time::Duration::from_mins(1));
+            } else {
+                world.daemon.emit(&session(), ended.clone());
+            }
+        });
+        assert_eq!(status.unwrap().reply.as_deref(), Some("the reply"));
+    }
+}
+
+/// Hands a chunk to whoever is attached.
+async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Receipt> {
+    let (receipt, received) = oneshot::channel();
+    let delivery = Delivery {
+        id: DeliveryId(7),
+        turn: Some(TurnId(1)),
+        address: session().address(),
+        content: Content::text(text),
+        repeat: true,
+    };
+    let attached = world.daemon.attached.lock().unwrap()[0].clone();
+    attached.send_async(Handover { delivery, receipt }).await.unwrap();
+    received
+}
+
+#[tokio::test]
+async fn a_client_that_is_attached_hears_and_answers_for_what_it_shows() {
+    let world = World::new();
+    let client = world.client().await;
+    let chat = session().address();
+    let _: Value = client.call("attach", &Attached { chat: chat.clone() }).await.unwrap();
+    assert_eq!(world.places.woken(), [chat]);
+
+    world.daemon.emit(&session(), TurnEvent::Thinking { step: 3 });
+    let heard = client.incoming().recv_async().await.unwrap();
+    assert!(matches!(heard, Incoming::Event(TurnEvent::Thinking { step: 3 })));
+
+    let received = hand_over(&world, "hello").await;
+    let Incoming::Deliver { chunk, shown } = client.incoming().recv_async().await.unwrap() else {
+        panic!()
+    };
+    assert_eq!((chunk.id, chunk.text.as_str(), chunk.repeat), (DeliveryId(7), "hello", true));
+    shown.tell().await;
+    assert_eq!(received.await.unwrap(), Receipt { platform_id: None });
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_leaves_the_outcome_unknown() {
+    let world = World::new();
+    let clients = Group::new("clients");
+    let client = Client::connect(&world.path, &clients).await.unwrap();
+    let chat = session().address();
+    let _: Value = client.call("attach", &Attached { chat }).await.unwrap();
+    let received = hand_over(&world, "hello").await;
+    clients.abort();
+    assert!(received.await.is_err());
+    let attached = world.daemon.attached.lock().unwrap()[0].clone();
+    while !attached.is_disconnected() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_that_goes_away_leaves_no_question_open() {
+    let world = World::new();
+    let clients = Group::new("clients");
+    let client = Client::connect(&world.path, &clients).await.unwrap();
+    let wait = Wait { message: MessageId(1) };
+    let (waited, ()) = tokio::join!(client.call::<Value>("wait", &wait), async {
+        world.clock.sleeper(std::time::Duration::from_secs(1)).await;
+        world.gateway.close();
+    });
+    assert_eq!(waited, Err(ClientError::Lost));
+    assert!(!world.path.exists());
+    assert!(client.incoming().recv_async().await.is_err());
+}
+
+#[test]
+fn only_the_daemons_user_and_root_may_use_the_socket() {
+    assert_eq!(admit(1000, 1000).unwrap().as_str(), "uid:1000");
+    assert_eq!(admit(0, 1000).unwrap().as_str(), "uid:0");
+    assert_eq!(
+        admit(1001, 1000).unwrap_err(),
+        "user 1001 may not use this socket; it belongs to user 1000. Run the command as that user"
+    );
+}
+
+#[tokio::test]
+async fn the_socket_is_the_users_own() {
+    let world = World::new();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(world.path.parent().unwrap()), 0o700);
+    assert_eq!(mode(&world.path), 0o600);
+
+    let directory = TempDir::new().unwrap();
+    let open = directory.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o750)).unwrap();
+    let error = listen(&open.join("avocet.sock")).unwrap_err().to_string();
+    assert!(error.contains("is open to others (mode 750); chmod 700 it"), "{error}");
+
+    let error = listen(&world.path).unwrap_err().to_string();
+    assert!(error.starts_with("another process listens on "), "{error}");
+    let long = directory.path().join("x".repeat(100)).join("avocet.sock");
+    let error = listen(&long).unwrap_err().to_string();
+    assert!(error.contains("a socket's path has at most 107"), "{error}");
+}
+
+#[tokio::test]
+async fn a_socket_that_was_left_over_is_replaced() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("run/avocet.sock");
+    drop(listen(&path).unwrap());
+    assert!(path.exists());
+    listen(&path).unwrap();
+}

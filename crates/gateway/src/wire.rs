@@ -1,0 +1,141 @@
+//! JSON-RPC 2.0 (jsonrpc.org, "JSON-RPC 2.0 Specification") as it stands on the socket.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The longest line, in bytes.
+pub const MAX_LINE_BYTES: usize = 1024 * 1024;
+
+/// One line, in either direction: a request, a notification or a response.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Message {
+    Request { id: Value, method: String, params: Value },
+    Notification { method: String, params: Value },
+    Response { id: Value, result: Result<Value, RpcError> },
+}
+
+/// What went wrong, in a response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct RpcError {
+    /// A number by the specification, or one of ours.
+    pub code: i64,
+    /// What is wrong, and how to do it right.
+    pub message: String,
+}
+
+impl RpcError {
+    /// The line is no JSON.
+    pub(crate) const PARSE: i64 = -32700;
+    /// The line is JSON, but no request.
+    pub(crate) const REQUEST: i64 = -32600;
+    /// There is no such method.
+    pub(crate) const METHOD: i64 = -32601;
+    /// The parameters do not fit the method.
+    pub(crate) const PARAMS: i64 = -32602;
+    /// Ours: it is not allowed.
+    pub(crate) const NOT_ALLOWED: i64 = -32001;
+    /// Ours: there is no such chat, session or message.
+    pub(crate) const NOT_FOUND: i64 = -32002;
+    /// Ours: not now; the same request may succeed later.
+    pub(crate) const UNAVAILABLE: i64 = -32003;
+
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.code == Self::UNAVAILABLE
+    }
+}
+
+impl Message {
+    pub(crate) fn parse(line: &[u8]) -> Result<Self, RpcError> {
+        let text = std::str::from_utf8(line).map_err(|error| {
+            let at = error.valid_up_to();
+            let fix = "send JSON in UTF-8";
+            RpcError::new(RpcError::PARSE, format!("the line is not UTF-8 (at byte {at}); {fix}"))
+        })?;
+        let mut value: Value = serde_json::from_str(text).map_err(|error| {
+            RpcError::new(RpcError::PARSE, format!("the line is no JSON ({error})"))
+        })?;
+        let id = value.get_mut("id").map(Value::take);
+        let method = value["method"].as_str().map(str::to_owned);
+        match (id, method) {
+            (Some(id), Some(method)) => {
+                Ok(Self::Request { id, method, params: value["params"].take() })
+            }
+            (None, Some(method)) => {
+                Ok(Self::Notification { method, params: value["params"].take() })
+            }
+            (Some(id), None) if value.get("result").is_some() => {
+                Ok(Self::Response { id, result: Ok(value["result"].take()) })
+            }
+            (Some(id), None) if value.get("error").is_some() => {
+                let error = serde_json::from_value(value["error"].take()).unwrap_or_else(|_| {
+                    RpcError::new(RpcError::REQUEST, "an error that cannot be read")
+                });
+                Ok(Self::Response { id, result: Err(error) })
+            }
+            _ => Err(RpcError::new(
+                RpcError::REQUEST,
+                "not a request: give jsonrpc, id, method and params",
+            )),
+        }
+    }
+
+    /// The line, with its end.
+    pub(crate) fn to_line(&self) -> Vec<u8> {
+        let value = match self {
+            Self::Request { id, method, params } => {
+                json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+            }
+            Self::Notification { method, params } => {
+                json!({ "jsonrpc": "2.0", "method": method, "params": params })
+            }
+            Self::Response { id, result: Ok(result) } => {
+                json!({ "jsonrpc": "2.0", "id": id, "result": result })
+            }
+            Self::Response { id, result: Err(error) } => {
+                json!({ "jsonrpc": "2.0", "id": id, "error": error })
+            }
+        };
+        let mut line = value.to_string().into_bytes();
+        line.push(b'\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_from_their_lines() {
+        let (id, method) = (json!(7), "ask".to_owned());
+        let error = RpcError::new(-32001, "no\nway");
+        for message in [
+            Message::Request { id: id.clone(), method: method.clone(), params: json!({"a": 1}) },
+            Message::Notification { method, params: json!([1]) },
+            Message::Response { id: json!("x"), result: Ok(json!(null)) },
+            Message::Response { id, result: Err(error) },
+        ] {
+            let line = message.to_line();
+            assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+            assert_eq!(Message::parse(&line), Ok(message));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_says_why() {
+        let refusal = |line: &[u8]| Message::parse(line).unwrap_err();
+        assert_eq!(refusal(b"{oops").code, RpcError::PARSE);
+        let invalid = refusal(b"{\"a\": \"\xff\"}");
+        assert_eq!(invalid.message, "the line is not UTF-8 (at byte 7); send JSON in UTF-8");
+        for line in ["[]", "7", "{}", "{\"id\": 1}"] {
+            assert_eq!(refusal(line.as_bytes()).code, RpcError::REQUEST, "{line}");
+        }
+    }
+}
