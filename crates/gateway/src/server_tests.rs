@@ -131,7 +131,7 @@ impl World {
             attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),
         };
         let gateway = Gateway::open(&path, parts, &group).unwrap();
-        Self { daemon, places, clock, group, path, gateway: gateway, _directory: directory }
+        Self { daemon, places, clock, group, path, gateway, _directory: directory }
     }
 
     async fn client(&self) -> Client {

@@ -1,0 +1,316 @@
+use std::io::{self, Write};
+use std::sync::Mutex;
+
+use avocet_protocol::SessionId;
+use avocet_supervise::Group;
+use avocet_testkit::ManualClock;
+
+use super::*;
+use crate::receive::{Lines, TypedLine};
+
+/// A daemon that answers each message with what the test has written down.
+#[derive(Debug)]
+struct FakeLink {
+    said: Mutex<Vec<String>>,
+    shown: Mutex<Vec<DeliveryId>>,
+    answers: Mutex<VecDeque<Vec<Heard>>>,
+    outcome: Option<Outcome>,
+    to_hear: (flume::Sender<Heard>, flume::Receiver<Heard>),
+}
+
+impl FakeLink {
+    fn new(answers: Vec<Vec<Heard>>, outcome: Option<Outcome>) -> Self {
+        Self {
+            said: Mutex::default(),
+            shown: Mutex::default(),
+            answers: Mutex::new(answers.into()),
+            outcome,
+            to_hear: flume::bounded(99),
+        }
+    }
+}
+
+#[async_trait]
+impl Link for FakeLink {
+    async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
+        if text == "refuse" {
+            return Err(LinkError("the disk is full".to_owned()));
+        }
+        let mut said = self.said.lock().unwrap();
+        said.push(text.to_owned());
+        for heard in self.answers.lock().unwrap().pop_front().unwrap_or_default() {
+            self.to_hear.0.send(heard).unwrap();
+        }
+        Ok(MessageId(said.len() as i64))
+    }
+
+    async fn outcome(&self, id: MessageId) -> Result<MessageStatus, LinkError> {
+        // The end of an answer comes after what happens in it.
+        while !self.to_hear.1.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let session = SessionId::parse("terminal:local:a").unwrap();
+        let turn = Some(TurnId(id.0));
+        match self.outcome {
+            Some(_) => Ok(MessageStatus { id, session, turn, outcome: self.outcome, reply: None }),
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn hear(&self) -> Heard {
+        self.to_hear.1.recv_async().await.unwrap()
+    }
+
+    async fn shown(&self, chunk: DeliveryId) {
+        self.shown.lock().unwrap().push(chunk);
+    }
+}
+
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a conversation looks like when these lines are typed.
+async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (String, Left) {
+    let paper = Paper::default();
+    let screen = Screen::new(Box::new(paper.clone()), None, false);
+    let group = Group::new("test");
+    let input = Lines::new(typed.as_bytes(), &group).unwrap();
+    let (_interrupt, interrupts) = flume::bounded(1);
+    let clock = Arc::new(ManualClock::default());
+    let chat = Chat::new(link.clone(), Box::new(input), screen, style, clock.clone(), interrupts);
+    let (left, ()) = tokio::select! {
+        left = chat.run("hello") => (left, ()),
+        // Nothing in a test takes longer than the grace.
+        () = async {
+            loop {
+                clock.sleeper_within(GRACE..=GRACE).await;
+                clock.advance(GRACE);
+            }
+        } => unreachable!(),
+    };
+    let paper = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+    (paper, left)
+}
+
+fn chunk(id: i64, turn: Option<i64>, text: &str) -> Heard {
+    Heard::Said(SaidChunk {
+        id: DeliveryId(id),
+        turn: turn.map(TurnId),
+        text: text.to_owned(),
+        choices: Vec::new(),
+        repeat: false,
+    })
+}
+
+fn started(turn: i64, message: i64, text: &str) -> Heard {
+    let one = StartedMessage {
+        id: MessageId(message),
+        sender: "uid:7".to_owned(),
+        text: text.to_owned(),
+    };
+    Heard::Event(TurnEvent::Started { turn: TurnId(turn), messages: vec![one] })
+}
+
+fn text(delta: &str) -> Heard {
+    Heard::Event(TurnEvent::Text { delta: delta.to_owned() })
+}
+
+fn tool(name: &str) -> [Heard; 2] {
+    let name = name.to_owned();
+    let finished = TurnEvent::ToolFinished { name: name.clone(), ok: true };
+    [Heard::Event(TurnEvent::ToolStarted { name }), Heard::Event(finished)]
+}
+
+/// The line that does not stay is taken out; what is left stays.
+fn what_stays(paper: &str) -> String {
+    let lines = paper.split("\r\u{1b}[2K").map(|piece| {
+        let status = piece.starts_with("waiting …")
+            || piece.starts_with("thinking …")
+            || piece.starts_with("running ");
+        if status { "" } else { piece }
+    });
+    lines.collect()
+}
+
+#[tokio::test]
+async fn through_a_pipe_come_answers_and_nothing_else() {
+    let thinking = Heard::Event(TurnEvent::Thinking { step: 0 });
+    let [start, end] = tool("read_file");
+    let link = Arc::new(FakeLink::new(
+        vec![
+            vec![
+                started(1, 1, "one"),
+                thinking,
+                start,
+                end,
+                text("fir"),
+                chunk(1, Some(1), "first"),
+            ],
+            vec![chunk(2, Some(2), "second\nline")],
+        ],
+        Some(Outcome::Replied),
+    ));
+    let (paper, left) = talk(&link, "one\n\n  two  \r\n", Style::Plain).await;
+    assert_eq!((paper.as_str(), left), ("first\nsecond\nline\n", Left::Content));
+    assert_eq!(*link.said.lock().unwrap(), ["one", "two"]);
+    assert_eq!(*link.shown.lock().unwrap(), [DeliveryId(1), DeliveryId(2)]);
+}
+
+#[tokio::test]
+async fn a_person_sees_what_is_going_on_and_each_word_once() {
+    let thinking = || Heard::Event(TurnEvent::Thinking { step: 0 });
+    let [start, end] = tool("read_file");
+    let link = Arc::new(FakeLink::new(
+        vec![vec![
+            started(1, 1, "read it"),
+            thinking(),
+            text("Let me "),
+            text("look."),
+            start,
+            end,
+            thinking(),
+            text("It says "),
+            text("hello"),
+            chunk(1, Some(1), "It says hello."),
+        ]],
+        Some(Outcome::Replied),
+    ));
+    let (paper, _) = talk(&link, "read it\n/quit\nnever said\n", Style::Interactive).await;
+    assert!(paper.contains("thinking … 0 s (Ctrl-C stops)"), "{paper:?}");
+    assert!(paper.contains("running read_file … 0 s"), "{paper:?}");
+    let expected = "hello\nLet me look.\n✓ read_file\nIt says hello.\n";
+    assert_eq!(what_stays(&paper), expected);
+    assert_eq!(link.said.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_what_was_streamed_is_printed_whole() {
+    let restarted = Heard::Event(TurnEvent::Restarted);
+    let link = Arc::new(FakeLink::new(
+        vec![
+            vec![
+                started(1, 1, "a"),
+                text("half"),
+                restarted,
+                text("all"),
+                chunk(1, Some(1), "all"),
+            ],
+            vec![started(2, 2, "b"), text("lost some"), chunk(2, Some(2), "lost nothing")],
+        ],
+        Some(Outcome::Replied),
+    ));
+    let (paper, _) = talk(&link, "a\nb\n", Style::Interactive).await;
+    let expected = "hello\nhalf\n(starting over)\nall\nlost some\nlost nothing\n";
+    assert_eq!(what_stays(&paper), expected);
+}
+
+#[tokio::test]
+async fn what_comes_again_is_answered_and_not_shown_again() {
+    let link = Arc::new(FakeLink::new(
+        vec![
+            vec![chunk(1, Some(1), "once"), chunk(1, Some(1), "once")],
+            vec![chunk(2, None, "help")],
+        ],
+        Some(Outcome::Replied),
+    ));
+    let (paper, _) = talk(&link, "a\n/help\n", Style::Plain).await;
+    assert_eq!(paper, "once\nhelp\n");
+    assert_eq!(link.shown.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn what_others_say_in_the_chat_is_shown() {
+    let link = Arc::new(FakeLink::new(
+        vec![vec![
+            started(7, 70, "good \u{1b}[31mmorning"),
+            chunk(1, Some(7), "and to you"),
+            Heard::Remark("the connection was lost".to_owned()),
+            started(8, 1, "a"),
+            chunk(2, Some(8), "answer"),
+        ]],
+        Some(Outcome::Replied),
+    ));
+    let (paper, _) = talk(&link, "a\n", Style::Interactive).await;
+    let expected = "hello\nuid:7 says: good [31mmorning\nand to you\nthe connection was lost\n\
+                    answer\n";
+    assert_eq!(what_stays(&paper), expected);
+}
+
+#[tokio::test]
+async fn a_question_gives_the_word_back() {
+    let waiting = Heard::Event(TurnEvent::Waiting { kind: avocet_protocol::WaitKind::Answer });
+    let mut question = chunk(1, Some(1), "What colour?");
+    if let Heard::Said(chunk) = &mut question {
+        chunk.choices = vec![Choice::new("Blue", "blue")];
+        chunk.repeat = true;
+    }
+    let link = Arc::new(FakeLink::new(
+        vec![
+            vec![started(1, 1, "paint"), waiting.clone(), question],
+            vec![chunk(2, None, "blue it is")],
+        ],
+        None,
+    ));
+    // Nobody tells of an outcome: the second line is asked for all the same.
+    let talking = talk(&link, "paint\nblue\n", Style::Plain);
+    tokio::select! {
+        _ = talking => panic!("the second answer has no end"),
+        () = async {
+            while link.shown.lock().unwrap().len() < 2 {
+                tokio::task::yield_now().await;
+            }
+        } => {}
+    }
+    assert_eq!(*link.said.lock().unwrap(), ["paint", "blue"]);
+}
+
+#[tokio::test]
+async fn what_is_not_taken_is_said_and_the_end_is_a_failure() {
+    let link = Arc::new(FakeLink::new(Vec::new(), Some(Outcome::Replied)));
+    let (paper, left) = talk(&link, "refuse\n", Style::Plain).await;
+    assert_eq!((paper.as_str(), left), ("not sent: the disk is full\n", Left::Disappointed));
+    let link = Arc::new(FakeLink::new(vec![vec![chunk(1, Some(1), "no")]], Some(Outcome::Error)));
+    let (_, left) = talk(&link, "go\n", Style::Plain).await;
+    assert_eq!(left, Left::Disappointed);
+}
+
+/// An input that never says anything.
+#[derive(Debug)]
+struct Silent;
+
+#[async_trait]
+impl Input for Silent {
+    async fn next(&mut self, _prompt: &str) -> TypedLine {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn f11_ctrl_c_stops_the_answer_that_is_waited_for() {
+    let link = Arc::new(FakeLink::new(Vec::new(), None));
+    let screen = Screen::new(Box::new(Paper::default()), None, false);
+    let (interrupt, interrupts) = flume::bounded(1);
+    let clock = Arc::new(ManualClock::default());
+    let (plain, silent) = (Style::Interactive, Box::new(Silent));
+    let mut chat = Chat::new(link.clone(), silent, screen, plain, clock, interrupts);
+    tokio::select! {
+        () = chat.ask("hang") => panic!("there is no answer"),
+        () = async {
+            interrupt.send_async(()).await.unwrap();
+            while link.said.lock().unwrap().len() < 2 {
+                tokio::task::yield_now().await;
+            }
+        } => {}
+    }
+    assert_eq!(*link.said.lock().unwrap(), ["hang", "/stop"]);
+}

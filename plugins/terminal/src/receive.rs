@@ -1,0 +1,167 @@
+//! What is typed, or comes through a pipe.
+
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use avocet_supervise::Group;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, DefaultEditor, Editor, ExternalPrinter};
+use tokio::sync::oneshot;
+
+use crate::config::TerminalConfig;
+use crate::screen::Above;
+
+/// Something that was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// A line.
+    Line(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D, or the end of the pipe.
+    End,
+}
+
+/// Where lines come from.
+#[async_trait]
+pub trait Input: Send {
+    /// The next line, asked for with a prompt where there is a person to be prompted.
+    #[doc(hidden)]
+    async fn next(&mut self, prompt: &str) -> TypedLine;
+}
+
+/// What an [`Input`] gives; opaque outside.
+#[derive(Debug)]
+pub struct TypedLine(pub(crate) Typed);
+
+type Answer = oneshot::Sender<Typed>;
+
+/// A thread that reads and is asked for one line at a time.
+#[derive(Debug)]
+struct Reader {
+    asks: flume::Sender<(String, Answer)>,
+}
+
+impl Reader {
+    async fn next(&self, prompt: &str) -> TypedLine {
+        let (sender, answer) = oneshot::channel();
+        // A thread that is gone has nothing more to say.
+        drop(self.asks.send_async((prompt.to_owned(), sender)).await);
+        TypedLine(answer.await.unwrap_or(Typed::End))
+    }
+
+    fn start(
+        group: &Group,
+        mut read: impl FnMut(&str) -> Typed + Send + 'static,
+    ) -> io::Result<Self> {
+        let (asks, asked) = flume::bounded::<(String, Answer)>(1);
+        group.thread("terminal-input", move || {
+            for (prompt, answer) in &asked {
+                let typed = read(&prompt);
+                let end = typed == Typed::End;
+                if answer.send(typed).is_err() || end {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { asks })
+    }
+}
+
+/// A person at a terminal: line editing, and a history that lasts.
+#[derive(Debug)]
+pub struct Prompt {
+    reader: Reader,
+}
+
+impl Prompt {
+    /// Takes over the terminal's input. Returns it with a printer that prints above the line that
+    /// is being edited.
+    ///
+    /// # Errors
+    /// What the terminal, or the system, does not do.
+    pub fn new(
+        config: &TerminalConfig,
+        history: PathBuf,
+        group: &Group,
+    ) -> Result<(Self, Box<dyn Above>), String> {
+        let fault = |error: ReadlineError| error.to_string();
+        let settings = Config::builder()
+            .max_history_size(config.history_lines)
+            .map_err(fault)?
+            .auto_add_history(config.history_lines > 0)
+            .build();
+        let mut editor: DefaultEditor = DefaultEditor::with_config(settings).map_err(fault)?;
+        if let Err(error) = editor.load_history(&history) {
+            tracing::debug!(%error, "no history yet");
+        }
+        let printer = editor.create_external_printer().map_err(fault)?;
+        let read = move |prompt: &str| read_line(&mut editor, prompt, &history);
+        let reader = Reader::start(group, read).map_err(|error| error.to_string())?;
+        Ok((Self { reader }, Box::new(AbovePrompt(printer))))
+    }
+}
+
+fn read_line(editor: &mut Editor<(), FileHistory>, prompt: &str, history: &PathBuf) -> Typed {
+    match editor.readline(prompt) {
+        Ok(line) => {
+            if let Err(error) = editor.save_history(history) {
+                tracing::debug!(%error, "the history was not kept");
+            }
+            Typed::Line(line)
+        }
+        Err(ReadlineError::Interrupted) => Typed::Interrupt,
+        Err(_) => Typed::End,
+    }
+}
+
+#[async_trait]
+impl Input for Prompt {
+    async fn next(&mut self, prompt: &str) -> TypedLine {
+        self.reader.next(prompt).await
+    }
+}
+
+struct AbovePrompt<P>(P);
+
+impl<P: ExternalPrinter + Send> Above for AbovePrompt<P> {
+    fn print(&mut self, text: String) -> io::Result<()> {
+        self.0.print(text).map_err(io::Error::other)
+    }
+}
+
+/// Lines from a pipe or a file: no prompt, no editing.
+#[derive(Debug)]
+pub struct Lines {
+    reader: Reader,
+}
+
+impl Lines {
+    /// Reads lines from `source` on a thread of its own.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn new(source: impl BufRead + Send + 'static, group: &Group) -> io::Result<Self> {
+        let mut source = source;
+        let read = move |_: &str| {
+            let mut line = Vec::new();
+            match source.read_until(b'\n', &mut line) {
+                Ok(length) if length > 0 => {
+                    let text = String::from_utf8_lossy(&line);
+                    Typed::Line(text.trim_end_matches(['\n', '\r']).to_owned())
+                }
+                _ => Typed::End,
+            }
+        };
+        Ok(Self { reader: Reader::start(group, read)? })
+    }
+}
+
+#[async_trait]
+impl Input for Lines {
+    async fn next(&mut self, prompt: &str) -> TypedLine {
+        self.reader.next(prompt).await
+    }
+}

@@ -1,0 +1,166 @@
+//! The daemon's half: what is said in a chat goes to whoever is attached to it.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    AccountName, Attach, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
+    Delivery, Handover, Health, Receipt, SendError,
+};
+use dashmap::DashMap;
+use futures_util::future::select_ok;
+use tokio::sync::oneshot;
+
+use crate::convert;
+
+/// The channel `terminal:local`.
+#[derive(Debug)]
+pub struct Terminal {
+    name: ChannelName,
+    account: AccountName,
+    attached: DashMap<ChatAddress, Vec<flume::Sender<Handover>>>,
+}
+
+impl Terminal {
+    /// A channel that nobody is attached to.
+    #[must_use]
+    pub fn new(name: ChannelName, account: AccountName) -> Self {
+        Self { name, account, attached: DashMap::new() }
+    }
+
+    /// Those who are attached to a chat now.
+    fn attached_to(&self, chat: &ChatAddress) -> Vec<flume::Sender<Handover>> {
+        let Some(mut attached) = self.attached.get_mut(chat) else { return Vec::new() };
+        attached.retain(|client| !client.is_disconnected());
+        let clients = attached.clone();
+        drop(attached);
+        if clients.is_empty() {
+            self.attached.remove_if(chat, |_, clients| clients.is_empty());
+        }
+        clients
+    }
+}
+
+impl Attach for Terminal {
+    fn attach(&self, chat: &ChatAddress) -> flume::Receiver<Handover> {
+        let (client, handovers) = flume::bounded(1);
+        self.attached.entry(chat.clone()).or_default().push(client);
+        handovers
+    }
+}
+
+#[async_trait]
+impl Channel for Terminal {
+    fn name(&self) -> ChannelName {
+        self.name.clone()
+    }
+
+    fn account(&self) -> AccountName {
+        self.account.clone()
+    }
+
+    /// What is typed comes in through the gateway: there is nothing to receive here.
+    async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
+        context.stop.cancelled().await;
+        Ok(())
+    }
+
+    /// Everybody who is attached gets it; the first who has shown it answers for all.
+    async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        let mut receipts = Vec::new();
+        for client in self.attached_to(&delivery.address) {
+            let (receipt, received) = oneshot::channel();
+            let handover = Handover { delivery: delivery.clone(), receipt };
+            if client.send_async(handover).await.is_ok() {
+                receipts.push(received);
+            }
+        }
+        if receipts.is_empty() {
+            return Err(SendError::Nobody);
+        }
+        match select_ok(receipts).await {
+            Ok((receipt, _)) => Ok(receipt),
+            Err(_) => {
+                Err(SendError::Unknown("the terminal went away before it answered".to_owned()))
+            }
+        }
+    }
+
+    fn plan(&self, reply: &Content) -> Vec<Content> {
+        convert::plan(reply)
+    }
+
+    fn may_write(&self, _chat: &ChatAddress) -> bool {
+        true
+    }
+
+    fn reachable(&self, chat: &ChatAddress) -> bool {
+        !self.attached_to(chat).is_empty()
+    }
+
+    fn health(&self) -> Health {
+        Health::Up
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::DeliveryId;
+
+    use super::*;
+
+    fn chat(name: &str) -> ChatAddress {
+        format!("terminal:local:{name}").parse().unwrap()
+    }
+
+    fn terminal() -> Terminal {
+        Terminal::new("terminal".parse().unwrap(), "local".parse().unwrap())
+    }
+
+    fn delivery() -> Delivery {
+        let content = Content::text("hello");
+        Delivery { id: DeliveryId(1), turn: None, address: chat("a"), content, repeat: false }
+    }
+
+    fn answer(handover: Handover) {
+        handover.receipt.send(Receipt { platform_id: None }).unwrap();
+    }
+
+    #[tokio::test]
+    async fn nobody_is_there_until_somebody_attaches() {
+        let terminal = terminal();
+        assert!(!terminal.reachable(&chat("a")));
+        assert_eq!(terminal.deliver(&delivery()).await, Err(SendError::Nobody));
+        let handovers = terminal.attach(&chat("a"));
+        assert!(terminal.reachable(&chat("a")) && !terminal.reachable(&chat("b")));
+        let delivery = delivery();
+        let (delivered, ()) = tokio::join!(terminal.deliver(&delivery), async {
+            answer(handovers.recv_async().await.unwrap());
+        });
+        assert_eq!(delivered, Ok(Receipt { platform_id: None }));
+        drop(handovers);
+        assert!(!terminal.reachable(&chat("a")));
+        assert!(terminal.attached.is_empty(), "who has gone costs nothing");
+    }
+
+    #[tokio::test]
+    async fn everybody_gets_it_and_one_answers_for_all() {
+        let terminal = terminal();
+        let (one, other) = (terminal.attach(&chat("a")), terminal.attach(&chat("a")));
+        let delivery = delivery();
+        let (delivered, ()) = tokio::join!(terminal.deliver(&delivery), async {
+            drop(one.recv_async().await.unwrap());
+            answer(other.recv_async().await.unwrap());
+        });
+        assert!(delivered.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_without_an_answer_leaves_the_outcome_unknown() {
+        let terminal = terminal();
+        let handovers = terminal.attach(&chat("a"));
+        let delivery = delivery();
+        let (delivered, ()) = tokio::join!(terminal.deliver(&delivery), async {
+            drop(handovers.recv_async().await.unwrap());
+        });
+        assert!(matches!(delivered, Err(SendError::Unknown(_))));
+    }
+}
