@@ -187,7 +187,7 @@ fn next_step(turn: &TurnRecord) -> u32 {
 }
 
 fn answer(turn: &TurnRecord, reply: &ModelReply) -> Answer {
-    let mut text = reply.text.trim().to_owned();
+    let mut text = reply.text.trim_start_matches(['\n', '\r']).trim_end().to_owned();
     if reply.truncated {
         text.push_str("\n\n[The answer was cut off at the model's output limit.]");
     }

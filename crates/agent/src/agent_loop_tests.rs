@@ -161,10 +161,10 @@ fn failed(end: TurnEnd) -> String {
 
 #[tokio::test]
 async fn a_model_that_answers_ends_the_turn() {
-    let world = World::new(vec![Scripted::says(" hello \n")]).await;
+    let world = World::new(vec![Scripted::says("\n hello \n")]).await;
     let end = world.turn("hi").await;
     let usage = Usage { input: 100, output: 10 };
-    assert_eq!(end, TurnEnd::Answered(Answer { step: 0, text: "hello".to_owned(), usage }));
+    assert_eq!(end, TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage }));
     let system = Message::System { text: "be kind".to_owned() };
     assert_eq!(world.last_messages(), [system, Message::User { text: "hi".to_owned() }]);
 }

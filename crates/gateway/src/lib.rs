@@ -8,7 +8,7 @@ mod methods;
 mod server;
 mod wire;
 
-pub use client::{Client, ClientError, Incoming};
+pub use client::{Client, ClientError, Incoming, Shown};
 pub use methods::{Ask, Asked, Attached, Chunk, Send, Sent, Wait};
 pub use server::{Gateway, GatewayError, Parts};
 pub use wire::{MAX_LINE_BYTES, RpcError};

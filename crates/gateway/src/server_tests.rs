@@ -271,7 +271,7 @@ async fn waiting_ends_with_the_outcome() {
     let client = world.client().await;
     let wait = Wait { message: MessageId(1) };
     let ended = TurnEvent::Ended {
-        turn: TurnId(1),
+        turn: Some(TurnId(1)),
         messages: vec![MessageId(1)],
         outcome: Outcome::Replied,
     };

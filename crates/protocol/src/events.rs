@@ -46,10 +46,10 @@ pub enum TurnEvent {
         /// For what.
         kind: WaitKind,
     },
-    /// The turn has ended, and the end is in the log.
+    /// The turn has ended, or a command has acted, and that is in the log.
     Ended {
-        /// The turn.
-        turn: TurnId,
+        /// The turn; none for a command.
+        turn: Option<TurnId>,
         /// The messages that it ended.
         messages: Vec<MessageId>,
         /// How it ended.

@@ -90,14 +90,14 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         effect => effect?,
     };
     tracing::debug!(command = %command.id, ?effect, "the command has acted");
+    let emit = |turn, messages, outcome| {
+        lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
+    };
     if let CommandEffect::Stopped(turns) = &effect {
         lanes.end(turns);
-        for turn in turns {
-            let (messages, outcome) = (Vec::new(), Outcome::Stopped);
-            let ended = TurnEvent::Ended { turn: *turn, messages, outcome };
-            lanes.parts.events.emit(session, ended);
-        }
+        turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
     }
+    emit(None, vec![command.id], Outcome::Replied);
     lanes.wake(session.clone());
     lanes.parts.deliverer.wake(address);
     Ok(())

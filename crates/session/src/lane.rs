@@ -8,8 +8,8 @@ use avocet_bus::{Admitted, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     ChatAddress, Claim, Claimed, Clock, Content, Deliveries, Destinations, Inbox, LoggedInbound,
-    Origin, Planned, Query, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId,
-    TurnRecord, Turns,
+    Origin, Outcome, Planned, Query, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents,
+    TurnId, TurnRecord, Turns,
 };
 use avocet_supervise::{Group, Keyed, Panicked, catch, patiently};
 use dashmap::DashMap;
@@ -205,6 +205,7 @@ impl Lanes {
     async fn run(self: &Arc<Self>, claimed: Claimed) -> Result<(), StoreError> {
         let Claimed { mut turn, attempts, deaths_alone } = claimed;
         let id = turn.id;
+        let session = turn.session.clone();
         let ended = CancellationToken::new();
         let since = self.parts.clock.elapsed();
         self.running.insert(id, Running { ended: ended.clone(), since });
@@ -235,7 +236,10 @@ impl Lanes {
         let left = tokio::select! {
             biased;
             // Whoever ended it has written its end.
-            () = ended.cancelled() => Ok(()),
+            () = ended.cancelled() => {
+                self.tell_ended(&session, id);
+                Ok(())
+            }
             settled = ending => settled,
             () = self.cut.cancelled() => self.parts.turns.release(id).await,
         };
@@ -278,6 +282,12 @@ impl Lanes {
         });
         let event = TurnEvent::Started { turn: turn.id, messages: messages.collect() };
         self.parts.events.emit(&turn.session, event);
+    }
+
+    fn tell_ended(&self, session: &SessionId, turn: TurnId) {
+        let (messages, outcome) = (Vec::new(), Outcome::Stopped);
+        let event = TurnEvent::Ended { turn: Some(turn), messages, outcome };
+        self.parts.events.emit(session, event);
     }
 
     /// A text for a chat, cut; none if its channel is not there any more.

@@ -190,7 +190,8 @@ async fn a_message_is_answered_and_whoever_listens_is_told() {
     }
     let TurnEvent::Started { turn, messages } = &heard[0] else { panic!("{heard:?}") };
     assert_eq!((messages[0].id, messages[0].text.as_str()), (id, "hello"));
-    let ended = TurnEvent::Ended { turn: *turn, messages: vec![id], outcome: Outcome::Replied };
+    let ended =
+        TurnEvent::Ended { turn: Some(*turn), messages: vec![id], outcome: Outcome::Replied };
     assert_eq!(heard.last(), Some(&ended));
     world.idle().await;
 }

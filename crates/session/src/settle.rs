@@ -63,7 +63,7 @@ impl Lanes {
             self.wake(parent);
         }
         let messages = turn.origin.messages().iter().map(|message| message.id).collect();
-        let ended = TurnEvent::Ended { turn: turn.id, messages, outcome: settlement.outcome };
+        let ended = TurnEvent::Ended { turn: Some(turn.id), messages, outcome: settlement.outcome };
         self.parts.events.emit(&turn.session, ended);
         Ok(())
     }

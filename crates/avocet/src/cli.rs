@@ -1,0 +1,173 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use avocet_protocol::{ChatAddress, DedupeKey, IdError, SessionId};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::exit;
+
+/// A chat agent on a durable message bus. Without a command: chat in the terminal.
+#[derive(Debug, Parser)]
+#[command(name = "avocet", version, after_help = exit::HELP, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// The configuration file. Default: $AVOCET_CONFIG, then avocet/config.toml in
+    /// $XDG_CONFIG_HOME, then none.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// What is logged, instead of what the configuration says: error, warn, info, debug, trace.
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) log: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Let the agent answer a message; the reply goes to the conversation's chat.
+    Ask(Ask),
+    /// Chat in the terminal: joins a running daemon, or runs one as long as you stay.
+    Chat(Chat),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+    /// The configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Run the daemon with all configured channels.
+    Run(Run),
+    /// Deliver a message to a chat; works while the daemon is down.
+    Send(Send),
+    /// The conversations.
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
+    /// Show how the daemon and its log fare.
+    Status {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl Default for Command {
+    fn default() -> Self {
+        Self::Chat(Chat { chat: DEFAULT_CHAT.to_owned(), start_empty: false })
+    }
+}
+
+const DEFAULT_CHAT: &str = "me";
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Begin with an empty log although a damaged one was moved aside.
+    #[arg(long)]
+    pub(crate) start_empty: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Chat {
+    /// The name of the conversation.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT)]
+    pub(crate) chat: String,
+    /// Begin with an empty log although a damaged one was moved aside.
+    #[arg(long)]
+    pub(crate) start_empty: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// Where: channel:account:chat or channel:account:chat:topic. A bare name is a chat of the
+    /// terminal.
+    #[arg(value_parser = chat_address)]
+    pub(crate) chat: ChatAddress,
+    /// What to say. Default, or `-`: what comes in on stdin.
+    pub(crate) text: Option<String>,
+    /// Makes a repetition of this command harmless: a second message with the same key is not sent.
+    #[arg(long)]
+    pub(crate) key: Option<DedupeKey>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// Which conversation: channel:account:chat or channel:account:chat:topic. A bare name is one of
+    /// the terminal.
+    #[arg(value_parser = session_id)]
+    pub(crate) session: SessionId,
+    /// What to ask. Default, or `-`: what comes in on stdin.
+    pub(crate) text: Option<String>,
+    /// Makes a repetition of this command harmless: a second message with the same key is absorbed.
+    #[arg(long)]
+    pub(crate) key: Option<DedupeKey>,
+    /// Wait for the reply and print it.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Stop waiting after so many seconds; the reply comes to the chat all the same.
+    #[arg(long, value_name = "SECONDS", requires = "wait")]
+    pub(crate) timeout: Option<u64>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check the configuration and say what holds.
+    Check {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the conversations, the last used first.
+    List(SessionsList),
+    /// Print what was said and done in one.
+    Show(SessionsShow),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsList {
+    /// How many at most.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsShow {
+    /// Which conversation; a bare name is one of the terminal.
+    #[arg(value_parser = session_id)]
+    pub(crate) session: SessionId,
+    /// How many turns at most, the last ones.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) turns: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A session id, or the bare name of a conversation of the terminal.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, IdError> {
+    if text.contains(':') { text.parse() } else { format!("terminal:local:{text}").parse() }
+}
+
+fn chat_address(text: &str) -> Result<ChatAddress, IdError> {
+    session_id(text).map(|session| session.address())
+}

@@ -1,0 +1,134 @@
+//! `avocet ask`: let the agent answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_gateway::{Ask, Asked, Client, ClientError, Wait};
+use avocet_protocol::{
+    AcceptedAs, Clock, Content, Inbound, MessageId, MessageStatus, Outcome, Publish, Sender,
+    SenderId, within,
+};
+
+use crate::Context;
+use crate::cli;
+use crate::commands::{LOOK_AGAIN, Reached, bus_to_log, connect, reach, text_or_stdin};
+use crate::exit::{Exit, Failure};
+use crate::link::new_key;
+use crate::output::{print, print_json};
+use crate::places::Configuration;
+
+pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failure> {
+    let cli::Ask { session, text, key, wait, timeout, json } = ask;
+    let configuration = Configuration::load(&context.cli)?;
+    let text = text_or_stdin(text)?;
+    let key = match key {
+        Some(key) => key,
+        None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
+    };
+    let ask = Ask { session, text, key: Some(key) };
+    match reach(context, &configuration).await? {
+        Reached::Log(_) if wait => Err(Failure::new(
+            Exit::NoDaemon,
+            "no daemon runs, so nobody would answer; start one with `avocet run`, or leave out \
+             --wait to have it answered at the next start",
+        )),
+        Reached::Log(store) => {
+            let store = Arc::new(store);
+            let asked = into_log(&configuration, &store, ask).await;
+            Arc::unwrap_or_clone(store).close().await;
+            let remark = "; no daemon runs, it is answered at its next start";
+            report(&asked?, json, remark)
+        }
+        Reached::Daemon(client) => {
+            let asked: Asked = client.call("ask", &ask).await?;
+            if !wait {
+                return report(&asked, json, "");
+            }
+            let limit = timeout.map_or(Duration::MAX, Duration::from_secs);
+            let waiting = outcome(context, &configuration, client, asked.message);
+            match within(context.clock.as_ref(), limit, waiting).await {
+                Ok(status) => answer(&status?, json),
+                Err(_) => Err(Failure::new(
+                    Exit::TryLater,
+                    format!("{} has no answer yet; it comes to the chat", asked.message),
+                )),
+            }
+        }
+    }
+}
+
+/// The message goes into the log as if it had come over the socket.
+async fn into_log(
+    configuration: &Configuration,
+    store: &Arc<avocet_store::SqliteStore>,
+    ask: Ask,
+) -> Result<Asked, Failure> {
+    let Ask { session, text, key } = ask;
+    let failed = |error: String| Failure::new(Exit::Failed, error);
+    let inbound = Inbound {
+        address: session.address(),
+        sender: Sender {
+            id: SenderId::parse("command").map_err(|error| failed(error.to_string()))?,
+            name: None,
+        },
+        key: key.ok_or_else(|| failed("a message without a key".to_owned()))?,
+        content: Content::text(text),
+    };
+    let bus = bus_to_log(configuration, store)?;
+    let accepted = bus.publish(inbound, None).await?;
+    let duplicate = accepted.what == AcceptedAs::Duplicate;
+    Ok(Asked { message: accepted.id, duplicate })
+}
+
+/// Waits for the outcome, also over a restart of the daemon.
+async fn outcome(
+    context: &Context,
+    configuration: &Configuration,
+    mut client: Client,
+    message: MessageId,
+) -> Result<MessageStatus, Failure> {
+    loop {
+        match client.call("wait", &Wait { message }).await {
+            Err(ClientError::Lost) => {}
+            Err(ClientError::Refused(refusal)) if refusal.is_transient() => {}
+            answer => return Ok(answer?),
+        }
+        client = reconnect(context, configuration).await;
+    }
+}
+
+async fn reconnect(context: &Context, configuration: &Configuration) -> Client {
+    let clock: &dyn Clock = context.clock.as_ref();
+    loop {
+        clock.sleep(LOOK_AGAIN * 4).await;
+        if let Some(client) = connect(context, configuration).await {
+            return client;
+        }
+    }
+}
+
+fn report(asked: &Asked, json: bool, remark: &str) -> Result<Exit, Failure> {
+    if json {
+        print_json(asked)?;
+    } else if asked.duplicate {
+        print(&format!("{} had been taken before\n", asked.message))?;
+    } else {
+        print(&format!("{} is in the log{remark}\n", asked.message))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn answer(status: &MessageStatus, json: bool) -> Result<Exit, Failure> {
+    let said = status.reply.as_deref().unwrap_or_default();
+    if json {
+        print_json(status)?;
+    }
+    match status.outcome {
+        Some(Outcome::Error | Outcome::Dropped | Outcome::Stopped) => {
+            let message = if json { "no answer".to_owned() } else { said.to_owned() };
+            Err(Failure::new(Exit::Failed, message))
+        }
+        _ if json => Ok(Exit::Done),
+        _ => print(&format!("{said}\n")).map(|()| Exit::Done),
+    }
+}

@@ -1,0 +1,124 @@
+//! `avocet chat`: a conversation in the terminal. Joins a running daemon, or runs one as long as it
+//! lasts.
+
+use std::io::{self, BufReader, IsTerminal};
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_gateway::Client;
+use avocet_protocol::DaemonStatus;
+use avocet_terminal::{Chat, Input, Left, Lines, Prompt, Screen, Style};
+use serde_json::json;
+use tokio::signal::unix::SignalKind;
+use tokio_util::sync::CancellationToken;
+
+use crate::Context;
+use crate::cli::{self, session_id};
+use crate::commands::{LOOK_AGAIN, STARTING, connect};
+use crate::daemon::Daemon;
+use crate::exit::{Exit, Failure};
+use crate::link::DaemonLink;
+use crate::places::{Configuration, wants_colour};
+use crate::{logging, registry};
+
+/// How long an answer that is under way may take to finish when the person leaves.
+const DRAIN: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(context: &Context, chat: cli::Chat) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(&context.cli)?;
+    let log = logging::to_remarks(context.cli.log.as_deref())?;
+    let session =
+        session_id(&chat.chat).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    let (client, embedded) = join_or_start(context, &configuration, chat.start_empty).await?;
+    let status: DaemonStatus = client.call("status", &json!({})).await?;
+    let greeting = greeting(&status, embedded.is_some());
+    let (socket, clock) = (configuration.socket.clone(), context.clock.clone());
+    let link =
+        DaemonLink::attach(socket, session, client, log, clock, context.root.clone()).await?;
+    let left = talk(context, &configuration, link, &greeting).await?;
+    if let Some(daemon) = embedded {
+        daemon.stop(DRAIN, &CancellationToken::new()).await;
+    }
+    Ok(match left {
+        Left::Content => Exit::Done,
+        Left::Disappointed => Exit::Failed,
+    })
+}
+
+/// A connection to the daemon that runs, or to one that is started here. Waits for one that is just
+/// starting elsewhere.
+async fn join_or_start(
+    context: &Context,
+    configuration: &Configuration,
+    start_empty: bool,
+) -> Result<(Client, Option<Daemon>), Failure> {
+    let began = context.clock.elapsed();
+    loop {
+        if let Some(client) = connect(context, configuration).await {
+            return Ok((client, None));
+        }
+        match Daemon::start(context, configuration, start_empty).await {
+            Ok(daemon) => {
+                let client = Client::connect(&configuration.socket, &context.root).await?;
+                return Ok((client, Some(daemon)));
+            }
+            Err(failure) if failure.exit == Exit::TryLater => {
+                if context.clock.elapsed().saturating_sub(began) > STARTING {
+                    return Err(failure);
+                }
+                context.clock.sleep(LOOK_AGAIN).await;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+fn greeting(status: &DaemonStatus, embedded: bool) -> String {
+    let DaemonStatus { version, model, pid, .. } = status;
+    let place = match pid {
+        Some(pid) if !embedded => format!(", joined the daemon (process {pid})"),
+        _ => String::new(),
+    };
+    let hint = if model.starts_with("offline/") {
+        "\nNo language model is configured: `help` shows what works without one."
+    } else {
+        ""
+    };
+    format!("Avocet {version}, {model}{place}. /help shows the commands, Ctrl-D leaves.{hint}")
+}
+
+async fn talk(
+    context: &Context,
+    configuration: &Configuration,
+    link: DaemonLink,
+    greeting: &str,
+) -> Result<Left, Failure> {
+    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let (style, input, above): (_, Box<dyn Input>, _) = if interactive {
+        let config = registry::terminal_config(&configuration.document)?;
+        let history = configuration.data_dir.join("terminal.history");
+        let (prompt, above) = Prompt::new(&config, history, &context.root)
+            .map_err(|error| Failure::new(Exit::Failed, error))?;
+        (Style::Interactive, Box::new(prompt), Some(above))
+    } else {
+        let lines = Lines::new(BufReader::new(io::stdin()), &context.root)?;
+        (Style::Plain, Box::new(lines), None)
+    };
+    let screen = Screen::new(Box::new(io::stdout()), above, interactive && wants_colour());
+    let (interrupt, interrupts) = flume::bounded(1);
+    let mut pressed = tokio::signal::unix::signal(SignalKind::interrupt())?;
+    context.root.spawn("interrupts", async move {
+        while pressed.recv().await.is_some() {
+            // One that is not seen yet is as good as two.
+            interrupt.try_send(()).unwrap_or_default();
+        }
+    });
+    let chat = Chat::new(Arc::new(link), input, screen, style, context.clock.clone(), interrupts);
+    let mut terminate = tokio::signal::unix::signal(SignalKind::terminate())?;
+    let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup())?;
+    Ok(tokio::select! {
+        left = chat.run(greeting) => left,
+        _ = terminate.recv() => Left::Content,
+        _ = hang_up.recv() => Left::Content,
+    })
+}

@@ -1,0 +1,84 @@
+//! `avocet run`: the daemon.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::Context;
+use crate::cli::Run;
+use crate::daemon::Daemon;
+use crate::exit::{Exit, Failure};
+use crate::places::Configuration;
+use crate::{logging, systemd};
+
+pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(&context.cli)?;
+    logging::to_stderr(&configuration.settings.log, context.cli.log.as_deref())?;
+    let mut signals = Signals::new()?;
+    let daemon = tokio::select! {
+        daemon = Daemon::start(context, &configuration, run.start_empty) => daemon?,
+        name = signals.next() => {
+            tracing::info!(signal = name, "stopped before it was ready");
+            return Ok(Exit::Done);
+        }
+    };
+    let settings = &configuration.settings;
+    let model = &settings.agents.defaults.model;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        data_dir = %configuration.data_dir.display(),
+        socket = %configuration.socket.display(),
+        model,
+        "ready"
+    );
+    systemd::ready(&format!("ready; {model} answers"));
+
+    let ended = tokio::select! {
+        name = signals.next() => {
+            tracing::info!(signal = name, "stopping; running answers may finish");
+            Ok(Exit::Done)
+        }
+        error = systemd::watch(&daemon, context.clock.as_ref()) => Err(Failure::from(error)),
+    };
+    systemd::stopping("stopping; running answers may finish");
+    let hurry = CancellationToken::new();
+    let drain = Duration::from_secs(settings.daemon.drain_seconds);
+    let stopping = daemon.stop(drain, &hurry);
+    tokio::pin!(stopping);
+    tokio::select! {
+        () = &mut stopping => {}
+        _ = signals.next() => {
+            hurry.cancel();
+            stopping.await;
+        }
+    }
+    tracing::info!("stopped");
+    ended
+}
+
+/// The signals that mean: stop.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next one, by name.
+    pub(crate) async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hang_up.recv() => "SIGHUP",
+        }
+    }
+}

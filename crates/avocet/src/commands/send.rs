@@ -1,0 +1,49 @@
+//! `avocet send`: deliver this.
+
+use std::sync::Arc;
+
+use avocet_gateway::{Send, Sent};
+use avocet_protocol::{Content, Outbound, Publish};
+
+use crate::Context;
+use crate::cli;
+use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
+use crate::exit::{Exit, Failure};
+use crate::link::new_key;
+use crate::output::{print, print_json};
+use crate::places::Configuration;
+
+pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Failure> {
+    let cli::Send { chat, text, key, json } = send;
+    let configuration = Configuration::load(&context.cli)?;
+    let text = text_or_stdin(text)?;
+    let key = match key {
+        Some(key) => key,
+        None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
+    };
+    let (sent, remark): (Sent, _) = match reach(context, &configuration).await? {
+        Reached::Daemon(client) => {
+            let send = Send { chat, text, key: Some(key) };
+            (client.call("send", &send).await?, "")
+        }
+        Reached::Log(store) => {
+            let store = Arc::new(store);
+            let bus = bus_to_log(&configuration, &store)?;
+            let message = Outbound { address: chat, content: Content::text(text) };
+            let sent = bus.send(message, key).await;
+            drop(bus);
+            Arc::unwrap_or_clone(store).close().await;
+            let sent = sent?;
+            let sent = Sent { delivery: sent.id, duplicate: sent.duplicate };
+            (sent, "; no daemon runs, it goes out at its next start")
+        }
+    };
+    if json {
+        print_json(&sent)?;
+    } else if sent.duplicate {
+        print(&format!("{} had been taken before\n", sent.delivery))?;
+    } else {
+        print(&format!("{} is in the outbox{remark}\n", sent.delivery))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,285 @@
+//! The wiring: one message's way through the daemon, from channel to channel, put together in the
+//! order in which it is started, and taken apart in the order in which it is stopped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_agent::{AgentLoop, Limits};
+use avocet_bus::Bus;
+use avocet_config::{AgentDefaults, Durability};
+use avocet_gateway::Gateway;
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{
+    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, Health, Publish, StoreError,
+};
+use avocet_sandbox::Workspace;
+use avocet_session::{Events, LaneLimits, NotMoving, Parts, Sessions};
+use avocet_store::{Holder, OpenOptions, SqliteStore};
+use avocet_supervise::{Group, Restart};
+use avocet_tools::{Registry, add_builtin};
+use tokio_util::sync::CancellationToken;
+
+use crate::Context;
+use crate::exit::{Exit, Failure};
+use crate::places::Configuration;
+use crate::registry;
+use crate::status::Reporter;
+
+/// The instructions that lead every request. The same at all times, so that a provider's cache of
+/// the beginning of a request holds.
+const SYSTEM: &str = "You are Avocet, an assistant that people talk to in chats. Answer in the \
+    language of the user, briefly and to the point, in Markdown. You have tools: files in a \
+    workspace, a long-term memory, messages to chats. Paths are relative to the root of the \
+    workspace. Use a tool when it helps, one step at a time; when a tool fails, read its error and \
+    do it right. Say what you did, and say so when you could not do something.";
+
+/// How long what has just been answered may take to be delivered when the daemon stops.
+const DELIVERING: Duration = Duration::from_secs(5);
+
+/// How channels are run again when they end by themselves.
+const CHANNEL_RESTART: Restart = Restart {
+    first: Duration::from_secs(1),
+    longest: Duration::from_mins(1),
+    healthy_after: Duration::from_mins(2),
+};
+
+/// A running daemon.
+pub(crate) struct Daemon {
+    store: Arc<SqliteStore>,
+    bus: Arc<Bus>,
+    sessions: Sessions,
+    deliverer: Deliverer,
+    gateway: Gateway,
+    /// Fires when channels are to stop receiving.
+    intake: Group,
+    group: Group,
+    clock: Arc<dyn Clock>,
+}
+
+/// How the log is opened by this program.
+pub(crate) fn open_options(
+    configuration: &Configuration,
+    holder: Holder,
+    start_empty: bool,
+) -> OpenOptions {
+    let durability = match configuration.settings.durability {
+        Durability::Synced => avocet_store::Durability::Synced,
+        Durability::Process => avocet_store::Durability::Process,
+    };
+    OpenOptions {
+        directory: configuration.data_dir.clone(),
+        durability,
+        default_mode: configuration.settings.sessions.queue_mode,
+        start_empty,
+        holder,
+    }
+}
+
+impl Daemon {
+    /// Starts everything. When this returns, messages are taken and answered.
+    pub(crate) async fn start(
+        context: &Context,
+        configuration: &Configuration,
+        start_empty: bool,
+    ) -> Result<Self, Failure> {
+        let Configuration { document, settings, .. } = configuration;
+        let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
+        let options = open_options(configuration, Holder::Daemon, start_empty);
+        let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);
+        let workspace = Arc::new(Workspace::open(&configuration.workspace)?);
+        let model = registry::model(document, settings, clock.clone())?;
+
+        let registry::Channels { channels: configured, admission } =
+            registry::channels(document, settings)?;
+        let attach: BTreeMap<ChannelName, Arc<dyn Attach>> = configured
+            .iter()
+            .filter_map(|one| Some((one.channel.name(), one.attach.clone()?)))
+            .collect();
+        let channels: Vec<Arc<dyn Channel>> =
+            configured.into_iter().map(|one| one.channel).collect();
+        let channels = Arc::new(Channels::new(channels));
+
+        let deliverer =
+            Deliverer::new(store.clone(), channels.clone(), clock.clone(), group.child("outbox"));
+        let (bus, wakes) = Bus::new(
+            admission,
+            store.clone(),
+            store.clone(),
+            channels.clone(),
+            Arc::new(deliverer.clone()),
+        );
+        let bus = Arc::new(bus);
+        let events = Arc::new(Events::default());
+        let parts = avocet_tools::Parts {
+            workspace,
+            notes: store.clone(),
+            kept_results: store.clone(),
+            destinations: channels.clone(),
+        };
+        let agent = AgentLoop {
+            model: model.clone(),
+            toolbox: Arc::new(tools(context, &parts)?),
+            log: store.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            limits: limits(&settings.agents.defaults),
+            system: SYSTEM.into(),
+        };
+
+        deliverer.start().await?;
+        let parts = Parts {
+            turns: store.clone(),
+            inbox: store.clone(),
+            query: store.clone(),
+            bus: bus.clone(),
+            agent,
+            channels: channels.clone(),
+            deliverer: deliverer.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+        };
+        let lanes = LaneLimits { max_running: settings.sessions.max_running };
+        let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
+        let intake = group.child("channels");
+        run_channels(&channels, &bus, &deliverer, &clock, &intake);
+        let reporter = Reporter {
+            query: store.clone(),
+            channels,
+            model: model.name().to_owned(),
+            data_dir: configuration.data_dir.display().to_string(),
+            clock: clock.clone(),
+            started: clock.elapsed(),
+        };
+        let gateway = Gateway::open(
+            &configuration.socket,
+            avocet_gateway::Parts {
+                publish: bus.clone(),
+                query: store.clone(),
+                report: Arc::new(reporter),
+                events,
+                deliveries: Arc::new(deliverer.clone()),
+                clock: clock.clone(),
+                attach,
+            },
+            &group,
+        )?;
+        Ok(Self { store, bus, sessions, deliverer, gateway, intake, group, clock })
+    }
+
+    /// Goes through the writer and the lanes, to see that they move.
+    pub(crate) async fn ping(&self) -> Result<(), Stuck> {
+        self.store.ping().await.map_err(Stuck::Log)?;
+        self.sessions.ping().await.map_err(Stuck::Lanes)
+    }
+
+    /// Stops: first the intake, then the running turns, then what is to be delivered. `hurry` cuts
+    /// the waiting short. Whatever is not finished goes on at the next start.
+    pub(crate) async fn stop(self, drain: Duration, hurry: &CancellationToken) {
+        self.intake.cancel();
+        self.bus.stop();
+        let orderly = async {
+            self.sessions.stop(drain).await;
+            if let Err(unfinished) = self.deliverer.stop(DELIVERING).await {
+                tracing::info!(%unfinished, "deliveries go on at the next start");
+            }
+        };
+        tokio::select! {
+            () = orderly => {}
+            () = hurry.cancelled() => {
+                tracing::info!("not waiting any longer; the rest goes on at the next start");
+                self.sessions.stop(Duration::ZERO).await;
+            }
+        }
+        self.gateway.close();
+        self.group.cancel();
+        let group = self.group.clone();
+        if let Err(unfinished) = group.finish(self.clock.as_ref(), Duration::from_secs(1)).await {
+            tracing::debug!(%unfinished, "ended where they stood");
+            group.abort();
+        }
+        SqliteStore::clone(&self.store).close().await;
+    }
+}
+
+/// What has stopped moving.
+#[derive(Debug)]
+pub(crate) enum Stuck {
+    Log(StoreError),
+    Lanes(NotMoving),
+}
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Log(error) => write!(f, "the log: {error}"),
+            Self::Lanes(error) => write!(f, "the lanes: {error}"),
+        }
+    }
+}
+
+fn tools(context: &Context, parts: &avocet_tools::Parts) -> Result<Registry, Failure> {
+    let mut registry = Registry::new(context.clock.clone());
+    add_builtin(&mut registry, parts)
+        .and_then(|()| (context.add_tools)(&mut registry))
+        .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    Ok(registry)
+}
+
+fn limits(agent: &AgentDefaults) -> Limits {
+    Limits {
+        max_tool_iterations: agent.max_tool_iterations,
+        max_tool_calls: agent.max_tool_calls,
+        max_duration: Duration::from_secs(agent.max_turn_seconds),
+        max_tokens: agent.max_turn_tokens,
+        history_bytes: agent.history_bytes,
+        ..Limits::default()
+    }
+}
+
+/// Runs every channel until the group is cancelled. One that cannot go on says why and stays down.
+fn run_channels(
+    channels: &Channels,
+    bus: &Arc<Bus>,
+    deliverer: &Deliverer,
+    clock: &Arc<dyn Clock>,
+    intake: &Group,
+) {
+    for channel in channels.iter() {
+        let name = format!("{}:{}", channel.name(), channel.account());
+        let publish: Arc<dyn Publish> = bus.clone();
+        let context = ChannelContext {
+            publish,
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+            stop: intake.token(),
+        };
+        let channel = channel.clone();
+        intake.spawn_restarting(&name, clock.clone(), CHANNEL_RESTART, move || {
+            let (channel, context) = (channel.clone(), context.clone());
+            async move { run_channel(channel.as_ref(), context).await }
+        });
+    }
+}
+
+async fn run_channel(channel: &dyn Channel, context: ChannelContext) {
+    let (name, account, stop) = (channel.name(), channel.account(), context.stop.clone());
+    match channel.run(context).await {
+        Ok(()) => {}
+        Err(ChannelError::Interrupted(error)) => {
+            tracing::warn!(%name, %account, error, "the channel was interrupted");
+        }
+        Err(ChannelError::Fatal(error)) => {
+            tracing::error!(%name, %account, error, "the channel is down until this is mended");
+            stop.cancelled().await;
+        }
+    }
+}
+
+/// What is wrong with a channel; none if all is well.
+pub(crate) fn fault(channel: &dyn Channel) -> Option<String> {
+    match channel.health() {
+        Health::Up => None,
+        Health::Down(why) => Some(why),
+    }
+}

@@ -1,0 +1,86 @@
+//! Exit codes that scripts can use; the numbers above 63 are those of sysexits.h.
+
+use std::process::ExitCode;
+
+use avocet_config::ConfigError;
+use avocet_gateway::{ClientError, GatewayError};
+use avocet_protocol::{PublishError, StoreError};
+use avocet_sandbox::WorkspaceError;
+use avocet_store::OpenError;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// As it should.
+    Done = 0,
+    /// It failed; what it says why.
+    Failed = 1,
+    /// The database is damaged, or of a newer version: running it again does not help.
+    Database = 65,
+    /// No daemon answers.
+    NoDaemon = 69,
+    /// Not now; the same command may succeed later.
+    TryLater = 75,
+    /// The configuration, or what it names, cannot be used: running it again does not help.
+    Configuration = 78,
+}
+
+/// What the help says about them.
+pub(crate) const HELP: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 65 the database is \
+    damaged or of a newer version, 69 no daemon answers, 75 try again later, 78 the configuration \
+    cannot be used.";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command failed, and what it exits with.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) error: anyhow::Error,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, error: anyhow::Error::msg(message.into()) }
+    }
+}
+
+macro_rules! fails_with {
+    ($($error:ty => |$it:ident| $exit:expr;)*) => {
+        $(impl From<$error> for Failure {
+            fn from($it: $error) -> Self {
+                Self { exit: $exit, error: $it.into() }
+            }
+        })*
+    };
+}
+
+fails_with! {
+    ConfigError => |error| Exit::Configuration;
+    WorkspaceError => |error| Exit::Configuration;
+    GatewayError => |error| Exit::Configuration;
+    std::io::Error => |error| Exit::Failed;
+    StoreError => |error| if error.is_transient() { Exit::TryLater } else { Exit::Failed };
+    OpenError => |error| match &error {
+        OpenError::Locked { .. } => Exit::TryLater,
+        OpenError::Directory { .. } | OpenError::Pragma { .. } => Exit::Configuration,
+        OpenError::Newer { .. } | OpenError::Damaged { .. } | OpenError::MovedAside { .. } => {
+            Exit::Database
+        }
+        OpenError::Store(error) if error.is_transient() => Exit::TryLater,
+        OpenError::Store(_) => Exit::Failed,
+    };
+    ClientError => |error| match &error {
+        ClientError::Refused(refusal) if refusal.is_transient() => Exit::TryLater,
+        ClientError::Refused(_) | ClientError::Unreadable(_) => Exit::Failed,
+        ClientError::Lost => Exit::NoDaemon,
+    };
+    PublishError => |error| match &error {
+        PublishError::Log(log) if log.is_transient() => Exit::TryLater,
+        _ => Exit::Failed,
+    };
+}

@@ -1,0 +1,81 @@
+//! The program: its command line, the one registry of components, and the wiring.
+
+mod cli;
+mod commands;
+mod daemon;
+mod exit;
+mod link;
+mod logging;
+mod output;
+mod places;
+mod registry;
+mod status;
+mod systemd;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use avocet_protocol::Clock;
+use avocet_supervise::{Group, SystemClock};
+use avocet_tools::{AlreadyRegistered, Registry};
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::{Exit, Failure};
+
+/// Adds tools to the built-in ones.
+pub type AddTools = fn(&mut Registry) -> Result<(), AlreadyRegistered>;
+
+/// What every command has.
+struct Context {
+    cli: cli::Global,
+    clock: Arc<dyn Clock>,
+    root: Group,
+    add_tools: AddTools,
+}
+
+/// Runs the program as the command line says.
+#[must_use]
+pub fn main(add_tools: AddTools) -> ExitCode {
+    let Cli { global, command } = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output::error(&format!("the system gives no threads: {error}"));
+            return Exit::Failed.into();
+        }
+    };
+    let clock = Arc::new(SystemClock::new());
+    let context = Context { cli: global, clock, root: Group::new("avocet"), add_tools };
+    let done = runtime.block_on(run(command, &context));
+    context.root.cancel();
+    // A thread that waits for somebody to type does not hold the program up.
+    runtime.shutdown_background();
+    match done {
+        Ok(exit) => exit.into(),
+        Err(Failure { exit, error }) => {
+            output::error(&format!("{error:#}"));
+            exit.into()
+        }
+    }
+}
+
+async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failure> {
+    match command.unwrap_or_default() {
+        Command::Ask(ask) => commands::ask::run(context, ask).await,
+        Command::Chat(chat) => commands::chat::run(context, chat).await,
+        Command::Completions { shell } => Ok(commands::completions::run(shell)),
+        Command::Config(cli::ConfigCommand::Check { json }) => {
+            commands::config::check(context, json)
+        }
+        Command::Run(run) => commands::run::run(context, run).await,
+        Command::Send(send) => commands::send::run(context, send).await,
+        Command::Sessions(cli::SessionsCommand::List(list)) => {
+            commands::sessions::list(context, list).await
+        }
+        Command::Sessions(cli::SessionsCommand::Show(show)) => {
+            commands::sessions::show(context, show).await
+        }
+        Command::Status { json } => commands::status::run(context, json).await,
+    }
+}

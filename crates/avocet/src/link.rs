@@ -1,0 +1,179 @@
+//! The terminal's link to a daemon: over the socket, made again when it breaks.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_gateway::{Ask, Asked, Attached, Client, ClientError, Incoming, Shown, Wait};
+use avocet_protocol::{
+    ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId,
+};
+use avocet_supervise::{Backoff, Group};
+use avocet_terminal::{Heard, Link, LinkError, SaidChunk};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// A link to the daemon behind a socket.
+pub(crate) struct DaemonLink {
+    socket: PathBuf,
+    session: SessionId,
+    clock: Arc<dyn Clock>,
+    group: Group,
+    client: tokio::sync::Mutex<Arc<Client>>,
+    /// What is heard before anything that comes over the socket.
+    remarks: Mutex<VecDeque<String>>,
+    /// What the program logs meanwhile.
+    log: flume::Receiver<String>,
+    unanswered: Mutex<HashMap<DeliveryId, Shown>>,
+}
+
+impl fmt::Debug for DaemonLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DaemonLink").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+impl DaemonLink {
+    /// Attaches a client that is connected to the session's chat.
+    pub(crate) async fn attach(
+        socket: PathBuf,
+        session: SessionId,
+        client: Client,
+        log: flume::Receiver<String>,
+        clock: Arc<dyn Clock>,
+        group: Group,
+    ) -> Result<Self, ClientError> {
+        attach(&client, session.address()).await?;
+        Ok(Self {
+            socket,
+            session,
+            clock,
+            group,
+            client: tokio::sync::Mutex::new(Arc::new(client)),
+            remarks: Mutex::default(),
+            log,
+            unanswered: Mutex::default(),
+        })
+    }
+
+    /// The connection; a new one if the last is lost. Waits for the daemon to come back.
+    async fn client(&self) -> Arc<Client> {
+        let mut client = self.client.lock().await;
+        if client.incoming().is_disconnected() {
+            self.remark("The connection to the daemon was lost. I wait for it to come back.");
+            *client = Arc::new(self.reconnect().await);
+            self.remark("The daemon is back.");
+        }
+        client.clone()
+    }
+
+    async fn reconnect(&self) -> Client {
+        let mut waits = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+        loop {
+            self.clock.sleep(waits.next_wait()).await;
+            if let Ok(client) = Client::connect(&self.socket, &self.group).await
+                && attach(&client, self.session.address()).await.is_ok()
+            {
+                return client;
+            }
+        }
+    }
+
+    /// Makes a request, again if the connection broke before there was an answer.
+    async fn call<A: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &(impl Serialize + Sync),
+    ) -> Result<A, LinkError> {
+        loop {
+            match self.client().await.call(method, params).await {
+                Err(ClientError::Lost) => {}
+                Err(ClientError::Refused(refusal)) => return Err(LinkError(refusal.to_string())),
+                Err(error) => return Err(LinkError(error.to_string())),
+                Ok(answer) => return Ok(answer),
+            }
+        }
+    }
+
+    fn remark(&self, text: &str) {
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        remarks.push_back(text.to_owned());
+    }
+
+    fn next_remark(&self) -> Option<Heard> {
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        remarks.pop_front().map(Heard::Remark)
+    }
+
+    fn heard(&self, incoming: Incoming) -> Heard {
+        match incoming {
+            Incoming::Event(event) => Heard::Event(event),
+            Incoming::Deliver { chunk, shown } => {
+                let mut open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+                open.insert(chunk.id, shown);
+                Heard::Said(SaidChunk {
+                    id: chunk.id,
+                    turn: chunk.turn,
+                    text: chunk.text,
+                    choices: chunk.choices,
+                    repeat: chunk.repeat,
+                })
+            }
+        }
+    }
+}
+
+async fn attach(client: &Client, chat: ChatAddress) -> Result<(), ClientError> {
+    client.call::<Value>("attach", &Attached { chat }).await.map(|_| ())
+}
+
+/// A key that no other message has.
+pub(crate) fn new_key() -> Result<DedupeKey, LinkError> {
+    let key = DedupeKey::parse(&uuid::Uuid::new_v4().to_string());
+    key.map_err(|error| LinkError(error.to_string()))
+}
+
+#[async_trait]
+impl Link for DaemonLink {
+    async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
+        let (session, text) = (self.session.clone(), text.to_owned());
+        let ask = Ask { session, text, key: Some(new_key()?) };
+        self.call::<Asked>("ask", &ask).await.map(|asked| asked.message)
+    }
+
+    async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError> {
+        self.call("wait", &Wait { message }).await
+    }
+
+    async fn hear(&self) -> Heard {
+        loop {
+            if let Some(remark) = self.next_remark() {
+                return remark;
+            }
+            let client = self.client().await;
+            if let Some(remark) = self.next_remark() {
+                return remark;
+            }
+            tokio::select! {
+                biased;
+                Ok(text) = self.log.recv_async() => return Heard::Remark(text),
+                Ok(incoming) = client.incoming().recv_async() => return self.heard(incoming),
+                else => {}
+            }
+        }
+    }
+
+    async fn shown(&self, chunk: DeliveryId) {
+        let open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(&chunk);
+        if let Some(shown) = open {
+            shown.tell().await;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The program.
+
+fn main() -> std::process::ExitCode {
+    avocet::main(|_| Ok(()))
+}

@@ -1,0 +1,79 @@
+//! What the commands print.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// Prints lines. A reader that has seen enough, as in `| head`, is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a value as JSON, indented, for programs and people.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    print(&format!("{text}\n"))
+}
+
+/// Prints why a command failed. There is nobody left to tell if that fails too.
+pub(crate) fn error(text: &str) {
+    let mut err = io::stderr().lock();
+    let label = if io::stderr().is_terminal() { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
+    writeln!(err, "{label} {text}").unwrap_or_default();
+}
+
+/// Rows in columns, as wide as they have to be.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A span of time as a person says it.
+pub(crate) fn span(seconds: u64) -> String {
+    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0, seconds) => format!("{seconds} s"),
+        (0, 0, minutes, _) => format!("{minutes} min"),
+        (0, hours, minutes, _) => format!("{hours} h {minutes} min"),
+        (days, hours, _, _) => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_have_to_be() {
+        let rows = [["a", "bb", "c"], ["ééé", "b", ""]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(columns(&rows), "a    bb  c\nééé  b\n");
+    }
+
+    #[test]
+    fn spans_are_said_in_two_units_at_most() {
+        let table =
+            [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")];
+        for (seconds, text) in table {
+            assert_eq!(span(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Where things are: the configuration, the data directory, the socket, the workspace. The only
+//! place that reads the environment and the working directory.
+
+use std::path::{Path, PathBuf};
+
+use avocet_config::{Document, Settings};
+
+use crate::cli::Global;
+use crate::exit::{Exit, Failure};
+use crate::registry;
+
+/// A configuration that has been read, and the places that follow from it.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    pub(crate) document: Document,
+    pub(crate) settings: Settings,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) workspace: PathBuf,
+    pub(crate) socket: PathBuf,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the binary reads the environment and hands it in")]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Configuration {
+    /// Reads the configuration and checks all of it, components included.
+    pub(crate) fn load(global: &Global) -> Result<Self, Failure> {
+        let document = match config_path(global) {
+            Some(path) => Document::read(&path, &environment)?,
+            None => Document::empty(),
+        };
+        let settings: Settings = document.table("")?;
+        registry::check(&document, &settings)?;
+        let base = document.path().and_then(Path::parent).map(Path::to_owned);
+        let resolve = |path: &Path| resolve(base.as_deref(), path);
+        let data_dir = match &settings.data_dir {
+            Some(path) => resolve(path)?,
+            None => default_data_dir()?,
+        };
+        let workspace = match &settings.agents.defaults.workspace {
+            Some(path) => resolve(path)?,
+            None => data_dir.join("workspace"),
+        };
+        let socket = match &settings.gateway.socket {
+            Some(path) => resolve(path)?,
+            None => data_dir.join("run/avocet.sock"),
+        };
+        Ok(Self { document, settings, data_dir, workspace, socket })
+    }
+}
+
+/// The file that was named, or the one in the usual place if it is there.
+fn config_path(global: &Global) -> Option<PathBuf> {
+    if let Some(path) = &global.config {
+        return Some(path.clone());
+    }
+    if let Some(path) = environment("AVOCET_CONFIG") {
+        return Some(path.into());
+    }
+    let directory = environment("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| home().map(|home| home.join(".config")))?;
+    Some(directory.join("avocet/config.toml")).filter(|path| path.exists())
+}
+
+/// systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base Directory
+/// Specification).
+fn default_data_dir() -> Result<PathBuf, Failure> {
+    if let Some(directory) = environment("STATE_DIRECTORY") {
+        return Ok(directory.into());
+    }
+    let state = environment("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| home().map(|home| home.join(".local/state")));
+    state.map(|state| state.join("avocet")).ok_or_else(|| {
+        let message =
+            "there is no home directory to keep data in; set data_dir in the configuration";
+        Failure::new(Exit::Configuration, message)
+    })
+}
+
+fn home() -> Option<PathBuf> {
+    environment("HOME").map(PathBuf::from)
+}
+
+/// Paths in a file are relative to the file; `~/` is the home directory.
+#[expect(clippy::disallowed_methods, reason = "the binary reads the working directory")]
+fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
+    if let Ok(below) = path.strip_prefix("~") {
+        let home = home().ok_or_else(|| {
+            let message = format!("{}: there is no home directory", path.display());
+            Failure::new(Exit::Configuration, message)
+        })?;
+        return Ok(home.join(below));
+    }
+    let base = base.unwrap_or(Path::new(""));
+    Ok(std::env::current_dir()?.join(base).join(path))
+}
+
+/// Whether colours are wanted (no-color.org).
+pub(crate) fn wants_colour() -> bool {
+    environment("NO_COLOR").is_none() && environment("TERM").is_none_or(|term| term != "dumb")
+}

@@ -1,0 +1,190 @@
+//! The one registry of components: what a provider's `kind` and a channel's name stand for. A new
+//! one is a line in its list.
+
+use std::sync::Arc;
+
+use avocet_bus::{Admission, Allow};
+use avocet_config::{ConfigError, Document, Settings};
+use avocet_llm::{Offline, OpenAi, OpenAiConfig};
+use avocet_protocol::{AccountName, Attach, Channel, ChannelName, Clock, Model};
+use avocet_terminal::{Terminal, TerminalConfig};
+
+/// Makes a model of a provider.
+type MakeModel = fn(&Document, &str, &str, Arc<dyn Clock>) -> Result<Arc<dyn Model>, ConfigError>;
+
+/// A kind of provider.
+struct ProviderKind {
+    name: &'static str,
+    check: fn(&Document, &str) -> Result<(), ConfigError>,
+    make: MakeModel,
+}
+
+/// Every kind of provider.
+const PROVIDERS: &[ProviderKind] = &[
+    ProviderKind { name: "offline", check: check_offline, make: make_offline },
+    ProviderKind { name: "openai", check: check_openai, make: make_openai },
+];
+
+/// The provider that is there without being configured.
+const EMBEDDED: &str = "offline";
+
+/// A channel, and what else it is.
+pub(crate) struct Configured {
+    pub(crate) channel: Arc<dyn Channel>,
+    /// For channels that clients attach to.
+    pub(crate) attach: Option<Arc<dyn Attach>>,
+    pub(crate) allow: Allow,
+}
+
+/// A kind of channel.
+struct ChannelKind {
+    name: &'static str,
+    /// Whether it is there without being configured.
+    always: bool,
+    make: fn(&Document, &str) -> Result<Configured, ConfigError>,
+}
+
+/// Every kind of channel.
+const CHANNELS: &[ChannelKind] =
+    &[ChannelKind { name: "terminal", always: true, make: make_terminal }];
+
+/// The channels of a configuration, and who may speak on them.
+pub(crate) struct Channels {
+    pub(crate) channels: Vec<Configured>,
+    pub(crate) admission: Admission,
+}
+
+/// Checks the tables of all components.
+pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+    for provider in settings.providers.keys() {
+        let path = format!("providers.{provider}");
+        (kind_of(document, &path)?.check)(document, &path)?;
+    }
+    channels(document, settings)?;
+    provider_and_model(document, settings).map(|_| ())
+}
+
+/// The model of the configuration.
+pub(crate) fn model(
+    document: &Document,
+    settings: &Settings,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Model>, ConfigError> {
+    let (provider, model) = provider_and_model(document, settings)?;
+    if provider == EMBEDDED && !settings.providers.contains_key(provider) {
+        return Ok(Arc::new(Offline::new(clock)));
+    }
+    let path = format!("providers.{provider}");
+    (kind_of(document, &path)?.make)(document, provider, model, clock)
+}
+
+/// `provider/model`, of a provider that there is.
+fn provider_and_model<'s>(
+    document: &Document,
+    settings: &'s Settings,
+) -> Result<(&'s str, &'s str), ConfigError> {
+    const PATH: &str = "agents.defaults.model";
+    let name = &settings.agents.defaults.model;
+    let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
+    else {
+        let message = format!("`{PATH}`: {name:?} is not of the form provider/model");
+        return Err(document.error_at(PATH, message));
+    };
+    if provider != EMBEDDED && !settings.providers.contains_key(provider) {
+        let known: Vec<&str> =
+            settings.providers.keys().map(String::as_str).chain([EMBEDDED]).collect();
+        let message = format!(
+            "`{PATH}`: there is no provider {provider:?}; there are {}. Add a table \
+             [providers.{provider}]",
+            known.join(", ")
+        );
+        return Err(document.error_at(PATH, message));
+    }
+    Ok((provider, model))
+}
+
+fn kind_of(document: &Document, path: &str) -> Result<&'static ProviderKind, ConfigError> {
+    let known = || PROVIDERS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+    let Some(kind) = document.get(&format!("{path}.kind")) else {
+        let message = format!("[{path}] has no kind; the kinds are {}", known());
+        return Err(document.error_at(path, message));
+    };
+    PROVIDERS.iter().find(|known| *kind == known.name).ok_or_else(|| {
+        let message = format!("`{path}.kind`: there is no kind {kind}; the kinds are {}", known());
+        document.error_at(&format!("{path}.kind"), message)
+    })
+}
+
+fn check_offline(document: &Document, path: &str) -> Result<(), ConfigError> {
+    match document.get(path).and_then(|table| table.as_object()) {
+        Some(table) if table.len() > 1 => {
+            let other = table.keys().find(|key| *key != "kind").map_or("", String::as_str);
+            Err(document.unknown_key(&format!("{path}.{other}"), &["kind"]))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "made as every kind is")]
+fn make_offline(
+    _: &Document,
+    _: &str,
+    _: &str,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Model>, ConfigError> {
+    Ok(Arc::new(Offline::new(clock)))
+}
+
+fn openai_config(document: &Document, path: &str) -> Result<OpenAiConfig, ConfigError> {
+    document.table_without(path, &["kind"])
+}
+
+fn check_openai(document: &Document, path: &str) -> Result<(), ConfigError> {
+    openai_config(document, path).map(|_| ())
+}
+
+fn make_openai(
+    document: &Document,
+    provider: &str,
+    model: &str,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn Model>, ConfigError> {
+    let path = format!("providers.{provider}");
+    let config = openai_config(document, &path)?;
+    let model = OpenAi::new(provider, model, &config, clock)
+        .map_err(|error| document.error_at(&path, error.to_string()))?;
+    Ok(Arc::new(model))
+}
+
+/// The channels of the configuration, and those that are always there.
+pub(crate) fn channels(document: &Document, settings: &Settings) -> Result<Channels, ConfigError> {
+    let known: Vec<&str> = CHANNELS.iter().map(|kind| kind.name).collect();
+    if let Some(name) = settings.channels.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(document.unknown_key(&format!("channels.{name}"), &known));
+    }
+    let mut channels = Vec::new();
+    let mut admission = Admission::default();
+    for kind in CHANNELS {
+        if !kind.always && !settings.channels.contains_key(kind.name) {
+            continue;
+        }
+        let configured = (kind.make)(document, &format!("channels.{}", kind.name))?;
+        let channel = &configured.channel;
+        admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
+        channels.push(configured);
+    }
+    Ok(Channels { channels, admission })
+}
+
+pub(crate) fn terminal_config(document: &Document) -> Result<TerminalConfig, ConfigError> {
+    document.table("channels.terminal")
+}
+
+fn make_terminal(document: &Document, path: &str) -> Result<Configured, ConfigError> {
+    let _: TerminalConfig = document.table(path)?;
+    let id = |error: avocet_protocol::IdError| document.error_at(path, error.to_string());
+    let name = ChannelName::parse("terminal").map_err(id)?;
+    let account = AccountName::parse("local").map_err(id)?;
+    let terminal = Arc::new(Terminal::new(name, account));
+    Ok(Configured { channel: terminal.clone(), attach: Some(terminal), allow: Allow::Local })
+}

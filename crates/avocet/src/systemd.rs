@@ -1,0 +1,50 @@
+//! What systemd is told: ready, how it goes, stopping; and a sign of life only while there is life
+//! (sd_notify(3), sd_watchdog_enabled(3)). Without systemd nothing is told.
+
+use std::time::Duration;
+
+use avocet_protocol::{Clock, StoreError, within};
+use sd_notify::NotifyState;
+
+use crate::daemon::{Daemon, Stuck};
+
+/// How often life is looked for where systemd does not say.
+const EVERY: Duration = Duration::from_secs(30);
+/// How long the writer and the lanes may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn ready(status: &str) {
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
+}
+
+pub(crate) fn stopping(status: &str) {
+    notify(&[NotifyState::Stopping, NotifyState::Status(status)]);
+}
+
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::warn!(%error, "systemd was not told");
+    }
+}
+
+/// Looks for life in the daemon for as long as it is awaited, and tells systemd while there is.
+/// Returns when the daemon has to stop because its log belongs to another.
+pub(crate) async fn watch(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
+    let limit = sd_notify::watchdog_enabled();
+    // Half of it, as sd_watchdog_enabled(3) recommends.
+    let every = limit.map_or(EVERY, |limit| limit / 2);
+    let patience = limit.map_or(PATIENCE, |limit| (limit / 4).min(PATIENCE));
+    loop {
+        match within(clock, patience, daemon.ping()).await {
+            Ok(Ok(())) => {
+                if limit.is_some() {
+                    notify(&[NotifyState::Watchdog]);
+                }
+            }
+            Ok(Err(Stuck::Log(error @ StoreError::Fenced { .. }))) => return error,
+            Ok(Err(stuck)) => tracing::error!(%stuck, "no progress"),
+            Err(elapsed) => tracing::error!(%elapsed, "neither the log nor the lanes answer"),
+        }
+        clock.sleep(every).await;
+    }
+}
