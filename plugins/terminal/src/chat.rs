@@ -201,6 +201,8 @@ impl Chat {
 struct View {
     message: MessageId,
     turn: Option<TurnId>,
+    /// What is being written is heard from its beginning on.
+    streams: bool,
     streamed: String,
     activity: String,
     since: Duration,
@@ -216,6 +218,7 @@ impl View {
         Self {
             message,
             turn: None,
+            streams: false,
             streamed: String::new(),
             activity: "waiting".to_owned(),
             since,
@@ -264,7 +267,12 @@ impl Display {
     async fn show(&mut self, view: &mut View, heard: Heard) {
         match heard {
             Heard::Said(chunk) => self.say(Some(view), chunk).await,
-            Heard::Remark(text) => self.screen.remark(&text),
+            Heard::Remark(text) => {
+                // What is written may be missed from here on: it is shown when it is whole.
+                view.streams = false;
+                view.streamed.clear();
+                self.screen.remark(&text);
+            }
             Heard::Event(event) => self.show_event(view, event),
         }
     }
@@ -279,11 +287,16 @@ impl Display {
                     self.show_other(other);
                 }
             }
-            TurnEvent::Thinking { .. } => view.activity = "thinking".to_owned(),
-            TurnEvent::Text { delta } => {
+            TurnEvent::Thinking { .. } => {
+                view.activity = "thinking".to_owned();
+                view.streamed.clear();
+                view.streams = true;
+            }
+            TurnEvent::Text { delta } if view.streams => {
                 view.streamed.push_str(&delta);
                 self.stream(&delta);
             }
+            TurnEvent::Text { .. } => {}
             TurnEvent::Restarted => {
                 if !view.streamed.is_empty() {
                     self.remark("(starting over)");

@@ -121,6 +121,10 @@ fn started(turn: i64, message: i64, text: &str) -> Heard {
     Heard::Event(TurnEvent::Started { turn: TurnId(turn), messages: vec![one] })
 }
 
+fn thinking() -> Heard {
+    Heard::Event(TurnEvent::Thinking { step: 0 })
+}
+
 fn text(delta: &str) -> Heard {
     Heard::Event(TurnEvent::Text { delta: delta.to_owned() })
 }
@@ -144,13 +148,12 @@ fn what_stays(paper: &str) -> String {
 
 #[tokio::test]
 async fn through_a_pipe_come_answers_and_nothing_else() {
-    let thinking = Heard::Event(TurnEvent::Thinking { step: 0 });
     let [start, end] = tool("read_file");
     let link = Arc::new(FakeLink::new(
         vec![
             vec![
                 started(1, 1, "one"),
-                thinking,
+                thinking(),
                 start,
                 end,
                 text("fir"),
@@ -168,7 +171,6 @@ async fn through_a_pipe_come_answers_and_nothing_else() {
 
 #[tokio::test]
 async fn a_person_sees_what_is_going_on_and_each_word_once() {
-    let thinking = || Heard::Event(TurnEvent::Thinking { step: 0 });
     let [start, end] = tool("read_file");
     let link = Arc::new(FakeLink::new(
         vec![vec![
@@ -200,18 +202,42 @@ async fn an_answer_that_is_not_what_was_streamed_is_printed_whole() {
         vec![
             vec![
                 started(1, 1, "a"),
+                thinking(),
                 text("half"),
                 restarted,
                 text("all"),
                 chunk(1, Some(1), "all"),
             ],
-            vec![started(2, 2, "b"), text("lost some"), chunk(2, Some(2), "lost nothing")],
+            vec![
+                started(2, 2, "b"),
+                thinking(),
+                text("lost some"),
+                chunk(2, Some(2), "lost nothing"),
+            ],
         ],
         Some(Outcome::Replied),
     ));
     let (paper, _) = talk(&link, "a\nb\n", Style::Interactive).await;
     let expected = "hello\nhalf\n(starting over)\nall\nlost some\nlost nothing\n";
     assert_eq!(what_stays(&paper), expected);
+}
+
+#[tokio::test]
+async fn what_was_missed_while_the_daemon_was_away_is_shown_when_it_is_whole() {
+    let back = Heard::Remark("back".to_owned());
+    let link = Arc::new(FakeLink::new(
+        vec![vec![
+            started(1, 1, "count"),
+            thinking(),
+            text("1, 2, "),
+            back,
+            text("2, 3."),
+            chunk(1, Some(1), "1, 2, 3."),
+        ]],
+        Some(Outcome::Replied),
+    ));
+    let (paper, _) = talk(&link, "count\n", Style::Interactive).await;
+    assert_eq!(what_stays(&paper), "hello\n1, 2, \nback\n1, 2, 3.\n");
 }
 
 #[tokio::test]
