@@ -9,6 +9,7 @@ mod events;
 pub mod http;
 mod model;
 pub mod openai;
+pub mod socket;
 mod toolbox;
 
 pub use channel::{FakeChannel, OnSend};

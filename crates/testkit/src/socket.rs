@@ -1,0 +1,102 @@
+//! A client of the daemon's socket that speaks the wire by itself, so that it does not share the
+//! daemon's mistakes.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Mutex as AsyncMutex, oneshot};
+
+type Open = Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>;
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct SocketClient {
+    writer: AsyncMutex<OwnedWriteHalf>,
+    open: Open,
+    next: AtomicU64,
+    /// Requests and notifications of the daemon, as they come. Ends with the connection.
+    pub incoming: flume::Receiver<Value>,
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallError {
+    /// The connection broke before there was an answer.
+    Lost,
+    /// The daemon says this.
+    Refused(Value),
+}
+
+impl SocketClient {
+    /// Connects to a daemon.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
+    pub async fn connect(path: &Path) -> io::Result<Self> {
+        let (reader, writer) = UnixStream::connect(path).await?.into_split();
+        let (sender, incoming) = flume::bounded(4096);
+        let open = Open::default();
+        tokio::spawn(read(reader, open.clone(), sender));
+        Ok(Self { writer: AsyncMutex::new(writer), open, next: AtomicU64::new(1), incoming })
+    }
+
+    /// Calls a method and waits for its result.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        self.open.lock().unwrap().insert(id, sender);
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.write(&request).await?;
+        let mut answer = answer.await.map_err(|_| CallError::Lost)?;
+        match answer.get("error") {
+            Some(error) => Err(CallError::Refused(error.clone())),
+            None => Ok(answer["result"].take()),
+        }
+    }
+
+    /// Answers a request of the daemon.
+    ///
+    /// # Errors
+    /// [`CallError::Lost`]
+    pub async fn respond(&self, id: &Value) -> Result<(), CallError> {
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })).await
+    }
+
+    async fn write(&self, message: &Value) -> Result<(), CallError> {
+        let line = format!("{message}\n");
+        let mut writer = self.writer.lock().await;
+        writer.write_all(line.as_bytes()).await.map_err(|_| CallError::Lost)
+    }
+}
+
+async fn read(reader: OwnedReadHalf, open: Open, incoming: flume::Sender<Value>) {
+    let mut lines = BufReader::new(reader).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(message["jsonrpc"], "2.0", "{line}");
+        if message.get("method").is_some() {
+            if incoming.send_async(message).await.is_err() {
+                break;
+            }
+            continue;
+        }
+        let id = message["id"].as_u64();
+        let answer = id.and_then(|id| open.lock().unwrap().remove(&id));
+        // Whoever asked may have given up.
+        if let Some(answer) = answer {
+            drop(answer.send(message));
+        }
+    }
+    open.lock().unwrap().clear();
+}

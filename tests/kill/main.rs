@@ -1,0 +1,109 @@
+//! The heart: the real program, killed with SIGKILL again and again while twenty people talk to it,
+//! and an oracle that is never killed and owns everything outside: the model, the terminals, the
+//! world that the tool `post` has an effect on. Nothing may be lost, doubled without a mark,
+//! reordered or run twice.
+//!
+//! `AVOCET_KILLS` sets how often, `AVOCET_SEED` replays a run.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod model;
+mod oracle;
+mod person;
+mod random;
+mod states;
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_tests::{FAIL_POINT, Home, program};
+
+use oracle::Oracle;
+use random::Random;
+use states::Histogram;
+use world::World;
+
+/// People who talk at the same time, each in a session of their own.
+const PEOPLE: usize = 20;
+/// Kills at random, by default.
+const KILLS: u64 = 300;
+/// The longest life of a daemon, from when it is ready.
+const LONGEST_LIFE: Duration = Duration::from_millis(700);
+/// How long the last daemon may take to answer everything.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Every write to the log, and with it every fail point, each with `before` and `after`.
+const WRITES: [&str; 12] = [
+    "accept",
+    "claim",
+    "record-step",
+    "start-call",
+    "finish-call",
+    "close-step",
+    "settle",
+    "start-send",
+    "finish-send",
+    "wait",
+    "settle-command",
+    "release",
+];
+
+#[expect(clippy::disallowed_methods, reason = "how often, and which seed, is set from outside")]
+fn variable(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
+    let (kills, seed) = (variable("AVOCET_KILLS", KILLS), variable("AVOCET_SEED", random::seed()));
+    println!("{kills} kills with AVOCET_SEED={seed}");
+    let mut random = Random::new(seed);
+    let world = World::start(program!(), PEOPLE).await;
+    let mut histogram = Histogram::default();
+    for _ in 0..kills {
+        let mut daemon = world.home.spawn(&["run"]);
+        // One in eight dies while it starts.
+        let starting = random.below(8) == 0;
+        if !starting {
+            daemon.wait_until_ready();
+        }
+        let longest = if starting { LONGEST_LIFE / 16 } else { LONGEST_LIFE };
+        world.live(random.part_of(longest)).await;
+        let booting = !daemon.has_been_ready();
+        daemon.kill();
+        histogram.count(&world.home.data_dir(), booting);
+    }
+    world.stop_talking();
+    let daemon = world.home.daemon();
+    world.everybody_is_answered(PATIENCE).await;
+    let (status, log) = daemon.stop();
+    assert!(status.success(), "{log}");
+    println!("{histogram}");
+    let verdict = world.verdict(&histogram);
+    println!("{verdict}");
+    assert_eq!(histogram.empty_rows(), [""; 0]);
+    verdict.check();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_every_fail_point_it_loses_nothing_and_repeats_nothing() {
+    for write in WRITES {
+        for moment in ["before", "after"] {
+            let point = format!("{write}:{moment}");
+            let world = World::start(program!(), 6).await;
+            let dying = Home::command(&world.home, &["run"]);
+            let died = world.dies(dying, FAIL_POINT, &point).await;
+            assert!(died, "nothing passes {point}");
+            world.stop_talking();
+            let daemon = world.home.daemon();
+            world.everybody_is_answered(PATIENCE).await;
+            let (status, log) = daemon.stop();
+            assert!(status.success(), "{point}: {log}");
+            world.verdict(&Histogram::default()).check();
+        }
+    }
+}
+
+/// What the parts share.
+type Shared = Arc<Oracle>;

@@ -1,0 +1,102 @@
+//! What was asked and what came of it, counted outside of the program.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One message and what came of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    /// Replies that were not marked as sent again.
+    pub(crate) replies: u32,
+    /// Replies that were.
+    pub(crate) marked: u32,
+    /// Messages of the message tool, likewise.
+    pub(crate) notes: u32,
+    pub(crate) marked_notes: u32,
+    /// Effects of the tool `post`.
+    pub(crate) posts: u32,
+    /// It ended in an error, or was dropped.
+    pub(crate) failed: Option<String>,
+}
+
+impl Asked {
+    pub(crate) fn is_answered(&self) -> bool {
+        self.replies + self.marked > 0 || self.failed.is_some()
+    }
+}
+
+/// The one who is never killed.
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    messages: Mutex<BTreeMap<String, Asked>>,
+    /// In the order in which replies were first seen, by person.
+    seen: Mutex<BTreeMap<usize, Vec<u32>>>,
+    /// What nobody expected.
+    surprises: Mutex<Vec<String>>,
+    quiet: AtomicBool,
+}
+
+impl Oracle {
+    pub(crate) fn stop_talking(&self) {
+        self.quiet.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn asked(&self, key: &str) {
+        self.messages.lock().unwrap().entry(key.to_owned()).or_default();
+    }
+
+    pub(crate) fn count(&self, key: &str, count: impl FnOnce(&mut Asked)) {
+        match self.messages.lock().unwrap().get_mut(key) {
+            Some(asked) => count(asked),
+            None => self.surprise(format!("{key} was never asked")),
+        }
+    }
+
+    pub(crate) fn reply(&self, person: usize, number: u32, repeat: bool) {
+        let key = key(person, number);
+        let first = !self.is_answered(&key);
+        self.count(&key, |asked| if repeat { asked.marked += 1 } else { asked.replies += 1 });
+        if first {
+            self.seen.lock().unwrap().entry(person).or_default().push(number);
+        }
+    }
+
+    pub(crate) fn is_answered(&self, key: &str) -> bool {
+        self.messages.lock().unwrap().get(key).is_some_and(Asked::is_answered)
+    }
+
+    pub(crate) fn surprise(&self, what: String) {
+        self.surprises.lock().unwrap().push(what);
+    }
+
+    pub(crate) fn messages(&self) -> BTreeMap<String, Asked> {
+        self.messages.lock().unwrap().clone()
+    }
+
+    pub(crate) fn surprises(&self) -> Vec<String> {
+        self.surprises.lock().unwrap().clone()
+    }
+
+    /// People whose replies did not come in the order of their messages.
+    pub(crate) fn reordered(&self) -> Vec<String> {
+        let seen = self.seen.lock().unwrap();
+        let disordered = seen.iter().filter(|(_, numbers)| !numbers.is_sorted());
+        disordered.map(|(person, numbers)| format!("person {person}: {numbers:?}")).collect()
+    }
+}
+
+/// How a message is called everywhere.
+pub(crate) fn key(person: usize, number: u32) -> String {
+    format!("p{person}m{number}")
+}
+
+/// The person and number of a key.
+pub(crate) fn parse(key: &str) -> Option<(usize, u32)> {
+    let (person, number) = key.strip_prefix('p')?.split_once('m')?;
+    Some((person.parse().ok()?, number.parse().ok()?))
+}

@@ -1,0 +1,22 @@
+//! What the tests of the whole program share: a home of its own, the program in it, its output.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod home;
+mod process;
+
+pub use home::Home;
+pub use process::{Daemon, Ran};
+
+/// The environment variable that names the fail point at which the program under test dies.
+pub const FAIL_POINT: &str = "AVOCET_TEST_FAIL_POINT";
+/// The environment variable with the address that the tool `post` posts to.
+pub const SINK: &str = "AVOCET_TEST_SINK";
+
+/// The program under test, for [`Home::new`].
+#[macro_export]
+macro_rules! program {
+    () => {
+        env!("CARGO_BIN_EXE_avocet-under-test")
+    };
+}
