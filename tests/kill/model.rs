@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(crate) const KINDS: [&str; 6] = ["plain", "read", "write", "remember", "message", "post"];
 
 /// Every delta takes a moment, so that a kill falls into the middle of answers.
-const BEAT: Duration = Duration::from_millis(2);
+const BEAT: Duration = Duration::from_millis(1);
 
 /// `KEY KIND` is asked; first come the calls, then `done KEY`.
 pub(crate) fn answer(request: &Value) -> ModelAnswer {
@@ -38,7 +38,7 @@ pub(crate) fn answer(request: &Value) -> ModelAnswer {
         other => panic!("nobody asks for {other}"),
     };
     let answer = if calls.is_empty() {
-        ModelAnswer::says(format!("done {key} and that is all there is to say of it"))
+        ModelAnswer::says(format!("done {key} and that is all"))
     } else {
         ModelAnswer::Calls(calls)
     };

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::watch;
+
+use crate::posts::Posts;
+
 /// One message and what came of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
@@ -29,12 +33,15 @@ impl Asked {
 /// The one who is never killed.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
+    /// Requests to the model so far.
+    pub(crate) requests: watch::Sender<u64>,
     messages: Mutex<BTreeMap<String, Asked>>,
     /// In the order in which replies were first seen, by person.
     seen: Mutex<BTreeMap<usize, Vec<u32>>>,
     /// What nobody expected.
     surprises: Mutex<Vec<String>>,
     quiet: AtomicBool,
+    pub(crate) posts: Posts,
 }
 
 impl Oracle {

@@ -15,6 +15,8 @@ use crate::oracle::{key, parse};
 /// Messages that a person says without waiting for the answers.
 const AHEAD: usize = 2;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long a person thinks about a choice.
+const THINK: Duration = Duration::from_millis(250);
 
 pub(crate) struct Person {
     number: usize,
@@ -73,8 +75,11 @@ impl Person {
             let Ok(heard) = client.incoming.recv_async().await else { return Err(CallError::Lost) };
             if heard["method"] == "deliver" {
                 // Heard is heard, whether or not the daemon learns of it.
-                self.hear(&heard["params"]);
+                let decides = self.hear(&heard["params"]);
                 client.respond(&heard["id"]).await?;
+                if decides {
+                    pause(THINK).await;
+                }
             }
         }
         Ok(())
@@ -89,7 +94,8 @@ impl Person {
         self.said += 1;
     }
 
-    fn hear(&mut self, chunk: &Value) {
+    /// Whether it is a choice.
+    fn hear(&mut self, chunk: &Value) -> bool {
         let text = chunk["text"].as_str().unwrap();
         let repeat = chunk["repeat"].as_bool().unwrap();
         let mut words = text.split_whitespace();
@@ -103,10 +109,14 @@ impl Person {
                     if repeat { asked.marked_notes += 1 } else { asked.notes += 1 }
                 });
             }
-            _ if text.starts_with("I was interrupted while running `post`") => self.skip(chunk),
+            _ if text.starts_with("I was interrupted while running `post`") => {
+                self.skip(chunk);
+                return true;
+            }
             _ if text == "I go on without it." || text == "There is nothing to decide." => {}
             _ => self.fail(text),
         }
+        false
     }
 
     /// Whether the effect took place is known to the oracle alone: it is never run again.

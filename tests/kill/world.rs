@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::fs;
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_testkit::openai::OpenAiFake;
-use avocet_tests::{Home, SINK};
+use avocet_tests::{Daemon, FAIL_POINT, Home, SINK};
 use rusqlite::Connection;
+use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -17,7 +18,12 @@ use crate::Shared;
 use crate::model::{answer, content, file};
 use crate::oracle::{Asked, Oracle};
 use crate::person::{Person, pause};
-use crate::states::Histogram;
+
+/// How long the world takes to have the effect of the tool `post`.
+const EFFECT: Duration = Duration::from_millis(15);
+
+/// How long a daemon may live at all.
+const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct World {
     pub(crate) home: Home,
@@ -30,11 +36,16 @@ impl World {
     #[expect(clippy::disallowed_methods, reason = "people and the world are no part of the daemon")]
     pub(crate) async fn start(program: &'static str, people: usize) -> Self {
         let oracle = Arc::new(Oracle::default());
-        let model = OpenAiFake::start(answer).await;
+        let counted = oracle.clone();
+        let model = OpenAiFake::start(move |request| {
+            counted.requests.send_modify(|requests| *requests += 1);
+            answer(request)
+        })
+        .await;
         let sink = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let config = format!(
             "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n\
-             [agents.defaults]\nmodel = \"fake/fake\"\n",
+             [agents.defaults]\nmodel = \"fake/fake\"\n[daemon]\ndrain_seconds = 0\n",
             model.base_url()
         );
         let address = sink.local_addr().unwrap().to_string();
@@ -46,37 +57,50 @@ impl World {
         Self { home, oracle, model, people }
     }
 
-    /// Lets the daemon live for a while.
-    pub(crate) async fn live(&self, time: Duration) {
-        pause(time).await;
+    /// Lets the daemon live until it has asked the model so often. All may be waiting for people
+    /// who think.
+    pub(crate) async fn live(&self, requests: u64) {
+        let mut made = self.oracle.requests.subscribe();
+        let until = *made.borrow() + requests;
+        tokio::select! {
+            _ = made.wait_for(|made| *made >= until) => {}
+            () = pause(LONGEST_SILENCE) => {}
+        }
     }
 
     /// Runs a daemon that dies at a fail point; false if it does not, however long people talk.
-    pub(crate) async fn dies(&self, mut command: Command, variable: &str, point: &str) -> bool {
-        command.env(variable, point);
-        let mut child = command.spawn().unwrap();
-        for look in 0..2000_u32 {
-            if child.try_wait().unwrap().is_some() {
-                return true;
-            }
-            match look {
-                // A wait begins when a daemon finds a call that was interrupted.
-                300 | 600 | 900 if point.starts_with("wait") || point.starts_with("settle-c") => {
-                    drop(child.kill());
-                    child.wait().unwrap();
-                    child = command.spawn().unwrap();
-                }
-                // A turn is given back when the daemon stops in order.
-                400 if point.starts_with("release") => {
-                    let pid = rustix::process::Pid::from_child(&child);
-                    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-                }
-                _ => {}
-            }
-            pause(Duration::from_millis(5)).await;
+    pub(crate) async fn dies_at(&self, point: &str) -> bool {
+        let write = point.split(':').next().unwrap();
+        if matches!(write, "wait" | "settle-command") {
+            self.interrupt_a_post().await;
         }
-        drop(child.kill());
-        child.wait().unwrap();
+        let mut command = self.home.command(&["run"]);
+        let mut daemon = Daemon::spawn(command.env(FAIL_POINT, point));
+        if write == "release" {
+            // A turn is given back when it is cut short in an orderly stop.
+            self.oracle.posts.hold().await;
+            daemon.signal(Signal::TERM);
+        }
+        let died = self.is_killed(&mut daemon).await;
+        self.oracle.posts.let_go();
+        died
+    }
+
+    /// Leaves a log in which an effect has begun and not ended: its turn will wait for a choice.
+    async fn interrupt_a_post(&self) {
+        let daemon = self.home.spawn(&["run"]);
+        self.oracle.posts.hold().await;
+        daemon.kill();
+        self.oracle.posts.let_go();
+    }
+
+    async fn is_killed(&self, daemon: &mut Daemon) -> bool {
+        for _ in 0..3000_u32 {
+            if let Some(status) = daemon.ended() {
+                return status.signal() == Some(Signal::KILL.as_raw());
+            }
+            pause(Duration::from_millis(10)).await;
+        }
         false
     }
 
@@ -97,7 +121,7 @@ impl World {
         // Who has not been answered is in the verdict.
     }
 
-    pub(crate) fn verdict(&self, histogram: &Histogram) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         let messages = self.oracle.messages();
         let of = |which: &dyn Fn(&Asked) -> bool| -> Vec<String> {
             let found = messages.iter().filter(|(_, asked)| which(asked));
@@ -112,7 +136,6 @@ impl World {
             let mut statement = log.prepare(query).unwrap();
             statement.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
         };
-        let _ = histogram;
         Verdict {
             asked: messages.len(),
             failed: of(&|asked| asked.failed.is_some() && asked.replies + asked.marked == 0),
@@ -142,7 +165,8 @@ async fn receive(sink: TcpListener, oracle: Shared) {
             && let Some(key) = line.split_whitespace().next()
         {
             oracle.count(key, |asked| asked.posts += 1);
-            pause(Duration::from_millis(3)).await;
+            oracle.posts.pass().await;
+            pause(EFFECT).await;
             drop(stream.get_mut().write_all(b"posted\n").await);
         }
     }

@@ -102,7 +102,7 @@ impl Home {
     /// Starts the program and does not wait.
     #[must_use]
     pub fn spawn(&self, arguments: &[&str]) -> Daemon {
-        Daemon::spawn(self.command(arguments))
+        Daemon::spawn(&mut self.command(arguments))
     }
 
     /// What a path in the home is called where the home is not named.

@@ -36,8 +36,10 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    /// Starts a program and does not wait.
     #[expect(clippy::disallowed_methods, reason = "it reads what the program logs")]
-    pub(crate) fn spawn(mut command: Command) -> Self {
+    #[must_use]
+    pub fn spawn(command: &mut Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -106,6 +108,11 @@ impl Daemon {
     pub fn stop(mut self) -> (ExitStatus, String) {
         self.signal(Signal::TERM);
         self.wait()
+    }
+
+    /// How it ended; none while it runs.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
     }
 
     /// Waits until it ends. Returns what it logged.

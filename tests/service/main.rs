@@ -1,0 +1,3 @@
+//! The program as a service: started, watched, stopped, crashed, idle, loaded.
+
+fn main() {}
