@@ -1,1 +1,113 @@
-fn main() {}
+//! ARCHITECTURE.md, and the house it describes: every crate has its paragraph, every edge its place
+//! in the table, every manifest the workspace's lints.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+
+const ARCHITECTURE: &str = include_str!("../ARCHITECTURE.md");
+/// What tests of any crate may use beside its row.
+const FOR_TESTS: [&str; 3] = ["store", "supervise", "testkit"];
+
+fn workspace() -> Metadata {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+    MetadataCommand::new().manifest_path(manifest).no_deps().exec().unwrap()
+}
+
+/// Where a package is, as the table calls it: `crates/store`, `tests`.
+fn folder(metadata: &Metadata, package: &Package) -> String {
+    let below = package.manifest_path.strip_prefix(&metadata.workspace_root).unwrap();
+    below.parent().unwrap().to_string()
+}
+
+/// The bare name of a package of ours: that of its folder.
+fn bare(name: &str) -> Option<&str> {
+    if name == "avocet" { Some(name) } else { name.strip_prefix("avocet-") }
+}
+
+/// The rows of the table: a crate, and what it may depend on.
+fn table() -> BTreeMap<String, BTreeSet<String>> {
+    let rows = ARCHITECTURE.lines().skip_while(|line| !line.starts_with("| crate |")).skip(2);
+    rows.map_while(|line| line.strip_prefix("| ")?.strip_suffix('|')?.split_once('|'))
+        .map(|(name, edges)| {
+            let edges = edges.split(',').map(|edge| edge.trim().to_owned());
+            (name.trim().to_owned(), edges.filter(|edge| !edge.is_empty()).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn the_table_of_crates_is_complete() {
+    let metadata = workspace();
+    let here: BTreeSet<String> =
+        metadata.packages.iter().map(|package| folder(&metadata, package)).collect();
+    assert_eq!(table().into_keys().collect::<BTreeSet<_>>(), here);
+}
+
+#[test]
+fn no_edge_is_outside_of_the_table() {
+    let (metadata, table) = (workspace(), table());
+    for package in &metadata.packages {
+        let name = folder(&metadata, package);
+        let (mut used, allowed) = (BTreeSet::new(), &table[&name]);
+        for dependency in &package.dependencies {
+            let Some(edge) = bare(&dependency.name) else { continue };
+            let for_tests = dependency.kind == DependencyKind::Development;
+            if !for_tests {
+                used.insert(edge.to_owned());
+            }
+            let fits = allowed.contains(edge) || (for_tests && FOR_TESTS.contains(&edge));
+            assert!(fits, "{name} must not depend on {edge}: see ARCHITECTURE.md");
+        }
+        let unused: Vec<_> = allowed.difference(&used).collect();
+        assert!(unused.is_empty(), "{name} does not depend on {unused:?}: ARCHITECTURE.md says so");
+    }
+}
+
+#[test]
+fn every_crate_has_a_paragraph_that_ends_in_its_invariant() {
+    for name in table().into_keys() {
+        let heading = format!("\n### {name}\n");
+        let (_, rest) = ARCHITECTURE.split_once(&heading).unwrap_or_else(|| panic!("no {heading}"));
+        let paragraph = rest.split("\n#").next().unwrap().trim();
+        assert!(!paragraph.contains("\n\n"), "{name}: more than a paragraph");
+        let (_, invariant) = paragraph.rsplit_once("*Invariant: ").unwrap_or_default();
+        assert!(invariant.ends_with(".*"), "{name}: the paragraph ends in no invariant");
+    }
+}
+
+#[test]
+fn every_manifest_has_the_lints_of_the_workspace() {
+    for package in &workspace().packages {
+        let manifest = fs::read_to_string(&package.manifest_path).unwrap();
+        let says_so = manifest.contains("\n[lints]\nworkspace = true\n");
+        assert!(says_so, "{}: without `[lints] workspace = true`", package.manifest_path);
+    }
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    for package in &workspace().packages {
+        let root = package.manifest_path.parent().unwrap();
+        for path in rust_files(root.as_std_path()) {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.starts_with("//! "), "{} begins without //!", path.display());
+        }
+    }
+}
+
+fn rust_files(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}

@@ -188,3 +188,7 @@ fn make_terminal(document: &Document, path: &str) -> Result<Configured, ConfigEr
     let terminal = Arc::new(Terminal::new(name, account));
     Ok(Configured { channel: terminal.clone(), attach: Some(terminal), allow: Allow::Local })
 }
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

@@ -1,5 +1,8 @@
 //! The built-in tools. A new one is a file here and a line in the list below.
 
+// The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
+#[cfg(test)]
+mod backup_file;
 mod edit_file;
 mod files;
 mod list_directory;
@@ -43,3 +46,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "backup_file_tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! The shipped example of a configuration is complete, shows the defaults, and can be used.
+
+use std::fmt::Debug;
+
+use avocet_config::{Document, Settings, keys};
+use avocet_llm::OpenAiConfig;
+use avocet_terminal::TerminalConfig;
+
+use super::{CHANNELS, PROVIDERS, check, openai_config, terminal_config};
+
+const EXAMPLE: &str = include_str!("../../../config.example.toml");
+const PROVIDER: &str = "providers.local";
+
+fn parse(text: &str) -> Document {
+    let environment = |name: &str| Some(format!("the value of {name}"));
+    Document::parse(text.to_owned(), None, &environment).unwrap()
+}
+
+/// The example with the keys that have no default: those whose `#` stands directly before a name.
+fn whole() -> Document {
+    let line = |line: &str| match line.strip_prefix('#') {
+        Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase()) => format!("{key}\n"),
+        _ => format!("{line}\n"),
+    };
+    parse(&EXAMPLE.lines().map(line).collect::<String>())
+}
+
+#[test]
+fn the_example_can_be_used() {
+    for document in [parse(EXAMPLE), whole()] {
+        let settings = document.table("").unwrap();
+        check(&document, &settings).unwrap();
+    }
+}
+
+#[test]
+fn the_example_names_every_key() {
+    let (document, under) = (whole(), |table: &str, keys: Vec<String>| {
+        keys.into_iter().map(|key| format!("{table}{key}")).collect::<Vec<_>>()
+    });
+    let expected = [
+        under("", keys::<Settings>()),
+        under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
+        under("channels.terminal.", keys::<TerminalConfig>()),
+    ];
+    for key in expected.iter().flatten() {
+        assert!(document.get(key).is_some(), "config.example.toml does not show `{key}`");
+    }
+    for kind in PROVIDERS {
+        let shown = format!("kind = \"{}\"", kind.name);
+        assert!(EXAMPLE.contains(&shown), "config.example.toml does not name {shown}");
+    }
+    for kind in CHANNELS {
+        let table = format!("channels.{}", kind.name);
+        assert!(document.get(&table).is_some(), "config.example.toml has no [{table}]");
+    }
+}
+
+#[test]
+fn the_example_shows_the_defaults() {
+    let document = parse(EXAMPLE);
+    let shown: Settings = document.table("").unwrap();
+    let shown = Settings { providers: Default::default(), channels: Default::default(), ..shown };
+    same(&shown, &Settings::default());
+    same(&openai_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
+    same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
+}
+
+fn same<T: Debug>(shown: &T, default: &T) {
+    assert_eq!(format!("{shown:#?}"), format!("{default:#?}"));
+}

@@ -1,0 +1,71 @@
+//! `backup_file`: a copy beside the file, before something risky.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+use super::files::{Files, evidence, read_text, write};
+
+#[derive(Debug)]
+pub(super) struct BackupFile {
+    files: Files,
+}
+
+impl BackupFile {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Path relative to the workspace root.
+    path: String,
+}
+
+#[async_trait]
+impl Tool for BackupFile {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Copy a text file of the workspace to PATH.bak beside it, replacing an \
+            earlier backup. Use it before a risky change.";
+        Description::new("backup_file", ToolClass::Verifiable, TEXT)
+    }
+
+    async fn prepare(
+        &self,
+        arguments: &Arguments,
+        _context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        let path = arguments.path.clone();
+        let noted = self.files.with(move |workspace| {
+            let content = read_text(workspace, &path)?;
+            evidence(workspace, &format!("{path}.bak"), content.as_bytes())
+        });
+        noted.await.map(Some)
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let path = arguments.path;
+        let report = self.files.with(move |workspace| {
+            let content = read_text(workspace, &path)?;
+            write(workspace, &format!("{path}.bak"), content.as_bytes())?;
+            Ok(format!("copied {} bytes to {path}.bak", content.len()))
+        });
+        Ok(json!(report.await?).into())
+    }
+
+    async fn verify(&self, evidence: &Evidence) -> Verdict {
+        self.files.verify(evidence).await
+    }
+}

@@ -1,0 +1,70 @@
+//! The example of ARCHITECTURE.md is this tool, word for word, and it works.
+
+use std::fs;
+use std::sync::Arc;
+
+use avocet_protocol::{
+    Arguments, CallId, SessionId, ToolCall, ToolContext, ToolOutcome, Toolbox, TurnId, Verdict,
+};
+use avocet_sandbox::Workspace;
+use avocet_store::testing::TempStore;
+use avocet_testkit::{FakeDestinations, ManualClock};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::{Parts, add_builtin, backup_file};
+use crate::{AlreadyRegistered, Origin, Registry};
+
+const CHAPTER: &str = include_str!("../../../../ARCHITECTURE.md");
+const FILE: &str = include_str!("backup_file.rs");
+/// What the chapter says to add to the list.
+const LINE: &str = "    registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;\n";
+
+fn add(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
+    registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;
+    Ok(())
+}
+
+#[test]
+fn the_chapter_shows_the_file_and_the_line() {
+    assert!(CHAPTER.contains(&format!("```rust\n{FILE}```\n")), "the file in the chapter differs");
+    let this = include_str!("backup_file_tests.rs");
+    assert!(CHAPTER.contains(LINE) && this.contains(LINE), "the line in the chapter differs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tool_of_the_chapter_works() {
+    let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
+    let clock = Arc::new(ManualClock::default());
+    let store = log.open(clock.clone()).await;
+    let parts = Parts {
+        workspace: Arc::new(Workspace::open(workspace.path()).unwrap()),
+        notes: store.clone(),
+        kept_results: store.clone(),
+        destinations: Arc::new(FakeDestinations::default()),
+    };
+    let mut registry = Registry::new(clock);
+    add_builtin(&mut registry, &parts).unwrap();
+    add(&mut registry, &parts).unwrap();
+    fs::write(workspace.path().join("a.txt"), "precious").unwrap();
+    let context = ToolContext {
+        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
+        session: SessionId::parse("terminal:local:a").unwrap(),
+        chat: None,
+        cancel: CancellationToken::new(),
+    };
+    let call = ToolCall {
+        name: "backup_file".to_owned(),
+        arguments: Arguments::parse(&json!({ "path": "a.txt" }).to_string()),
+    };
+
+    let evidence = registry.prepare(&call, false, &context).await.unwrap().evidence.unwrap();
+    assert_eq!(registry.verify(&call, &evidence).await, Verdict::DidNotHappen);
+    let ToolOutcome::Finished(output) = registry.execute(&call, &context).await.unwrap() else {
+        panic!("it waits for nothing");
+    };
+    assert_eq!(output.value, json!("copied 8 bytes to a.txt.bak"));
+    assert_eq!(fs::read_to_string(workspace.path().join("a.txt.bak")).unwrap(), "precious");
+    assert!(matches!(registry.verify(&call, &evidence).await, Verdict::Happened(_)));
+}
