@@ -1,3 +1,5 @@
+//! Commands in, tool calls and answers out.
+
 use std::sync::Mutex;
 
 use avocet_protocol::{Arguments, SentCall, ToolCall};

@@ -1,3 +1,5 @@
+//! The provider against the strict fake, and against servers that break.
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
