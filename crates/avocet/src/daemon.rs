@@ -11,7 +11,7 @@ use avocet_config::{AgentDefaults, Durability};
 use avocet_gateway::Gateway;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, Health, Publish, StoreError,
+    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, Publish, StoreError,
 };
 use avocet_sandbox::Workspace;
 use avocet_session::{Events, LaneLimits, NotMoving, Parts, Sessions};
@@ -273,13 +273,5 @@ async fn run_channel(channel: &dyn Channel, context: ChannelContext) {
             tracing::error!(%name, %account, error, "the channel is down until this is mended");
             stop.cancelled().await;
         }
-    }
-}
-
-/// What is wrong with a channel; none if all is well.
-pub(crate) fn fault(channel: &dyn Channel) -> Option<String> {
-    match channel.health() {
-        Health::Up => None,
-        Health::Down(why) => Some(why),
     }
 }

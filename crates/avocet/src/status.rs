@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_outbox::Channels;
-use avocet_protocol::{ChannelStatus, Clock, DaemonStatus, Query, Report, StoreError};
-
-use crate::daemon::fault;
+use avocet_protocol::{
+    Channel, ChannelStatus, Clock, DaemonStatus, Health, Query, Report, StoreError,
+};
 
 /// What a report is made from.
 #[derive(Debug)]
@@ -36,5 +36,13 @@ impl Report for Reporter {
             log: self.query.log_status().await?,
             channels: channels.collect(),
         })
+    }
+}
+
+/// What is wrong with a channel; none if all is well.
+fn fault(channel: &dyn Channel) -> Option<String> {
+    match channel.health() {
+        Health::Up => None,
+        Health::Down(why) => Some(why),
     }
 }

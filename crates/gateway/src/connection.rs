@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
 use crate::lines::{self, Line};
-use crate::methods::{self, Attached, Chunk};
-use crate::server::Parts;
+use crate::methods::{self, Attached, Chunk, Parts};
 use crate::wire::{Message, RpcError};
 
 /// Lines that may wait for the client to read; requests beyond that wait for it.

@@ -9,6 +9,6 @@ mod server;
 mod wire;
 
 pub use client::{Client, ClientError, Incoming, Shown};
-pub use methods::{Ask, Asked, Attached, Chunk, Send, Sent, Wait};
-pub use server::{Gateway, GatewayError, Parts};
+pub use methods::{Ask, Asked, Attached, Chunk, Parts, Send, Sent, Wait};
+pub use server::{Gateway, GatewayError};
 pub use wire::{MAX_LINE_BYTES, RpcError};

@@ -1,17 +1,33 @@
 //! The methods: what goes in, what comes out, which port does it.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, MessageId, MessageStatus,
-    Outbound, PublishError, Sender, SenderId, SessionId, StoreError, TurnEvent, TurnId,
+    Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries, DeliveryId,
+    Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError, Query, Report, Sender,
+    SenderId, SessionId, StoreError, TurnEvent, TurnEvents, TurnId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::server::Parts;
 use crate::wire::RpcError;
+
+/// What the gateway gives other processes access to.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the port of its type")]
+pub struct Parts {
+    pub publish: Arc<dyn Publish>,
+    pub query: Arc<dyn Query>,
+    pub report: Arc<dyn Report>,
+    pub events: Arc<dyn TurnEvents>,
+    pub deliveries: Arc<dyn Deliveries>,
+    pub clock: Arc<dyn Clock>,
+    /// The channels that clients can attach to, by name.
+    pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
+}
 
 /// `ask`: let the agent answer. Answered after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,39 +1,23 @@
 //! The socket: where it is, who may open it, and a connection for each who does.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Attach, ChannelName, Clock, Deliveries, Publish, Query, Report, SenderId, TurnEvents,
-};
+use avocet_protocol::SenderId;
 use avocet_supervise::Group;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use crate::connection;
+use crate::methods::Parts;
 
 /// Connections at the same time.
 const CONNECTIONS: usize = 512;
 /// The longest path of a socket: `sun_path` of unix(7), with its end.
 const MAX_PATH_BYTES: usize = 107;
-
-/// What the gateway gives other processes access to.
-#[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "each field is the port of its type")]
-pub struct Parts {
-    pub publish: Arc<dyn Publish>,
-    pub query: Arc<dyn Query>,
-    pub report: Arc<dyn Report>,
-    pub events: Arc<dyn TurnEvents>,
-    pub deliveries: Arc<dyn Deliveries>,
-    pub clock: Arc<dyn Clock>,
-    /// The channels that clients can attach to, by name.
-    pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
-}
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]

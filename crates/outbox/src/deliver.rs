@@ -10,6 +10,7 @@ use avocet_protocol::{
 use avocet_supervise::{Group, Keyed, Unfinished, catch, patiently};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::Channels;
 use crate::rules::{self, Step, Verdict};
@@ -120,7 +121,12 @@ impl Courier {
             Step::Wait(until) => self.wait(until).await,
             Step::GiveUp => self.give_up(channel, &head).await,
             Step::Send { .. } if !channel.reachable(&head.delivery.address) => Ok(Next::Leave),
-            Step::Send { repeat } => self.send(channel, &head, repeat).await,
+            Step::Send { repeat } => {
+                let Delivery { id, turn, .. } = &head.delivery;
+                let turn = turn.map(tracing::field::display);
+                let span = tracing::info_span!("delivery", %id, turn, %chat);
+                self.send(channel, &head, repeat).instrument(span).await
+            }
         }
     }
 
@@ -155,7 +161,7 @@ impl Courier {
         self.patiently(|| self.outbox.start(id, repeat)).await?;
         let delivery = Delivery { repeat: repeat || head.delivery.repeat, ..head.delivery.clone() };
         let sent = self.hand_over(channel, &delivery).await;
-        tracing::debug!(delivery = %id, repeat, ok = sent.is_ok(), "handed to the channel");
+        tracing::debug!(repeat, ok = sent.is_ok(), "handed to the channel");
         let now = self.clock.now();
         let end = match rules::judge(sent, head.attempts + 1, now) {
             Verdict::End(end) => end,
@@ -165,7 +171,7 @@ impl Courier {
                 return Ok(Next::Leave);
             }
             Verdict::Dead(error) => {
-                tracing::warn!(delivery = %id, error, "given up");
+                tracing::warn!(error, "given up");
                 let content = rules::dead_notice(&delivery.content, &error);
                 SendEnd::Dead { notice: notice(channel, head, &content), error }
             }

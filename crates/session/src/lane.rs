@@ -15,6 +15,7 @@ use avocet_supervise::{Group, Keyed, Panicked, catch, patiently};
 use dashmap::DashMap;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::Events;
 use crate::settle::Ending;
@@ -180,7 +181,7 @@ impl Lanes {
                 return self.run_suspect(session).await;
             }
         };
-        self.run(*claimed).await?;
+        self.run_in_span(*claimed).await?;
         Ok(true)
     }
 
@@ -193,13 +194,22 @@ impl Lanes {
             return Ok(false);
         };
         if let Claim::Turn(claimed) = self.claim(session, true).await? {
-            self.run(*claimed).await?;
+            self.run_in_span(*claimed).await?;
         }
         Ok(true)
     }
 
     async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim, StoreError> {
         self.patiently(|| self.parts.turns.claim(session, suspects)).await
+    }
+
+    /// As [`Self::run`]; what is logged meanwhile says for which turn and messages.
+    async fn run_in_span(self: &Arc<Self>, claimed: Claimed) -> Result<(), StoreError> {
+        let TurnRecord { id, session, origin, .. } = &claimed.turn;
+        let messages: Vec<String> =
+            origin.messages().iter().map(|message| message.id.to_string()).collect();
+        let span = tracing::info_span!("turn", %id, %session, messages = messages.join(","));
+        self.run(claimed).instrument(span).await
     }
 
     async fn run(self: &Arc<Self>, claimed: Claimed) -> Result<(), StoreError> {
@@ -213,7 +223,7 @@ impl Lanes {
         self.tell_started(&turn);
         let ending = async {
             if attempts >= MAX_ATTEMPTS || deaths_alone >= MAX_DEATHS_ALONE {
-                tracing::error!(turn = %id, attempts, deaths_alone, "given up");
+                tracing::error!(attempts, deaths_alone, "given up");
                 return self.settle(&turn, Ending::Poison { attempts }).await;
             }
             if !self.readmit(&mut turn).await? {
@@ -223,12 +233,12 @@ impl Lanes {
             match catch(self.parts.agent.run_tool_loop(turn.clone(), &scene)).await {
                 Ok(Ok(end)) => self.settle(&turn, Ending::Agent(end)).await,
                 Ok(Err(StoreError::Internal(error))) => {
-                    tracing::error!(turn = %id, error, "the log refused a step");
+                    tracing::error!(error, "the log refused a step");
                     self.settle(&turn, Ending::Bug(error)).await
                 }
                 Ok(Err(error)) => Err(error),
                 Err(Panicked(error)) => {
-                    tracing::error!(turn = %id, error, "the turn panicked");
+                    tracing::error!(error, "the turn panicked");
                     self.settle(&turn, Ending::Bug(error)).await
                 }
             }
@@ -245,7 +255,7 @@ impl Lanes {
         };
         match left {
             Err(StoreError::Stale(what)) => {
-                tracing::debug!(turn = %id, what, "the turn was ended meanwhile");
+                tracing::debug!(what, "the turn was ended meanwhile");
                 Ok(())
             }
             left => left,

@@ -1,12 +1,12 @@
 //! A damaged database is moved aside with its -wal and -shm; it is never silently started empty.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::{StoreError, Timestamp};
 
+use crate::migrate::with_suffix;
 use crate::tx::{Db, Result};
 use crate::{OpenError, migrate};
 
@@ -75,10 +75,4 @@ pub(crate) fn refuse_silent_start(path: &Path, start_empty: bool) -> Result<(), 
         None => Ok(()),
         Some(moved) => Err(OpenError::MovedAside { path: path.to_owned(), moved }),
     }
-}
-
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }

@@ -1,12 +1,12 @@
 //! The schema and its versions. Before a migration a copy of the database is made beside it.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use crate::OpenError;
-use crate::damage::with_suffix;
 use crate::error::store_error;
 use crate::tx::Db;
 
@@ -95,4 +95,10 @@ fn sync_directory(file: &Path) -> Result<(), OpenError> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let unusable = |error| OpenError::Directory { path: directory.to_owned(), error };
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(unusable)
+}
+
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
 }
