@@ -1,12 +1,11 @@
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, Attach, ChannelName, ChatAddress, Content, Cursor,
-    DaemonStatus, DedupeKey, Deliveries, Delivery, DeliveryId, Enqueued, Handover, Inbound,
-    LogStatus, MessageId, MessageStatus, Outbound, Outcome, Publish, PublishError, Query, Receipt,
-    Report, SessionId, SessionStatus, SessionSummary, StoreError, TurnEvent, TurnEvents, TurnId,
+    DaemonStatus, DedupeKey, Delivery, DeliveryId, Enqueued, Handover, Inbound, LogStatus,
+    MessageId, MessageStatus, Outbound, Outcome, Publish, PublishError, Query, Receipt, Report,
+    SessionId, SessionStatus, SessionSummary, StoreError, TurnEvent, TurnEvents, TurnId,
     TurnRecord,
 };
 use avocet_testkit::{FakeDestinations, ManualClock};
