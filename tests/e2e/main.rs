@@ -1,1 +1,18 @@
-fn main() {}
+//! The real program from outside, in a home of its own: what it prints, what it answers, what it
+//! says to bad input, and that nothing is lost by it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_config;
+mod bad_input;
+mod chat;
+mod cli;
+mod config;
+mod damage;
+mod door;
+mod full_disk;
+mod looking;
+mod socket;
+mod support;
+mod terminal;
+mod unbroken;

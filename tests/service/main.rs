@@ -1,3 +1,16 @@
-//! The program as a service: started, watched, stopped, crashed, idle, loaded.
+//! The program as a service: started, watched, stopped, crashed, loaded, idle. Everything outside
+//! of it is the test's: systemd, the model, the people, the world.
 
-fn main() {}
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod chat;
+mod crash;
+mod drain;
+mod idle;
+mod load;
+mod log;
+mod model;
+mod notify;
+mod patience;
+mod sink;
+mod unit;

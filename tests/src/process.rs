@@ -90,6 +90,13 @@ impl Daemon {
         self.seen.iter().any(|line| line.contains(" ready "))
     }
 
+    /// How many of the lines that it has logged so far contain a text.
+    #[must_use]
+    pub fn logged(&mut self, text: &str) -> usize {
+        self.seen.extend(self.log.try_iter());
+        self.seen.iter().filter(|line| line.contains(text)).count()
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();

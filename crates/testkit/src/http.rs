@@ -118,6 +118,8 @@ async fn serve(
     stream: TcpStream,
     answer: &(dyn Fn(HttpRequest) -> Vec<Piece> + Send + Sync),
 ) -> io::Result<()> {
+    // A piece is sent when it is due, and not once the one before it was acknowledged.
+    stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream).await? {
         for piece in answer(request) {

@@ -62,18 +62,27 @@ impl OpenAiFake {
     /// A server whose model answers by what it is asked. Requests that the API refuses do not
     /// reach it.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
-        let (kept, refused) = (requests.clone(), refusals.clone());
-        let server = HttpFake::start(move |request| {
-            let body = match check(&request) {
-                Ok(body) => body,
-                Err(refusal) => {
-                    refused.lock().unwrap().push(refusal.message.clone());
-                    return refusal.pieces();
-                }
-            };
+        let kept = Arc::<Mutex<Vec<Value>>>::default();
+        let requests = kept.clone();
+        let keep_and_answer = move |body: &Value| {
             kept.lock().unwrap().push(body.clone());
-            pieces(answer(&body), Duration::ZERO)
+            answer(body)
+        };
+        Self { requests, ..Self::start_forgetful(keep_and_answer).await }
+    }
+
+    /// As [`Self::start`], for a load: the requests are not kept.
+    pub async fn start_forgetful(
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+    ) -> Self {
+        let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
+        let refused = refusals.clone();
+        let server = HttpFake::start(move |request| match check(&request) {
+            Ok(body) => pieces(answer(&body), Duration::ZERO),
+            Err(refusal) => {
+                refused.lock().unwrap().push(refusal.message.clone());
+                refusal.pieces()
+            }
         })
         .await;
         Self { server, requests, refusals }
