@@ -77,7 +77,7 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
     /// The name of the conversation.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT)]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
     pub(crate) chat: String,
     /// Begin with an empty log although a damaged one was moved aside.
     #[arg(long)]
@@ -166,6 +166,10 @@ pub(crate) struct SessionsShow {
 /// A session id, or the bare name of a conversation of the terminal.
 pub(crate) fn session_id(text: &str) -> Result<SessionId, IdError> {
     if text.contains(':') { text.parse() } else { format!("terminal:local:{text}").parse() }
+}
+
+fn chat_name(text: &str) -> Result<String, IdError> {
+    session_id(text).map(|_| text.to_owned())
 }
 
 fn chat_address(text: &str) -> Result<ChatAddress, IdError> {

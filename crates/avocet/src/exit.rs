@@ -64,15 +64,14 @@ fails_with! {
     WorkspaceError => |error| Exit::Configuration;
     GatewayError => |error| Exit::Configuration;
     std::io::Error => |error| Exit::Failed;
-    StoreError => |error| if error.is_transient() { Exit::TryLater } else { Exit::Failed };
+    StoreError => |error| log_exit(&error);
     OpenError => |error| match &error {
         OpenError::Locked { .. } => Exit::TryLater,
         OpenError::Directory { .. } | OpenError::Pragma { .. } => Exit::Configuration,
         OpenError::Newer { .. } | OpenError::Damaged { .. } | OpenError::MovedAside { .. } => {
             Exit::Database
         }
-        OpenError::Store(error) if error.is_transient() => Exit::TryLater,
-        OpenError::Store(_) => Exit::Failed,
+        OpenError::Store(error) => log_exit(error),
     };
     ClientError => |error| match &error {
         ClientError::Refused(refusal) if refusal.is_transient() => Exit::TryLater,
@@ -80,7 +79,15 @@ fails_with! {
         ClientError::Lost => Exit::NoDaemon,
     };
     PublishError => |error| match &error {
-        PublishError::Log(log) if log.is_transient() => Exit::TryLater,
+        PublishError::Log(log) => log_exit(log),
         _ => Exit::Failed,
     };
+}
+
+fn log_exit(error: &StoreError) -> Exit {
+    match error {
+        StoreError::Damaged { .. } => Exit::Database,
+        error if error.is_transient() => Exit::TryLater,
+        _ => Exit::Failed,
+    }
 }

@@ -64,7 +64,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
     match command.unwrap_or_default() {
         Command::Ask(ask) => commands::ask::run(context, ask).await,
         Command::Chat(chat) => commands::chat::run(context, chat).await,
-        Command::Completions { shell } => Ok(commands::completions::run(shell)),
+        Command::Completions { shell } => commands::completions::run(shell),
         Command::Config(cli::ConfigCommand::Check { json }) => {
             commands::config::check(context, json)
         }

@@ -87,10 +87,12 @@ fn provider_and_model<'s>(
     let name = &settings.agents.defaults.model;
     let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
     else {
+        let name = document.shown(PATH, name);
         let message = format!("`{PATH}`: {name:?} is not of the form provider/model");
         return Err(document.error_at(PATH, message));
     };
     if provider != EMBEDDED && !settings.providers.contains_key(provider) {
+        let provider = document.shown(PATH, provider);
         let known: Vec<&str> =
             settings.providers.keys().map(String::as_str).chain([EMBEDDED]).collect();
         let message = format!(
@@ -110,8 +112,11 @@ fn kind_of(document: &Document, path: &str) -> Result<&'static ProviderKind, Con
         return Err(document.error_at(path, message));
     };
     PROVIDERS.iter().find(|known| *kind == known.name).ok_or_else(|| {
-        let message = format!("`{path}.kind`: there is no kind {kind}; the kinds are {}", known());
-        document.error_at(&format!("{path}.kind"), message)
+        let path = format!("{path}.kind");
+        let kind = kind.to_string();
+        let kind = document.shown(&path, &kind);
+        let message = format!("`{path}`: there is no kind {kind}; the kinds are {}", known());
+        document.error_at(&path, message)
     })
 }
 
@@ -140,7 +145,11 @@ fn openai_config(document: &Document, path: &str) -> Result<OpenAiConfig, Config
 }
 
 fn check_openai(document: &Document, path: &str) -> Result<(), ConfigError> {
-    openai_config(document, path).map(|_| ())
+    let config = openai_config(document, path)?;
+    config.check_base_url().map_err(|error| {
+        let path = format!("{path}.base_url");
+        document.error_at(&path, format!("`{path}`: {error}"))
+    })
 }
 
 fn make_openai(

@@ -9,7 +9,7 @@ use sd_notify::NotifyState;
 use crate::daemon::{Daemon, Stuck};
 
 /// How often life is looked for where systemd does not say.
-const EVERY: Duration = Duration::from_secs(30);
+const EVERY: Duration = Duration::from_mins(1);
 /// How long the writer and the lanes may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, Cursor, DedupeKey, Deliveries, Destinations,
-    Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, Outbound, Outbox, Publish, PublishError,
+    Accepted, AcceptedAs, AccountName, ChannelName, Content, Cursor, DedupeKey, Deliveries,
+    Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, Outbound, Outbox, Publish,
+    PublishError,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +66,15 @@ impl Publish for Bus {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError> {
         self.check_running()?;
-        let message = self.admission.admit(inbound)?.into_inner();
+        let address = inbound.address.clone();
+        let message = match self.admission.admit(inbound) {
+            // Nobody may speak in a place that is not there; that it is not there is the reason.
+            Err(refusal @ PublishError::NotAllowed { .. }) => {
+                self.destinations.plan(&address, &Content::text(""))?;
+                return Err(refusal);
+            }
+            admitted => admitted?.into_inner(),
+        };
         let accepted = self.inbox.accept(&message, cursor.as_ref()).await?;
         tracing::debug!(
             message = %accepted.id,

@@ -157,6 +157,12 @@ impl Document {
         self.path.as_deref()
     }
 
+    /// The value at a path as an error may show it: not if it was referred to.
+    #[must_use]
+    pub fn shown<'v>(&self, path: &str, value: &'v str) -> &'v str {
+        if self.secret.contains(path) { "what is referred to" } else { value }
+    }
+
     /// An error about the value at a path.
     #[must_use]
     pub fn error_at(&self, path: &str, message: String) -> ConfigError {

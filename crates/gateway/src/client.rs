@@ -68,7 +68,15 @@ impl Shown {
     }
 }
 
-type Open = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>>>;
+type Open = Arc<Mutex<Questions>>;
+
+/// What waits for an answer.
+#[derive(Debug, Default)]
+struct Questions {
+    open: HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
+    /// Nothing is answered any more; with the refusal of the connection itself, if that is why.
+    ended: Option<Option<RpcError>>,
+}
 
 /// A connection to a daemon.
 #[derive(Debug)]
@@ -105,7 +113,14 @@ impl Client {
     ) -> Result<A, ClientError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(number, sender);
+        {
+            let questions = &mut *self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            match &questions.ended {
+                None => drop(questions.open.insert(number, sender)),
+                Some(None) => return Err(ClientError::Lost),
+                Some(Some(refusal)) => return Err(refusal.clone().into()),
+            }
+        }
         let (id, method, params) = (json!(number), method.to_owned(), json!(params));
         let line = Message::Request { id, method, params }.to_line();
         self.lines.send_async(line).await.map_err(|_| ClientError::Lost)?;
@@ -139,19 +154,20 @@ async fn read(
         let Line::Whole(line) = line else { continue };
         match Message::parse(&line) {
             Ok(Message::Response { id, result }) => {
-                let open = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
+                let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
                 match id.as_u64() {
                     Some(number) => {
-                        if let Some(answer) = open.remove(&number) {
+                        if let Some(answer) = questions.open.remove(&number) {
                             // Whoever asked may have stopped waiting.
                             drop(answer.send(result));
                         }
                     }
                     // A refusal of the connection itself answers everything.
                     None => {
-                        for (_, answer) in open.drain() {
+                        for (_, answer) in questions.open.drain() {
                             drop(answer.send(result.clone()));
                         }
+                        questions.ended = result.err().map(Some);
                     }
                 }
             }
@@ -170,5 +186,7 @@ async fn read(
         }
     }
     // Whoever still waits for an answer learns that there is none.
-    open.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
+    questions.open.clear();
+    questions.ended.get_or_insert(None);
 }

@@ -39,6 +39,19 @@ pub struct HttpResponse {
     response: reqwest::Response,
 }
 
+/// Whether requests can be sent below this URL.
+///
+/// # Errors
+/// [`NetError::Invalid`] says what is wrong with it, without showing it.
+pub fn check_url(url: &str) -> Result<(), NetError> {
+    let invalid = |error: &str| NetError::Invalid(format!("it is no URL of a server ({error})"));
+    let url = reqwest::Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
+    match (url.scheme(), url.host()) {
+        ("http" | "https", Some(_)) => Ok(()),
+        _ => Err(invalid("it has to begin with http:// or https:// and a host")),
+    }
+}
+
 impl HttpClient {
     /// A client with its own pool of connections.
     ///

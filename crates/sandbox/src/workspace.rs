@@ -120,7 +120,11 @@ impl Workspace {
     /// [`WorkspaceError`] if it cannot be made, opened or listed.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let unusable = |error| WorkspaceError { path: path.to_owned(), error };
-        std::fs::create_dir_all(path).map_err(unusable)?;
+        std::fs::create_dir_all(path).map_err(|error| match error.kind() {
+            // What is there is in the way.
+            ErrorKind::AlreadyExists => unusable(ErrorKind::NotADirectory.into()),
+            _ => unusable(error),
+        })?;
         let root = path.canonicalize().map_err(unusable)?;
         let handle = Dir::open_ambient_dir(&root, ambient_authority()).map_err(unusable)?;
         handle.entries().map_err(unusable)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use avocet_bus::{Wake, Wakes};
 use avocet_protocol::{StoreError, TurnId};
 use avocet_supervise::Group;
+use avocet_supervise::fail_point::{Moment, pass_in_task};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -113,7 +114,10 @@ async fn listen(
         };
         match wake {
             None => return,
-            Some(Wake::Lane(session)) => lanes.wake(session),
+            Some(Wake::Lane(session)) => {
+                pass_in_task("wake", Moment::Before).await;
+                lanes.wake(session);
+            }
             Some(Wake::Commands) => commands.notify_one(),
             Some(Wake::Ended(turns)) => lanes.end(&turns),
             Some(Wake::Everybody) => {

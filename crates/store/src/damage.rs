@@ -36,7 +36,8 @@ pub(crate) fn find(db: Db<'_>) -> Result<Option<String>> {
     }
     match db.one("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0)) {
         Ok(word) if word == "ok" => Ok(None),
-        Ok(fault) => Ok(Some(fault)),
+        // Its first line only names the database.
+        Ok(fault) => Ok(Some(fault.lines().last().unwrap_or(&fault).to_owned())),
         Err(StoreError::Damaged { detail, .. }) => Ok(Some(detail)),
         Err(error) => Err(error),
     }

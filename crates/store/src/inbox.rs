@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply,
-    Cursor, InboundKind, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned, QueueMode,
-    Resolution, SessionId, WaitKind,
+    Content, Cursor, InboundKind, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned,
+    QueueMode, Resolution, SessionId, WaitKind,
 };
 use rusqlite::params;
 
@@ -96,6 +96,8 @@ impl Inbox for SqliteStore {
                 }
             };
             if let Some(said) = said {
+                let text: String = said.chunks.iter().map(Content::as_text).collect();
+                tx.update("UPDATE inbound SET reply = ?2 WHERE id = ?1", params![command.0, text])?;
                 insert_planned(tx, &said, None, Source::Reply)?;
             }
             Ok(effect)

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -21,9 +22,7 @@ pub(crate) const APPLICATION_ID: i32 = 0x4156_4F43;
 pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     let new = with_suffix(path, ".new");
     let unusable = |error| OpenError::Directory { path: new.clone(), error };
-    if new.exists() {
-        fs::remove_file(&new).map_err(unusable)?;
-    }
+    make_private(&new).map_err(unusable)?;
     let make = || {
         let mut connection = Connection::open(&new)?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -71,15 +70,25 @@ pub(crate) fn migrate(
 fn back_up(connection: &Connection, copy: &Path) -> Result<(), OpenError> {
     let part = with_suffix(copy, ".part");
     let unusable = |error| OpenError::Directory { path: part.clone(), error };
-    if part.exists() {
-        fs::remove_file(&part).map_err(unusable)?;
-    }
+    make_private(&part).map_err(unusable)?;
     connection
         .backup("main", &part, None::<fn(rusqlite::backup::Progress)>)
         .map_err(|error| store_error(&part, &error))?;
     File::open(&part).and_then(|file| file.sync_all()).map_err(unusable)?;
     fs::rename(&part, copy).map_err(unusable)?;
     sync_directory(copy)
+}
+
+/// An empty file that nobody but its owner can read, whatever was there before: it will hold what
+/// people say. SQLite gives its -wal and -shm the same permissions.
+fn make_private(path: &Path) -> io::Result<()> {
+    if path.exists() {
+        fs::remove_file(path)?;
+    }
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.write(true).create_new(true).open(path).map(drop)
 }
 
 fn apply(connection: &mut Connection, migrations: &[&str], from: usize) -> rusqlite::Result<()> {

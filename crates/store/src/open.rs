@@ -73,26 +73,34 @@ impl SqliteStore {
         })
     }
 
-    /// Opens the log for looking only, whoever holds it. Every write is [`StoreError::Closed`].
+    /// Opens the log for looking only, whoever holds it; none where no daemon ever ran. Every write
+    /// is [`StoreError::Closed`].
     ///
     /// # Errors
-    /// [`OpenError`] if there is no log or it cannot be read.
-    pub fn open_read_only(directory: &Path, group: &Group) -> Result<Self, OpenError> {
+    /// [`OpenError`] if the log cannot be read, or was moved aside.
+    pub fn open_read_only(directory: &Path, group: &Group) -> Result<Option<Self>, OpenError> {
         let path = directory.join(DATABASE);
-        if let Err(error) = fs::metadata(&path) {
-            return Err(OpenError::Directory { path, error });
+        match fs::metadata(&path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if directory.exists() {
+                    damage::refuse_silent_start(&path, false)?;
+                }
+                return Ok(None);
+            }
+            Err(error) => return Err(OpenError::Directory { path, error }),
         }
         let connection = read_only(&path)?;
         migrate::check_version(&connection, &path)?;
         let epoch = current_epoch(Db { connection: &connection, path: &path })?;
-        Ok(Self {
+        Ok(Some(Self {
             writer: None,
             readers: Readers::start(&path, group, || read_only(&path))?,
             durability: Durability::Synced,
             default_mode: QueueMode::default(),
             epoch,
             _lock: None,
-        })
+        }))
     }
 }
 

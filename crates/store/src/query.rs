@@ -109,7 +109,7 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
 
 fn message(db: Db<'_>, id: MessageId) -> Result<Option<MessageStatus>> {
     db.row(
-        "SELECT inbound.session, inbound.turn, inbound.outcome, coalesce(turns.notice, \
+        "SELECT inbound.session, inbound.turn, inbound.outcome, coalesce(inbound.reply, turns.notice, \
              (SELECT text FROM steps WHERE turn = turns.id AND NOT EXISTS \
                  (SELECT 1 FROM calls WHERE turn = turns.id AND step = steps.number) \
               ORDER BY number DESC LIMIT 1)) AS reply \

@@ -62,6 +62,7 @@ CREATE TABLE inbound (
     removed     INTEGER NOT NULL,               -- characters that sanitising removed
     state       TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dead')),
     outcome     TEXT CHECK (outcome IN ('replied', 'error', 'dropped', 'merged', 'stopped')),
+    reply       TEXT,                           -- what a command was answered
     turn        INTEGER REFERENCES turns (id),
     after_step  INTEGER,                        -- the step after which it steered its turn; -1: it answered a question
     received_at INTEGER NOT NULL,

@@ -1,10 +1,25 @@
-//! Fail points: named places where a test build can be told to die, as if by `kill -9`.
+//! Fail points: named places where a test build can be told to die, as if by `kill -9`, or to stand
+//! still.
 
-/// A place that a test can kill the process at. Does nothing without the feature `fail-points`.
+/// A place that a test can kill the process at, or hold up the thread. Does nothing without the
+/// feature `fail-points`.
 #[inline]
 pub fn pass(name: &str, moment: Moment) {
     #[cfg(feature = "fail-points")]
     armed::pass(name, moment);
+    #[cfg(not(feature = "fail-points"))]
+    let (_, _) = (name, moment);
+}
+
+/// As [`pass`], in a task: one that is held up leaves its thread to the others.
+#[inline]
+#[cfg_attr(
+    not(feature = "fail-points"),
+    expect(clippy::unused_async, reason = "it waits only where it is held up")
+)]
+pub async fn pass_in_task(name: &str, moment: Moment) {
+    #[cfg(feature = "fail-points")]
+    armed::pass_in_task(name, moment).await;
     #[cfg(not(feature = "fail-points"))]
     let (_, _) = (name, moment);
 }
@@ -30,46 +45,78 @@ mod armed {
 
     use super::Moment;
 
+    #[derive(Clone, Copy)]
+    enum Action {
+        Die,
+        Hang,
+    }
+
     struct FailPoint {
         name: String,
         moment: Moment,
         passes_left: AtomicU32,
+        action: Action,
     }
 
     static ARMED: OnceLock<FailPoint> = OnceLock::new();
 
     /// Arms one fail point for the life of the process: `settle:before` dies at the first pass,
-    /// `settle:after:3` at the third.
+    /// `settle:after:3` at the third, `settle:before:1:hang` stands still at the first.
     ///
     /// # Errors
     /// The text says what a fail point looks like.
     pub fn arm(text: &str) -> Result<(), String> {
+        let point = parse(text).ok_or_else(|| {
+            format!("fail point {text:?} is not NAME:before or NAME:after[:PASS[:hang]]")
+        })?;
+        ARMED.set(point).map_err(|_| "a fail point is armed already".to_owned())
+    }
+
+    fn parse(text: &str) -> Option<FailPoint> {
         let mut parts = text.split(':');
-        let name = parts.next().filter(|name| !name.is_empty());
-        let moment = match parts.next() {
-            Some("before") => Some(Moment::Before),
-            Some("after") => Some(Moment::After),
-            _ => None,
+        let name = parts.next().filter(|name| !name.is_empty())?.to_owned();
+        let moment = match parts.next()? {
+            "before" => Moment::Before,
+            "after" => Moment::After,
+            _ => return None,
         };
-        let passes = parts.next().map_or(Some(1), |count| count.parse().ok());
-        let (Some(name), Some(moment), Some(passes)) = (name, moment, passes) else {
-            return Err(format!("fail point {text:?} is not NAME:before or NAME:after[:PASS]"));
+        let passes = parts.next().map_or(Some(1), |count| count.parse().ok())?;
+        let action = match parts.next() {
+            None => Action::Die,
+            Some("hang") => Action::Hang,
+            Some(_) => return None,
         };
-        ARMED
-            .set(FailPoint { name: name.to_owned(), moment, passes_left: AtomicU32::new(passes) })
-            .map_err(|_| "a fail point is armed already".to_owned())
+        let passes_left = AtomicU32::new(passes);
+        parts.next().is_none().then_some(FailPoint { name, moment, passes_left, action })
     }
 
     pub(super) fn pass(name: &str, moment: Moment) {
-        let Some(point) = ARMED.get().filter(|point| point.name == name && point.moment == moment)
-        else {
-            return;
-        };
-        if point.passes_left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            match kill_process(getpid(), Signal::KILL) {
-                Ok(()) => unreachable!("nothing runs after SIGKILL"),
-                Err(error) => panic!("a process may kill itself: {error}"),
-            }
+        match due(name, moment) {
+            None => {}
+            Some(Action::Die) => die(),
+            Some(Action::Hang) => loop {
+                std::thread::park();
+            },
+        }
+    }
+
+    pub(super) async fn pass_in_task(name: &str, moment: Moment) {
+        match due(name, moment) {
+            None => {}
+            Some(Action::Die) => die(),
+            Some(Action::Hang) => std::future::pending().await,
+        }
+    }
+
+    fn due(name: &str, moment: Moment) -> Option<Action> {
+        let point = ARMED.get().filter(|point| point.name == name && point.moment == moment)?;
+        (point.passes_left.fetch_sub(1, Ordering::Relaxed) == 1).then_some(point.action)
+    }
+
+    fn die() {
+        match kill_process(getpid(), Signal::KILL) {
+            Ok(()) => unreachable!("nothing runs after SIGKILL"),
+            Err(error) => panic!("a process may kill itself: {error}"),
         }
     }
 }

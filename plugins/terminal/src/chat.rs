@@ -127,6 +127,7 @@ impl Chat {
             match self.read().await {
                 Typed::End => return self.left,
                 Typed::Interrupt => self.display.screen.remark("Ctrl-D or /quit leaves."),
+                Typed::Unreadable(error) => self.not_sent(&error),
                 Typed::Line(line) => match line.trim() {
                     "" => {}
                     "/quit" | "/exit" => return self.left,
@@ -154,14 +155,18 @@ impl Chat {
         typed
     }
 
+    fn not_sent(&mut self, error: &str) {
+        self.display.screen.remark(&format!("not sent: {error}"));
+        self.left = Left::Disappointed;
+    }
+
     /// Says something and shows what comes of it, until there is an answer or a question.
     async fn ask(&mut self, text: &str) {
         let Self { display, interrupts, left, .. } = self;
         let message = match display.link.say(text).await {
             Ok(message) => message,
             Err(LinkError(error)) => {
-                display.screen.remark(&format!("not sent: {error}"));
-                *left = Left::Disappointed;
+                self.not_sent(&error);
                 return;
             }
         };
@@ -363,7 +368,7 @@ impl Display {
     fn say_answer(&mut self, view: &mut View, text: &str) {
         let streamed = std::mem::take(&mut view.streamed);
         let streamed = safe(&streamed);
-        match text.strip_prefix(streamed.trim()) {
+        match text.trim_start().strip_prefix(streamed.trim()) {
             Some(rest) if self.style == Style::Interactive && !streamed.trim().is_empty() => {
                 self.screen.stream(rest);
                 self.screen.end_line();

@@ -18,6 +18,8 @@ use crate::screen::Above;
 pub(crate) enum Typed {
     /// A line.
     Line(String),
+    /// A line that is no text, and why.
+    Unreadable(String),
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-D, or the end of the pipe.
@@ -148,14 +150,21 @@ impl Lines {
         let read = move |_: &str| {
             let mut line = Vec::new();
             match source.read_until(b'\n', &mut line) {
-                Ok(length) if length > 0 => {
-                    let text = String::from_utf8_lossy(&line);
-                    Typed::Line(text.trim_end_matches(['\n', '\r']).to_owned())
-                }
+                Ok(length) if length > 0 => line_of(line),
                 _ => Typed::End,
             }
         };
         Ok(Self { reader: Reader::start(group, read)? })
+    }
+}
+
+fn line_of(bytes: Vec<u8>) -> Typed {
+    match String::from_utf8(bytes) {
+        Ok(text) => Typed::Line(text.trim_end_matches(['\n', '\r']).to_owned()),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            Typed::Unreadable(format!("the line is not UTF-8 (at byte {at}); send it in UTF-8"))
+        }
     }
 }
 

@@ -15,6 +15,8 @@ pub trait Above: Send {
 /// The terminal's output, or a pipe.
 pub struct Screen {
     out: Box<dyn Write + Send>,
+    /// Where remarks go; none: between the texts.
+    remarks: Option<Box<dyn Write + Send>>,
     above: Option<Box<dyn Above>>,
     colour: bool,
     /// Whether a person is typing: everything goes above the line.
@@ -35,7 +37,14 @@ impl Screen {
     /// A screen on `out`, in colour if that is wanted.
     #[must_use]
     pub fn new(out: Box<dyn Write + Send>, above: Option<Box<dyn Above>>, colour: bool) -> Self {
-        Self { out, above, colour, prompting: false, in_line: false, status: false }
+        let remarks = None;
+        Self { out, remarks, above, colour, prompting: false, in_line: false, status: false }
+    }
+
+    /// The same screen with remarks elsewhere, so that `out` has the texts and nothing else.
+    #[must_use]
+    pub fn with_remarks_to(self, remarks: Box<dyn Write + Send>) -> Self {
+        Self { remarks: Some(remarks), ..self }
     }
 
     pub(crate) fn set_prompting(&mut self, prompting: bool) {
@@ -65,10 +74,10 @@ impl Screen {
 
     /// A remark of the program itself.
     pub(crate) fn remark(&mut self, text: &str) {
-        if self.colour {
-            self.line(&format!("\u{1b}[2m{text}\u{1b}[0m"));
-        } else {
-            self.line(text);
+        match &mut self.remarks {
+            Some(remarks) => writeln!(remarks, "{text}").unwrap_or_default(),
+            None if self.colour => self.line(&format!("\u{1b}[2m{text}\u{1b}[0m")),
+            None => self.line(text),
         }
     }
 

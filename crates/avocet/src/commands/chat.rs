@@ -104,7 +104,10 @@ async fn talk(
         let lines = Lines::new(BufReader::new(io::stdin()), &context.root)?;
         (Style::Plain, Box::new(lines), None)
     };
-    let screen = Screen::new(Box::new(io::stdout()), above, interactive && wants_colour());
+    let mut screen = Screen::new(Box::new(io::stdout()), above, interactive && wants_colour());
+    if !interactive {
+        screen = screen.with_remarks_to(Box::new(io::stderr()));
+    }
     let (interrupt, interrupts) = flume::bounded(1);
     let mut pressed = tokio::signal::unix::signal(SignalKind::interrupt())?;
     context.root.spawn("interrupts", async move {

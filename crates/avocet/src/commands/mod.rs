@@ -79,8 +79,8 @@ impl Deliveries for NoOutbox {
     fn wake(&self, _chat: &ChatAddress) {}
 }
 
-/// The log for looking, whether or not a daemon runs.
-fn look(context: &Context, configuration: &Configuration) -> Result<impl Query, Failure> {
+/// The log for looking, whether or not a daemon runs; none where none ever ran.
+fn look(context: &Context, configuration: &Configuration) -> Result<Option<impl Query>, Failure> {
     Ok(SqliteStore::open_read_only(&configuration.data_dir, &context.root)?)
 }
 
@@ -103,7 +103,10 @@ fn text_or_stdin(text: Option<String>) -> Result<String, Failure> {
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::new(Exit::Failed, format!("the text is not UTF-8 (at byte {at})"))
+        Failure::new(
+            Exit::Failed,
+            format!("the text is not UTF-8 (at byte {at}); send it in UTF-8"),
+        )
     })?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }

@@ -20,7 +20,10 @@ const SHOWN: usize = 300;
 
 pub(crate) async fn list(context: &Context, list: SessionsList) -> Result<Exit, Failure> {
     let configuration = Configuration::load(&context.cli)?;
-    let sessions = look(context, &configuration)?.sessions(list.limit).await?;
+    let sessions = match look(context, &configuration)? {
+        Some(log) => log.sessions(list.limit).await?,
+        None => Vec::new(),
+    };
     if list.json {
         print_json(&sessions)?;
     } else if sessions.is_empty() {
@@ -33,7 +36,10 @@ pub(crate) async fn list(context: &Context, list: SessionsList) -> Result<Exit, 
 
 pub(crate) async fn show(context: &Context, show: SessionsShow) -> Result<Exit, Failure> {
     let configuration = Configuration::load(&context.cli)?;
-    let turns = look(context, &configuration)?.transcript(&show.session, show.turns).await?;
+    let turns = match look(context, &configuration)? {
+        Some(log) => log.transcript(&show.session, show.turns).await?,
+        None => Vec::new(),
+    };
     if show.json {
         print_json(&turns)?;
     } else if turns.is_empty() {

@@ -19,7 +19,10 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
             uptime_seconds: 0,
             data_dir: configuration.data_dir.display().to_string(),
             model: configuration.settings.agents.defaults.model.clone(),
-            log: look(context, &configuration)?.log_status().await?,
+            log: match look(context, &configuration)? {
+                Some(log) => log.log_status().await?,
+                None => LogStatus::default(),
+            },
             channels: Vec::new(),
         },
     };

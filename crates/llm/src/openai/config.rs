@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use avocet_net::{NetError, check_url};
 use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,6 +46,14 @@ impl Default for OpenAiConfig {
 }
 
 impl OpenAiConfig {
+    /// Whether requests can be sent to `base_url`.
+    ///
+    /// # Errors
+    /// [`NetError::Invalid`] says why not.
+    pub fn check_base_url(&self) -> Result<(), NetError> {
+        check_url(&self.base_url)
+    }
+
     pub(super) fn limits(&self) -> Limits {
         Limits {
             first_token: Duration::from_secs(self.first_token_seconds),

@@ -1,0 +1,175 @@
+//! Bad configurations: each gets one error with the place and the fix, from a check and from the
+//! daemon alike, and what was accepted before is answered once it is mended.
+
+use std::fs;
+
+use avocet_tests::{Home, program};
+
+use crate::support::{as_nobody, assert_fails, end, is_root, printed, run, set_mode, start};
+
+const SECRET: &str = "sk-very-secret-4711";
+
+/// A configuration, where the error is, and what the error names.
+type Case = (&'static str, &'static str, &'static [&'static str]);
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    ("data_dri = \"x\"\n", ":1:1", &["unknown key `data_dri`", "did you mean `data_dir`?"]),
+    ("[agents.defaults]\n\n  max_tool_iteration = 3\n", ":3:3",
+        &["unknown key `max_tool_iteration` in [agents.defaults]", "`max_tool_iterations`?"]),
+    ("[chanels.terminal]\n", ":1:2", &["unknown key `chanels`", "did you mean `channels`?"]),
+    ("[channels.termnal]\n", ":1:11", &["`termnal`", "did you mean `terminal`?"]),
+    ("[channels.terminal]\nhistory_line = 1\n", ":2:1", &["`history_line`", "`history_lines`?"]),
+    ("[providers.a]\nkind = \"openai\"\nbase_ulr = \"http://127.0.0.1:1\"\n", ":3:1",
+        &["unknown key `base_ulr` in [providers.a]", "did you mean `base_url`?"]),
+    ("[zzz]\n", ":1:2", &["unknown key `zzz`", "the keys are agents, channels, daemon"]),
+    ("durability = \"maybe\"\n", ":1:1", &["`durability`", "`maybe`", "`synced` or `process`"]),
+    ("[sessions]\nmax_running = \"many\"\n", ":2:1", &["`sessions.max_running`", "\"many\""]),
+    ("[agents.defaults]\nmodel = \"local/qwen3\"\n", ":2:1",
+        &["\"local\"", "there are offline", "Add a table [providers.local]"]),
+    ("[agents.defaults]\nmodel = \"qwen3\"\n", ":2:1", &["\"qwen3\"", "provider/model"]),
+    ("[providers.a]\nkind = \"opnai\"\n", ":2:1", &["\"opnai\"", "the kinds are offline, openai"]),
+    ("data_dir = \"x\n", ":1:", &["invalid"]),
+    ("[providers.a]\nkind = \"openai\"\nbase_url = \"nonsense\"\n", ":3:1",
+        &["`providers.a.base_url`", "no URL of a server"]),
+    ("[providers.a]\nkind = \"openai\"\nbase_url = \"ftp://a/v1\"\n", ":3:1",
+        &["`providers.a.base_url`", "http:// or https://"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${NOT_THERE}\"\n", ":3:11",
+        &["`providers.a.api_key`", "environment variable NOT_THERE is not set"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${file:/not/there}\"\n", ":3:11",
+        &["`providers.a.api_key`", "/not/there cannot be read (No such file"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${credential:key}\"\n", ":3:11",
+        &["`providers.a.api_key`", "LoadCredential= in the unit"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["no closing brace"]),
+    // Where a secret stands in the wrong place, it is not shown either.
+    ("[sessions]\nmax_running = \"${KEY}\"\n", ":2:1", &["`sessions.max_running`", "wrong type"]),
+    ("[agents.defaults]\nmodel = \"${KEY}\"\n", ":2:1", &["`agents.defaults.model`"]),
+    ("[agents.defaults]\nmodel = \"${KEY}/x\"\n", ":2:1", &["`agents.defaults.model`"]),
+    ("[providers.a]\nkind = \"${KEY}\"\n", ":2:1", &["`providers.a.kind`"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\"\nx = 1\n", ":4:1", &["`x`"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\n", ":3:", &["invalid"]),
+];
+
+#[test]
+fn a_bad_configuration_is_refused_with_its_place_and_costs_no_message() {
+    let home = Home::new(program!()).with("KEY", SECRET);
+    printed(&home, &["ask", "me", "count to 2"]);
+    let path = home.path("bad.toml").display().to_string();
+    let mut wrong = Vec::new();
+    for (text, place, names) in CASES {
+        fs::write(home.path("bad.toml"), text).unwrap();
+        let ran = run(&home, &["config", "check", "--config", &path]);
+        let place = format!("bad.toml{place}");
+        let named = [&[place.as_str()], *names].concat();
+        let named = named.iter().all(|name| ran.err.contains(name));
+        let one = ran.err.starts_with("error: ") && ran.err.lines().count() == 1;
+        if ran.code != Some(78) || !ran.out.is_empty() || !named || !one || ran.err.contains(SECRET)
+        {
+            wrong.push(format!("{text:?}: not {place} and {names:?}: {ran:?}"));
+        }
+        if ran.code == Some(78) {
+            assert_eq!(run(&home, &["run", "--config", &path]), ran, "{text}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    answers_what_was_accepted(&home);
+}
+
+/// The daemon starts and answers what was asked before the configuration was bad.
+#[track_caller]
+fn answers_what_was_accepted(home: &Home) {
+    let _daemon = home.daemon();
+    assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
+    let transcript = printed(home, &["sessions", "show", "me"]);
+    assert!(transcript.contains("avocet: 1, 2.\n"), "{transcript}");
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_named_with_the_reason() {
+    let home = Home::new(program!());
+    printed(&home, &["ask", "me", "count to 2"]);
+    fs::create_dir(home.path("directory.toml")).unwrap();
+    fs::write(home.path("latin1.toml"), b"# caf\xe9\n").unwrap();
+    let table: [(&str, &[&str]); 3] = [
+        ("absent.toml", &["there is no such file"]),
+        ("directory.toml", &["cannot be read", "Is a directory"]),
+        ("latin1.toml", &["not UTF-8", "at byte 5"]),
+    ];
+    for (file, names) in table {
+        for command in [&["config", "check"][..], &["run"], &["status"], &["ask", "me", "hi"]] {
+            let ran = run(&home, &[&["--config", file], command].concat());
+            assert_fails(&ran, 78, &[&[file], names].concat());
+        }
+    }
+    let from_variable = Home::new(program!()).with("AVOCET_CONFIG", "absent.toml");
+    assert_fails(&run(&from_variable, &["run"]), 78, &["absent.toml", "there is no such file"]);
+    answers_what_was_accepted(&home);
+}
+
+#[test]
+fn what_its_owner_has_closed_is_refused_and_mended_by_opening_it() {
+    let home = Home::new(program!()).with_config("");
+    let mut check = as_nobody(&home, &["config", "check"]);
+    let config = ".config/avocet/config.toml";
+    if is_root() {
+        // Somebody else may pass, and read the file, until it is closed.
+        [".config", ".config/avocet"].iter().for_each(|below| set_mode(&home, below, 0o755));
+        set_mode(&home, config, 0o644);
+    }
+    let ran = end(start(check, b""));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    set_mode(&home, config, 0o000);
+    check = as_nobody(&home, &["config", "check"]);
+    let names = ["config.toml", "cannot be read", "Permission denied"];
+    assert_fails(&end(start(check, b"")), 78, &names);
+}
+
+#[test]
+fn a_workspace_that_cannot_be_used_is_refused_and_costs_no_message() {
+    let home = Home::new(program!());
+    printed(&home, &["ask", "me", "count to 2"]);
+    fs::write(home.path("file"), "").unwrap();
+    for workspace in ["file", "file/below"] {
+        let text = format!("[agents.defaults]\nworkspace = \"{workspace}\"\n");
+        fs::write(home.path("bad.toml"), text).unwrap();
+        for command in [&["run"][..], &["chat"]] {
+            let ran = run(&home, &[&["--config", "bad.toml"], command].concat());
+            let fix = "check the path, its owner and its permissions";
+            assert_fails(&ran, 78, &["the workspace", workspace, "irectory", fix]);
+        }
+    }
+    answers_what_was_accepted(&home);
+}
+
+#[test]
+fn a_closed_workspace_is_refused_and_mended_by_opening_it() {
+    let home = Home::new(program!()).with_config(
+        "data_dir = \"../../data\"\n[agents.defaults]\nworkspace = \"../../closed\"\n",
+    );
+    for below in ["data", "closed"] {
+        fs::create_dir(home.path(below)).unwrap();
+        if is_root() {
+            std::os::unix::fs::chown(home.path(below), Some(65534), Some(65534)).unwrap();
+        }
+    }
+    let ask = |arguments: &[&str]| end(start(as_nobody(&home, arguments), b"count to 2\n"));
+    assert_eq!(ask(&["ask", "me"]).code, Some(0));
+    set_mode(&home, "closed", 0o000);
+    for command in ["run", "chat"] {
+        let ran = ask(&[command]);
+        assert_fails(&ran, 78, &["the workspace", "closed", "Permission denied", "permissions"]);
+    }
+    set_mode(&home, "closed", 0o755);
+    let ran = ask(&["chat"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "1, 2.\n1, 2.\n"), "{ran:?}");
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_named() {
+    let home = Home::new(program!()).with_config("data_dir = \"file\"\n");
+    fs::write(home.path(".config/avocet/file"), "").unwrap();
+    for command in [&["run"][..], &["ask", "me", "hi"], &["send", "me", "hi"], &["chat"]] {
+        let ran = run(&home, command);
+        assert_fails(&ran, 78, &["avocet/file", "not a directory", "check the path"]);
+    }
+}

@@ -1,0 +1,134 @@
+//! The command line: its help, its refusals, its completions.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use avocet_tests::{Home, program};
+
+use crate::support::{assert_fails, end, run, start};
+
+/// Every command; the program itself is the empty one.
+const COMMANDS: [&str; 12] = [
+    "",
+    "ask",
+    "chat",
+    "completions",
+    "config",
+    "config check",
+    "run",
+    "send",
+    "sessions",
+    "sessions list",
+    "sessions show",
+    "status",
+];
+
+fn help(words: &str) -> String {
+    let home = Home::new(program!()).with("COLUMNS", "100");
+    let arguments: Vec<&str> = words.split_whitespace().chain(["--help"]).collect();
+    let mut command = home.command(&arguments);
+    command.arg0("avocet");
+    let ran = end(start(command, b""));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words}");
+    assert!(!home.data_dir().exists(), "help leaves nothing behind");
+    ran.out
+}
+
+#[test]
+fn every_command_explains_itself() {
+    for words in COMMANDS {
+        let name = format!("help {words}").trim().replace(' ', "_");
+        insta::assert_snapshot!(name, help(words));
+    }
+}
+
+#[test]
+fn every_command_that_the_help_names_is_in_the_list() {
+    let mut named = vec![String::new()];
+    for above in COMMANDS {
+        let help = help(above);
+        let Some((_, commands)) = help.split_once("Commands:\n") else { continue };
+        let commands = commands.lines().take_while(|line| !line.is_empty());
+        let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        let names = names.filter(|name| !name.is_empty());
+        named.extend(names.map(|name| format!("{above} {name}").trim().to_owned()));
+    }
+    named.sort();
+    assert_eq!(named, COMMANDS);
+}
+
+#[test]
+fn wrong_usage_exits_with_2_names_the_word_and_touches_nothing() {
+    let table: [(&[&str], &str); 13] = [
+        (&["--nope"], "--nope"),
+        (&["nope"], "nope"),
+        (&["ask"], "<SESSION>"),
+        (&["send"], "<CHAT>"),
+        (&["config"], "<COMMAND>"),
+        (&["sessions"], "<COMMAND>"),
+        (&["sessions", "list", "--limit", "many"], "many"),
+        (&["completions", "tcsh"], "tcsh"),
+        (&["ask", "me", "hi", "--timeout", "3"], "--wait"),
+        (&["ask", "me", "hi", "--key", "a/b"], "a/b"),
+        (&["ask", "me:and:who", "hi", "more"], "more"),
+        (&["ask", "two:parts", "hi"], "two:parts"),
+        (&["run", "--start-emtpy"], "--start-empty"),
+    ];
+    let home = Home::new(program!());
+    for (arguments, name) in table {
+        let ran = run(&home, arguments);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains(name), "{name:?} is not in: {}", ran.err);
+        assert!(ran.err.contains("--help") || ran.err.contains("Usage:"), "{}", ran.err);
+    }
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let home = Home::new(program!());
+    assert_eq!(run(&home, &["--version"]).out, "avocet 0.1.0\n");
+}
+
+#[test]
+fn a_level_that_is_none_is_refused_before_anything_starts() {
+    let home = Home::new(program!());
+    let ran = run(&home, &["run", "--log", "loud=="]);
+    assert_fails(&ran, 78, &["log.level", "loud==", "give error, warn, info, debug or trace"]);
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    let home = Home::new(program!());
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = home.run(&["completions", shell]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{shell}");
+        for word in ["avocet", "sessions", "--start-empty"] {
+            let word = if shell == "fish" { word.trim_start_matches('-') } else { word };
+            assert!(ran.out.contains(word), "{shell} does not complete {word}");
+        }
+    }
+}
+
+#[test]
+fn bash_understands_its_completions() {
+    let script = Home::new(program!()).run(&["completions", "bash"]).out;
+    let mut bash = Command::new("bash");
+    bash.arg("-n");
+    let ran = end(start(bash, script.as_bytes()));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let home = Home::new(program!());
+    for arguments in [&["completions", "bash"][..], &["config", "check"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = home.command(arguments);
+        command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+        let ran = end(command.spawn().unwrap());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}

@@ -1,0 +1,98 @@
+//! Which configuration holds, and what `config check` says of it.
+
+use std::fs;
+use std::path::Path;
+
+use avocet_tests::{Home, program};
+
+use crate::support::{assert_fails, printed, printed_json, run};
+
+/// A configuration whose name is in its model.
+fn write(home: &Home, below: &str, name: &str) {
+    let path = home.path(below);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("[agents.defaults]\nmodel = \"offline/{name}\"\n")).unwrap();
+}
+
+#[test]
+fn the_option_wins_over_the_variable_over_the_usual_place_over_none() {
+    let with_variable = |home: Home| {
+        let path = home.path("variable.toml").display().to_string();
+        home.with("AVOCET_CONFIG", &path)
+    };
+    let with_xdg = |home: Home| {
+        let path = home.path("xdg").display().to_string();
+        home.with("XDG_CONFIG_HOME", &path)
+    };
+    let option = ["--config", "option.toml"];
+    let table: [(&str, &[&str], Home); 6] = [
+        ("option", &option, with_xdg(with_variable(Home::new(program!())))),
+        ("variable", &[], with_xdg(with_variable(Home::new(program!())))),
+        ("xdg", &[], with_xdg(Home::new(program!()))),
+        ("home", &[], Home::new(program!())),
+        ("home", &[], Home::new(program!()).with("AVOCET_CONFIG", "").with("XDG_CONFIG_HOME", "")),
+        ("option", &option, Home::new(program!())),
+    ];
+    for (expected, arguments, home) in table {
+        write(&home, "option.toml", "option");
+        write(&home, "variable.toml", "variable");
+        write(&home, "xdg/avocet/config.toml", "xdg");
+        write(&home, ".config/avocet/config.toml", "home");
+        let found = printed_json(&home, &[arguments, &["config", "check"]].concat());
+        assert_eq!(found["model"], format!("offline/{expected}"), "{found}");
+        assert!(Path::new(found["config"].as_str().unwrap()).ends_with(match expected {
+            "option" => "option.toml",
+            "variable" => "variable.toml",
+            "xdg" => "xdg/avocet/config.toml",
+            _ => ".config/avocet/config.toml",
+        }));
+    }
+}
+
+#[test]
+fn without_a_configuration_every_key_has_its_default() {
+    let home = Home::new(program!());
+    let found = printed_json(&home, &["config", "check"]);
+    assert_eq!(found["config"], serde_json::Value::Null);
+    assert_eq!(found["model"], "offline/commands");
+    let paths = ["data_dir", "workspace", "socket"].map(|key| found[key].as_str().unwrap());
+    let paths = paths.map(|path| home.without_home(path));
+    assert_eq!(paths[0], "HOME/.local/state/avocet");
+    assert_eq!(paths[1], "HOME/.local/state/avocet/workspace");
+    assert_eq!(paths[2], "HOME/.local/state/avocet/run/avocet.sock");
+    assert!(!home.data_dir().exists(), "a check makes nothing");
+}
+
+#[test]
+fn a_check_says_in_text_what_holds() {
+    let empty = "";
+    let good = "data_dir = \"data\"\n[agents.defaults]\nworkspace = \"~/files\"\n";
+    let checked = |home: &Home| home.without_home(&printed(home, &["config", "check"]));
+    insta::assert_snapshot!("config_none", checked(&Home::new(program!())));
+    insta::assert_snapshot!("config_empty", checked(&Home::new(program!()).with_config(empty)));
+    insta::assert_snapshot!("config_good", checked(&Home::new(program!()).with_config(good)));
+}
+
+#[test]
+fn a_check_refuses_what_a_daemon_would_refuse() {
+    let home = Home::new(program!()).with_config("[agents.defaults]\nworkspace = \"file\"\n");
+    fs::write(home.path(".config/avocet/file"), "").unwrap();
+    let checked = run(&home, &["config", "check"]);
+    assert_fails(&checked, 78, &["the workspace", "avocet/file", "check the path"]);
+    assert_eq!(run(&home, &["run"]), checked);
+}
+
+#[test]
+fn data_is_kept_where_the_state_of_services_and_users_is_kept() {
+    let table = [
+        ("STATE_DIRECTORY", "service", "HOME/service"),
+        ("XDG_STATE_HOME", "state", "HOME/state/avocet"),
+    ];
+    for (variable, below, expected) in table {
+        let home = Home::new(program!());
+        let path = home.path(below).display().to_string();
+        let home = home.with(variable, &path);
+        let found = printed_json(&home, &["config", "check"]);
+        assert_eq!(home.without_home(found["data_dir"].as_str().unwrap()), expected);
+    }
+}

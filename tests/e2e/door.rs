@@ -1,0 +1,101 @@
+//! The door for other processes: whose it is, and who is turned away.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+
+use avocet_tests::{Home, program};
+
+use crate::support::{
+    as_nobody, assert_fails, assert_names, end, is_root, log_status, printed, run, run_with,
+    set_mode, start, stop,
+};
+
+#[test]
+fn the_socket_and_its_directory_are_the_users_own() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    let mode = |path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(home.socket().parent().unwrap().to_owned()), 0o700);
+    assert_eq!(mode(home.socket()), 0o600);
+    stop(daemon);
+    assert!(!home.socket().exists(), "an orderly stop takes it away");
+}
+
+#[test]
+fn the_log_is_the_users_own_even_where_its_directory_is_open() {
+    let home = Home::new(program!());
+    fs::create_dir_all(home.data_dir()).unwrap();
+    set_mode(&home, ".local/state/avocet", 0o755);
+    let daemon = home.daemon();
+    printed(&home, &["ask", "me", "count to 1", "--wait"]);
+    for file in ["avocet.db", "avocet.db-wal", "avocet.db-shm"] {
+        let mode = fs::metadata(home.data_dir().join(file)).unwrap().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{file}");
+    }
+    stop(daemon);
+}
+
+#[test]
+fn a_directory_that_is_open_to_others_is_refused_and_nothing_is_lost() {
+    let home = Home::new(program!());
+    printed(&home, &["ask", "me", "count to 1"]);
+    let directory = ".local/state/avocet/run";
+    fs::create_dir(home.path(directory)).unwrap();
+    set_mode(&home, directory, 0o750);
+    let names = ["avocet/run is open to others (mode 750)", "chmod 700 it", "[gateway] socket"];
+    assert_fails(&run(&home, &["run"]), 78, &names);
+    fs::set_permissions(home.path(directory), fs::Permissions::from_mode(0o700)).unwrap();
+    let _daemon = home.daemon();
+    assert_eq!(printed(&home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
+    assert_eq!(log_status(&home)["messages"], 2);
+}
+
+#[test]
+fn somebody_else_is_turned_away_even_where_the_files_are_open() {
+    if !is_root() {
+        println!("not run: only root can become somebody else");
+        return;
+    }
+    let home = Home::new(program!());
+    let _daemon = home.daemon();
+    let state = [".local", ".local/state", ".local/state/avocet", ".local/state/avocet/run"];
+    state.iter().for_each(|below| set_mode(&home, below, 0o755));
+    set_mode(&home, ".local/state/avocet/run/avocet.sock", 0o666);
+    let fix = "Run the command as that user";
+    let names = ["user 65534 may not use this socket", "it belongs to user 0", fix];
+    let commands: [&[&str]; 4] =
+        [&["status"], &["ask", "me", "hi"], &["send", "me", "hi"], &["chat"]];
+    // More than once: who is turned away may be so before having said anything.
+    for _ in 0..5 {
+        for arguments in commands {
+            let ran = end(start(as_nobody(&home, arguments), b"hi\n"));
+            assert_fails(&ran, 1, &names);
+        }
+    }
+    let log = log_status(&home);
+    assert_eq!((&log["messages"], &log["pending"]), (&0.into(), &0.into()));
+}
+
+/// A process that listens at the door and closes it in everybody's face.
+#[expect(clippy::disallowed_methods, reason = "it is no part of the daemon")]
+fn closed_door(home: &Home) {
+    fs::create_dir_all(home.socket().parent().unwrap()).unwrap();
+    let door = UnixListener::bind(home.socket()).unwrap();
+    std::thread::spawn(move || door.incoming().for_each(drop));
+}
+
+#[test]
+fn a_connection_that_ends_at_once_ends_the_command_too() {
+    let home = Home::new(program!());
+    closed_door(&home);
+    let commands: [&[&str]; 4] =
+        [&["status"], &["ask", "me", "hi"], &["send", "me", "hi"], &["chat"]];
+    for _ in 0..5 {
+        for arguments in commands {
+            let ran = run_with(&home, arguments, b"hi\n");
+            assert_eq!(ran.code, Some(69), "{arguments:?}: {ran:?}");
+            assert_names(&ran.err, &["the connection to the daemon was lost"]);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A full disk: a tiny tmpfs in a mount namespace of its own, so that nothing of it is left behind.
+//! What cannot be kept is refused, what was accepted is answered once there is room again.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use avocet_tests::{Daemon, Home, program};
+
+use crate::support::{
+    assert_names, end, log_status, printed, printed_json, run, start, stop, until,
+};
+
+/// A process that holds the namespace with the disk for as long as its stdin is open.
+struct Disk {
+    holder: Child,
+    mounted_at: PathBuf,
+}
+
+impl Disk {
+    /// A disk of 2 MiB as the data directory; none where mounting is not permitted.
+    fn mount(home: &Home) -> Option<Self> {
+        let mounted_at = home.path("data");
+        fs::create_dir(&mounted_at).unwrap();
+        let script = "mount -t tmpfs -o size=2m,mode=700 tmpfs \"$0\" && echo mounted && exec cat";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script]);
+        command.arg(&mounted_at).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut holder = command.stderr(Stdio::piped()).spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let disk = Self { holder, mounted_at };
+        (line == "mounted\n").then_some(disk)
+    }
+
+    /// The program where the disk is.
+    fn command(&self, home: &Home, arguments: &[&str]) -> Command {
+        let program = home.command(arguments);
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--mount=/proc/{}/ns/mnt", self.holder.id()));
+        command.arg(program.get_program()).args(program.get_args()).env_clear();
+        command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(home.path(""));
+        command
+    }
+
+    fn daemon(&self, home: &Home) -> Daemon {
+        let mut daemon = Daemon::spawn(&mut self.command(home, &["run"]));
+        daemon.wait_until_ready();
+        daemon
+    }
+
+    /// A path on the disk, from outside of the namespace.
+    fn path(&self, below: &str) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
+        root.join(self.mounted_at.strip_prefix("/").unwrap()).join(below)
+    }
+
+    fn fill(&self) {
+        let mut file = File::create(self.path("filler")).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.path("filler")).unwrap();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // The namespace, and with it the disk, goes with the last process in it.
+        drop(self.holder.kill());
+        drop(self.holder.wait());
+    }
+}
+
+fn home() -> Home {
+    let config = "data_dir = \"../../data\"\n[agents.defaults]\nworkspace = \"../../files\"\n\
+                  [gateway]\nsocket = \"../../door/avocet.sock\"\n";
+    Home::new(program!()).with_config(config)
+}
+
+fn with_disk(test: impl FnOnce(&Home, &Disk)) {
+    let home = home();
+    match Disk::mount(&home) {
+        Some(disk) => test(&home, &disk),
+        None => println!("not run: mounting is not permitted here"),
+    }
+}
+
+const FULL: [&str; 3] = ["the disk that holds", "avocet.db is full", "free some space"];
+
+/// Asks until the log refuses; the numbers of what was accepted.
+fn ask_until_refused(home: &Home) -> Vec<String> {
+    let mut accepted = Vec::new();
+    for number in 0..10_000 {
+        let ran = run(home, &["ask", "me", &format!("count to {}", number % 3 + 1), "--json"]);
+        if ran.code != Some(0) {
+            assert_eq!((ran.code, ran.out.as_str()), (Some(75), ""), "{ran:?}");
+            assert_names(&ran.err, &FULL);
+            return accepted;
+        }
+        let asked: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        accepted.push(asked["message"].as_str().unwrap().to_owned());
+    }
+    panic!("the log is never full");
+}
+
+/// The outcome of every turn of the session, and what was said.
+fn answers(home: &Home, disk: &Disk) -> Vec<String> {
+    let show = disk.command(home, &["sessions", "show", "me", "--json"]);
+    let ran = end(start(show, b""));
+    let turns: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let steps = turns.as_array().unwrap().iter().map(|turn| {
+        assert_eq!(turn["state"], "done", "{turn}");
+        turn["steps"][0]["text"].as_str().unwrap().to_owned()
+    });
+    steps.collect()
+}
+
+#[track_caller]
+fn until_all_is_answered(home: &Home) {
+    until("the last answer", || {
+        let log = log_status(home);
+        (log["queued"] == 0 && log["running"] == 0).then_some(())
+    });
+}
+
+#[test]
+fn a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing() {
+    with_disk(|home, disk| {
+        let daemon = disk.daemon(home);
+        assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
+        disk.fill();
+        let accepted = ask_until_refused(home);
+        // It lives, looks, and goes on refusing.
+        assert_eq!(printed_json(home, &["status"])["pid"], daemon.pid());
+        for command in ["ask", "send"] {
+            let ran = run(home, &[command, "me", "count to 2"]);
+            assert_eq!(ran.code, Some(75));
+            assert_names(&ran.err, &FULL);
+        }
+        disk.free();
+        assert_eq!(printed(home, &["ask", "me", "count to 2", "--wait"]), "1, 2.\n");
+        until_all_is_answered(home);
+        let log = log_status(home);
+        assert_eq!(log["messages"], accepted.len() + 2, "what was refused is not there");
+        assert_eq!(answers(home, disk).len(), accepted.len() + 2);
+        stop(daemon);
+    });
+}
+
+#[test]
+fn an_answer_for_which_there_is_no_room_waits_for_it() {
+    with_disk(|home, disk| {
+        let mut daemon = disk.daemon(home);
+        let waiting = start(home.command(&["ask", "me", "count to 3", "--wait"]), b"");
+        until("the turn", || (log_status(home)["running"] == 1).then_some(()));
+        disk.fill();
+        daemon.wait_for("the log cannot be written; trying again");
+        disk.free();
+        let answered = end(waiting);
+        assert_eq!((answered.code, answered.out.as_str()), (Some(0), "1, 2, 3.\n"));
+        stop(daemon);
+    });
+}
+
+#[test]
+fn killed_on_a_full_disk_it_goes_on_once_there_is_room() {
+    with_disk(|home, disk| {
+        let mut daemon = disk.daemon(home);
+        printed(home, &["ask", "me", "count to 2"]);
+        printed(home, &["ask", "me", "count to 3"]);
+        until("the turn", || (log_status(home)["running"] == 1).then_some(()));
+        disk.fill();
+        daemon.wait_for("the log cannot be written; trying again");
+        daemon.kill();
+        let ran = end(start(disk.command(home, &["run"]), b""));
+        assert_eq!(ran.code, Some(75), "{ran:?}");
+        let error = ran.err.lines().last().unwrap();
+        assert_names(error, &FULL);
+        disk.free();
+        let daemon = disk.daemon(home);
+        until_all_is_answered(home);
+        assert_eq!(answers(home, disk), ["1, 2.", "1, 2, 3."]);
+        stop(daemon);
+    });
+}

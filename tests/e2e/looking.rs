@@ -1,0 +1,146 @@
+//! Commands that only look: `status`, `sessions list`, `sessions show`; while a daemon runs, while
+//! none does, and before there ever was one.
+
+use avocet_tests::{Daemon, Home, program};
+use serde_json::Value;
+
+use crate::support::{printed, run, stop};
+
+/// What there is to look at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum World {
+    /// A daemon that has answered two messages in one session and one in another.
+    Running,
+    /// The log that it has left.
+    Stopped,
+    /// A home in which nothing has ever run.
+    Empty,
+}
+
+fn home(world: World) -> (Home, Option<Daemon>) {
+    let home = Home::new(program!());
+    if world == World::Empty {
+        return (home, None);
+    }
+    let daemon = home.daemon();
+    let said = [("other", "help"), ("me", "remember the key is under the mat"), ("me", "hm")];
+    for (session, text) in said {
+        printed(&home, &["ask", session, text, "--wait"]);
+    }
+    if world == World::Running {
+        return (home, Some(daemon));
+    }
+    stop(daemon);
+    (home, None)
+}
+
+#[test]
+fn looking_prints_what_there_is_and_exits_as_the_help_says() {
+    use World::{Empty, Running, Stopped};
+    let there_is = "error: nothing was said in terminal:local:nobody yet";
+    let none = "There are no sessions yet.";
+    let me = "terminal:local:me ";
+    #[rustfmt::skip]
+    let table: [(World, &[&str], i32, &[&str]); 12] = [
+        (Running, &["status"], 0, &["daemon          process ", "version 0.1.0", "start 1",
+            "messages        3 in 2 sessions, 0 wait", "terminal:local  up"]),
+        (Stopped, &["status"], 69, &["daemon    not running", "messages  3 in 2 sessions, 0 wait"]),
+        (Empty, &["status"], 69, &["not running"]),
+        (Running, &["sessions", "list"], 0, &[me, "terminal:local:other "]),
+        (Stopped, &["sessions", "list"], 0, &[me, "terminal:local:other "]),
+        (Empty, &["sessions", "list"], 0, &[none]),
+        (Running, &["sessions", "show", "me"], 0, &["remember the key", "avocet: remembered"]),
+        (Stopped, &["sessions", "show", "terminal:local:me"], 0, &["✓ remembered", "done"]),
+        (Empty, &["sessions", "show", "me"], 1, &["nothing was said in terminal:local:me yet"]),
+        (Running, &["sessions", "show", "nobody"], 1, &[there_is]),
+        (Stopped, &["sessions", "show", "nobody"], 1, &[there_is]),
+        (Empty, &["sessions", "show", "nobody"], 1, &[there_is]),
+    ];
+    let worlds = [Running, Stopped, Empty].map(|world| (world, home(world)));
+    let mut wrong = Vec::new();
+    for (world, arguments, code, shown) in table {
+        let (_, (home, _)) = worlds.iter().find(|(name, _)| *name == world).unwrap();
+        let ran = run(home, arguments);
+        let text = format!("{}{}", ran.out, ran.err);
+        let shows = shown.iter().all(|part| text.contains(part));
+        if ran.code != Some(code) || !shows || (ran.err.is_empty() != (code != 1)) {
+            wrong.push(format!("{world:?} {arguments:?}: not {code} and {shown:?}: {ran:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn json_of(home: &Home, arguments: &[&str], code: i32) -> Value {
+    let ran = run(home, &[arguments, &["--json"]].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(code), ""), "{arguments:?}: {ran:?}");
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+#[test]
+fn status_is_the_same_in_json_whether_or_not_a_daemon_runs() {
+    let (home, daemon) = home(World::Running);
+    let mut running = json_of(&home, &["status"], 0);
+    let daemon = daemon.unwrap();
+    assert_eq!(running["pid"], daemon.pid());
+    assert_eq!(running["channels"][0]["account"], "terminal:local");
+    assert_eq!(running["log"]["messages"], 3);
+    stop(daemon);
+    let mut stopped = json_of(&home, &["status"], 69);
+    assert_eq!(stopped["pid"], Value::Null);
+    for status in [&mut running, &mut stopped] {
+        for key in ["pid", "uptime_seconds", "channels"] {
+            status.as_object_mut().unwrap().remove(key).unwrap();
+        }
+    }
+    assert_eq!(running, stopped);
+}
+
+#[test]
+fn sessions_are_the_same_in_json_whether_or_not_a_daemon_runs() {
+    let (home, daemon) = home(World::Running);
+    let looks: [&[&str]; 4] = [
+        &["sessions", "list"],
+        &["sessions", "list", "--limit", "1"],
+        &["sessions", "show", "me"],
+        &["sessions", "show", "me", "--turns", "1"],
+    ];
+    let running = looks.map(|look| json_of(&home, look, 0));
+    stop(daemon.unwrap());
+    assert_eq!(looks.map(|look| json_of(&home, look, 0)), running);
+    let [all, last_used, turns, last_turn] = running;
+    assert_eq!(all.as_array().unwrap().len(), 2);
+    assert_eq!(all[0]["session"], "terminal:local:me", "the last used comes first");
+    assert_eq!((all[0]["turns"].clone(), all[1]["turns"].clone()), (2.into(), 1.into()));
+    assert_eq!(last_used.as_array().unwrap().as_slice(), &all.as_array().unwrap()[..1]);
+    let call = &turns[0]["steps"][0]["calls"][0];
+    assert_eq!(call["call"]["name"], "memory_write");
+    assert_eq!(last_turn.as_array().unwrap().as_slice(), &turns.as_array().unwrap()[1..]);
+}
+
+#[test]
+fn before_there_ever_was_a_daemon_there_is_nothing_in_json_either() {
+    let home = Home::new(program!());
+    let nothing = Value::Array(Vec::new());
+    assert_eq!(json_of(&home, &["sessions", "list"], 0), nothing);
+    assert_eq!(json_of(&home, &["sessions", "show", "me"], 0), nothing);
+    let status = json_of(&home, &["status"], 69);
+    assert_eq!((status["pid"].clone(), status["log"]["messages"].clone()), (Value::Null, 0.into()));
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let (home, daemon) = home(World::Running);
+    // What was said to nobody who listens waits in the outbox.
+    printed(&home, &["send", "me", "hello"]);
+    let log = || run(&home, &["status", "--json"]).out.split_once("\"log\"").unwrap().1.to_owned();
+    let before = log();
+    for look in [&["sessions", "list"][..], &["sessions", "show", "me"], &["status"]] {
+        assert_eq!(run(&home, look).code, Some(0));
+    }
+    assert_eq!(log(), before);
+    drop(daemon);
+    let mut next = home.daemon();
+    assert_eq!(json_of(&home, &["status"], 0)["log"]["epoch"], 2);
+    next.signal(rustix::process::Signal::TERM);
+    assert!(next.wait().0.success());
+}

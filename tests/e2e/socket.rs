@@ -1,0 +1,137 @@
+//! The socket and the commands beside it: `ask` and `send`, with a daemon and without one.
+
+use avocet_tests::{Home, program};
+use serde_json::json;
+
+use crate::support::{
+    Listener, assert_fails, log_status, printed, printed_json, run, run_with, said_in, stop,
+};
+
+#[test]
+fn ask_prints_the_reply_if_it_waits_and_else_the_number() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    assert_eq!(printed(&home, &["ask", "me", "count to 2", "--wait"]), "1, 2.\n");
+    assert_eq!(printed(&home, &["ask", "me", "count to 2"]), "m2 is in the log\n");
+    let asked = printed_json(&home, &["ask", "me", "count to 1"]);
+    assert_eq!(asked, json!({ "message": "m3", "duplicate": false }));
+    let answered = printed_json(&home, &["ask", "terminal:local:me", "count to 1", "--wait"]);
+    assert_eq!(answered["reply"], "1.");
+    assert_eq!((&answered["id"], &answered["outcome"]), (&json!("m4"), &json!("replied")));
+    assert_eq!(said_in(&home, "me").len(), 4);
+    stop(daemon);
+}
+
+#[test]
+fn a_command_of_the_chat_is_answered_too() {
+    let home = Home::new(program!());
+    let _daemon = home.daemon();
+    let table = [("/help", "/stop: stop what I am doing"), ("/status", "I am not doing anything.")];
+    for (command, answer) in table {
+        let out = printed(&home, &["ask", "me", command, "--wait"]);
+        assert!(out.contains(answer), "{command}: {out:?}");
+    }
+}
+
+#[test]
+fn both_read_stdin_where_there_is_no_text() {
+    let home = Home::new(program!());
+    let _daemon = home.daemon();
+    let forms: [&[&str]; 2] = [&["me", "--wait"], &["me", "-", "--wait"]];
+    for form in forms {
+        let ran = run_with(&home, &[&["ask"], form].concat(), b"count to 3\n");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "1, 2, 3.\n"), "{form:?}");
+    }
+    let forms: [&[&str]; 2] = [&["me"], &["me", "-"]];
+    for form in forms {
+        let ran = run_with(&home, &[&["send"], form].concat(), "two\nlines ☂\r\n".as_bytes());
+        assert_eq!(ran.code, Some(0), "{form:?}: {ran:?}");
+    }
+    assert_eq!(said_in(&home, "me"), ["count to 3"; 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_reaches_whoever_listens() {
+    let home = Home::new(program!());
+    let _daemon = home.daemon();
+    let (me, other) = (Listener::attach(&home, "terminal:local:me").await, "other:topic");
+    let other = Listener::attach(&home, &format!("terminal:local:{other}")).await;
+    assert_eq!(printed(&home, &["send", "me", "good morning"]), "o1 is in the outbox\n");
+    let heard = me.hear().await;
+    assert_eq!((&heard["text"], &heard["id"]), (&json!("good morning"), &json!("o1")));
+    assert_eq!((&heard["turn"], &heard["repeat"]), (&json!(null), &json!(false)));
+    printed(&home, &["send", "terminal:local:other:topic", "two\nlines"]);
+    assert_eq!(other.hear_text().await, "two\nlines");
+    printed(&home, &["ask", "me", "count to 1"]);
+    assert_eq!(me.see("text").await["delta"], "1.");
+    assert_eq!(me.hear_text().await, "1.", "and so does the reply to who asked elsewhere");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_while_the_daemon_is_down_is_kept_for_its_next_start() {
+    let home = Home::new(program!());
+    let later = "; no daemon runs, it goes out at its next start";
+    assert_eq!(printed(&home, &["send", "me", "one"]), format!("o1 is in the outbox{later}\n"));
+    let sent = printed_json(&home, &["send", "me", "two"]);
+    assert_eq!(sent, json!({ "delivery": "o2", "duplicate": false }));
+    let later = "; no daemon runs, it is answered at its next start";
+    assert_eq!(printed(&home, &["ask", "me", "count to 2"]), format!("m1 is in the log{later}\n"));
+    for start in ["first", "second"] {
+        let daemon = home.daemon();
+        let listener = Listener::attach(&home, "terminal:local:me").await;
+        if start == "first" {
+            let heard = [listener.hear_text().await, listener.hear_text().await];
+            assert_eq!(heard, ["one", "two"]);
+            assert_eq!(listener.hear_text().await, "1, 2.");
+        }
+        printed(&home, &["send", "me", start]);
+        assert_eq!(listener.hear_text().await, start, "what was heard is not said again");
+        stop(daemon);
+    }
+}
+
+#[test]
+fn nobody_waits_for_an_answer_of_a_daemon_that_is_down() {
+    let home = Home::new(program!());
+    let ran = run(&home, &["ask", "me", "help", "--wait"]);
+    assert_fails(&ran, 69, &["no daemon runs", "start one with `avocet run`", "leave out --wait"]);
+    let _daemon = home.daemon();
+    assert_eq!(log_status(&home)["messages"], 0, "and it is not asked all the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_no_longer_is_told_so_and_gets_the_answer_in_the_chat() {
+    let home = Home::new(program!());
+    let _daemon = home.daemon();
+    let listener = Listener::attach(&home, "terminal:local:me").await;
+    let ran = run(&home, &["ask", "me", "count to 4", "--wait", "--timeout", "0"]);
+    assert_fails(&ran, 75, &["m1 has no answer yet; it comes to the chat"]);
+    assert_eq!(listener.hear_text().await, "1, 2, 3, 4.");
+}
+
+#[test]
+fn a_place_that_is_not_there_is_named_with_those_that_are() {
+    let home = Home::new(program!());
+    let places = ["discord:work:general is on no configured channel", "terminal:local"];
+    let check = || {
+        for command in ["send", "ask"] {
+            let ran = run(&home, &[command, "discord:work:general", "hi"]);
+            assert_fails(&ran, 1, &places);
+        }
+    };
+    check();
+    let _daemon = home.daemon();
+    check();
+    assert_eq!(log_status(&home)["messages"], 0);
+}
+
+#[test]
+fn an_empty_text_is_refused() {
+    let home = Home::new(program!());
+    let _daemon = home.daemon();
+    for command in ["send", "ask"] {
+        for text in ["", " \n", "\u{202e}\u{200b}"] {
+            assert_fails(&run(&home, &[command, "me", text]), 1, &["the message is empty"]);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What these tests share: patience, somebody who listens to a chat, the program as another user,
+//! and what an error has to look like.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use avocet_testkit::socket::SocketClient;
+use avocet_tests::{Daemon, Home, Ran, program};
+use serde_json::{Value, json};
+
+/// How long anything may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const LOOKS: u128 = PATIENCE.as_millis() / LOOK_AGAIN.as_millis();
+/// Somebody who is neither root nor the owner of anything.
+const NOBODY: u32 = 65534;
+
+/// Looks again and again until there is something.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..LOOKS {
+        if let Some(found) = look() {
+            return found;
+        }
+        pause();
+    }
+    panic!("{what} does not come");
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is nothing that could be waited on")]
+fn pause() {
+    std::thread::sleep(LOOK_AGAIN);
+}
+
+/// Waits for something, and not for ever.
+#[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
+pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, work).await {
+        Ok(done) => done,
+        Err(_) => panic!("{what} does not come"),
+    }
+}
+
+/// A command that runs; killed when it is dropped.
+pub(crate) struct Running(Option<Child>);
+
+impl From<Child> for Running {
+    fn from(child: Child) -> Self {
+        Self(Some(child))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// Starts a command with this on its stdin.
+pub(crate) fn start(mut command: Command, input: &[u8]) -> Running {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A program that does not read its input is no failure of the test.
+    drop(child.stdin.take().unwrap().write_all(input));
+    child.into()
+}
+
+/// Waits until a command has ended, which has to come.
+#[track_caller]
+pub(crate) fn end(running: impl Into<Running>) -> Ran {
+    let mut running = running.into();
+    until("the end of the command", || running.0.as_mut().unwrap().try_wait().unwrap());
+    Ran::from(running.0.take().unwrap().wait_with_output().unwrap())
+}
+
+/// Runs the program to its end, which has to come.
+#[track_caller]
+pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
+    run_with(home, arguments, b"")
+}
+
+/// As [`run`], with this on stdin.
+#[track_caller]
+pub(crate) fn run_with(home: &Home, arguments: &[&str], input: &[u8]) -> Ran {
+    end(start(home.command(arguments), input))
+}
+
+/// Runs the program, which has to succeed, and returns what it printed.
+#[track_caller]
+pub(crate) fn printed(home: &Home, arguments: &[&str]) -> String {
+    let ran = run(home, arguments);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{arguments:?}: {ran:?}");
+    ran.out
+}
+
+/// Runs the program with `--json`, which has to succeed.
+#[track_caller]
+pub(crate) fn printed_json(home: &Home, arguments: &[&str]) -> Value {
+    let arguments = [arguments, &["--json"]].concat();
+    serde_json::from_str(&printed(home, &arguments)).unwrap()
+}
+
+/// The one error of a program that failed with this code: a line that names all of these.
+#[track_caller]
+pub(crate) fn assert_fails(ran: &Ran, code: i32, names: &[&str]) {
+    assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{ran:?}");
+    assert_names(&ran.err, names);
+}
+
+/// One line, an error, that names all of these.
+#[track_caller]
+pub(crate) fn assert_names(error: &str, names: &[&str]) {
+    assert!(error.starts_with("error: "), "{error}");
+    assert_eq!(error.trim_end().lines().count(), 1, "not one line: {error}");
+    for name in names {
+        assert!(error.contains(name), "{name:?} is not in: {error}");
+    }
+}
+
+/// How the log fares, as the running daemon says.
+pub(crate) fn log_status(home: &Home) -> Value {
+    printed_json(home, &["status"])["log"].take()
+}
+
+/// Everything that was accepted has been answered and delivered.
+#[track_caller]
+pub(crate) fn until_all_is_delivered(home: &Home) {
+    until("the last delivery", || {
+        let log = log_status(home);
+        let open = ["queued", "running", "waiting", "pending"].map(|key| log[key].clone());
+        (open == [0; 4]).then_some(())
+    });
+}
+
+/// The texts of the messages of a session, as the log has them.
+pub(crate) fn said_in(home: &Home, session: &str) -> Vec<String> {
+    let turns = printed_json(home, &["sessions", "show", session]);
+    let messages = turns.as_array().unwrap().iter().flat_map(|turn| {
+        let messages = turn["origin"]["messages"].as_array().unwrap().iter();
+        messages.map(|one| one["message"]["inbound"]["content"]["text"].as_str().unwrap())
+    });
+    messages.map(str::to_owned).collect()
+}
+
+/// The program in an open home, as somebody who is not root: as nobody if the test is root.
+pub(crate) fn as_nobody(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = home.command(arguments);
+    if !is_root() {
+        return command;
+    }
+    // Where the program was built may be closed to others.
+    let copy = home.path("avocet");
+    if !copy.exists() {
+        fs::copy(program!(), &copy).unwrap();
+    }
+    set_mode(home, "", 0o755);
+    let mut other = Command::new(copy);
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    other.args(arguments).env_clear().envs(variables).current_dir(home.path(""));
+    other.uid(NOBODY).gid(NOBODY);
+    command = other;
+    command
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+pub(crate) fn set_mode(home: &Home, below: &str, mode: u32) {
+    fs::set_permissions(home.path(below), fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Somebody who is attached to a chat.
+pub(crate) struct Listener {
+    client: SocketClient,
+}
+
+impl Listener {
+    pub(crate) async fn attach(home: &Home, chat: &str) -> Self {
+        let client = SocketClient::connect(&home.socket()).await.unwrap();
+        client.call("attach", json!({ "chat": chat })).await.unwrap();
+        Self { client }
+    }
+
+    /// What is said next; the daemon learns that it was heard.
+    pub(crate) async fn hear(&self) -> Value {
+        let heard = self.next("deliver").await;
+        self.client.respond(&heard["id"]).await.unwrap();
+        heard["params"].clone()
+    }
+
+    /// The text of what is said next.
+    pub(crate) async fn hear_text(&self) -> String {
+        self.hear().await["text"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits for an event of this type.
+    pub(crate) async fn see(&self, kind: &str) -> Value {
+        loop {
+            let event = self.next("event").await["params"].take();
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+
+    async fn next(&self, method: &str) -> Value {
+        loop {
+            let next = soon(method, self.client.incoming.recv_async()).await.unwrap();
+            if next["method"] == method {
+                return next;
+            }
+        }
+    }
+}
+
+/// A daemon stops as it should.
+#[track_caller]
+pub(crate) fn stop(daemon: Daemon) {
+    let (status, log) = daemon.stop();
+    assert!(status.success(), "{status}: {log}");
+}

@@ -1,0 +1,153 @@
+//! `avocet chat` at a terminal: script(1) plays the terminal, the test types and reads.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use avocet_tests::{Home, program};
+
+use crate::support::{end, said_in};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A terminal with a chat in it.
+struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    output: Receiver<Vec<u8>>,
+    shown: String,
+    /// What has been read so far.
+    at: usize,
+}
+
+impl Terminal {
+    fn open(home: &Home) -> Self {
+        let chat = format!("stty rows 24 cols 100; exec {} chat", program!());
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--echo", "never", "--return", "--flush"]);
+        command.args(["--command", &chat, "/dev/null"]);
+        let variables = [("TERM", "xterm"), ("NO_COLOR", "1"), ("SHELL", "/bin/sh")];
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home.path(""));
+        command.envs(variables).current_dir(home.path(""));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (keys, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { child, keys, output: pieces(stdout), shown: String::new(), at: 0 }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Reads on until this is shown, and returns what was shown before it.
+    #[track_caller]
+    fn wait_for(&mut self, text: &str) -> String {
+        loop {
+            if let Some(found) = self.shown[self.at..].find(text) {
+                let before = self.shown[self.at..self.at + found].to_owned();
+                self.at += found + text.len();
+                return before;
+            }
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(piece) => self.shown.push_str(&String::from_utf8_lossy(&piece)),
+                Err(_) => panic!("{text:?} is not shown after {:?}", &self.shown[self.at..]),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn wait_for_prompt(&mut self) -> String {
+        self.wait_for("> ")
+    }
+
+    /// Presses Ctrl-D and returns the exit code.
+    #[track_caller]
+    fn leave(mut self, keys: &str) -> Option<i32> {
+        self.press(keys);
+        end(self.child).code
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "it reads what the terminal shows")]
+fn pieces(mut from: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, pieces) = sync_channel(100_000);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            drop(sender.send(buffer[..length].to_vec()));
+        }
+    });
+    pieces
+}
+
+const CTRL_C: &str = "\u{3}";
+const CTRL_D: &str = "\u{4}";
+
+#[test]
+fn a_person_sees_what_is_going_on_and_the_answer_once() {
+    let home = Home::new(program!());
+    fs::create_dir_all(home.workspace()).unwrap();
+    fs::write(home.workspace().join("a.txt"), "good morning").unwrap();
+    let mut terminal = Terminal::open(&home);
+    let greeting = terminal.wait_for_prompt();
+    assert!(greeting.contains("/help shows the commands, Ctrl-D leaves."), "{greeting}");
+    terminal.press("read_file a.txt\r");
+    terminal.wait_for("thinking … ");
+    terminal.wait_for("running read_file … ");
+    terminal.wait_for("✓ read_file");
+    let answer = terminal.wait_for_prompt();
+    assert_eq!(answer.matches("good morning").count(), 1, "{answer}");
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+    assert_eq!(said_in(&home, "me"), ["read_file a.txt"]);
+}
+
+#[test]
+fn an_answer_is_shown_while_it_is_written() {
+    let home = Home::new(program!());
+    let mut terminal = Terminal::open(&home);
+    terminal.wait_for_prompt();
+    terminal.press("count to 5\r");
+    terminal.wait_for("thinking … ");
+    terminal.wait_for("1, 2");
+    assert!(!terminal.shown.contains("5."), "it is shown piece by piece");
+    let rest = terminal.wait_for_prompt();
+    let rest: String = rest.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
+    assert!(rest.starts_with("345."), "{rest}");
+    assert_eq!(terminal.shown.matches("5.").count(), 1, "{}", terminal.shown);
+    assert_eq!(terminal.leave("/quit\r"), Some(0));
+}
+
+#[test]
+fn ctrl_c_stops_an_answer_and_the_conversation_goes_on() {
+    let home = Home::new(program!());
+    let mut terminal = Terminal::open(&home);
+    terminal.wait_for_prompt();
+    terminal.press("count to 1000\r");
+    terminal.wait_for("1, 2");
+    terminal.press(CTRL_C);
+    terminal.wait_for("Stopped.");
+    terminal.wait_for_prompt();
+    terminal.press("count to 1\r");
+    terminal.wait_for("1.");
+    terminal.wait_for_prompt();
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+    assert_eq!(said_in(&home, "me"), ["count to 1000", "count to 1"]);
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_says_how_to_leave() {
+    let home = Home::new(program!());
+    let mut terminal = Terminal::open(&home);
+    terminal.wait_for_prompt();
+    terminal.press("half a li");
+    terminal.wait_for("half a li");
+    terminal.press(CTRL_C);
+    terminal.wait_for("Ctrl-D or /quit leaves.");
+    terminal.wait_for_prompt();
+    terminal.press("/stop\r");
+    let answer = terminal.wait_for_prompt();
+    assert!(answer.contains("I was not doing anything."), "{answer}");
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+}

@@ -1,0 +1,88 @@
+//! What a restart, or `kill -9`, does not break: keys, waiting, conversations, accepted messages.
+
+use avocet_tests::{Home, program};
+use serde_json::json;
+
+use crate::support::{
+    Listener, end, printed, printed_json, said_in, start, stop, until_all_is_delivered,
+};
+
+/// How a daemon goes.
+#[derive(Debug, Clone, Copy)]
+enum Goes {
+    /// It does not.
+    Not,
+    InOrder,
+    Killed,
+}
+
+/// The same messages again, which have been taken.
+fn say_again(home: &Home, goes: Goes) {
+    assert_eq!(printed(home, &ASK), "m1 had been taken before\n", "{goes:?}");
+    assert_eq!(printed(home, &SEND), "o2 had been taken before\n", "{goes:?}");
+}
+
+const ASK: [&str; 5] = ["ask", "me", "count to 1", "--key", "k"];
+const SEND: [&str; 5] = ["send", "me", "hello", "--key", "k"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_key_is_one_message_whatever_becomes_of_the_daemon() {
+    for goes in [Goes::Not, Goes::InOrder, Goes::Killed] {
+        let home = Home::new(program!());
+        let mut daemon = home.daemon();
+        let mut listener = Listener::attach(&home, "terminal:local:me").await;
+        assert_eq!(printed(&home, &ASK), "m1 is in the log\n");
+        assert_eq!(listener.hear_text().await, "1.");
+        assert_eq!(printed(&home, &SEND), "o2 is in the outbox\n");
+        assert_eq!(listener.hear_text().await, "hello");
+        until_all_is_delivered(&home);
+        if !matches!(goes, Goes::Not) {
+            match goes {
+                Goes::Killed => drop(daemon.kill()),
+                Goes::InOrder | Goes::Not => stop(daemon),
+            }
+            say_again(&home, goes);
+            daemon = home.daemon();
+            listener = Listener::attach(&home, "terminal:local:me").await;
+        }
+        say_again(&home, goes);
+        let asked = printed_json(&home, &ASK);
+        assert_eq!(asked, json!({ "message": "m1", "duplicate": true }));
+        printed(&home, &["send", "me", "the end"]);
+        assert_eq!(listener.hear_text().await, "the end", "nothing is said twice: {goes:?}");
+        assert_eq!(said_in(&home, "me"), ["count to 1"]);
+        stop(daemon);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_an_answer_gets_it_over_kill_9_in_the_middle_of_it() {
+    for command in [&["ask", "me", "-", "--wait"][..], &["chat"]] {
+        let home = Home::new(program!());
+        let daemon = home.daemon();
+        let listener = Listener::attach(&home, "terminal:local:me").await;
+        let waiting = start(home.command(command), b"count to 4\n");
+        listener.see("text").await;
+        drop(daemon.kill());
+        let daemon = home.daemon();
+        let answered = end(waiting);
+        assert_eq!(answered.code, Some(0), "{answered:?}");
+        assert_eq!(answered.out.lines().last(), Some("1, 2, 3, 4."), "{answered:?}");
+        assert_eq!(said_in(&home, "me"), ["count to 4"], "it is not asked twice");
+        stop(daemon);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_under_way_is_finished_before_the_daemon_stops() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    let listener = Listener::attach(&home, "terminal:local:me").await;
+    printed(&home, &["ask", "me", "count to 4"]);
+    listener.see("text").await;
+    daemon.signal(rustix::process::Signal::TERM);
+    assert_eq!(listener.hear_text().await, "1, 2, 3, 4.");
+    stop(daemon);
+    let turns = printed_json(&home, &["sessions", "show", "me"]);
+    assert_eq!(turns[0]["state"], "done");
+}

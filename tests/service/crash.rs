@@ -1,0 +1,208 @@
+//! Killed with SIGKILL, at the worst moments: what was promised is kept, once or marked, and what
+//! kills the daemon again and again is dropped and said to be.
+
+use std::os::unix::process::ExitStatusExt;
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
+use avocet_tests::{Daemon, FAIL_POINT, Home, program};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::chat::Chat;
+use crate::log::number;
+use crate::model::{asked, begun, config, first_and_then, held};
+use crate::patience::{end, stop};
+
+/// A daemon that dies at a fail point.
+fn doomed(home: &Home, point: &str) -> Daemon {
+    Daemon::spawn(home.command(&["run"]).env(FAIL_POINT, point))
+}
+
+async fn dies(daemon: Daemon) {
+    let (status, log) = end(daemon).await;
+    assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{status}:\n{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_cut_in_its_middle_comes_once_after_the_restart() {
+    let never = held();
+    let model =
+        first_and_then(move |_| begun("I ", &never, "never"), |_| ModelAnswer::says("Now.")).await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    chat.ask("Tell me.").await;
+    assert_eq!(chat.event("text").await["delta"], "I ");
+    daemon.kill();
+
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    let said = chat.reply().await;
+    assert_eq!((said.text.as_str(), said.repeat), ("Now.", false));
+    chat.is_over().await;
+    assert_eq!(model.requests().len(), 2);
+    assert_eq!(number(&home, "SELECT attempts FROM turns"), 1);
+    stop(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_daemon_refuses_and_names_the_first() {
+    let home = Home::new(program!());
+    let first = home.daemon();
+    let second = home.run(&["run"]);
+    assert_eq!(second.code, Some(75), "{second:?}");
+    let holder = format!("process {} (daemon)", first.pid());
+    assert!(second.err.contains(&holder), "{second:?}");
+    // The first has noticed nothing.
+    let chat = Chat::join(&home, "ann").await;
+    chat.ask("help").await;
+    chat.reply().await;
+    let (status, log) = stop(first).await;
+    assert!(status.success(), "{log}");
+    // Neither does the next start.
+    stop(home.daemon()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_another_process_sends_is_said_once_or_marked_wherever_the_daemon_dies() {
+    // The fail point, what is said before it dies, and after the restart: whether it is marked.
+    let table: [(&str, &[bool], &[bool]); 6] = [
+        ("enqueue:before", &[], &[false]),
+        ("enqueue:after", &[], &[false]),
+        ("start-send:before", &[], &[false]),
+        ("start-send:after", &[], &[true]),
+        ("finish-send:before", &[false], &[true]),
+        ("finish-send:after", &[false], &[]),
+    ];
+    for (point, before, after) in table {
+        let home = Home::new(program!());
+        let mut daemon = doomed(&home, point);
+        daemon.wait_until_ready();
+        let chat = Chat::join(&home, "ann").await;
+        // Whether it was taken is not known to whoever sends.
+        drop(chat.try_send("The bread is ready.", "bread").await);
+        assert_eq!(chat.hear_until_lost().await, before, "{point}");
+        dies(daemon).await;
+
+        let daemon = home.daemon();
+        let chat = Chat::join(&home, "ann").await;
+        chat.try_send("The bread is ready.", "bread").await.unwrap();
+        for repeat in after {
+            let said = chat.reply().await;
+            assert_eq!(
+                (said.text.as_str(), said.repeat),
+                ("The bread is ready.", *repeat),
+                "{point}"
+            );
+        }
+        chat.is_over().await;
+        stop(daemon).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_sent_to_an_empty_chat_is_said_after_the_restart() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    let sent = home.run(&["send", "ann", "The bread is ready."]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    daemon.kill();
+
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    let said = chat.reply().await;
+    assert_eq!((said.text.as_str(), said.repeat), ("The bread is ready.", false));
+    chat.is_over().await;
+    stop(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_kills_twice_while_alone_is_dropped_and_the_chat_is_told() {
+    // It dies with its answer in its hands.
+    const POINT: &str = "settle:before";
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Survived.")).await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let mut daemon = doomed(&home, POINT);
+    daemon.wait_until_ready();
+    // It may be dead before it says that it took the message, which it has.
+    drop(Chat::join(&home, "ann").await.try_ask("Kill me.", None).await);
+    dies(daemon).await;
+    dies(doomed(&home, POINT)).await;
+
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    is_told(&chat, "Kill me.", 2).await;
+    assert_eq!(model.requests().len(), 2, "there is no third try");
+    // Nothing else is wrong with the chat.
+    chat.ask("Kill me.").await;
+    assert_eq!(chat.reply().await.text, "Survived.");
+    chat.is_over().await;
+    stop(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_who_were_there_when_another_message_killed_are_answered() {
+    const INNOCENTS: [&str; 3] = ["bob", "cid", "dan"];
+    // Only who runs a tool passes it.
+    const POINT: &str = "start-call:before";
+    let (poison, innocents) = (held(), held());
+    let (poison_held, innocents_held) = (poison.clone(), innocents.clone());
+    let model = OpenAiFake::start(move |request| match last_user_text(request) {
+        "poison" => ModelAnswer::When(poison_held.clone(), Box::new(lists_files(request))),
+        name => {
+            let answer = ModelAnswer::says(format!("Hello, {name}."));
+            ModelAnswer::When(innocents_held.clone(), Box::new(answer))
+        }
+    })
+    .await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let mut daemon = doomed(&home, POINT);
+    daemon.wait_until_ready();
+    for (name, text) in [("ann", "poison")].into_iter().chain(INNOCENTS.map(|name| (name, name))) {
+        Chat::join(&home, name).await.ask(text).await;
+    }
+    // All of them run when it dies; then it is found who it was, while the others wait.
+    asked(&model, 4).await;
+    poison.add_permits(100);
+    dies(daemon).await;
+    innocents.add_permits(100);
+    dies(doomed(&home, POINT)).await;
+    dies(doomed(&home, POINT)).await;
+
+    let mut daemon = doomed(&home, POINT);
+    daemon.wait_until_ready();
+    let ann = Chat::join(&home, "ann").await;
+    is_told(&ann, "poison", 3).await;
+    for name in INNOCENTS {
+        let said = Chat::join(&home, name).await.reply().await;
+        assert_eq!((said.text, said.repeat), (format!("Hello, {name}."), false));
+    }
+    ann.is_over().await;
+    let worst = "SELECT max(attempts) FROM turns WHERE session NOT LIKE '%ann'";
+    assert_eq!(number(&home, worst), 1, "the innocent died once with it");
+    stop(daemon).await;
+
+    let daemon = home.daemon();
+    let ann = Chat::join(&home, "ann").await;
+    ann.ask("poison").await;
+    assert_eq!(ann.reply().await.text, "Survived.");
+    ann.is_over().await;
+    stop(daemon).await;
+}
+
+/// The chat hears that its message was dropped, why, and what to do about it.
+async fn is_told(chat: &Chat, message: &str, deaths: u32) {
+    let said = chat.reply().await;
+    let notice = format!(
+        "I dropped this message because I crashed {deaths} times while working on it: \
+         “{message}”. Send it again if it should be tried once more."
+    );
+    assert_eq!((said.text, said.repeat), (notice, false));
+}
+
+fn lists_files(request: &Value) -> ModelAnswer {
+    match last_results(request)[..] {
+        [] => ModelAnswer::call("list_directory", json!({})),
+        [..] => ModelAnswer::says("Survived."),
+    }
+}

@@ -1,0 +1,87 @@
+//! Nothing to do (F19): the daemon sleeps, and asks no model.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::time::Duration;
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_tests::{Home, program};
+
+use crate::model::config;
+use crate::patience::{pause, stop, until};
+
+/// How long it is watched. This once, time is what is measured: the promise is a rate. Longer than
+/// a minute, so that what it does now and then by the clock is counted too.
+const WINDOW: Duration = Duration::from_secs(65);
+/// One wake-up in five seconds.
+const WAKE_UPS: u64 = 13;
+/// How long nothing happens once the start is over.
+const SILENCE: Duration = Duration::from_millis(500);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_with_nothing_to_do_sleeps_and_asks_no_model() {
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Nobody asked.")).await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let mut before = WakeUps::of(daemon.pid());
+    until("the end of the start", async || {
+        pause(SILENCE).await;
+        let last = std::mem::replace(&mut before, WakeUps::of(daemon.pid()));
+        before.since(&last).total() == 0
+    })
+    .await;
+    pause(WINDOW).await;
+    let woken = WakeUps::of(daemon.pid()).since(&before);
+    assert!(woken.total() <= WAKE_UPS, "woken in {WINDOW:?}:\n{woken}");
+    assert_eq!(model.requests().len(), 0);
+    stop(daemon).await;
+}
+
+/// How often each thread of a process has gone to sleep of its own accord, by its id.
+struct WakeUps(BTreeMap<String, Thread>);
+
+struct Thread {
+    name: String,
+    count: u64,
+}
+
+impl WakeUps {
+    fn of(pid: u32) -> Self {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let threads = threads.map(|thread| thread.unwrap());
+        // A thread may end while it is looked at.
+        let status = |path| fs::read_to_string(path).ok();
+        let found = threads.filter_map(|thread| {
+            let status = status(thread.path().join("status"))?;
+            let id = thread.file_name().into_string().unwrap();
+            let count = field(&status, "voluntary_ctxt_switches").parse().unwrap();
+            Some((id, Thread { name: field(&status, "Name").to_owned(), count }))
+        });
+        Self(found.collect())
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let grown = self.0.iter().map(|(id, now)| {
+            let earlier = before.0.get(id).map_or(0, |thread| thread.count);
+            (id.clone(), Thread { name: now.name.clone(), count: now.count - earlier })
+        });
+        Self(grown.collect())
+    }
+
+    fn total(&self) -> u64 {
+        self.0.values().map(|thread| thread.count).sum()
+    }
+}
+
+impl fmt::Display for WakeUps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.values().try_for_each(|thread| writeln!(f, "{:5} {}", thread.count, thread.name))
+    }
+}
+
+/// A line of proc_pid_status(5).
+fn field<'s>(status: &'s str, name: &str) -> &'s str {
+    let mut lines = status.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(found, _)| *found == name).unwrap().1.trim()
+}

@@ -1,0 +1,34 @@
+//! The daemon's log as others see it: looked at, and held so that nobody else can write.
+
+use avocet_tests::Home;
+use rusqlite::{Connection, OpenFlags};
+
+/// The only number that a query finds.
+pub(crate) fn number(home: &Home, query: &str) -> i64 {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let log = Connection::open_with_flags(database(home), flags).unwrap();
+    log.query_row(query, (), |row| row.get(0)).unwrap()
+}
+
+/// The log while another process writes to it: its own writer waits until this is dropped.
+pub(crate) struct Held {
+    log: Connection,
+}
+
+impl Held {
+    pub(crate) fn take(home: &Home) -> Self {
+        let log = Connection::open(database(home)).unwrap();
+        log.pragma_update(None, "busy_timeout", 5000).unwrap();
+        log.execute_batch("BEGIN IMMEDIATE").unwrap();
+        Self { log }
+    }
+
+    /// Makes the log that of a later daemon.
+    pub(crate) fn fence(self) {
+        self.log.execute_batch("UPDATE meta SET epoch = epoch + 1; COMMIT").unwrap();
+    }
+}
+
+fn database(home: &Home) -> std::path::PathBuf {
+    home.data_dir().join("avocet.db")
+}

@@ -1,0 +1,241 @@
+//! What systemd hears, played by the test: ready when it is ready, alive while it moves, stopping
+//! before it is gone (sd_notify(3), sd_watchdog_enabled(3)).
+
+use std::os::unix::net::UnixDatagram;
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_tests::{Daemon, FAIL_POINT, Home, program};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::chat::{Chat, connect};
+use crate::log::{Held, number};
+use crate::model::{asked, config, first_and_then, held, held_back};
+use crate::patience::{end, logged, stop, until};
+
+const ALIVE: &str = "WATCHDOG=1";
+/// Half a second: a sign of life every quarter of a second.
+const WATCHDOG_USEC: &str = "500000";
+/// What the daemon logs each time it has looked for life and found none.
+const NO_LIFE: &str = "neither the log nor the lanes answer";
+
+/// systemd, as far as a service knows it.
+struct Manager {
+    socket: UnixDatagram,
+    home: Home,
+}
+
+impl Manager {
+    /// Listens where the program in this home will tell it how it fares.
+    fn of(home: Home) -> Self {
+        let path = home.path("notify");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        Self { socket, home: home.with("NOTIFY_SOCKET", path.to_str().unwrap()) }
+    }
+
+    /// What it is told next, a line each.
+    async fn told(&self) -> Vec<String> {
+        let mut told = None;
+        until("a word to systemd", async || {
+            told = self.told_already();
+            told.is_some()
+        })
+        .await;
+        told.unwrap()
+    }
+
+    fn told_already(&self) -> Option<Vec<String>> {
+        let mut datagram = [0; 4096];
+        let length = self.socket.recv(&mut datagram).ok()?;
+        let text = std::str::from_utf8(&datagram[..length]).unwrap();
+        Some(text.lines().map(str::to_owned).collect())
+    }
+
+    /// Everything that it was told and has not listened to.
+    fn told_before(&self) -> Vec<String> {
+        std::iter::from_fn(|| self.told_already()).flatten().collect()
+    }
+
+    /// Waits for a sign of life.
+    async fn hears_life(&self) {
+        while self.told().await != [ALIVE] {}
+    }
+
+    /// Starts a daemon that is watched, and waits until it shows signs of life.
+    async fn starts(&self, arm: Option<&str>) -> Daemon {
+        let mut command = self.home.command(&["run"]);
+        command.env("WATCHDOG_USEC", WATCHDOG_USEC);
+        command.envs(arm.map(|point| (FAIL_POINT, point)));
+        let daemon = Daemon::spawn(&mut command);
+        self.hears_life().await;
+        self.hears_life().await;
+        daemon
+    }
+
+    /// Sees that there is no sign of life while the daemon finds none, again and again.
+    async fn hears_no_life(&self, daemon: &mut Daemon) {
+        // What it looked for before it was stuck may have been found since.
+        let found = daemon.logged(NO_LIFE);
+        logged(daemon, NO_LIFE, found + 2).await;
+        self.told_before();
+        let found = daemon.logged(NO_LIFE);
+        logged(daemon, NO_LIFE, found + 4).await;
+        assert_eq!(self.told_before(), [""; 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_ready_once_it_has_recovered_and_answers() {
+    let permits = held();
+    let on_hold = permits.clone();
+    let model = OpenAiFake::start(move |_| held_back(&on_hold, "Here I am.")).await;
+    let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
+    let daemon = manager.home.daemon();
+    Chat::join(&manager.home, "ann").await.ask("Are you there?").await;
+    asked(&model, 1).await;
+    daemon.kill();
+    manager.told_before();
+
+    let daemon = manager.home.spawn(&["run", "--log", "debug"]);
+    assert_eq!(manager.told().await, ["READY=1", "STATUS=ready; fake/fake answers"]);
+    let status = connect(&manager.home).await.call("status", json!({})).await.unwrap();
+    assert_eq!((&status["pid"], &status["log"]["epoch"]), (&daemon.pid().into(), &2.into()));
+    assert_eq!(number(&manager.home, "SELECT attempts FROM turns"), 1, "the turn was recovered");
+    // One for whoever was killed, one for this one.
+    permits.add_permits(2);
+    let chat = Chat::join(&manager.home, "ann").await;
+    assert_eq!(chat.reply().await.text, "Here I am.");
+    let (_, log) = stop(daemon).await;
+    let place = |text| log.find(text).unwrap_or_else(|| panic!("no {text:?} in\n{log}"));
+    assert!(place("sessions with something to do sessions=1") < place(" ready "), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_says_that_it_stops_before_it_has_stopped() {
+    let permits = held();
+    let on_hold = permits.clone();
+    let model = OpenAiFake::start(move |_| held_back(&on_hold, "Done.")).await;
+    let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
+    let mut daemon = manager.home.daemon();
+    assert_eq!(manager.told().await[0], "READY=1");
+    let chat = Chat::join(&manager.home, "ann").await;
+    chat.ask("Finish this.").await;
+    asked(&model, 1).await;
+    daemon.signal(Signal::TERM);
+    let stopping = ["STOPPING=1", "STATUS=stopping; running answers may finish"];
+    assert_eq!(manager.told().await, stopping);
+    assert_eq!(daemon.ended(), None, "the answer is not finished");
+    permits.add_permits(1);
+    assert_eq!(chat.reply().await.text, "Done.");
+    let (status, log) = end(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(manager.told_before(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_shows_signs_of_life_also_while_a_model_hangs() {
+    let never = held();
+    let model = OpenAiFake::start(move |_| held_back(&never, "Never.")).await;
+    let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
+    let _daemon = manager.starts(None).await;
+    Chat::join(&manager.home, "ann").await.ask("Take your time.").await;
+    asked(&model, 1).await;
+    manager.told_before();
+    for _ in 0..4 {
+        manager.hears_life().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_shows_no_sign_of_life_while_the_writer_is_stuck() {
+    let manager = Manager::of(Home::new(program!()));
+    let mut daemon = manager.starts(None).await;
+    let held = Held::take(&manager.home);
+    manager.hears_no_life(&mut daemon).await;
+    drop(held);
+    manager.hears_life().await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_shows_no_sign_of_life_while_the_writer_hangs() {
+    let manager = Manager::of(Home::new(program!()));
+    let mut daemon = manager.starts(Some("accept:after:1:hang")).await;
+    asks_in_vain(&manager.home).await;
+    manager.hears_no_life(&mut daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_shows_no_sign_of_life_while_the_lanes_hang() {
+    let manager = Manager::of(Home::new(program!()));
+    let mut daemon = manager.starts(Some("wake:before:1:hang")).await;
+    asks_in_vain(&manager.home).await;
+    manager.hears_no_life(&mut daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_shows_no_sign_of_life_to_a_manager_that_does_not_watch() {
+    let not_watched: [&[(&str, &str)]; 2] =
+        [&[], &[("WATCHDOG_USEC", WATCHDOG_USEC), ("WATCHDOG_PID", "1")]];
+    for variables in not_watched {
+        let home = variables
+            .iter()
+            .fold(Home::new(program!()), |home, (name, value)| home.with(name, value));
+        let manager = Manager::of(home);
+        let daemon = manager.home.daemon();
+        assert_eq!(manager.told().await[0], "READY=1");
+        let chat = Chat::join(&manager.home, "ann").await;
+        chat.ask("help").await;
+        chat.reply().await;
+        let (status, log) = stop(daemon).await;
+        assert!(status.success(), "{log}");
+        assert!(!manager.told_before().contains(&ALIVE.to_owned()), "{variables:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_systemd_nothing_is_missing() {
+    let no_socket = [None, Some("nobody-listens-here")];
+    for socket in no_socket {
+        let model = first_and_then(|_| ModelAnswer::says("Hello."), |_| unreachable!()).await;
+        let home = Home::new(program!()).with_config(&config(&model, ""));
+        let home = match socket {
+            Some(name) => {
+                let path = home.path(name);
+                home.with("NOTIFY_SOCKET", path.to_str().unwrap())
+            }
+            None => home,
+        };
+        let daemon = home.daemon();
+        let chat = Chat::join(&home, "ann").await;
+        chat.ask("Hello?").await;
+        assert_eq!(chat.reply().await.text, "Hello.");
+        let (status, log) = stop(daemon).await;
+        assert!(status.success(), "{log}");
+        assert_eq!(log.contains("systemd was not told"), socket.is_some(), "{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_stops_and_asks_to_be_started_again_when_its_log_belongs_to_another() {
+    let manager = Manager::of(Home::new(program!()));
+    let daemon = manager.starts(None).await;
+    Held::take(&manager.home).fence();
+    let (status, log) = end(daemon).await;
+    // `Restart=on-failure` starts it again.
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("belongs to epoch 2, this process to 1"), "{log}");
+    assert!(manager.told_before().contains(&"STOPPING=1".to_owned()), "{log}");
+}
+
+/// Asks something whose answer never comes. Returns when the question is in the log.
+async fn asks_in_vain(home: &Home) {
+    let client = connect(home).await;
+    let ask = json!({ "session": "terminal:local:ann", "text": "help" });
+    #[expect(clippy::disallowed_methods, reason = "nobody waits for an answer")]
+    tokio::spawn(async move { drop(client.call("ask", ask).await) });
+    let count = "SELECT count(*) FROM inbound";
+    until("the question in the log", async || number(home, count) == 1).await;
+}

@@ -1,0 +1,52 @@
+//! Waiting for what has to come: as long as it takes, and not for ever.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use avocet_tests::Daemon;
+use rustix::process::Signal;
+
+/// How long anything may take before its test has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// What comes of some work.
+#[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
+pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let Ok(done) = tokio::time::timeout(PATIENCE, work).await else {
+        panic!("waited in vain: {what}");
+    };
+    done
+}
+
+/// Waits for what can only be looked at.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !holds().await {
+            pause(LOOK_AGAIN).await;
+        }
+    };
+    patiently(what, looking).await;
+}
+
+/// Waits until the daemon has logged a text so many times.
+pub(crate) async fn logged(daemon: &mut Daemon, text: &str, times: usize) {
+    until(&format!("{times} × {text:?} in the log"), async || daemon.logged(text) >= times).await;
+}
+
+/// Waits until the daemon ends by itself. Returns how, and what it logged.
+pub(crate) async fn end(mut daemon: Daemon) -> (ExitStatus, String) {
+    until("the daemon's end", async || daemon.ended().is_some()).await;
+    daemon.wait()
+}
+
+/// Tells the daemon to stop and waits until it has.
+pub(crate) async fn stop(daemon: Daemon) -> (ExitStatus, String) {
+    daemon.signal(Signal::TERM);
+    end(daemon).await
+}
+
+#[expect(clippy::disallowed_methods, reason = "between two looks, and over what is measured")]
+pub(crate) async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}

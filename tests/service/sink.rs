@@ -1,0 +1,64 @@
+//! The world that the tool `post` has an effect on: it counts, and answers when it is told to.
+
+use std::sync::{Arc, Mutex};
+
+use avocet_testkit::openai::{ModelAnswer, last_results};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::model::held;
+use crate::patience::until;
+
+/// Where the tool posts to.
+pub(crate) struct Sink {
+    pub(crate) address: String,
+    posts: Arc<Mutex<Vec<String>>>,
+    /// A post is answered for each permit.
+    pub(crate) gate: Arc<Semaphore>,
+}
+
+impl Sink {
+    #[expect(clippy::disallowed_methods, reason = "the world is no part of the daemon")]
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (posts, gate) = (Arc::<Mutex<Vec<String>>>::default(), held());
+        let (kept, permits) = (posts.clone(), gate.clone());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(receive(stream, kept.clone(), permits.clone()));
+            }
+        });
+        Self { address, posts, gate }
+    }
+
+    /// What was posted.
+    pub(crate) fn posts(&self) -> Vec<String> {
+        self.posts.lock().unwrap().clone()
+    }
+
+    /// Waits until somebody waits for the answer to a post.
+    pub(crate) async fn posted(&self) {
+        until("a post", async || !self.posts().is_empty()).await;
+    }
+}
+
+/// A model that posts what it was asked and then says so.
+pub(crate) fn posts_once(request: &Value) -> ModelAnswer {
+    match last_results(request)[..] {
+        [] => ModelAnswer::call("post", json!({ "text": "leaflet" })),
+        [result, ..] => ModelAnswer::says(format!("The world said: {result}")),
+    }
+}
+
+async fn receive(stream: TcpStream, posts: Arc<Mutex<Vec<String>>>, gate: Arc<Semaphore>) {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    stream.read_line(&mut line).await.unwrap();
+    posts.lock().unwrap().push(line.split_whitespace().next().unwrap_or_default().to_owned());
+    gate.acquire().await.unwrap().forget();
+    // The daemon may be gone.
+    drop(stream.get_mut().write_all(b"thanks\n").await);
+}

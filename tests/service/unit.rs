@@ -1,0 +1,202 @@
+//! The unit that is shipped: systemd finds nothing wrong with it, and what it says of the program
+//! is so. And the credentials that systemd hands over.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use avocet_config::Settings;
+use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake};
+use avocet_tests::{Home, program};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::chat::Chat;
+use crate::model::config;
+use crate::patience::stop;
+
+const UNIT: &str = include_str!("../../systemd/avocet.service");
+
+/// What comes on top of the drain deadline: turns are given back, deliveries end.
+const AFTER_THE_DRAIN: u64 = 15;
+
+/// The values of a setting, which may be given several times.
+fn values(setting: &str) -> Vec<&'static str> {
+    let settings = UNIT.lines().filter_map(|line| line.split_once('='));
+    settings.filter(|(name, _)| *name == setting).map(|(_, value)| value).collect()
+}
+
+/// The value of a setting that is given once.
+fn value(setting: &str) -> &'static str {
+    let [value] = values(setting)[..] else { panic!("{setting}={:?}", values(setting)) };
+    value
+}
+
+/// A span of systemd.time(7), as far as the unit needs it.
+fn seconds(setting: &str) -> u64 {
+    let span = value(setting);
+    match span.strip_suffix("min") {
+        Some(minutes) => minutes.parse::<u64>().unwrap() * 60,
+        None => span.parse().unwrap(),
+    }
+}
+
+#[test]
+fn systemd_finds_nothing_wrong_with_the_unit() {
+    // systemd looks for the program, which need not be installed here.
+    let (installed, rest) = value("ExecStart").split_once(' ').unwrap();
+    assert!(Path::new(installed).is_absolute(), "{installed}");
+    let unit = UNIT.replace(
+        &format!("ExecStart={installed} {rest}"),
+        &format!("ExecStart={} {rest}", program!()),
+    );
+    assert!(unit.contains(program!()));
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("avocet.service");
+    fs::write(&path, unit).unwrap();
+    let verify = Command::new("systemd-analyze").arg("verify").arg("--man=no").arg(path).output();
+    let verify = verify.unwrap_or_else(|error| {
+        panic!("systemd-analyze cannot be run ({error}); it is in the package `systemd`")
+    });
+    let says = [verify.stdout, verify.stderr].map(|said| String::from_utf8(said).unwrap()).concat();
+    assert_eq!((verify.status.code(), says.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_unit_relies_on_what_the_program_does() {
+    let table = [
+        // It says when it is ready, and the process that is started says so itself.
+        ("Type", "notify"),
+        ("NotifyAccess", "main"),
+        // It ends what its tools run by itself, when it stops.
+        ("KillMode", "mixed"),
+        ("Restart", "on-failure"),
+        ("StateDirectory", "avocet"),
+        ("StateDirectoryMode", "0700"),
+        ("UMask", "0077"),
+    ];
+    for (setting, expected) in table {
+        assert_eq!(value(setting), expected, "{setting}");
+    }
+    assert!(seconds("WatchdogSec") > 0);
+    assert!(seconds("RestartSec") > 0);
+}
+
+#[test]
+fn systemd_waits_for_longer_than_the_daemon_takes_to_stop() {
+    let drain = Settings::default().daemon.drain_seconds;
+    assert!(seconds("TimeoutStopSec") > drain + AFTER_THE_DRAIN, "the default drain is {drain} s");
+}
+
+#[test]
+fn what_a_new_start_does_not_mend_is_not_started_again() {
+    let not_mended: BTreeSet<i32> =
+        value("RestartPreventExitStatus").split(' ').map(|code| code.parse().unwrap()).collect();
+    let failures: [fn(&Home); 3] = [damage_the_database, make_the_database_newer, mistype_a_key];
+    let mut codes = BTreeSet::new();
+    for spoil in failures {
+        let home = Home::new(program!());
+        fs::create_dir_all(home.data_dir()).unwrap();
+        spoil(&home);
+        let ran = home.run(&["run"]);
+        assert!(not_mended.contains(&ran.code.unwrap()), "{ran:?}");
+        codes.insert(ran.code.unwrap());
+    }
+    assert_eq!(codes, not_mended);
+}
+
+fn damage_the_database(home: &Home) {
+    fs::write(home.data_dir().join("avocet.db"), "no database, by any means".repeat(100)).unwrap();
+}
+
+fn make_the_database_newer(home: &Home) {
+    let log = Connection::open(home.data_dir().join("avocet.db")).unwrap();
+    log.pragma_update(None, "user_version", 1_000_000).unwrap();
+}
+
+fn mistype_a_key(home: &Home) {
+    let directory = home.path(".config/avocet");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("config.toml"), "durabilty = \"synced\"\n").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_unit_starts_keeps_its_log_in_the_state_directory() {
+    let home = Home::new(program!());
+    let (state, file) = (home.path("state"), home.path("elsewhere.toml"));
+    fs::create_dir(&state).unwrap();
+    fs::write(&file, "").unwrap();
+    let home = home.with("STATE_DIRECTORY", state.to_str().unwrap());
+    let arguments = value("ExecStart").split(' ').skip(1).map(|argument| match argument {
+        "/etc/avocet/config.toml" => file.to_str().unwrap(),
+        argument => argument,
+    });
+    let mut daemon = home.spawn(&arguments.collect::<Vec<_>>());
+    daemon.wait_until_ready();
+    for made in ["avocet.db", "workspace", "run/avocet.sock"] {
+        assert!(state.join(made).exists(), "{made}");
+    }
+    assert!(!home.data_dir().exists());
+    stop(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_credential_reaches_the_provider_and_nobody_else() {
+    const WRONG: &str = "sk-wrong-0987654321";
+    // The fake repeats a key that is wrong, as some providers do.
+    for (secret, answer) in [(KEY, "Welcome."), (WRONG, "I could not answer: ")] {
+        let model = OpenAiFake::start(|_| ModelAnswer::says("Welcome.")).await;
+        let home = Home::new(program!());
+        let credentials = home.path("credentials");
+        fs::create_dir(&credentials).unwrap();
+        fs::write(credentials.join("openai"), format!("{secret}\n")).unwrap();
+        let table = "[providers.fake]\napi_key = \"${credential:openai}\"";
+        let text = config(&model, "").replace("[providers.fake]", table);
+        let home =
+            home.with_config(&text).with("CREDENTIALS_DIRECTORY", credentials.to_str().unwrap());
+        let mut daemon = home.spawn(&["run", "--log", "trace"]);
+        daemon.wait_until_ready();
+        let chat = Chat::join(&home, "ann").await;
+        chat.ask("May I come in?").await;
+        let said = chat.reply().await.text;
+        assert!(said.starts_with(answer), "{said}");
+        let refused: Vec<String> = (secret == WRONG)
+            .then(|| format!("Incorrect API key provided: {WRONG}."))
+            .into_iter()
+            .collect();
+        assert_eq!(model.refusals(), refused, "what the provider was shown");
+
+        let commands: [&[&str]; 4] = [
+            &["status", "--json"],
+            &["sessions", "show", "ann", "--json"],
+            &["config", "check", "--json"],
+            &["config", "check"],
+        ];
+        for command in commands {
+            let ran = home.run(command);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            assert!(!format!("{ran:?}").contains(secret), "{command:?} shows it: {ran:?}");
+        }
+        assert!(!said.contains(secret), "the chat sees it: {said}");
+        assert!(home.data_dir().join("avocet.db-wal").exists(), "what is looked at is written");
+        is_in_no_file(&home.data_dir(), secret);
+        let (_, log) = stop(daemon).await;
+        assert!(!log.contains(secret), "the log shows it: {log}");
+        is_in_no_file(&home.data_dir(), secret);
+    }
+}
+
+fn is_in_no_file(directory: &Path, secret: &str) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            is_in_no_file(&entry.path(), secret);
+        } else if kind.is_file() {
+            let bytes = fs::read(entry.path()).unwrap();
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{} contains it", entry.path().display());
+        }
+    }
+}
