@@ -1,0 +1,159 @@
+//! The load: sessions that talk at the same time, each asking the next when it has its answer.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use avocet_testkit::socket::{CallError, SocketClient};
+use futures_util::future::try_join_all;
+use serde_json::{Value, json};
+
+use crate::clock::{now, soon};
+use crate::latencies::Latencies;
+use crate::model::{Ask, REPLY};
+
+/// What is done, how often, by how many.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) sessions: usize,
+    /// Turns of all sessions together.
+    pub(crate) turns: usize,
+    pub(crate) limit: Duration,
+    pub(crate) ask: Ask,
+    /// Turns after which a session goes on in a new chat.
+    pub(crate) turns_per_chat: usize,
+}
+
+/// What came of a load.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) latencies: Latencies,
+    pub(crate) took: Duration,
+}
+
+/// Names that no chat of this home has had.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Cell<usize>);
+
+impl Names {
+    pub(crate) fn next(&self) -> String {
+        let number = self.0.get() + 1;
+        self.0.set(number);
+        format!("terminal:local:s{number}")
+    }
+}
+
+/// How much is left to do, shared by the sessions.
+struct Left {
+    turns: Cell<usize>,
+    began: Instant,
+    limit: Duration,
+}
+
+impl Left {
+    fn new(load: &Load) -> Self {
+        Self { turns: Cell::new(load.turns), began: now(), limit: load.limit }
+    }
+
+    /// Whether there is one more to do.
+    fn take(&self) -> bool {
+        let left = self.turns.get();
+        let goes_on = left > 0 && self.began.elapsed() < self.limit;
+        self.turns.set(left - usize::from(goes_on));
+        goes_on
+    }
+}
+
+impl Load {
+    /// Whole turns: from `ask` until the reply arrives.
+    pub(crate) async fn turns(&self, socket: &Path, names: &Names) -> Result<Loaded> {
+        let left = Left::new(self);
+        let talking = (0..self.sessions).map(async |_| {
+            let mut took = Vec::new();
+            let mut chat = Chat::open(socket, names.next()).await?;
+            while left.take() {
+                if chat.turns == self.turns_per_chat {
+                    chat = Chat::open(socket, names.next()).await?;
+                }
+                took.push(chat.turn(self.ask).await?);
+            }
+            Ok::<_, anyhow::Error>(took)
+        });
+        let took = try_join_all(talking).await?.concat();
+        Ok(Loaded { latencies: Latencies::new(took), took: left.began.elapsed() })
+    }
+
+    /// Admissions alone: from `ask` until the daemon says that it is in the log.
+    pub(crate) async fn admissions(&self, socket: &Path, names: &Names) -> Result<Loaded> {
+        let left = Left::new(self);
+        let asking = (0..self.sessions).map(async |_| {
+            let mut took = Vec::new();
+            let chat = Chat::connect(socket, names.next()).await?;
+            while left.take() {
+                let asked = now();
+                chat.ask(self.ask).await?;
+                took.push(asked.elapsed());
+            }
+            Ok::<_, anyhow::Error>(took)
+        });
+        let took = try_join_all(asking).await?.concat();
+        Ok(Loaded { latencies: Latencies::new(took), took: left.began.elapsed() })
+    }
+}
+
+/// A chat, and the connection that listens to it.
+pub(crate) struct Chat {
+    client: SocketClient,
+    name: String,
+    turns: usize,
+}
+
+impl Chat {
+    pub(crate) async fn connect(socket: &Path, name: String) -> Result<Self> {
+        let client = SocketClient::connect(socket).await.context("the socket")?;
+        Ok(Self { client, name, turns: 0 })
+    }
+
+    pub(crate) async fn open(socket: &Path, name: String) -> Result<Self> {
+        let chat = Self::connect(socket, name).await?;
+        chat.call("attach", json!({ "chat": chat.name })).await?;
+        Ok(chat)
+    }
+
+    /// Returns when the daemon has it in its log.
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<()> {
+        self.call("ask", json!({ "session": self.name, "text": ask.text() })).await
+    }
+
+    /// Asks and waits for the reply. Returns how long that took.
+    pub(crate) async fn turn(&mut self, ask: Ask) -> Result<Duration> {
+        self.turns += 1;
+        let asked = now();
+        self.ask(ask).await?;
+        let delivery = soon("a reply", self.delivery()).await??;
+        let took = asked.elapsed();
+        let text = &delivery["params"]["text"];
+        ensure!(text == REPLY, "the reply is {text}, and should be {REPLY:?}");
+        self.client.respond(&delivery["id"]).await.map_err(|error| lost("deliver", &error))?;
+        Ok(took)
+    }
+
+    async fn delivery(&self) -> Result<Value> {
+        loop {
+            let heard = self.client.incoming.recv_async().await.context("the connection broke")?;
+            if heard["method"] == "deliver" {
+                return Ok(heard);
+            }
+        }
+    }
+
+    async fn call(&self, method: &str, params: Value) -> Result<()> {
+        let called = soon(method, self.client.call(method, params)).await?;
+        called.map(drop).map_err(|error| lost(method, &error))
+    }
+}
+
+fn lost(method: &str, error: &CallError) -> anyhow::Error {
+    anyhow!("{method}: {error:?}")
+}

@@ -1,0 +1,158 @@
+//! The measurements under load: turns, admissions, and what each costs.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::cli::Durability;
+use crate::clock::now;
+use crate::daemon::{Daemon, Home};
+use crate::latencies::Latencies;
+use crate::load::{Chat, Load, Loaded, Names};
+use crate::measure::{Bench, progress};
+use crate::model::Ask;
+use crate::process::Process;
+use crate::report::{Cost, Held, LogBytes, Row, micros};
+use crate::table::count;
+
+/// Turns that lie behind those of a long chat that are measured.
+pub(crate) const BEHIND: usize = 200;
+/// Those that are.
+const MEASURED: usize = 100;
+/// Turns of each session before it counts: connections are made, caches are warm.
+const WARM_UP: usize = 3;
+/// How long the fake is measured alone.
+const FAKE_ALONE: Duration = Duration::from_secs(2);
+
+/// What there is to say of turns of one kind.
+pub(crate) struct Turns {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) memory: Vec<Held>,
+    pub(crate) log_bytes: LogBytes,
+}
+
+impl Bench<'_> {
+    /// Turns at each number of sessions.
+    pub(crate) async fn turns(&self, durability: Durability, ask: Ask) -> Result<Turns> {
+        let (word, names) = (durability.word(), Names::default());
+        let home = self.home(durability, None)?;
+        let daemon = home.start().await?;
+        let empty = fs::metadata(home.database())?.len();
+        let mut memory = vec![held(&daemon, format!("{word}, started"))?];
+        let (mut rows, mut turns) = (Vec::new(), 0);
+        for sessions in self.options.at_a_time() {
+            progress(&format!("turns, {word}, {sessions} at a time, {}", ask.name()));
+            let load = self.load(sessions, ask);
+            let warm_up = Load { turns: WARM_UP * sessions, ..load };
+            turns += warm_up.turns(&home.socket(), &names).await?.latencies.count();
+            let before = Spent::read(&daemon)?;
+            let loaded = load.turns(&home.socket(), &names).await?;
+            turns += loaded.latencies.count();
+            let cost = before.each_since(&daemon, &loaded)?;
+            rows.push(Row::new(Some(durability), sessions, &loaded, Some(cost)));
+        }
+        memory.push(held(&daemon, format!("{word}, after {} turns", count(turns)))?);
+        daemon.stop().await?;
+        let grown = fs::metadata(home.database())?.len().saturating_sub(empty);
+        let of = format!("a turn {}, {word}", ask.name());
+        let log_bytes = LogBytes { of, bytes: grown / turns.max(1) as u64 };
+        Ok(Turns { rows, memory, log_bytes })
+    }
+
+    /// Turns of one chat that has a past.
+    pub(crate) async fn long_chat(&self, durability: Durability) -> Result<Row> {
+        progress(&format!("a long chat, {}", durability.word()));
+        let home = self.home(durability, None)?;
+        let daemon = home.start().await?;
+        let mut chat = Chat::open(&home.socket(), Names::default().next()).await?;
+        for _ in 0..BEHIND {
+            chat.turn(Ask::Plain).await?;
+        }
+        let (before, began) = (Spent::read(&daemon)?, now());
+        let mut took = Vec::new();
+        for _ in 0..MEASURED {
+            took.push(chat.turn(Ask::Plain).await?);
+        }
+        let loaded = Loaded { latencies: Latencies::new(took), took: began.elapsed() };
+        let cost = before.each_since(&daemon, &loaded)?;
+        Ok(Row::new(Some(durability), 1, &loaded, Some(cost)))
+    }
+
+    /// Admissions at each number of sessions, while the one turn that may run never ends.
+    pub(crate) async fn admissions(&self, durability: Durability) -> Result<Vec<Row>> {
+        let home = self.home(durability, Some(1))?;
+        let daemon = home.start().await?;
+        let names = Names::default();
+        let first = Chat::connect(&home.socket(), names.next()).await?;
+        first.ask(Ask::Never).await?;
+        let mut rows = Vec::new();
+        for sessions in self.options.at_a_time() {
+            progress(&format!("admissions, {}, {sessions} at a time", durability.word()));
+            rows.push(self.admitted(durability, sessions, &home, &daemon, &names).await?);
+        }
+        Ok(rows)
+    }
+
+    async fn admitted(
+        &self,
+        durability: Durability,
+        sessions: usize,
+        home: &Home,
+        daemon: &Daemon,
+        names: &Names,
+    ) -> Result<Row> {
+        let load = self.load(sessions, Ask::Never);
+        let before = Spent::read(daemon)?;
+        let loaded = load.admissions(&home.socket(), names).await?;
+        let cost = before.each_since(daemon, &loaded)?;
+        Ok(Row::new(Some(durability), sessions, &loaded, Some(cost)))
+    }
+
+    /// The fake without the program, as often as it can.
+    pub(crate) async fn fake_alone(&self) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for connections in self.options.at_a_time() {
+            progress(&format!("the fake alone, {connections} at a time"));
+            let loaded = self.model.alone(connections, FAKE_ALONE).await?;
+            rows.push(Row::new(None, connections, &loaded, None));
+        }
+        Ok(rows)
+    }
+
+    fn load(&self, sessions: usize, ask: Ask) -> Load {
+        let options = self.options;
+        let (turns, turns_per_chat) = (options.turns, options.turns_per_chat.into());
+        Load { sessions, turns, limit: options.limit(), ask, turns_per_chat }
+    }
+}
+
+pub(crate) fn held(daemon: &Daemon, when: String) -> Result<Held> {
+    Ok(Held { when, memory: daemon.process().memory()? })
+}
+
+/// What has been spent so far.
+struct Spent {
+    cpu: Duration,
+    generator_cpu: Duration,
+    written: u64,
+}
+
+impl Spent {
+    fn read(daemon: &Daemon) -> Result<Self> {
+        let process = daemon.process();
+        let generator_cpu = Process::this().cpu()?;
+        Ok(Self { cpu: process.cpu()?, generator_cpu, written: process.written()? })
+    }
+
+    /// What has been spent since, divided by what came of it.
+    fn each_since(&self, daemon: &Daemon, loaded: &Loaded) -> Result<Cost> {
+        let now = Self::read(daemon)?;
+        let each = loaded.latencies.count().max(1) as u64;
+        Ok(Cost {
+            cpu_us: micros(now.cpu.saturating_sub(self.cpu)) / each,
+            generator_cpu_us: micros(now.generator_cpu.saturating_sub(self.generator_cpu)) / each,
+            written: now.written.saturating_sub(self.written) / each,
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! The load generator: measures the real program from outside, and prints figures. Nothing here is
+//! asserted; the figures are for people.
+
+mod cli;
+mod clock;
+mod daemon;
+mod disk;
+mod latencies;
+mod load;
+mod loads;
+mod measure;
+mod model;
+mod process;
+mod report;
+mod rest;
+mod table;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+
+use cli::Options;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("avocet-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whatever cuts it short drops what it has started: the daemon is killed, its home is removed.
+async fn run(options: &Options) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let report = tokio::select! {
+        report = measure::all(options) => report?,
+        _ = terminate.recv() => bail!("terminated; nothing is left behind"),
+        _ = interrupt.recv() => bail!("interrupted; nothing is left behind"),
+    };
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{report}");
+    }
+    Ok(())
+}

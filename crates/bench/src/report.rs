@@ -1,0 +1,257 @@
+//! What was measured, for programs (JSON) and, as tables, for people.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cli::Durability;
+use crate::latencies::Latencies;
+use crate::load::Loaded;
+use crate::process::Memory;
+use crate::table::{Table, bytes, count, per_second, plural, span};
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) machine: Machine,
+    pub(crate) loads: Vec<Group>,
+    pub(crate) starts: Vec<Start>,
+    pub(crate) memory: Vec<Held>,
+    pub(crate) idle: Option<Idle>,
+    pub(crate) log_bytes: Vec<LogBytes>,
+    /// The command that measures the same again.
+    pub(crate) command: String,
+}
+
+/// What it was measured on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) program_bytes: u64,
+    pub(crate) processor: String,
+    pub(crate) processors: usize,
+    pub(crate) kernel: String,
+    pub(crate) file_system: String,
+    /// A sync of the disk after 4 KiB more.
+    pub(crate) sync_p50_us: u64,
+    pub(crate) sync_p99_us: u64,
+    /// What other processes took of the processors while it was measured.
+    pub(crate) others_percent: f64,
+}
+
+/// Measurements of the same thing.
+#[derive(Debug, Serialize)]
+pub(crate) struct Group {
+    pub(crate) title: String,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One measurement.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    /// None for what has no log.
+    pub(crate) durability: Option<Durability>,
+    pub(crate) sessions: usize,
+    pub(crate) count: usize,
+    pub(crate) per_second: f64,
+    pub(crate) p50_us: u64,
+    pub(crate) p95_us: u64,
+    pub(crate) p99_us: u64,
+    /// What each cost; none where the daemon had no part in it.
+    pub(crate) cost: Option<Cost>,
+}
+
+/// What one turn, or one admission, costs.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Cost {
+    /// The daemon's time on a processor.
+    pub(crate) cpu_us: u64,
+    /// The same of the load generator, the model fake included.
+    pub(crate) generator_cpu_us: u64,
+    /// Bytes that the daemon has written to the disk.
+    pub(crate) written: u64,
+}
+
+/// From the start of the process until it answers.
+#[derive(Debug, Serialize)]
+pub(crate) struct Start {
+    pub(crate) of: String,
+    pub(crate) starts: usize,
+    pub(crate) median_us: u64,
+}
+
+/// Memory of the daemon at some time.
+#[derive(Debug, Serialize)]
+pub(crate) struct Held {
+    pub(crate) when: String,
+    pub(crate) memory: Memory,
+}
+
+/// What it does while nobody wants anything.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Idle {
+    pub(crate) seconds: u64,
+    pub(crate) wake_ups: u64,
+    pub(crate) cpu_us: u64,
+}
+
+/// How much the database grows.
+#[derive(Debug, Serialize)]
+pub(crate) struct LogBytes {
+    pub(crate) of: String,
+    pub(crate) bytes: u64,
+}
+
+pub(crate) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl Row {
+    pub(crate) fn new(
+        durability: Option<Durability>,
+        sessions: usize,
+        loaded: &Loaded,
+        cost: Option<Cost>,
+    ) -> Self {
+        let Loaded { latencies, took } = loaded;
+        let of = |percent| micros(latencies.percentile(percent));
+        Self {
+            durability,
+            sessions,
+            count: latencies.count(),
+            per_second: rate(latencies, *took),
+            p50_us: of(50),
+            p95_us: of(95),
+            p99_us: of(99),
+            cost,
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![
+            self.durability.map_or("", Durability::word).to_owned(),
+            plural(self.sessions, "session"),
+            per_second(self.per_second),
+            span(self.p50_us),
+            span(self.p95_us),
+            span(self.p99_us),
+        ];
+        if let Some(Cost { cpu_us, generator_cpu_us, written }) = self.cost {
+            cells.extend([span(cpu_us), span(generator_cpu_us), bytes(written)]);
+        }
+        cells.push(count(self.count));
+        cells
+    }
+}
+
+fn rate(latencies: &Latencies, took: Duration) -> f64 {
+    latencies.count() as f64 / took.as_secs_f64().max(f64::MIN_POSITIVE)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.machine)?;
+        for group in &self.loads {
+            write!(f, "\n{}", loads(group))?;
+        }
+        write!(f, "\n{}", starts(&self.starts))?;
+        write!(f, "\n{}", memory(&self.memory))?;
+        if let Some(idle) = &self.idle {
+            write!(f, "\n{idle}")?;
+        }
+        write!(f, "\n{}", log_bytes(&self.log_bytes))?;
+        writeln!(
+            f,
+            "\nDaemon CPU, bench CPU (load and model fake) and bytes to disk are for one each."
+        )?;
+        write!(f, "The same again:\n  cargo build --release -p avocet\n  {}\n", self.command)
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program_bytes, processor, processors, kernel, file_system, .. } = self;
+        let mut table = Table::new("Measured", &[]);
+        table.row("program", [bytes(*program_bytes)]);
+        table.row("machine", [format!("{processors} x {processor}, Linux {kernel}")]);
+        let (p50, p99) = (span(self.sync_p50_us), span(self.sync_p99_us));
+        let advice = if file_system == "tmpfs" { ", no disk: set --data-dir" } else { "" };
+        table.row("disk", [format!("{file_system}{advice}; a sync takes {p50} (p99 {p99})")]);
+        let others = self.others_percent;
+        let advice = if others > 10.0 { "; for steadier figures let it run alone" } else { "" };
+        let row = format!("other processes took {others:.0}% of the processors{advice}");
+        table.row("meanwhile", [row]);
+        write!(f, "{table}")
+    }
+}
+
+impl fmt::Display for Idle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new("Idle", &[]);
+        let Self { seconds, wake_ups, .. } = self;
+        let woken = match wake_ups {
+            0 => format!("none in {seconds} s"),
+            _ => format!("{wake_ups} in {seconds} s"),
+        };
+        table.row("wake-ups of its threads", [woken]);
+        table.row("CPU", [span(self.cpu_us)]);
+        write!(f, "{table}")
+    }
+}
+
+fn loads(group: &Group) -> Table {
+    let costs = group.rows.iter().any(|row| row.cost.is_some());
+    let mut columns = vec!["", "per second", "p50", "p95", "p99"];
+    if costs {
+        columns.extend(["daemon CPU", "bench CPU", "to disk"]);
+    }
+    columns.push("of");
+    let mut table = Table::new(&group.title, &columns);
+    for row in &group.rows {
+        let mut cells = row.cells();
+        let label = cells.remove(0);
+        table.row_with_bar(&label, cells, row.per_second);
+    }
+    table
+}
+
+fn starts(starts: &[Start]) -> Table {
+    let mut table = Table::new("Start: from spawn until `status` is answered", &["median", "of"]);
+    for Start { of, starts, median_us } in starts {
+        let cells = [span(*median_us), count(*starts)];
+        table.row_with_bar(of, cells.to_vec(), *median_us as f64);
+    }
+    table
+}
+
+fn memory(memory: &[Held]) -> Table {
+    let mut table = Table::new("Memory of the daemon", &["RSS", "PSS"]);
+    for Held { when, memory } in memory {
+        let cells = [bytes(memory.rss), bytes(memory.pss)];
+        table.row_with_bar(when, cells.to_vec(), memory.rss as f64);
+    }
+    table
+}
+
+fn log_bytes(grown: &[LogBytes]) -> Table {
+    let mut table = Table::new("Database, for good", &["each"]);
+    for LogBytes { of, bytes: each } in grown {
+        table.row_with_bar(of, vec![bytes(*each)], *each as f64);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_how_many_and_how_long() {
+        let latencies = Latencies::new((1..=100).map(Duration::from_millis).collect());
+        let loaded = Loaded { latencies, took: Duration::from_secs(2) };
+        let row = Row::new(Some(Durability::Synced), 64, &loaded, None);
+        assert_eq!((row.count, row.per_second, row.p99_us), (100, 50.0, 99_000));
+        let cells = ["synced", "64 sessions", "50", "50.0 ms", "95.0 ms", "99.0 ms", "100"];
+        assert_eq!(row.cells(), cells);
+    }
+}

@@ -1,0 +1,99 @@
+//! The measurements without load: starting, idling, and what stays in memory.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::cli::Durability;
+use crate::clock::{now, sleep};
+use crate::daemon::Home;
+use crate::disk;
+use crate::latencies::Latencies;
+use crate::load::{Load, Names};
+use crate::loads::held;
+use crate::measure::{Bench, progress};
+use crate::model::Ask;
+use crate::report::{Held, Idle, Start, micros};
+use crate::table::{bytes, count, plural};
+
+/// Sessions that come one after the other, so many at a time.
+const AT_A_TIME: usize = 64;
+/// How long they may take to come.
+const COMING: Duration = Duration::from_mins(3);
+
+impl Bench<'_> {
+    /// How long it takes to start, with an empty log and with a long one; and the memory then.
+    pub(crate) async fn starts(&self) -> Result<(Vec<Start>, Vec<Held>)> {
+        progress("starts");
+        let home = self.home(Durability::Synced, None)?;
+        let first = start("the first, which makes the log".to_owned(), &home, 1).await?;
+        let empty = start("an empty log".to_owned(), &home, self.options.starts).await?;
+        let mut measured = vec![first, empty];
+        if self.options.log == 0 {
+            return Ok((measured, Vec::new()));
+        }
+        progress("starts with a long log");
+        let took = disk::fill(&home.database(), self.options.log)?;
+        let size = bytes(fs::metadata(home.database())?.len());
+        let of =
+            format!("{}, {size} (by SQL, in {:.1} s)", log(self.options.log), took.as_secs_f64());
+        measured.push(start(of, &home, self.options.starts).await?);
+        let daemon = home.start().await?;
+        let memory = held(&daemon, format!("started with {}", log(self.options.log)))?;
+        daemon.stop().await?;
+        Ok((measured, vec![memory]))
+    }
+
+    /// What stays in memory of sessions that have been seen once: each attaches, asks, gets its
+    /// reply and goes.
+    pub(crate) async fn seen(&self) -> Result<Vec<Held>> {
+        if self.options.seen == 0 {
+            return Ok(Vec::new());
+        }
+        progress(&format!("the memory of {} sessions", count(self.options.seen)));
+        let home = self.home(Durability::Process, None)?;
+        let daemon = home.start().await?;
+        let (turns, ask) = (self.options.seen, Ask::Plain);
+        let load = Load { sessions: AT_A_TIME, turns, limit: COMING, ask, turns_per_chat: 1 };
+        let came = load.turns(&home.socket(), &Names::default()).await?.latencies.count();
+        let memory =
+            held(&daemon, format!("after {} have come and gone", plural(came, "session")))?;
+        daemon.stop().await?;
+        Ok(vec![memory])
+    }
+
+    /// What it does while nobody wants anything.
+    pub(crate) async fn idle(&self) -> Result<Option<Idle>> {
+        let seconds = self.options.idle;
+        if seconds == 0 {
+            return Ok(None);
+        }
+        progress(&format!("{seconds} s of idling"));
+        let home = self.home(Durability::Synced, None)?;
+        let daemon = home.start().await?;
+        let process = daemon.process();
+        // What the start has set in motion comes to rest.
+        sleep(Duration::from_secs(1)).await;
+        let (wake_ups, cpu) = (process.wake_ups()?, process.cpu()?);
+        sleep(Duration::from_secs(seconds)).await;
+        let wake_ups = process.wake_ups()? - wake_ups;
+        Ok(Some(Idle { seconds, wake_ups, cpu_us: micros(process.cpu()? - cpu) }))
+    }
+}
+
+fn log(sessions: usize) -> String {
+    format!("a log of {} and messages", plural(sessions, "session"))
+}
+
+/// The median of so many starts.
+async fn start(of: String, home: &Home, starts: usize) -> Result<Start> {
+    let mut took = Vec::new();
+    for _ in 0..starts {
+        let began = now();
+        let daemon = home.start().await?;
+        took.push(began.elapsed());
+        daemon.stop().await?;
+    }
+    Ok(Start { of, starts, median_us: micros(Latencies::new(took).percentile(50)) })
+}
