@@ -11,6 +11,7 @@ use crate::cli::{Durability, Options};
 use crate::clock::now;
 use crate::daemon::{Home, Setting};
 use crate::disk;
+use crate::latencies::Latencies;
 use crate::loads::BEHIND;
 use crate::model::{Ask, FakeModel};
 use crate::process::{Process, cpu_of_all};
@@ -39,6 +40,8 @@ struct UnderLoad {
 /// Measures everything.
 pub(crate) async fn all(options: &Options) -> Result<Report> {
     let bench = Bench::new(options).await?;
+    progress("the disk");
+    let syncs = disk::sync_latencies(&bench.below)?;
     let others = Others::begin()?;
     let loaded = under_load(&bench).await?;
     let fake = bench.fake_alone().await?;
@@ -55,7 +58,7 @@ pub(crate) async fn all(options: &Options) -> Result<Report> {
         ("The model fake alone, without the daemon".to_owned(), fake),
     ];
     Ok(Report {
-        machine: bench.machine(others.percent()?)?,
+        machine: bench.machine(&syncs, others.percent()?)?,
         loads: loads.into_iter().map(|(title, rows)| Group { title, rows }).collect(),
         starts,
         memory: memory.into_iter().chain(seen).chain(filled).collect(),
@@ -105,9 +108,7 @@ impl<'a> Bench<'a> {
         Home::new(&self.program, &self.below, setting)
     }
 
-    fn machine(&self, others_percent: f64) -> Result<Machine> {
-        progress("the disk");
-        let syncs = disk::sync_latencies(&self.below)?;
+    fn machine(&self, syncs: &Latencies, others_percent: f64) -> Result<Machine> {
         let processors = fs::read_to_string("/proc/cpuinfo")?;
         let model = processors.lines().find_map(|line| line.strip_prefix("model name"));
         Ok(Machine {

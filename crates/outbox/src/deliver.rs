@@ -62,14 +62,17 @@ impl Deliverer {
         Self { chats: Arc::new(Keyed::new(group)), courier }
     }
 
-    /// Looks at every chat that has something to be delivered.
+    /// Looks at every chat that has something to be delivered. One where nobody is waits until
+    /// somebody comes: then its channel wakes it.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
     pub async fn start(&self) -> Result<(), StoreError> {
-        for chat in self.courier.outbox.open_chats().await? {
-            self.wake(&chat);
-        }
+        let nobody_is_in = |chat: &ChatAddress| {
+            self.courier.channels.of(chat).is_some_and(|channel| !channel.reachable(chat))
+        };
+        let open = self.courier.outbox.open_chats().await?;
+        open.iter().filter(|chat| !nobody_is_in(chat)).for_each(|chat| self.wake(chat));
         Ok(())
     }
 

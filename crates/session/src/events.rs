@@ -1,10 +1,7 @@
 //! Who listens to which session, and what they are told. Nobody is waited for.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-
 use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
-use dashmap::{DashMap, Entry};
+use avocet_supervise::Listeners;
 
 /// Events that a listener may be behind; after that it misses some.
 const BEHIND: usize = 1024;
@@ -12,32 +9,19 @@ const BEHIND: usize = 1024;
 /// The listeners of every session that has any.
 #[derive(Debug, Default)]
 pub struct Events {
-    listeners: DashMap<SessionId, Mutex<Vec<flume::Sender<TurnEvent>>>>,
+    listeners: Listeners<SessionId, TurnEvent>,
 }
 
 impl TurnEvents for Events {
     fn emit(&self, session: &SessionId, event: TurnEvent) {
-        let Entry::Occupied(entry) = self.listeners.entry(session.clone()) else { return };
-        let left = {
-            let mut listeners = entry.get().lock().unwrap_or_else(PoisonError::into_inner);
-            listeners.retain(|listener| {
-                !matches!(
-                    listener.try_send(event.clone()),
-                    Err(flume::TrySendError::Disconnected(_))
-                )
-            });
-            listeners.len()
-        };
-        if left == 0 {
-            entry.remove();
+        for listener in self.listeners.of(session) {
+            // Who is too far behind misses it.
+            drop(listener.try_send(event.clone()));
         }
     }
 
     fn subscribe(&self, session: &SessionId) -> flume::Receiver<TurnEvent> {
-        let (listener, events) = flume::bounded(BEHIND);
-        let entry = self.listeners.entry(session.clone()).or_default();
-        entry.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
-        events
+        self.listeners.add(session.clone(), BEHIND)
     }
 }
 

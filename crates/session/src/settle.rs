@@ -77,7 +77,11 @@ impl Lanes {
         let mut settlement =
             Settlement { outcome: Outcome::Replied, answer: None, notice: None, reply: None };
         if let Some(chat) = chat {
-            let sent = self.parts.agent.log.sent_texts(turn.id, chat).await?;
+            // A turn without a step has called nothing, and so sent nothing.
+            let sent = match answer.step {
+                0 => Vec::new(),
+                _ => self.parts.agent.log.sent_texts(turn.id, chat).await?,
+            };
             if sent.iter().any(|sent| same_words(sent, &answer.text)) {
                 tracing::debug!(turn = %turn.id, "the message tool has said it already");
             } else {

@@ -133,6 +133,7 @@ fn checked(path: &Path, clock: &dyn Clock) -> Result<Connection, OpenError> {
         let connection = Connection::open_with_flags(path, flags)?;
         // A damaged database is moved aside as it is; a whole one is checkpointed by the writer.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        keep_plans(&connection)?;
         Ok(connection)
     };
     let connection = open().map_err(|error| store_error(path, &error))?;
@@ -150,10 +151,18 @@ fn read_only(path: &Path) -> Result<Connection> {
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.pragma_update(None, "busy_timeout", 5000)?;
+        keep_plans(&connection)?;
         connection.set_prepared_statement_cache_capacity(128);
         Ok(connection)
     };
     open().map_err(|error| store_error(path, &error))
+}
+
+/// A prepared statement keeps its plan whatever it is given. Built with `SQLITE_ENABLE_STAT4`, as
+/// ours is, SQLite otherwise plans a SELECT anew for every value ("The Query Planner Stability
+/// Guarantee").
+fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// What the promises rest on, in the words in which SQLite reads it back.

@@ -6,6 +6,7 @@ mod clock;
 pub mod fail_point;
 mod group;
 mod keyed;
+mod listeners;
 mod panics;
 mod patience;
 
@@ -13,5 +14,6 @@ pub use backoff::Backoff;
 pub use clock::SystemClock;
 pub use group::{Group, Restart, Unfinished};
 pub use keyed::Keyed;
+pub use listeners::Listeners;
 pub use panics::{Panicked, blocking, catch};
 pub use patience::patiently;

@@ -5,7 +5,7 @@ use avocet_protocol::{
     AccountName, Attach, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
     Delivery, Handover, Health, Receipt, SendError,
 };
-use dashmap::DashMap;
+use avocet_supervise::Listeners;
 use futures_util::future::select_ok;
 use tokio::sync::oneshot;
 
@@ -16,34 +16,20 @@ use crate::convert;
 pub struct Terminal {
     name: ChannelName,
     account: AccountName,
-    attached: DashMap<ChatAddress, Vec<flume::Sender<Handover>>>,
+    attached: Listeners<ChatAddress, Handover>,
 }
 
 impl Terminal {
     /// A channel that nobody is attached to.
     #[must_use]
     pub fn new(name: ChannelName, account: AccountName) -> Self {
-        Self { name, account, attached: DashMap::new() }
-    }
-
-    /// Those who are attached to a chat now.
-    fn attached_to(&self, chat: &ChatAddress) -> Vec<flume::Sender<Handover>> {
-        let Some(mut attached) = self.attached.get_mut(chat) else { return Vec::new() };
-        attached.retain(|client| !client.is_disconnected());
-        let clients = attached.clone();
-        drop(attached);
-        if clients.is_empty() {
-            self.attached.remove_if(chat, |_, clients| clients.is_empty());
-        }
-        clients
+        Self { name, account, attached: Listeners::default() }
     }
 }
 
 impl Attach for Terminal {
     fn attach(&self, chat: &ChatAddress) -> flume::Receiver<Handover> {
-        let (client, handovers) = flume::bounded(1);
-        self.attached.entry(chat.clone()).or_default().push(client);
-        handovers
+        self.attached.add(chat.clone(), 1)
     }
 }
 
@@ -66,7 +52,7 @@ impl Channel for Terminal {
     /// Everybody who is attached gets it; the first who has shown it answers for all.
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let mut receipts = Vec::new();
-        for client in self.attached_to(&delivery.address) {
+        for client in self.attached.of(&delivery.address) {
             let (receipt, received) = oneshot::channel();
             let handover = Handover { delivery: delivery.clone(), receipt };
             if client.send_async(handover).await.is_ok() {
@@ -93,7 +79,7 @@ impl Channel for Terminal {
     }
 
     fn reachable(&self, chat: &ChatAddress) -> bool {
-        !self.attached_to(chat).is_empty()
+        !self.attached.of(chat).is_empty()
     }
 
     fn health(&self) -> Health {

@@ -21,6 +21,7 @@ use crate::limits::limited;
 use crate::retry::{Shown, retrying};
 use crate::sse;
 use answer::Answer;
+use request::Body;
 
 pub use config::OpenAiConfig;
 
@@ -74,15 +75,16 @@ impl OpenAi {
         request: &ModelRequest,
         shown: &Shown<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let body = request::body(&self.model, self.max_output_tokens, request);
-        let asking = self.ask_once(body.to_string().into_bytes(), shown);
+        let body = Body::new(&self.model, self.max_output_tokens, request);
+        let body = serde_json::to_vec(&body).map_err(|error| self.bad_answer(error.to_string()))?;
+        let length = body.len() as u64;
+        let asking = self.ask_once(body, shown);
         let reply = self.limited(self.limits.total, "it did not come to an end", asking).await?;
         let usage = match reply.usage {
             // Four bytes to a token, where the provider does not count.
-            Usage { input: 0, output: 0 } => Usage {
-                input: body.to_string().len() as u64 / 4,
-                output: reply.text.len() as u64 / 4,
-            },
+            Usage { input: 0, output: 0 } => {
+                Usage { input: length / 4, output: reply.text.len() as u64 / 4 }
+            }
             usage => usage,
         };
         Ok(ModelReply { usage, ..reply })
