@@ -15,6 +15,7 @@ mod random;
 mod states;
 mod world;
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,10 +62,15 @@ fn variable(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
+/// What is to be seen of a run that passes, too.
+fn show(text: &str) {
+    writeln!(std::io::stderr(), "\n{text}").unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
     let (kills, seed) = (variable("AVOCET_KILLS", KILLS), variable("AVOCET_SEED", random::seed()));
-    println!("{kills} kills with AVOCET_SEED={seed}");
+    show(&format!("{kills} kills with AVOCET_SEED={seed}"));
     let mut random = Random::new(seed);
     let world = World::start(program!(), PEOPLE).await;
     let mut histogram = Histogram::default();
@@ -87,9 +93,8 @@ async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
     world.everybody_is_answered(PATIENCE).await;
     let (status, log) = daemon.stop();
     assert!(status.success(), "{log}");
-    println!("{histogram}");
     let verdict = world.verdict();
-    println!("{verdict}");
+    show(&format!("{histogram}\n{verdict}"));
     assert_eq!(histogram.empty_rows(), [""; 0]);
     verdict.check();
 }

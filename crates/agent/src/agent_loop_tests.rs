@@ -548,3 +548,11 @@ async fn the_tool_loop_is_logged() {
     ];
     assert_eq!(logged, expected);
 }
+
+#[tokio::test]
+async fn a_parallel_call_that_waits_alone_is_waited_for() {
+    let calls = [("wonder", json!({})), ("note", json!({}))];
+    let world = World::new(vec![Scripted::calls(&calls)]).await;
+    let end = world.turn("go").await;
+    assert!(matches!(end, TurnEnd::Waiting { call, .. } if call.ordinal == 0), "{end:?}");
+}

@@ -51,7 +51,9 @@ impl AgentLoop {
                 }
                 decision => decision,
             };
-            self.run_batch(turn, &mut batch, scene).await?;
+            if let Some(waiting) = self.run_batch(turn, &mut batch, scene).await? {
+                return Ok(Some(waiting));
+            }
             match decision {
                 Decision::Finish(result) => self.finish_unrun(turn, place, result).await?,
                 Decision::Wait(request) => {

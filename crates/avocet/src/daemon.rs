@@ -87,19 +87,11 @@ impl Daemon {
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
         let options = open_options(configuration, Holder::Daemon, start_empty);
         let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);
-        let workspace = Arc::new(Workspace::open(&configuration.workspace)?);
-        let model = registry::model(document, settings, clock.clone())?;
-
         let registry::Channels { channels: configured, admission } =
             registry::channels(document, settings)?;
-        let attach: BTreeMap<ChannelName, Arc<dyn Attach>> = configured
-            .iter()
-            .filter_map(|one| Some((one.channel.name(), one.attach.clone()?)))
-            .collect();
-        let channels: Vec<Arc<dyn Channel>> =
-            configured.into_iter().map(|one| one.channel).collect();
+        let attach = attach(&configured);
+        let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
-
         let deliverer =
             Deliverer::new(store.clone(), channels.clone(), clock.clone(), group.child("outbox"));
         let (bus, wakes) = Bus::new(
@@ -111,21 +103,8 @@ impl Daemon {
         );
         let bus = Arc::new(bus);
         let events = Arc::new(Events::default());
-        let parts = avocet_tools::Parts {
-            workspace,
-            notes: store.clone(),
-            kept_results: store.clone(),
-            destinations: channels.clone(),
-        };
-        let agent = AgentLoop {
-            model: model.clone(),
-            toolbox: Arc::new(tools(context, &parts)?),
-            log: store.clone(),
-            events: events.clone(),
-            clock: clock.clone(),
-            limits: limits(&settings.agents.defaults),
-            system: SYSTEM.into(),
-        };
+        let agent = agent(context, configuration, &store, &channels, &events)?;
+        let model = agent.model.name().to_owned();
 
         deliverer.start().await?;
         let parts = Parts {
@@ -146,7 +125,7 @@ impl Daemon {
         let reporter = Reporter {
             query: store.clone(),
             channels,
-            model: model.name().to_owned(),
+            model,
             data_dir: configuration.data_dir.display().to_string(),
             clock: clock.clone(),
             started: clock.elapsed(),
@@ -216,6 +195,39 @@ impl std::fmt::Display for Stuck {
             Self::Lanes(error) => write!(f, "the lanes: {error}"),
         }
     }
+}
+
+/// Who answers, and what it works with.
+fn agent(
+    context: &Context,
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+    channels: &Arc<Channels>,
+    events: &Arc<Events>,
+) -> Result<AgentLoop, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let parts = avocet_tools::Parts {
+        workspace: Arc::new(Workspace::open(&configuration.workspace)?),
+        notes: store.clone(),
+        kept_results: store.clone(),
+        destinations: channels.clone(),
+    };
+    Ok(AgentLoop {
+        model: registry::model(document, settings, context.clock.clone())?,
+        toolbox: Arc::new(tools(context, &parts)?),
+        log: store.clone(),
+        events: events.clone(),
+        clock: context.clock.clone(),
+        limits: limits(&settings.agents.defaults),
+        system: SYSTEM.into(),
+    })
+}
+
+/// The channels that clients attach to, by name.
+fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn Attach>> {
+    let attach =
+        configured.iter().filter_map(|one| Some((one.channel.name(), one.attach.clone()?)));
+    attach.collect()
 }
 
 fn tools(context: &Context, parts: &avocet_tools::Parts) -> Result<Registry, Failure> {

@@ -83,17 +83,14 @@ impl Publish for Bus {
             removed = message.removed,
             "accepted"
         );
-        match (&accepted.what, message.kind) {
-            (AcceptedAs::Duplicate, _) => {}
-            (AcceptedAs::Queued, InboundKind::Command) => self.waker.wake(Wake::Commands),
-            (AcceptedAs::Queued | AcceptedAs::Answer, _) => {
-                self.waker.wake(Wake::Lane(message.session));
-            }
-            (AcceptedAs::Interrupt(turns), _) => {
-                self.waker.wake(Wake::Ended(turns.clone()));
-                self.waker.wake(Wake::Lane(message.session));
-            }
+        if let AcceptedAs::Interrupt(turns) = &accepted.what {
+            self.waker.wake(Wake::Ended(turns.clone()));
         }
+        // A duplicate too: whoever published the first copy may have gone before it woke anybody.
+        self.waker.wake(match message.kind {
+            InboundKind::Command => Wake::Commands,
+            InboundKind::Text => Wake::Lane(message.session),
+        });
         Ok(accepted)
     }
 

@@ -39,6 +39,8 @@ impl Waker {
     pub(crate) fn wake(&self, wake: Wake) {
         if let Err(flume::TrySendError::Full(_)) = self.queue.try_send(wake) {
             self.lost.store(true, Ordering::SeqCst);
+            // If the queue was emptied meanwhile, its end waits and does not look at that.
+            drop(self.queue.try_send(Wake::Everybody));
         }
     }
 }

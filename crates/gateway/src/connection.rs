@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
@@ -18,8 +18,13 @@ use crate::lines::{self, Line};
 use crate::methods::{self, Attached, Chunk, Parts};
 use crate::wire::{Message, RpcError};
 
-/// Lines that may wait for the client to read; requests beyond that wait for it.
+/// Lines that may wait for the client to read.
 const BEHIND: usize = 1024;
+/// Requests of a connection that are worked on at the same time; the next line is read when there
+/// is room.
+const AT_ONCE: usize = 64;
+/// Messages whose outcome a connection may wait for at the same time.
+const WAITS: usize = 1024;
 
 /// What the tasks of a connection share.
 #[derive(Clone)]
@@ -29,6 +34,9 @@ struct Connection {
     lines: flume::Sender<Vec<u8>>,
     /// Chunks that the client has been given and has not answered for, by the id of the request.
     open: Arc<Mutex<HashMap<String, oneshot::Sender<Receipt>>>>,
+    requests: Arc<Semaphore>,
+    /// Apart from the others, since they last.
+    waits: Arc<Semaphore>,
     /// Fires when the connection ends.
     ended: CancellationToken,
 }
@@ -60,6 +68,8 @@ pub(crate) async fn serve(
         peer,
         lines,
         open: Arc::default(),
+        requests: Arc::new(Semaphore::new(AT_ONCE)),
+        waits: Arc::new(Semaphore::new(WAITS)),
         ended: ended.clone(),
     };
     group.spawn("writer", write(writer, to_write, ended.clone()));
@@ -109,18 +119,49 @@ impl Connection {
                 let attached = self.attach(params, group);
                 self.respond(id, attached).await;
             }
+            Ok(Message::Request { id, method, params }) if method == "wait" => {
+                let Ok(place) = self.waits.clone().try_acquire_owned() else {
+                    let message =
+                        format!("a connection waits for at most {WAITS} messages; open another");
+                    let refusal = Err(RpcError::new(RpcError::REQUEST, message));
+                    return self.respond(id, refusal).await;
+                };
+                self.work(id, method, params, place, group);
+            }
             Ok(Message::Request { id, method, params }) => {
-                let connection = self.clone();
-                group.spawn(&format!("request-{method}"), async move {
-                    let Connection { parts, peer, ended, .. } = &connection;
-                    let answering = methods::answer(parts, peer, &method, params);
-                    tokio::select! {
-                        () = ended.cancelled() => {}
-                        answer = answering => connection.respond(id, answer).await,
-                    }
-                });
+                // The semaphore is never closed.
+                if let Ok(place) = self.requests.clone().acquire_owned().await {
+                    self.work(id, method, params, place, group);
+                }
             }
         }
+    }
+
+    /// Works on a request beside the others.
+    fn work(
+        &self,
+        id: Value,
+        method: String,
+        params: Value,
+        place: OwnedSemaphorePermit,
+        group: &Group,
+    ) {
+        let connection = self.clone();
+        group.spawn(&format!("request-{method}"), async move {
+            let _place = place;
+            let Connection { parts, peer, ended, .. } = &connection;
+            let answering = methods::answer(parts, peer, &method, params);
+            // Only who waits goes with the client: what is committed has to be heard of.
+            let answer = tokio::select! {
+                () = ended.cancelled(), if method == "wait" => return,
+                answer = answering => answer,
+            };
+            tokio::select! {
+                biased;
+                () = connection.respond(id, answer) => {}
+                () = ended.cancelled() => {}
+            }
+        });
     }
 
     async fn respond(&self, id: Value, result: Result<Value, RpcError>) {

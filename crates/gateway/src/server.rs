@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use avocet_protocol::SenderId;
 use avocet_supervise::Group;
@@ -16,6 +17,8 @@ use crate::methods::Parts;
 
 /// Connections at the same time.
 const CONNECTIONS: usize = 512;
+/// How long after a connection that could not be taken the next one is.
+const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// The longest path of a socket: `sun_path` of unix(7), with its end.
 const MAX_PATH_BYTES: usize = 107;
 
@@ -134,6 +137,8 @@ async fn accept(listener: UnixListener, parts: Arc<Parts>, group: Group) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection was lost while it was made");
+                // Too many open files do not become fewer by asking at once.
+                parts.clock.sleep(AFTER_ERROR).await;
                 continue;
             }
         };

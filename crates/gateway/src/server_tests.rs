@@ -21,6 +21,8 @@ use crate::{Ask, Asked, Attached, Client, ClientError, Incoming, MAX_LINE_BYTES,
 #[derive(Debug, Default)]
 struct Daemon {
     asked: Mutex<Vec<Inbound>>,
+    /// Whoever publishes says so and waits for the answer.
+    slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
     refusal: Mutex<Option<PublishError>>,
     outcome: Mutex<Option<Outcome>>,
     listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
@@ -32,6 +34,11 @@ impl Publish for Daemon {
     async fn publish(&self, one: Inbound, _: Option<Cursor>) -> Result<Accepted, PublishError> {
         if let Some(refusal) = self.refusal.lock().unwrap().clone() {
             return Err(refusal);
+        }
+        let slow = self.slow.lock().unwrap().clone();
+        if let Some((began, go_on)) = slow {
+            began.send_async(()).await.unwrap();
+            go_on.recv_async().await.unwrap();
         }
         let mut asked = self.asked.lock().unwrap();
         let known = asked.iter().position(|known| known.key == one.key);
@@ -279,10 +286,10 @@ async fn waiting_ends_with_the_outcome() {
     for missed in [false, true] {
         *world.daemon.outcome.lock().unwrap() = None;
         let (status, ()) = tokio::join!(client.call::<MessageStatus>("wait", &wait), async {
-            world.clock.sleeper(std::time::Duration::from_secs(1)).await;
+            world.clock.sleeper(Duration::from_secs(1)).await;
             *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
             if missed {
-                world.clock.advance(std::time::Duration::from_mins(1));
+                world.clock.advance(Duration::from_mins(1));
             } else {
                 world.daemon.emit(&session(), ended.clone());
             }
@@ -350,7 +357,7 @@ async fn a_daemon_that_goes_away_leaves_no_question_open() {
     let client = Client::connect(&world.path, &clients).await.unwrap();
     let wait = Wait { message: MessageId(1) };
     let (waited, ()) = tokio::join!(client.call::<Value>("wait", &wait), async {
-        world.clock.sleeper(std::time::Duration::from_secs(1)).await;
+        world.clock.sleeper(Duration::from_secs(1)).await;
         world.gateway.close();
     });
     assert_eq!(waited, Err(ClientError::Lost));
@@ -396,4 +403,23 @@ async fn a_socket_that_was_left_over_is_replaced() {
     drop(listen(&path).unwrap());
     assert!(path.exists());
     listen(&path).unwrap();
+}
+
+#[tokio::test]
+async fn what_was_begun_is_done_although_the_client_has_gone() {
+    let world = World::new();
+    let ((began, begins), (go, go_on)) = (flume::bounded(1), flume::bounded(1));
+    *world.daemon.slow.lock().unwrap() = Some((began, go_on));
+    let mut client = UnixStream::connect(&world.path).await.unwrap();
+    let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "ask", "params": ask("hello")});
+    client.write_all(format!("{ask}\n").as_bytes()).await.unwrap();
+    begins.recv_async().await.unwrap();
+    drop(client);
+    while world.gateway.group.live().iter().any(|task| task.contains("connection-")) {
+        tokio::task::yield_now().await;
+    }
+    go.send_async(()).await.unwrap();
+    while world.daemon.asked.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
 }

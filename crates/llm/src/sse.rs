@@ -4,13 +4,23 @@ use avocet_net::{HttpResponse, NetError};
 use eventsource_stream::{EventStreamError, Eventsource};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
+/// Bytes of a body that are read; no answer is that long.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
 /// The data of each event, in order, until the body ends.
 pub(crate) fn events(response: HttpResponse) -> BoxStream<'static, Result<String, NetError>> {
-    let chunks = stream::unfold(Some(response), async |response| {
-        let mut response = response?;
+    let chunks = stream::unfold(Some((response, MAX_BYTES)), async |reading| {
+        let (mut response, left) = reading?;
         match response.chunk().await {
             Ok(None) => None,
-            Ok(Some(chunk)) => Some((Ok(chunk), Some(response))),
+            Ok(Some(chunk)) if chunk.len() > left => {
+                let error = format!("the answer is longer than {MAX_BYTES} bytes");
+                Some((Err(NetError::Broken(error)), None))
+            }
+            Ok(Some(chunk)) => {
+                let left = left - chunk.len();
+                Some((Ok(chunk), Some((response, left))))
+            }
             Err(error) => Some((Err(error), None)),
         }
     });

@@ -20,7 +20,7 @@ const SEND_LIMIT: Duration = Duration::from_mins(1);
 /// How long after a send of unknown outcome it is looked at again.
 const AFTER_UNKNOWN: Duration = Duration::from_secs(1);
 /// Chunks that are being sent at the same time, over all chats.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 1024;
 
 /// Delivers what is in the outbox: in order within a chat, chats side by side.
 #[derive(Debug, Clone)]
@@ -159,7 +159,7 @@ impl Courier {
         repeat: bool,
     ) -> Result<Next, StoreError> {
         // The semaphore is never closed.
-        let _place = self.at_once.acquire().await;
+        let place = self.at_once.acquire().await;
         let id = head.delivery.id;
         self.patiently(|| self.outbox.start(id, repeat)).await?;
         let delivery = Delivery { repeat: repeat || head.delivery.repeat, ..head.delivery.clone() };
@@ -169,8 +169,7 @@ impl Courier {
         let end = match rules::judge(sent, head.attempts + 1, now) {
             Verdict::End(end) => end,
             Verdict::Nobody => {
-                let error = "nobody was there".to_owned();
-                self.finish(head, SendEnd::Again { not_before: now, error }).await?;
+                self.finish(head, SendEnd::Nobody).await?;
                 return Ok(Next::Leave);
             }
             Verdict::Dead(error) => {
@@ -181,6 +180,7 @@ impl Courier {
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         self.finish(head, end).await?;
+        drop(place);
         if unknown { self.wait(now.after(AFTER_UNKNOWN)).await } else { Ok(Next::Look) }
     }
 

@@ -171,8 +171,9 @@ pub enum CommandEffect {
 #[async_trait]
 pub trait Turns: fmt::Debug + Send + Sync {
     /// Takes the session's next turn and marks it running: one that was queued again, or a new one
-    /// for the message (in queue mode collect: the messages) next in line. Turns that were running
-    /// when the process died are only taken if `suspects` is set.
+    /// for the message (in queue mode collect: the messages) next in line. What came after a command
+    /// is not in line before the command has acted. Turns that were running when the process died
+    /// are only taken if `suspects` is set.
     async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim>;
 
     /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the
@@ -399,6 +400,8 @@ pub enum SendEnd {
         /// What it said.
         error: String,
     },
+    /// Nobody was there to take it: it was no attempt.
+    Nobody,
     /// The platform may have it.
     Unknown {
         /// What happened.

@@ -8,6 +8,7 @@ use avocet_protocol::{
     ChatAddress, CommandAction, CommandEffect, CommandReply, Deliveries, LoggedInbound, Outcome,
     QueueMode, Resolution, SessionStatus, StoreError, TurnEvent, TurnEvents, WaitId,
 };
+use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 
@@ -53,8 +54,34 @@ pub const COMMANDS: &[Command] = &[
 /// Lets every accepted command act, in order.
 pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
     for command in lanes.patiently(|| lanes.parts.inbox.open_commands()).await? {
-        act(lanes, &command).await?;
+        let bug = match catch(act(lanes, &command)).await {
+            Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => bug,
+            Ok(acted) => {
+                acted?;
+                continue;
+            }
+        };
+        tracing::error!(command = %command.id, error = bug, "the command cannot act");
+        drop_command(lanes, &command, &format!("an internal error: {bug}")).await?;
     }
+    Ok(())
+}
+
+/// Ends a command that cannot or may not act, so that those behind it and its session go on.
+async fn drop_command(
+    lanes: &Arc<Lanes>,
+    command: &LoggedInbound,
+    reason: &str,
+) -> Result<(), StoreError> {
+    let address = &command.message.inbound.address;
+    let notice = lanes.plan(address, &format!("I dropped a command: {reason}."));
+    let drop = || lanes.parts.inbox.drop_message(command.id, notice.as_ref());
+    match lanes.patiently(drop).await {
+        Err(StoreError::Stale(_)) => {}
+        dropped => dropped?,
+    }
+    lanes.wake(command.message.session.clone());
+    lanes.parts.deliverer.wake(address);
     Ok(())
 }
 
@@ -78,10 +105,10 @@ impl Plan {
 async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
     let session = &command.message.session;
-    let plan = match lanes.parts.bus.readmit(command.clone()) {
-        Ok(_) => plan(lanes, command).await?,
-        Err(refusal) => Plan::say(format!("I dropped a command: {refusal}.")),
-    };
+    if let Err(refusal) = lanes.parts.bus.readmit(command.clone()) {
+        return drop_command(lanes, command, &refusal.to_string()).await;
+    }
+    let plan = plan(lanes, command).await?;
     let reply = reply(lanes, address, &plan);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let effect = match lanes.patiently(settle).await {
@@ -94,7 +121,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
     };
     if let CommandEffect::Stopped(turns) = &effect {
-        lanes.end(turns);
+        lanes.running.end(turns);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
     }
     emit(None, vec![command.id], Outcome::Replied);

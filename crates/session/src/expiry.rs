@@ -2,29 +2,28 @@
 //! goes on and is told so.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use avocet_protocol::{OpenWait, Resolution, StoreError, WaitKind};
 
 use crate::lane::Lanes;
+
+const AFTER_ERROR: Duration = Duration::from_mins(1);
 
 /// Resolves waits as they expire, until the daemon stops. Costs nothing while there are none.
 pub(crate) async fn watch(lanes: Arc<Lanes>) {
     let stopping = lanes.stopping.clone();
     loop {
         let next = match expire(&lanes).await {
-            Ok(next) => next,
+            Ok(next) => next.map(|wait| lanes.parts.clock.now().until(wait.expires_at)),
             Err(error) => {
-                tracing::error!(%error, "the waits cannot be read; they are looked at again at the \
-                    next one");
-                None
+                tracing::error!(%error, "the waits cannot be looked at; again in a minute");
+                Some(AFTER_ERROR)
             }
         };
         let until_next = async {
             match next {
-                Some(wait) => {
-                    let now = lanes.parts.clock.now();
-                    lanes.parts.clock.sleep(now.until(wait.expires_at)).await;
-                }
+                Some(wait) => lanes.parts.clock.sleep(wait).await,
                 None => std::future::pending().await,
             }
         };

@@ -12,12 +12,12 @@ use avocet_protocol::{
     TurnId, TurnRecord, Turns,
 };
 use avocet_supervise::{Group, Keyed, Panicked, catch, patiently};
-use dashmap::DashMap;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::Events;
+use crate::running::RunningTurns;
 use crate::settle::Ending;
 
 /// What sessions are made of.
@@ -62,7 +62,7 @@ pub(crate) struct Lanes {
     slots: Semaphore,
     /// Turns that were running when a process died run one at a time, so that the poison is found.
     quarantine: Semaphore,
-    running: DashMap<TurnId, Running>,
+    pub(crate) running: Arc<RunningTurns>,
     /// Tells whoever watches the waits that there is a new one.
     pub(crate) new_wait: Notify,
     /// Fires when no lane takes a new turn.
@@ -71,16 +71,11 @@ pub(crate) struct Lanes {
     pub(crate) cut: CancellationToken,
 }
 
-#[derive(Debug)]
-struct Running {
-    ended: CancellationToken,
-    since: Duration,
-}
-
 impl Lanes {
     pub(crate) fn new(
         parts: Parts,
         limits: LaneLimits,
+        running: Arc<RunningTurns>,
         cut: CancellationToken,
         group: Group,
     ) -> Self {
@@ -91,7 +86,7 @@ impl Lanes {
             keyed: Arc::new(Keyed::new(group)),
             slots: Semaphore::new(limits.max_running.max(1)),
             quarantine: Semaphore::new(1),
-            running: DashMap::new(),
+            running,
             new_wait: Notify::new(),
         }
     }
@@ -105,22 +100,10 @@ impl Lanes {
         });
     }
 
-    /// Lets go of the turns that a command or a message has ended in the log.
-    pub(crate) fn end(&self, turns: &[TurnId]) {
-        for turn in turns {
-            if let Some(running) = self.running.get(turn) {
-                running.ended.cancel();
-            }
-        }
-    }
-
-    /// A turn that has run for longer than any turn may; none if all is well.
+    /// A turn that has not moved for longer than any turn may; none if all is well.
     pub(crate) fn stuck(&self) -> Option<TurnId> {
         const GRACE: Duration = Duration::from_mins(2);
-        let limit = self.parts.agent.limits.max_duration + GRACE;
-        let now = self.parts.clock.elapsed();
-        let stuck = self.running.iter().find(|turn| now.saturating_sub(turn.since) > limit);
-        stuck.map(|turn| *turn.key())
+        self.running.silent_for(self.parts.agent.limits.max_duration + GRACE)
     }
 
     #[cfg(test)]
@@ -173,6 +156,7 @@ impl Lanes {
         let Some(place) = self.unless_stopping(self.slots.acquire()).await else {
             return Ok(false);
         };
+        let ends = self.running.ends();
         let claimed = match self.claim(session, false).await? {
             Claim::Nothing => return Ok(false),
             Claim::Turn(claimed) => claimed,
@@ -181,7 +165,7 @@ impl Lanes {
                 return self.run_suspect(session).await;
             }
         };
-        self.run_in_span(*claimed).await?;
+        self.run_in_span(*claimed, ends).await?;
         Ok(true)
     }
 
@@ -193,8 +177,9 @@ impl Lanes {
         let Some(_place) = self.unless_stopping(self.slots.acquire()).await else {
             return Ok(false);
         };
+        let ends = self.running.ends();
         if let Claim::Turn(claimed) = self.claim(session, true).await? {
-            self.run_in_span(*claimed).await?;
+            self.run_in_span(*claimed, ends).await?;
         }
         Ok(true)
     }
@@ -204,22 +189,35 @@ impl Lanes {
     }
 
     /// As [`Self::run`]; what is logged meanwhile says for which turn and messages.
-    async fn run_in_span(self: &Arc<Self>, claimed: Claimed) -> Result<(), StoreError> {
+    async fn run_in_span(self: &Arc<Self>, claimed: Claimed, ends: u64) -> Result<(), StoreError> {
         let TurnRecord { id, session, origin, .. } = &claimed.turn;
         let messages: Vec<String> =
             origin.messages().iter().map(|message| message.id.to_string()).collect();
         let span = tracing::info_span!("turn", %id, %session, messages = messages.join(","));
-        self.run(claimed).instrument(span).await
+        let id = *id;
+        // A lane that waits for its place is small: what a turn needs is made when it has one.
+        let ran = Box::pin(self.run(claimed, ends).instrument(span)).await;
+        if ran.is_err()
+            && let Err(error) = self.parts.turns.release(id).await
+        {
+            // The log is closed or belongs to another daemon; the next start counts an attempt.
+            tracing::error!(turn = %id, %error, "the turn could not be given back");
+        }
+        ran
     }
 
-    async fn run(self: &Arc<Self>, claimed: Claimed) -> Result<(), StoreError> {
+    /// Runs a claimed turn. `ends` is [`RunningTurns::ends`] before the claim.
+    async fn run(self: &Arc<Self>, claimed: Claimed, ends: u64) -> Result<(), StoreError> {
         let Claimed { mut turn, attempts, deaths_alone } = claimed;
         let id = turn.id;
         let session = turn.session.clone();
-        let ended = CancellationToken::new();
-        let since = self.parts.clock.elapsed();
-        self.running.insert(id, Running { ended: ended.clone(), since });
-        let _leave = Leave { lanes: self, id };
+        let entered = self.running.enter(id);
+        let ended = entered.ended.clone();
+        // Whoever ended it between the claim and this list found nobody to tell.
+        if self.running.ends() != ends && !self.is_open(&session, id).await? {
+            self.tell_ended(&session, id);
+            return Ok(());
+        }
         self.tell_started(&turn);
         let ending = async {
             if attempts >= MAX_ATTEMPTS || deaths_alone >= MAX_DEATHS_ALONE {
@@ -253,13 +251,21 @@ impl Lanes {
             settled = ending => settled,
             () = self.cut.cancelled() => self.parts.turns.release(id).await,
         };
-        match left {
-            Err(StoreError::Stale(what)) => {
+        let Err(StoreError::Stale(what)) = left else { return left };
+        // A turn that was not ended by anybody would hold its session's place for ever.
+        let bug = format!("{what} is not in the state that was expected");
+        match self.settle(&turn, Ending::Bug(bug)).await {
+            Err(StoreError::Stale(_)) => {
                 tracing::debug!(what, "the turn was ended meanwhile");
                 Ok(())
             }
-            left => left,
+            settled => settled,
         }
+    }
+
+    async fn is_open(&self, session: &SessionId, turn: TurnId) -> Result<bool, StoreError> {
+        let status = self.patiently(|| self.parts.query.session_status(session)).await?;
+        Ok(status.open.is_some_and(|open| open.turn == turn))
     }
 
     /// Keeps the messages that may still be answered, and says of the others that they are dropped;
@@ -275,7 +281,12 @@ impl Lanes {
                     tracing::warn!(message = %id, %refusal, "dropped");
                     let text = format!("I dropped a message: {refusal}.");
                     let notice = self.plan(&address, &text);
-                    self.patiently(|| self.parts.inbox.drop_message(id, notice.as_ref())).await?;
+                    let drop = || self.parts.inbox.drop_message(id, notice.as_ref());
+                    match self.patiently(drop).await {
+                        // It was dropped before the turn was given back or waited.
+                        Err(StoreError::Stale(_)) => {}
+                        dropped => dropped?,
+                    }
                     self.parts.deliverer.wake(&address);
                 }
             }
@@ -325,16 +336,4 @@ impl Lanes {
 /// Where the reply goes: where the last message came from. A child has nobody to reply to.
 pub(crate) fn chat_of(turn: &TurnRecord) -> Option<ChatAddress> {
     turn.origin.messages().last().map(|message| message.message.inbound.address.clone())
-}
-
-/// Takes a turn off the list of those that run.
-struct Leave<'a> {
-    lanes: &'a Lanes,
-    id: TurnId,
-}
-
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        self.lanes.running.remove(&self.id);
-    }
 }

@@ -1,13 +1,17 @@
-//! The log of a turn, written patiently: what a full disk delays is not lost.
+//! The log of a turn, written patiently: what a full disk delays is not lost. What a tool has said
+//! is on its way as soon as it is in the log.
 
 use std::sync::Arc;
 
+use avocet_outbox::Deliverer;
 use avocet_protocol::{
-    CallId, CallResult, ChatAddress, Clock, Evidence, LogWrite, LoggedInbound, NewStep, SessionId,
-    StoreError, ToolClass, TurnId, TurnLog, TurnRecord,
+    CallId, CallResult, ChatAddress, Clock, Deliveries, Evidence, LogWrite, LoggedInbound, NewStep,
+    SessionId, StoreError, ToolClass, TurnId, TurnLog, TurnRecord,
 };
 use avocet_supervise::patiently;
 use tokio_util::sync::CancellationToken;
+
+use crate::running::RunningTurns;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -15,16 +19,23 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 #[derive(Debug, Clone)]
 pub(crate) struct PatientLog {
     pub(crate) log: Arc<dyn TurnLog>,
+    pub(crate) deliverer: Deliverer,
+    pub(crate) running: Arc<RunningTurns>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Fires when there is no more time to be patient.
     pub(crate) stop: CancellationToken,
 }
 
 impl PatientLog {
-    async fn patiently<T, W>(&self, write: impl Fn() -> W + Send) -> Result<T>
+    /// Every attempt is a sign of life: a turn that waits for room on the disk is not stuck.
+    async fn patiently<T, W>(&self, turn: TurnId, write: impl Fn() -> W + Send) -> Result<T>
     where
         W: Future<Output = Result<T>> + Send,
     {
+        let write = || {
+            self.running.sign(turn);
+            write()
+        };
         patiently(self.clock.as_ref(), &self.stop, write).await
     }
 }
@@ -37,11 +48,11 @@ impl TurnLog for PatientLog {
         before: TurnId,
         budget: usize,
     ) -> Result<Vec<TurnRecord>> {
-        self.patiently(|| self.log.history(session, before, budget)).await
+        self.patiently(before, || self.log.history(session, before, budget)).await
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {
-        self.patiently(|| self.log.record_step(turn, step)).await
+        self.patiently(turn, || self.log.record_step(turn, step)).await
     }
 
     async fn start_call(
@@ -50,7 +61,7 @@ impl TurnLog for PatientLog {
         class: ToolClass,
         evidence: Option<&Evidence>,
     ) -> Result<()> {
-        self.patiently(|| self.log.start_call(call, class, evidence)).await
+        self.patiently(call.turn, || self.log.start_call(call, class, evidence)).await
     }
 
     async fn finish_call(
@@ -60,14 +71,32 @@ impl TurnLog for PatientLog {
         kept: Option<&str>,
         writes: &[LogWrite],
     ) -> Result<()> {
-        self.patiently(|| self.log.finish_call(call, result, kept, writes)).await
+        let _said = Said { deliverer: &self.deliverer, writes };
+        self.patiently(call.turn, || self.log.finish_call(call, result, kept, writes)).await
     }
 
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
-        self.patiently(|| self.log.close_step(turn, step)).await
+        self.patiently(turn, || self.log.close_step(turn, step)).await
     }
 
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {
-        self.patiently(|| self.log.sent_texts(turn, chat)).await
+        self.patiently(turn, || self.log.sent_texts(turn, chat)).await
+    }
+}
+
+/// What a tool says. Wakes whoever delivers it when dropped: also where the turn was ended while
+/// the log took it, since what was said stays said.
+pub(crate) struct Said<'a> {
+    pub(crate) deliverer: &'a Deliverer,
+    pub(crate) writes: &'a [LogWrite],
+}
+
+impl Drop for Said<'_> {
+    fn drop(&mut self) {
+        for write in self.writes {
+            if let LogWrite::Message(message) = write {
+                self.deliverer.wake(&message.address);
+            }
+        }
     }
 }

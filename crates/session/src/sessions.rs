@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lane::{LaneLimits, Lanes, Parts};
 use crate::patient::PatientLog;
+use crate::running::RunningTurns;
 use crate::{commands, expiry};
 
 /// The lanes, the commands, and what turns wait for.
@@ -35,12 +36,15 @@ impl Sessions {
         group: &Group,
     ) -> Result<Self, StoreError> {
         let cut = CancellationToken::new();
+        let running = Arc::new(RunningTurns::new(parts.clock.clone()));
         parts.agent.log = Arc::new(PatientLog {
             log: parts.agent.log.clone(),
+            deliverer: parts.deliverer.clone(),
+            running: running.clone(),
             clock: parts.clock.clone(),
             stop: cut.clone(),
         });
-        let lanes = Arc::new(Lanes::new(parts, limits, cut, group.child("lanes")));
+        let lanes = Arc::new(Lanes::new(parts, limits, running, cut, group.child("lanes")));
         commands::act_on_all(&lanes).await?;
         wake_all(&lanes).await?;
 
@@ -119,7 +123,7 @@ async fn listen(
                 lanes.wake(session);
             }
             Some(Wake::Commands) => commands.notify_one(),
-            Some(Wake::Ended(turns)) => lanes.end(&turns),
+            Some(Wake::Ended(turns)) => lanes.running.end(&turns),
             Some(Wake::Everybody) => {
                 commands.notify_one();
                 if let Err(error) = wake_all(&lanes).await {

@@ -2,8 +2,8 @@ use avocet_agent::{AgentLoop, Limits};
 use avocet_bus::{Admission, Allow, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Accepted, Clock, Content, Inbound, Message, MessageId, ModelError, ModelRequest, Outcome,
-    Publish, Query, Sender, SessionId, TurnEvent, TurnEvents, TurnState, Turns,
+    Accepted, Clock, Content, Inbound, LoggedInbound, Message, MessageId, ModelError, ModelRequest,
+    Outcome, Publish, Query, Sender, SessionId, TurnEvent, TurnEvents, TurnState, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -14,6 +14,8 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::Events;
 
+/// How long anything may take before its test has failed.
+const PATIENCE: Duration = Duration::from_mins(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A whole daemon but for the model, the tools and the platform.
@@ -122,6 +124,10 @@ impl World {
             content: Content::text(text),
         };
         self.bus.publish(inbound, None).await.unwrap()
+    }
+
+    async fn open_commands(&self) -> Vec<LoggedInbound> {
+        self.sessions.lanes.parts.inbox.open_commands().await.unwrap()
     }
 
     async fn say(&self, text: &str) -> MessageId {
@@ -611,4 +617,73 @@ async fn a_turn_that_runs_too_long_is_seen() {
     world.sessions.group.abort();
     let clock: &dyn Clock = world.clock.as_ref();
     world.sessions.group.finish(clock, SECOND).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_tool_says_in_another_chat_is_delivered_at_once() {
+    let to_b = json!({"text": "psst", "chat": "terminal:local:b"});
+    let say = Scripted::calls(&[("say", to_b)]);
+    let world = World::new(ScriptedModel::new(vec![say, Scripted::Hang])).await;
+    world.say("tell b").await;
+    assert_eq!(world.channel.texts(1).await, ["psst"]);
+    assert_eq!(world.channel.taken(1).await[0].address, session("b").address());
+}
+
+#[tokio::test]
+async fn what_comes_after_new_is_not_answered_before_it() {
+    let world = World::new(parrot()).await;
+    for round in 0..50 {
+        world.say(&format!("secret {round}")).await;
+        let (new, hello) = (format!("/new {round}"), format!("hello {round}"));
+        let (_, hello) = tokio::join!(world.say(&new), world.say(&hello));
+        while world.outcome(hello).await.is_none() {
+            tokio::task::yield_now().await;
+        }
+        let again = world.say(&format!("again {round}")).await;
+        while world.outcome(again).await.is_none() {
+            tokio::task::yield_now().await;
+        }
+        let requests = world.model.requests();
+        let told = |request: &ModelRequest, text: &str| {
+            request.messages.iter().any(
+                |message| matches!(message, Message::User { text: said } if said.contains(text)),
+            )
+        };
+        let last = requests.last().unwrap();
+        assert!(told(last, &format!("hello {round}")), "round {round}: {last:#?}");
+        assert!(!told(last, &format!("secret {round}")), "round {round}: {last:#?}");
+        let hello = &requests[requests.len() - 2];
+        assert!(!told(hello, &format!("secret {round}")), "round {round}: {hello:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
+async fn whoever_ends_a_turn_that_is_just_being_taken_is_heard() {
+    let world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
+    for round in 0..100 {
+        let (hang, stop) = (format!("hang {round}"), format!("/stop {round}"));
+        let stopping = async {
+            for _ in 0..round % 40 {
+                tokio::task::yield_now().await;
+            }
+            world.say(&stop).await
+        };
+        let (hanging, _) = tokio::join!(world.say(&hang), stopping);
+        while !world.open_commands().await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let before = world.outcome(hanging).await;
+        if before.is_none() {
+            // It came before the turn had begun.
+            while world.outcome(hanging).await.is_none() {
+                world.say(&format!("/stop {round} {}", world.model.requests().len())).await;
+                tokio::task::yield_now().await;
+            }
+            world.idle().await;
+            continue;
+        }
+        let idle = tokio::time::timeout(PATIENCE, world.idle()).await;
+        assert!(idle.is_ok(), "round {round}: the lane works on a turn that was ended");
+    }
 }

@@ -9,6 +9,7 @@ use avocet_protocol::{
 };
 
 use crate::lane::{Lanes, chat_of};
+use crate::patient::Said;
 
 /// How a turn came to its end, or stops for now.
 pub(crate) enum Ending {
@@ -54,7 +55,11 @@ impl Lanes {
                 reply: None,
             },
         };
-        let parent = self.patiently(|| self.parts.turns.settle(turn.id, &settlement)).await?;
+        let settle = || {
+            self.running.sign(turn.id);
+            self.parts.turns.settle(turn.id, &settlement)
+        };
+        let parent = self.patiently(settle).await?;
         tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
         if let Some(chat) = &chat {
             self.parts.deliverer.wake(chat);
@@ -116,7 +121,13 @@ impl Lanes {
             prompt,
             writes: request.writes,
         };
-        let id = self.patiently(|| self.parts.turns.wait(&wait)).await?;
+        let said = Said { deliverer: &self.parts.deliverer, writes: &wait.writes };
+        let begin = || {
+            self.running.sign(turn.id);
+            self.parts.turns.wait(&wait)
+        };
+        let id = self.patiently(begin).await?;
+        drop(said);
         tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
         self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
         self.new_wait.notify_one();

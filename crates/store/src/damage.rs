@@ -46,7 +46,8 @@ pub(crate) fn find(db: Db<'_>) -> Result<Option<String>> {
 /// Moves the database and what belongs to it to a name with the time in it.
 pub(crate) fn move_aside(path: &Path, now: Timestamp) -> Result<PathBuf, OpenError> {
     let moved = with_suffix(path, &format!(".damaged-{}", now.0));
-    for suffix in ["-wal", "-shm", ""] {
+    // The database first: a -wal that is left alone is found and follows at the next start.
+    for suffix in ["", "-wal", "-shm"] {
         let (from, to) = (with_suffix(path, suffix), with_suffix(&moved, suffix));
         match fs::rename(&from, &to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -76,4 +77,15 @@ pub(crate) fn refuse_silent_start(path: &Path, start_empty: bool) -> Result<(), 
         None => Ok(()),
         Some(moved) => Err(OpenError::MovedAside { path: path.to_owned(), moved }),
     }
+}
+
+/// A -wal whose database is gone is moved aside: SQLite would write what it holds into the next
+/// database of that name.
+pub(crate) fn refuse_foreign_wal(path: &Path, now: Timestamp) -> Result<(), OpenError> {
+    if fs::metadata(with_suffix(path, "-wal")).is_ok_and(|wal| wal.len() > 0) {
+        let moved = move_aside(path, now)?;
+        let detail = "it is gone, but not its -wal".to_owned();
+        return Err(OpenError::Damaged { path: path.to_owned(), detail, moved });
+    }
+    Ok(())
 }

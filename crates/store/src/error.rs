@@ -27,7 +27,8 @@ pub enum OpenError {
     /// A newer version has written it.
     #[error(
         "{path} was written by a newer version (schema {found}, this one knows {known}); \
-         install that version, or put back the copy {path}.before-v{found} if there is one"
+         install that version, or put back the copy {path}.before-v{found} if there is one, and \
+         remove {path}-wal and {path}-shm, which do not belong to it"
     )]
     Newer {
         /// The database.

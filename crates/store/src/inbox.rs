@@ -230,9 +230,8 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
         CommandAction::Forget => {
             let stopped = stop(tx, &session, command)?;
             tx.update(
-                "UPDATE sessions SET fresh_from = (SELECT coalesce(max(id), 0) FROM turns \
-                     WHERE session = ?1) WHERE id = ?1",
-                [session.as_str()],
+                "UPDATE sessions SET fresh_from = ?2 WHERE id = ?1",
+                params![session.as_str(), command.0],
             )?;
             Ok(stopped)
         }
@@ -272,7 +271,7 @@ fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandE
 fn resend(tx: &Tx<'_>, session: &SessionId) -> Result<CommandEffect> {
     let chat = session.address();
     let again = tx.update(
-        "UPDATE outbox SET repeat = (state = 'unconfirmed'), state = 'pending', not_before = 0, \
+        "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
              attempts = 0, error = NULL \
          WHERE state IN ('unconfirmed', 'dead') AND channel = ?1 AND account = ?2 AND chat = ?3",
         [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],

@@ -64,7 +64,7 @@ impl SqliteStore {
         self.write("ping", Durability::Process, |_| Ok(())).await
     }
 
-    /// Writes what waits and gives up the lock. Later writes are [`StoreError::Closed`].
+    /// Writes what waits. Later writes are [`StoreError::Closed`]. The lock goes with the last clone.
     pub async fn close(self) {
         if let Some(writer) = &self.writer {
             writer.close().await;

@@ -54,6 +54,7 @@ impl SqliteStore {
         let path = options.directory.join(DATABASE);
         if !path.exists() {
             damage::refuse_silent_start(&path, options.start_empty)?;
+            damage::refuse_foreign_wal(&path, clock.now())?;
             migrate::create(&path)?;
         }
         let mut connection = checked(&path, clock.as_ref())?;

@@ -78,9 +78,10 @@ impl Outbox for SqliteStore {
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<()> {
         let end = end.clone();
         let durability = match &end {
-            SendEnd::Sent(_) | SendEnd::Again { .. } | SendEnd::Unknown { .. } => {
-                Durability::Process
-            }
+            SendEnd::Sent(_)
+            | SendEnd::Again { .. }
+            | SendEnd::Nobody
+            | SendEnd::Unknown { .. } => Durability::Process,
             SendEnd::Unconfirmed { .. } | SendEnd::Dead { .. } => Durability::Synced,
         };
         self.write("finish-send", durability, move |tx| finish(tx, id, &end)).await
@@ -229,6 +230,7 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
         SendEnd::Again { not_before, error } => {
             set("state = 'pending', not_before = ?2, error = ?3", &[&id.0, &not_before.0, error])
         }
+        SendEnd::Nobody => set("state = 'pending', attempts = attempts - 1", &[&id.0]),
         SendEnd::Unknown { error } => set("state = 'unknown', error = ?2", &[&id.0, error]),
         SendEnd::Unconfirmed { error, notice } => {
             set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;
@@ -250,10 +252,12 @@ fn say(tx: &Tx<'_>, notice: Option<&Planned>) -> Result<()> {
 fn give_up_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
     tx.update(
         "UPDATE outbox SET state = 'dead', error = 'an earlier part of the message was refused' \
-         WHERE state = 'pending' AND id > ?1 AND EXISTS (SELECT 1 FROM outbox AS dead \
+         WHERE state IN ('pending', 'sending', 'unknown') AND state = 'pending' AND id > ?1 \
+             AND (channel, account, chat) = (SELECT channel, account, chat FROM outbox \
+                 WHERE id = ?1) \
+             AND EXISTS (SELECT 1 FROM outbox AS dead \
              WHERE dead.id = ?1 AND dead.turn IS outbox.turn AND dead.key IS outbox.key \
-                 AND dead.ordinal = outbox.ordinal AND dead.channel = outbox.channel \
-                 AND dead.account = outbox.account AND dead.chat = outbox.chat \
+                 AND dead.ordinal = outbox.ordinal \
                  AND (outbox.turn IS NOT NULL OR outbox.key IS NOT NULL))",
         [dead.0],
     )?;

@@ -83,12 +83,16 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
              (SELECT count(*) FROM sessions) AS sessions, \
              (SELECT count(*) FROM inbound) AS messages, \
              (SELECT count(*) FROM inbound WHERE state = 'queued' AND turn IS NULL) AS queued, \
-             (SELECT count(*) FROM turns WHERE state = 'running') AS running, \
-             (SELECT count(*) FROM turns WHERE state = 'waiting') AS waiting, \
+             (SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting') \
+                 AND state = 'running') AS running, \
+             (SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting') \
+                 AND state = 'waiting') AS waiting, \
              (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown')) \
                  AS pending, \
-             (SELECT count(*) FROM outbox WHERE state = 'unconfirmed') AS unconfirmed, \
-             (SELECT count(*) FROM outbox WHERE state = 'dead') AS dead",
+             (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
+                 AND state = 'unconfirmed') AS unconfirmed, \
+             (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
+                 AND state = 'dead') AS dead",
         (),
         |row| {
             Ok(LogStatus {
@@ -138,11 +142,11 @@ fn session_status(
     default_mode: QueueMode,
 ) -> Result<SessionStatus> {
     let chat = session.address();
-    let in_outbox = |states: &str| {
+    let in_outbox = |which: &str| {
         db.one(
             &format!(
                 "SELECT count(*) FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-                     AND state IN ({states})"
+                     AND {which}"
             ),
             [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
             |row| row.get(0),
@@ -157,8 +161,8 @@ fn session_status(
             |row| row.get(0),
         )?,
         open: open_turn(db, session)?,
-        pending: in_outbox("'pending', 'sending', 'unknown'")?,
-        unconfirmed: in_outbox("'unconfirmed'")?,
+        pending: in_outbox("state IN ('pending', 'sending', 'unknown')")?,
+        unconfirmed: in_outbox("state IN ('unconfirmed', 'dead') AND state = 'unconfirmed'")?,
     })
 }
 

@@ -8,9 +8,13 @@ use crate::tx::{Result, Tx};
 /// The recovery transaction: turns that were running are queued again and suspect, calls that were
 /// under way go by their class, sends that were under way have an unknown outcome.
 pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
-    let running = tx
-        .db
-        .rows("SELECT id FROM turns WHERE state = 'running'", (), |row| row.get(0).map(TurnId))?;
+    // SQLite uses a partial index only where a query repeats its condition word for word.
+    let running = tx.db.rows(
+        "SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting') \
+             AND state = 'running'",
+        (),
+        |row| row.get(0).map(TurnId),
+    )?;
     let alone = running.len() == 1;
     for turn in &running {
         tx.update(
@@ -20,7 +24,11 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
         )?;
         put_back(tx, *turn)?;
     }
-    tx.update("UPDATE outbox SET state = 'unknown' WHERE state = 'sending'", ())?;
+    tx.update(
+        "UPDATE outbox SET state = 'unknown' WHERE state IN ('pending', 'sending', 'unknown') \
+             AND state = 'sending'",
+        (),
+    )?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ INSERT INTO meta (only, epoch) VALUES (1, 0);
 CREATE TABLE sessions (
     id         TEXT PRIMARY KEY,
     mode       TEXT,                            -- queue mode; NULL: the configured default
-    fresh_from INTEGER NOT NULL DEFAULT 0,      -- turns up to this one are forgotten (/new)
+    fresh_from INTEGER NOT NULL DEFAULT 0,      -- messages up to this one are forgotten (/new)
     used_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
@@ -70,6 +70,7 @@ CREATE TABLE inbound (
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
 CREATE INDEX inbound_open ON inbound (session, id) WHERE state = 'queued' AND turn IS NULL;
+CREATE INDEX inbound_commands ON inbound (id) WHERE state = 'queued' AND kind = 'command';
 CREATE INDEX inbound_turn ON inbound (turn, id) WHERE turn IS NOT NULL;
 
 CREATE TABLE steps (

@@ -10,7 +10,7 @@ use rusqlite::params;
 use crate::inbox::use_session;
 use crate::outbox::{Source, insert_planned};
 use crate::rows::{self, to_json};
-use crate::turns::{Errand, insert_turn};
+use crate::turns::{Errand, NEXT, insert_turn};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -118,15 +118,17 @@ fn history(
     let mut turns = Vec::new();
     let (mut next, mut used) = (before, 0_usize);
     loop {
+        // Turns are begun in the order of their messages: what is behind one that is forgotten is
+        // forgotten too. A child has no messages.
         let found = db.row(
-            "SELECT id FROM turns WHERE session = ?1 AND id < ?2 \
-                 AND state IN ('done', 'cancelled', 'failed') \
-                 AND id > (SELECT fresh_from FROM sessions WHERE id = ?1) \
+            "SELECT id, coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
+                 <= (SELECT fresh_from FROM sessions WHERE id = ?1), 0) FROM turns \
+             WHERE session = ?1 AND id < ?2 AND state IN ('done', 'cancelled', 'failed') \
              ORDER BY id DESC LIMIT 1",
             params![session.as_str(), next.0],
-            |row| row.get(0).map(TurnId),
+            |row| Ok((TurnId(row.get(0)?), row.get::<_, bool>(1)?)),
         )?;
-        let Some(id) = found else { break };
+        let Some((id, false)) = found else { break };
         used = used.saturating_add(turn_bytes(db, id)?);
         if used > budget {
             break;
@@ -245,8 +247,9 @@ fn close_step(
         })?;
     if rows::mode(tx.db, &session, default_mode)? == QueueMode::Steer {
         tx.update(
-            "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' \
-             WHERE session = ?1 AND state = 'queued' AND turn IS NULL AND kind = 'text'",
+            &format!(
+                "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' WHERE {NEXT}"
+            ),
             params![session.as_str(), turn.0, step],
         )?;
     }

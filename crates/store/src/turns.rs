@@ -52,7 +52,8 @@ impl Turns for SqliteStore {
         self.read(|db| {
             db.rows(
                 "SELECT session FROM ( \
-                     SELECT session, 0 AS begun, id FROM turns WHERE state = 'queued' \
+                     SELECT session, 0 AS begun, id FROM turns \
+                         WHERE state IN ('queued', 'running', 'waiting') AND state = 'queued' \
                      UNION ALL SELECT session, 1, id FROM inbound \
                          WHERE state = 'queued' AND turn IS NULL AND kind = 'text') \
                  GROUP BY session ORDER BY min(begun), min(id)",
@@ -108,9 +109,9 @@ fn claim(
         .map(|claimed| Claim::Turn(Box::new(claimed)))
 }
 
-/// A new turn for what is next in line.
+/// A new turn for what is next in line, up to a command that has not acted yet: what comes after
+/// `/new` is not answered before it.
 fn begin_turn(tx: &Tx<'_>, session: &SessionId, default_mode: QueueMode) -> Result<Option<TurnId>> {
-    const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NULL AND kind = 'text'";
     let next = tx.db.one(
         &format!("SELECT min(id) FROM inbound WHERE {NEXT}"),
         [session.as_str()],
@@ -128,6 +129,11 @@ fn begin_turn(tx: &Tx<'_>, session: &SessionId, default_mode: QueueMode) -> Resu
     )?;
     Ok(Some(turn))
 }
+
+/// The messages of a session that may be answered now.
+pub(crate) const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NULL \
+    AND kind = 'text' AND id < coalesce((SELECT min(id) FROM inbound WHERE session = ?1 \
+        AND state = 'queued' AND turn IS NULL AND kind = 'command'), 9223372036854775807)";
 
 /// What makes a turn a child.
 pub(crate) struct Errand<'a> {

@@ -129,7 +129,8 @@ pub(crate) fn newest_wait(
 ) -> Result<Option<(WaitId, TurnId)>> {
     let open = tx.db.rows(
         "SELECT waits.id, waits.turn, waits.kind FROM waits JOIN turns ON turns.id = waits.turn \
-         WHERE turns.session = ?1 AND turns.state = 'waiting' AND waits.resolved = 0 \
+         WHERE turns.session = ?1 AND turns.state IN ('queued', 'running', 'waiting') \
+             AND turns.state = 'waiting' AND waits.resolved = 0 \
          ORDER BY waits.id DESC",
         [session.as_str()],
         |row| Ok((WaitId(row.get(0)?), TurnId(row.get(1)?), rows::wait_kind(row)?)),

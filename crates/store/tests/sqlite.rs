@@ -158,7 +158,8 @@ async fn a_database_of_a_newer_version_is_left_alone() {
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
             "{path_text} was written by a newer version (schema 9, this one knows 1); install that \
-             version, or put back the copy {path_text}.before-v9 if there is one"
+             version, or put back the copy {path_text}.before-v9 if there is one, and remove \
+             {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),
     );
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -257,4 +258,18 @@ async fn many_writers_share_transactions() {
     let done = futures_util::future::join_all(writes).await;
     assert!(done.iter().all(Result::is_ok));
     assert_eq!(messages(&store).await, 500);
+}
+
+#[tokio::test]
+async fn a_wal_whose_database_is_gone_is_not_written_into_a_new_one() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await.unwrap();
+    accept(&store, "old").await.unwrap();
+    let path = directory.path().join(DATABASE);
+    let wal = fs::read(directory.path().join("avocet.db-wal")).unwrap();
+    store.close().await;
+    fs::remove_file(&path).unwrap();
+    fs::write(directory.path().join("avocet.db-wal"), wal).unwrap();
+    let refused = open(directory.path()).await.unwrap_err().to_string();
+    assert!(refused.contains("it is gone, but not its -wal"), "{refused}");
 }

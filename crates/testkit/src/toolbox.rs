@@ -27,8 +27,9 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `panic` | pure | panics |
 /// | `hang` | pure | never ends |
 /// | `note` | in the log | writes the note `remember` |
-/// | `say` | in the log | says its `text` in the chat |
+/// | `say` | in the log | says its `text` in the chat, or in `chat` |
 /// | `ask` | in the log | waits for an answer to `What colour?` |
+/// | `wonder` | in the log, parallel | as `ask` |
 /// | `spawn` | in the log | waits for a child that is told its `prompt` |
 /// | `write` | verifiable | returns its arguments |
 /// | `post` | effect | returns its arguments |
@@ -84,6 +85,7 @@ impl Toolbox for FakeToolbox {
             "echo" | "large" | "together" => (ToolClass::Pure, true),
             "break" | "panic" | "hang" => (ToolClass::Pure, false),
             "note" | "say" | "ask" | "spawn" => (ToolClass::InLog, false),
+            "wonder" => (ToolClass::InLog, true),
             "write" => (ToolClass::Verifiable, false),
             "post" | "dangerous" => (ToolClass::Effect, false),
             name => return Err(ToolError::NotFound(name.to_owned())),
@@ -123,10 +125,15 @@ impl Toolbox for FakeToolbox {
             }
             "note" => noted(LogWrite::Note { text: "remember".to_owned() }),
             "say" => noted(LogWrite::Message(Planned {
-                address: context.chat.clone().unwrap(),
+                address: match arguments.get("chat") {
+                    None => context.chat.clone().unwrap(),
+                    Some(chat) => chat.as_str().unwrap().parse().unwrap(),
+                },
                 chunks: vec![Content::text(text("text"))],
             })),
-            "ask" => Ok(ToolOutcome::Waiting(wait(WaitKind::Answer, "What colour?", Vec::new()))),
+            "ask" | "wonder" => {
+                Ok(ToolOutcome::Waiting(wait(WaitKind::Answer, "What colour?", Vec::new())))
+            }
             "spawn" => {
                 let writes = vec![LogWrite::Spawn { prompt: text("prompt") }];
                 Ok(ToolOutcome::Waiting(wait(WaitKind::Child, "", writes)))

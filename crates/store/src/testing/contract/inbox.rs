@@ -112,9 +112,11 @@ pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend)
     let older = world.command(&a, "/stop again").await;
     world.reply(next.id, "done").await;
     let third = world.say(&a, "3").await;
-    let running = world.take(&a).await;
+    let waits = "what comes after a command is not begun before it has acted";
+    assert_eq!(world.claim(&a).await, avocet_protocol::Claim::Nothing, "{waits}");
     let effect = inbox.settle_command(older, &CommandAction::Stop, &CommandReply::default()).await;
     assert_eq!(effect, Ok(CommandEffect::Nothing));
+    let running = world.take(&a).await;
     world.reply(running.id, "done").await;
     assert_eq!(world.outcome(third).await, Some(Outcome::Replied));
 }
@@ -147,11 +149,22 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
     let (a, inbox) = (session("a"), &world.ports.inbox);
     world.say(&a, "old").await;
     world.texts(&a).await;
+    world.say(&a, "waits").await;
     let forget = world.command(&a, "/new").await;
     inbox.settle_command(forget, &CommandAction::Forget, &CommandReply::default()).await.unwrap();
-    world.say(&a, "new").await;
+    // What had not begun is answered, without what came before it, and is forgotten as well.
+    for text in ["waits", "new"] {
+        if text == "new" {
+            world.say(&a, text).await;
+        }
+        let turn = world.take(&a).await;
+        assert_eq!(world.ports.log.history(&a, turn.id, usize::MAX).await, Ok(vec![]), "{text}");
+        world.reply(turn.id, "done").await;
+    }
+    world.say(&a, "newer").await;
     let turn = world.take(&a).await;
-    assert_eq!(world.ports.log.history(&a, turn.id, usize::MAX).await, Ok(vec![]));
+    let history = world.ports.log.history(&a, turn.id, usize::MAX).await.unwrap();
+    assert_eq!(history.len(), 1);
 
     let nothing = CommandAction::Resolve { wait: None, resolution: Resolution::Run };
     let retry = world.command(&a, "/retry").await;

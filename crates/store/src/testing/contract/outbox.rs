@@ -63,6 +63,9 @@ pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
     let head = head(&world, &a).await;
     assert_eq!((head.delivery.id, head.attempts, head.unknown), (first.id, 1, false));
     assert_eq!(head.not_before, Timestamp(77));
+    end(&world, first.id, SendEnd::Nobody).await;
+    let attempts = world.ports.outbox.head(&a).await.unwrap().unwrap().attempts;
+    assert_eq!(attempts, 1, "where nobody is, it is no attempt");
     let not_under_way = world.ports.outbox.finish(first.id, &again).await;
     assert_eq!(not_under_way, Err(StoreError::Stale(first.id.to_string())));
 }
