@@ -63,6 +63,7 @@ fn variable(name: &str, default: u64) -> u64 {
 }
 
 /// What is to be seen of a run that passes, too.
+#[expect(clippy::explicit_write, reason = "what eprintln! prints is kept back by the harness")]
 fn show(text: &str) {
     writeln!(std::io::stderr(), "\n{text}").unwrap();
 }
