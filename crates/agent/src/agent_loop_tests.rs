@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use std::cell::RefCell;
 use std::io;
 use std::sync::Once;
@@ -62,7 +64,7 @@ impl World {
     }
 
     async fn claim(&self) -> TurnRecord {
-        match self.store.claim(&session(), true).await.unwrap() {
+        match self.store.claim(&session(), true, Duration::ZERO).await.unwrap() {
             Claim::Turn(claimed) => claimed.turn,
             other => panic!("{other:?}"),
         }

@@ -118,7 +118,10 @@ impl Daemon {
             events: events.clone(),
             clock: clock.clone(),
         };
-        let lanes = LaneLimits { max_running: settings.sessions.max_running };
+        let lanes = LaneLimits {
+            max_running: settings.sessions.max_running,
+            burst: Duration::from_millis(settings.sessions.burst_milliseconds),
+        };
         let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
         let intake = group.child("channels");
         run_channels(&channels, &bus, &deliverer, &clock, &intake);

@@ -41,7 +41,8 @@ struct ChannelKind {
     name: &'static str,
     /// Whether it is there without being configured.
     always: bool,
-    make: fn(&Document, &str) -> Result<Configured, ConfigError>,
+    /// Each of its accounts.
+    make: fn(&Document, &str) -> Result<Vec<Configured>, ConfigError>,
 }
 
 /// Every kind of channel.
@@ -177,10 +178,11 @@ pub(crate) fn channels(document: &Document, settings: &Settings) -> Result<Chann
         if !kind.always && !settings.channels.contains_key(kind.name) {
             continue;
         }
-        let configured = (kind.make)(document, &format!("channels.{}", kind.name))?;
-        let channel = &configured.channel;
-        admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
-        channels.push(configured);
+        for configured in (kind.make)(document, &format!("channels.{}", kind.name))? {
+            let channel = &configured.channel;
+            admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
+            channels.push(configured);
+        }
     }
     Ok(Channels { channels, admission })
 }
@@ -189,13 +191,13 @@ pub(crate) fn terminal_config(document: &Document) -> Result<TerminalConfig, Con
     document.table("channels.terminal")
 }
 
-fn make_terminal(document: &Document, path: &str) -> Result<Configured, ConfigError> {
+fn make_terminal(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
     let _: TerminalConfig = document.table(path)?;
     let id = |error: avocet_protocol::IdError| document.error_at(path, error.to_string());
     let name = ChannelName::parse("terminal").map_err(id)?;
     let account = AccountName::parse("local").map_err(id)?;
     let terminal = Arc::new(Terminal::new(name, account));
-    Ok(Configured { channel: terminal.clone(), attach: Some(terminal), allow: Allow::Local })
+    Ok(vec![Configured { channel: terminal.clone(), attach: Some(terminal), allow: Allow::Local }])
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use avocet_protocol::{
     ChatAddress, CommandAction, CommandReply, Content, MessageId, QueueMode, Sender, SessionId,
     StoreError, Turns,
@@ -59,7 +61,7 @@ async fn who_has_to_act_is_woken_after_the_commit() {
 
     let action = CommandAction::SetMode(QueueMode::Interrupt);
     store.settle_command(mode.id, &action, &CommandReply::default()).await.unwrap();
-    store.claim(&session(), false).await.unwrap();
+    store.claim(&session(), false, Duration::ZERO).await.unwrap();
     let third = bus.publish(inbound("3", "no, wait"), None).await.unwrap();
     let AcceptedAs::Interrupt(turns) = third.what else { panic!("{third:?}") };
     assert_eq!(wakes.next().await, Some(Wake::Ended(turns)));
@@ -81,7 +83,7 @@ async fn what_is_not_admitted_is_not_in_the_log() {
 async fn who_was_struck_off_is_not_admitted_again() {
     let World { bus, store, _log, .. } = world().await;
     bus.publish(inbound("1", "hello"), None).await.unwrap();
-    let claim = store.claim(&session(), false).await.unwrap();
+    let claim = store.claim(&session(), false, Duration::ZERO).await.unwrap();
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let message = claimed.turn.origin.messages()[0].clone();
     assert_eq!(bus.readmit(message.clone()).unwrap().into_inner(), message);

@@ -122,11 +122,14 @@ pub struct Sessions {
     /// afterwards), `collect` (together afterwards), `steer` (read at the next step) or `interrupt`
     /// (they end the work). `/queue` changes it for one conversation.
     pub queue_mode: QueueMode,
+    /// Milliseconds without another message before messages are answered together (`collect`), so
+    /// that a thought that comes in several messages is read as one.
+    pub burst_milliseconds: u64,
 }
 
 impl Default for Sessions {
     fn default() -> Self {
-        Self { max_running: 64, queue_mode: QueueMode::default() }
+        Self { max_running: 64, queue_mode: QueueMode::default(), burst_milliseconds: 500 }
     }
 }
 

@@ -2,6 +2,7 @@
 //! behind them commits each method as a whole or not at all.
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -173,8 +174,9 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// Takes the session's next turn and marks it running: one that was queued again, or a new one
     /// for the message (in queue mode collect: the messages) next in line. What came after a command
     /// is not in line before the command has acted. Turns that were running when the process died
-    /// are only taken if `suspects` is set.
-    async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim>;
+    /// are only taken if `suspects` is set. In queue mode collect a burst is waited for: no turn
+    /// begins before the newest message is `burst` old, or the oldest ten times that.
+    async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim>;
 
     /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the
     /// parent's result, in one transaction. Durable when this returns. Returns the session that
@@ -205,6 +207,8 @@ pub enum Claim {
     Nothing,
     /// The next turn was running when the process died: it is taken alone, with `suspects`.
     Suspect,
+    /// A burst of messages is still coming (queue mode collect): not before this.
+    Later(Timestamp),
     /// The turn is running now.
     Turn(Box<Claimed>),
 }

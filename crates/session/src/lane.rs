@@ -41,11 +41,14 @@ pub struct LaneLimits {
     /// Turns that run at the same time, over all sessions; at least 1. Each turn of a session waits
     /// its turn among the sessions anew: none gets more than its share.
     pub max_running: usize,
+    /// How long the pause after a message has to be before messages are answered together (queue
+    /// mode collect).
+    pub burst: Duration,
 }
 
 impl Default for LaneLimits {
     fn default() -> Self {
-        Self { max_running: 64 }
+        Self { max_running: 64, burst: Duration::from_millis(500) }
     }
 }
 
@@ -60,6 +63,7 @@ pub(crate) struct Lanes {
     pub(crate) parts: Parts,
     keyed: Arc<Keyed<SessionId>>,
     slots: Semaphore,
+    burst: Duration,
     /// Turns that were running when a process died run one at a time, so that the poison is found.
     quarantine: Semaphore,
     pub(crate) running: Arc<RunningTurns>,
@@ -85,6 +89,7 @@ impl Lanes {
             stopping: group.token().child_token(),
             keyed: Arc::new(Keyed::new(group)),
             slots: Semaphore::new(limits.max_running.max(1)),
+            burst: limits.burst,
             quarantine: Semaphore::new(1),
             running,
             new_wait: Notify::new(),
@@ -160,6 +165,11 @@ impl Lanes {
         let claimed = match self.claim(session, false).await? {
             Claim::Nothing => return Ok(false),
             Claim::Turn(claimed) => claimed,
+            Claim::Later(whole) => {
+                drop(place);
+                let wait = self.parts.clock.now().until(whole);
+                return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
+            }
             Claim::Suspect => {
                 drop(place);
                 return self.run_suspect(session).await;
@@ -185,7 +195,7 @@ impl Lanes {
     }
 
     async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim, StoreError> {
-        self.patiently(|| self.parts.turns.claim(session, suspects)).await
+        self.patiently(|| self.parts.turns.claim(session, suspects, self.burst)).await
     }
 
     /// As [`Self::run`]; what is logged meanwhile says for which turn and messages.

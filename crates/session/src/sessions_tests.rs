@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use avocet_agent::{AgentLoop, Limits};
 use avocet_bus::{Admission, Allow, Bus};
 use avocet_outbox::{Channels, Deliverer};
@@ -43,7 +45,8 @@ struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { limits: LaneLimits::default(), allow: Allow::Local, post_hangs: false }
+        let limits = LaneLimits { burst: Duration::ZERO, ..LaneLimits::default() };
+        Self { limits, allow: Allow::Local, post_hangs: false }
     }
 }
 
@@ -232,7 +235,10 @@ async fn f39_one_slow_session_delays_no_other() {
 #[tokio::test]
 async fn sessions_share_the_places_fairly() {
     let permits = Arc::new(Semaphore::new(0));
-    let setup = Setup { limits: LaneLimits { max_running: 1 }, ..Setup::default() };
+    let setup = Setup {
+        limits: LaneLimits { max_running: 1, ..LaneLimits::default() },
+        ..Setup::default()
+    };
     let world = World::with(patient_parrot(&permits), setup).await;
     for text in ["a1", "a2", "a3"] {
         world.say_in("a", text).await;
@@ -245,6 +251,31 @@ async fn sessions_share_the_places_fairly() {
     permits.add_permits(4);
     let asked = world.asked(4).await;
     assert_eq!(asked.iter().map(last_said).collect::<Vec<_>>(), ["a1", "b1", "a2", "a3"]);
+}
+
+#[tokio::test]
+async fn a_burst_of_messages_is_answered_together_in_collect_mode() {
+    let setup = Setup { limits: LaneLimits::default(), ..Setup::default() };
+    let world = World::with(parrot(), setup).await;
+    world.say("/queue collect").await;
+    while !world.open_commands().await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let (pause, half) = (LaneLimits::default().burst, LaneLimits::default().burst / 2);
+    world.say("one").await;
+    world.clock.sleeper_within(pause..=pause).await;
+    world.clock.advance(half);
+    world.say("two").await;
+    world.clock.advance(half);
+    world.clock.sleeper_within(half..=half).await;
+    assert!(world.model.requests().is_empty(), "the second has only just come");
+    world.clock.advance(half);
+    let asked = &world.asked(1).await[0];
+    let said = asked.messages.iter().filter_map(|message| match message {
+        Message::User { text } => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(said.collect::<Vec<_>>().join("\n"), "one\n\ntwo");
 }
 
 #[tokio::test]
@@ -538,7 +569,7 @@ async fn f25_an_orderly_stop_waits_and_then_gives_back_without_an_attempt() {
     });
     let turn = world.store.transcript(&session("a"), 1).await.unwrap().remove(0);
     assert_eq!(turn.state, TurnState::Queued);
-    let claim = world.store.claim(&session("a"), false).await.unwrap();
+    let claim = world.store.claim(&session("a"), false, Duration::ZERO).await.unwrap();
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     assert_eq!(claimed.attempts, 0);
     world.store.release(turn.id).await.unwrap();

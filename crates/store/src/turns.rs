@@ -1,9 +1,11 @@
 //! Turns as the lanes see them: taken, settled (T5), made to wait, given back.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use avocet_protocol::{
     Answer, Claim, Claimed, NewWait, OpenWait, Outcome, QueueMode, Resolution, SessionId,
-    Settlement, TurnId, TurnState, Turns, WaitId,
+    Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
 };
 use rusqlite::params;
 
@@ -16,10 +18,10 @@ use crate::{Durability, SqliteStore};
 
 #[async_trait]
 impl Turns for SqliteStore {
-    async fn claim(&self, session: &SessionId, suspects: bool) -> Result<Claim> {
+    async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim> {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.write("claim", Durability::Process, move |tx| {
-            claim(tx, &session, suspects, default_mode)
+            claim(tx, &session, suspects, burst, default_mode)
         })
         .await
     }
@@ -69,6 +71,7 @@ fn claim(
     tx: &Tx<'_>,
     session: &SessionId,
     suspects: bool,
+    burst: Duration,
     default_mode: QueueMode,
 ) -> Result<Claim> {
     struct Open {
@@ -92,9 +95,10 @@ fn claim(
             tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
             turn
         }
-        None => match begin_turn(tx, session, default_mode)? {
-            None => return Ok(Claim::Nothing),
-            Some(turn) => turn,
+        None => match begin_turn(tx, session, burst, default_mode)? {
+            Begun::Nothing => return Ok(Claim::Nothing),
+            Begun::Later(whole) => return Ok(Claim::Later(whole)),
+            Begun::Turn(turn) => turn,
         },
     };
     tx.update(
@@ -111,23 +115,49 @@ fn claim(
 
 /// A new turn for what is next in line, up to a command that has not acted yet: what comes after
 /// `/new` is not answered before it.
-fn begin_turn(tx: &Tx<'_>, session: &SessionId, default_mode: QueueMode) -> Result<Option<TurnId>> {
+fn begin_turn(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    burst: Duration,
+    default_mode: QueueMode,
+) -> Result<Begun> {
     let next = tx.db.one(
-        &format!("SELECT min(id) FROM inbound WHERE {NEXT}"),
+        &format!("SELECT min(id), min(received_at), max(received_at) FROM inbound WHERE {NEXT}"),
         [session.as_str()],
-        |row| row.get::<_, Option<i64>>(0),
+        |row| {
+            let (oldest, newest) = (row.get(1)?, row.get(2)?);
+            Ok(row.get::<_, Option<i64>>(0)?.zip(oldest).zip(newest))
+        },
     )?;
-    let Some(first) = next else { return Ok(None) };
-    let turn = insert_turn(tx, session, "running", None)?;
+    let Some(((first, oldest), newest)) = next else { return Ok(Begun::Nothing) };
     let last = match rows::mode(tx.db, session, default_mode)? {
-        QueueMode::Collect => i64::MAX,
+        QueueMode::Collect => {
+            let (oldest, newest) = (Timestamp(oldest), Timestamp(newest));
+            let whole = newest.after(burst).min(oldest.after(LONGEST_BURST * burst));
+            // A clock that was set back does not make anybody wait for it.
+            if tx.now < whole && tx.now.until(whole) <= LONGEST_BURST * burst {
+                return Ok(Begun::Later(whole));
+            }
+            i64::MAX
+        }
         QueueMode::Queue | QueueMode::Steer | QueueMode::Interrupt => first,
     };
+    let turn = insert_turn(tx, session, "running", None)?;
     tx.update(
         &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
         params![session.as_str(), turn.0, last],
     )?;
-    Ok(Some(turn))
+    Ok(Begun::Turn(turn))
+}
+
+/// How many times longer than the pause between two messages a burst may be.
+const LONGEST_BURST: u32 = 10;
+
+/// What beginning a turn came to.
+enum Begun {
+    Nothing,
+    Later(Timestamp),
+    Turn(TurnId),
 }
 
 /// The messages of a session that may be answered now.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Content, Inbound, InboundKind, Inbox, NewInbound, Query, QueueMode, Sender, SessionId,
+    Claim, Content, Inbound, InboundKind, Inbox, NewInbound, Query, QueueMode, Sender, SessionId,
     StoreError, Turns,
 };
 use avocet_store::{DATABASE, Durability, Holder, OpenError, OpenOptions, SqliteStore};
@@ -105,7 +105,7 @@ async fn a_command_writes_in_the_epoch_that_it_finds_and_recovers_nothing() {
     assert_eq!(store.epoch(), 1);
     accept(&store, "1").await.unwrap();
     let session = message("1").session;
-    store.claim(&session, false).await.unwrap();
+    store.claim(&session, false, Duration::ZERO).await.unwrap();
     store.close().await;
 
     let command = OpenOptions { holder: Holder::Command, ..options(directory.path()) };
@@ -142,7 +142,7 @@ async fn a_daemon_that_was_replaced_writes_nothing() {
     other.execute("UPDATE meta SET epoch = epoch + 1", ()).unwrap();
     let fenced = StoreError::Fenced { ours: 1, theirs: 2 };
     assert_eq!(accept(&store, "2").await, Err(fenced.clone()));
-    assert_eq!(store.claim(&message("1").session, false).await, Err(fenced));
+    assert_eq!(store.claim(&message("1").session, false, Duration::ZERO).await, Err(fenced));
     assert_eq!(messages(&store).await, 1);
 }
 
@@ -272,4 +272,27 @@ async fn a_wal_whose_database_is_gone_is_not_written_into_a_new_one() {
     fs::write(directory.path().join("avocet.db-wal"), wal).unwrap();
     let refused = open(directory.path()).await.unwrap_err().to_string();
     assert!(refused.contains("it is gone, but not its -wal"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_burst_that_does_not_end_is_answered_after_ten_pauses() {
+    let directory = TempDir::new().unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let collecting = OpenOptions { default_mode: QueueMode::Collect, ..options(directory.path()) };
+    let store = SqliteStore::open(collecting, clock.clone(), &Group::new("test")).await.unwrap();
+    let (pause, session) = (Duration::from_millis(500), message("0").session);
+    let mut said = 0;
+    loop {
+        accept(&store, &said.to_string()).await.unwrap();
+        said += 1;
+        match store.claim(&session, false, pause).await.unwrap() {
+            Claim::Later(_) => clock.advance(pause - Duration::from_millis(100)),
+            Claim::Turn(claimed) => {
+                assert_eq!(claimed.turn.origin.messages().len(), said);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(said, 14, "one every 400 ms, for 5 s");
 }

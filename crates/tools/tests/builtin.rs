@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::time::Duration;
+
 use std::fs;
 use std::sync::Arc;
 
@@ -292,7 +294,8 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
     let kind = InboundKind::Text;
     let message = NewInbound { session: session(), kind, inbound, removed: 0 };
     world.store.accept(&message, None).await.unwrap();
-    let Claim::Turn(claimed) = world.store.claim(&session(), false).await.unwrap() else {
+    let Claim::Turn(claimed) = world.store.claim(&session(), false, Duration::ZERO).await.unwrap()
+    else {
         panic!("a message waits")
     };
     let turn = claimed.turn.id;

@@ -1,5 +1,7 @@
 //! Rules of what a crash, or an orderly stop, leaves behind.
 
+use std::time::Duration;
+
 use avocet_protocol::{
     CallState, Claim, CommandAction, CommandReply, Evidence, NewWait, Receipt, SendEnd, SessionId,
     Timestamp, ToolClass, TurnState, WaitKind,
@@ -9,7 +11,7 @@ use super::Backend;
 use super::world::{World, planned, session, taken};
 
 async fn attempts(world: &World<'_>, session: &SessionId) -> (u32, u32) {
-    let claimed = taken(world.ports.turns.claim(session, true).await.unwrap());
+    let claimed = taken(world.ports.turns.claim(session, true, Duration::ZERO).await.unwrap());
     (claimed.attempts, claimed.deaths_alone)
 }
 

@@ -1,5 +1,7 @@
 //! Rules of taking, steering and settling turns.
 
+use std::time::Duration;
+
 use avocet_protocol::{
     AcceptedAs, Claim, CommandAction, CommandReply, InboundKind, Outcome, QueueMode, SessionId,
     StoreError, ToolClass, TurnState,
@@ -40,7 +42,15 @@ pub async fn collect_takes_all_that_wait(backend: &impl Backend) {
     for text in ["1", "2", "3"] {
         world.say(&a, text).await;
     }
+    let burst = Duration::from_millis(500);
+    let still_coming = world.ports.turns.claim(&a, false, burst).await.unwrap();
+    assert!(matches!(still_coming, Claim::Later(_)), "{still_coming:?}");
     assert_eq!(world.texts(&a).await, ["1", "2", "3"]);
+
+    let b = session("b");
+    world.say(&b, "1").await;
+    let no_burst = taken(world.ports.turns.claim(&b, false, burst).await.unwrap());
+    assert_eq!(no_burst.turn.origin.messages().len(), 1, "only collect waits for a burst");
 }
 
 /// Queue mode interrupt: a crash right after the acceptance cannot bring the old turn back.
@@ -175,6 +185,6 @@ pub async fn sessions_with_work_are_found(backend: &impl Backend) {
     let world = world.restart().await;
     let open = world.ports.turns.open_sessions().await.unwrap();
     assert_eq!(open, [b.clone(), a]);
-    let claimed = taken(world.ports.turns.claim(&b, true).await.unwrap());
+    let claimed = taken(world.ports.turns.claim(&b, true, Duration::ZERO).await.unwrap());
     assert_eq!(claimed.turn.origin.messages()[0].model_text(), "1");
 }

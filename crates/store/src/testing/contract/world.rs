@@ -1,5 +1,7 @@
 //! What the rules say things with.
 
+use std::time::Duration;
+
 use avocet_protocol::{
     Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
     Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, LoggedInbound, MessageId,
@@ -44,12 +46,12 @@ impl<'b> World<'b> {
     }
 
     pub(super) async fn claim(&self, session: &SessionId) -> Claim {
-        self.ports.turns.claim(session, false).await.unwrap()
+        self.ports.turns.claim(session, false, Duration::ZERO).await.unwrap()
     }
 
     /// The turn that the lane takes next.
     pub(super) async fn take(&self, session: &SessionId) -> TurnRecord {
-        taken(self.ports.turns.claim(session, true).await.unwrap()).turn
+        taken(self.ports.turns.claim(session, true, Duration::ZERO).await.unwrap()).turn
     }
 
     pub(super) async fn texts(&self, session: &SessionId) -> Vec<String> {
