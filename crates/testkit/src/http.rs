@@ -1,6 +1,8 @@
 //! An HTTP/1.1 server that can misbehave: every byte of an answer is the test's.
 
-use std::fmt::Write;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt::{self, Write};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub enum Piece {
     Bytes(Vec<u8>),
     /// Nothing until there is a permit.
     Permit(Arc<Semaphore>),
+    /// The rest, once it is known; nothing if the client goes away before.
+    Later(Later),
     /// Nothing for a while, for a server that takes its time under load.
     Pause(Duration),
     /// Nothing more, and the connection stays open.
@@ -76,10 +80,46 @@ impl Piece {
     }
 }
 
+/// An answer that is not known yet.
+#[derive(Clone)]
+pub struct Later {
+    pieces: flume::Receiver<Vec<Piece>>,
+    waiting: Arc<dyn Any + Send + Sync>,
+}
+
+impl Later {
+    /// The first that comes out of `pieces`. `waiting` is dropped with the wait, so that its
+    /// `Drop` can tell that the client went away; if nothing can come any more, the connection
+    /// is closed.
+    pub fn new(
+        pieces: flume::Receiver<Vec<Piece>>,
+        waiting: impl Any + Send + Sync + 'static,
+    ) -> Self {
+        Self { pieces, waiting: Arc::new(waiting) }
+    }
+}
+
+impl fmt::Debug for Later {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Later").field("known", &!self.pieces.is_empty()).finish_non_exhaustive()
+    }
+}
+
 /// A whole answer with a body.
 #[must_use]
 pub fn whole(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<Piece> {
-    vec![Piece::head(status, headers), Piece::chunk(body.as_bytes()), Piece::end()]
+    whole_bytes(status, headers, body.as_bytes())
+}
+
+/// As [`whole`], for what is no text.
+#[must_use]
+pub fn whole_bytes(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<Piece> {
+    let mut pieces = vec![Piece::head(status, headers)];
+    if !body.is_empty() {
+        pieces.push(Piece::chunk(body));
+    }
+    pieces.push(Piece::end());
+    pieces
 }
 
 /// Serves on a port of its own until it is dropped with its runtime.
@@ -122,10 +162,15 @@ async fn serve(
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream).await? {
-        for piece in answer(request) {
+        let mut due = VecDeque::from(answer(request));
+        while let Some(piece) = due.pop_front() {
             match piece {
                 Piece::Bytes(bytes) => stream.get_mut().write_all(&bytes).await?,
                 Piece::Permit(permits) => permits.acquire().await.unwrap().forget(),
+                Piece::Later(later) => match known(later, &mut stream).await {
+                    Some(pieces) => due.extend(pieces),
+                    None => return Ok(()),
+                },
                 Piece::Pause(time) => pause(time).await,
                 Piece::Hang => std::future::pending().await,
                 Piece::Close => return stream.get_mut().shutdown().await,
@@ -135,6 +180,23 @@ async fn serve(
         stream.get_mut().flush().await?;
     }
     Ok(())
+}
+
+/// The answer, unless the client goes away before it is known.
+async fn known(later: Later, stream: &mut BufReader<TcpStream>) -> Option<Vec<Piece>> {
+    let gone = async {
+        // More bytes are the next request, which waits for its turn.
+        if let Ok([_, ..]) = stream.fill_buf().await {
+            std::future::pending::<()>().await;
+        }
+    };
+    let pieces = tokio::select! {
+        biased;
+        () = gone => None,
+        pieces = later.pieces.recv_async() => pieces.ok(),
+    };
+    drop(later.waiting);
+    pieces
 }
 
 #[expect(clippy::disallowed_methods, reason = "it shapes a load; nothing waits for it to be right")]
@@ -162,8 +224,35 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Ht
         }
     }
     let mut request = HttpRequest { method, path, headers, body: Vec::new() };
+    if request.header("transfer-encoding").is_some_and(|coding| coding.contains("chunked")) {
+        request.body = read_chunks(stream).await?;
+        return Ok(Some(request));
+    }
     let length = request.header("content-length").map_or(0, |length| length.parse().unwrap());
     request.body.resize(length, 0);
     stream.read_exact(&mut request.body).await?;
     Ok(Some(request))
+}
+
+/// A body whose length is not known before its end (RFC 9112, 7.1); trailers are read over.
+pub(crate) async fn read_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
+    let (mut body, mut line) = (Vec::new(), String::new());
+    loop {
+        line.clear();
+        stream.read_line(&mut line).await?;
+        let length = line.trim_end().split(';').next().unwrap_or_default();
+        let length = usize::from_str_radix(length, 16).map_err(io::Error::other)?;
+        if length == 0 {
+            break;
+        }
+        let start = body.len();
+        body.resize(start + length, 0);
+        stream.read_exact(&mut body[start..]).await?;
+        stream.read_exact(&mut [0; 2]).await?;
+    }
+    while line.trim_end() != "" {
+        line.clear();
+        stream.read_line(&mut line).await?;
+    }
+    Ok(body)
 }

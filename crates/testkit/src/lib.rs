@@ -10,6 +10,7 @@ pub mod http;
 mod model;
 pub mod openai;
 pub mod socket;
+pub mod telegram;
 mod toolbox;
 
 pub use channel::{FakeChannel, OnSend};

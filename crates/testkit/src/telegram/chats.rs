@@ -1,0 +1,317 @@
+//! The chats: who may be written to, and what was said there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::text::Formatted;
+use super::wire::{ApiError, Upload};
+
+/// A message of the bot, as its chat has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SentMessage {
+    /// The chat.
+    pub chat: i64,
+    /// The message, in its chat.
+    pub id: i64,
+    /// The topic.
+    pub thread: Option<i64>,
+    /// The message that it answers.
+    pub reply_to: Option<i64>,
+    /// The text or caption, after the last edit.
+    pub text: String,
+    /// The entities of the text.
+    pub entities: Vec<Value>,
+    /// The inline keyboard.
+    pub keyboard: Option<Value>,
+    /// A link in the text shows no preview.
+    pub preview_off: bool,
+    /// The texts before each edit, the oldest first.
+    pub edits: Vec<String>,
+    /// The bot deleted it.
+    pub deleted: bool,
+    /// `sendDocument` or `sendPhoto`: what was sent.
+    pub file: Option<SentFile>,
+}
+
+/// A file in a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentFile {
+    /// Shown as a picture.
+    pub is_photo: bool,
+    /// Its identifier from then on.
+    pub id: String,
+    /// What was uploaded; nothing if it was sent by its identifier.
+    pub upload: Option<Upload>,
+}
+
+/// Why nothing can be said in a chat.
+#[derive(Debug, Clone, Copy)]
+enum Closed {
+    Blocked,
+    Kicked,
+    Migrated(i64),
+}
+
+#[derive(Debug, Default)]
+struct Chat {
+    threads: BTreeSet<i64>,
+    /// The number of the newest message.
+    last: i64,
+    /// Date of every message, the bot's and the others'.
+    messages: BTreeMap<i64, i64>,
+    closed: Option<Closed>,
+}
+
+/// All chats that the bot knows.
+#[derive(Debug, Default)]
+pub(super) struct Chats {
+    chats: BTreeMap<i64, Chat>,
+    sent: Vec<SentMessage>,
+}
+
+/// A message of the bot that is about to be in a chat.
+pub(super) struct Draft {
+    pub(super) chat: i64,
+    pub(super) thread: Option<i64>,
+    pub(super) reply_to: Option<i64>,
+    pub(super) keyboard: Option<Value>,
+    pub(super) preview_off: bool,
+    pub(super) formatted: Formatted,
+    pub(super) file: Option<SentFile>,
+}
+
+impl Chats {
+    /// Makes a chat known.
+    pub(super) fn open(&mut self, chat: i64) {
+        self.chats.entry(chat).or_default();
+    }
+
+    /// Makes a topic known.
+    pub(super) fn open_thread(&mut self, chat: i64, thread: i64) {
+        self.chats.entry(chat).or_default().threads.insert(thread);
+    }
+
+    pub(super) fn block(&mut self, chat: i64) {
+        self.chats.entry(chat).or_default().closed = Some(Closed::Blocked);
+    }
+
+    pub(super) fn kick(&mut self, chat: i64) {
+        self.chats.entry(chat).or_default().closed = Some(Closed::Kicked);
+    }
+
+    pub(super) fn migrate(&mut self, from: i64, to: i64) {
+        self.chats.entry(from).or_default().closed = Some(Closed::Migrated(to));
+        self.open(to);
+    }
+
+    /// The chat can be written to again.
+    pub(super) fn reopen(&mut self, chat: i64) {
+        self.chats.entry(chat).or_default().closed = None;
+    }
+
+    /// The next message of somebody else in a chat: its number.
+    pub(super) fn heard(&mut self, chat: i64, date: i64) -> i64 {
+        self.chats.entry(chat).or_default().next(date)
+    }
+
+    pub(super) fn sent(&self) -> &[SentMessage] {
+        &self.sent
+    }
+
+    /// The chat must be known and open.
+    pub(super) fn check_open(&self, chat: i64) -> Result<(), ApiError> {
+        let Some(found) = self.chats.get(&chat) else {
+            return Err(ApiError::bad_request("chat not found"));
+        };
+        match found.closed {
+            None => Ok(()),
+            Some(Closed::Blocked) => Err(ApiError::forbidden("bot was blocked by the user")),
+            Some(Closed::Kicked) => {
+                let kind = if is_supergroup(chat) { "supergroup" } else { "group" };
+                Err(ApiError::forbidden(format!("bot was kicked from the {kind} chat")))
+            }
+            Some(Closed::Migrated(to)) => Err(ApiError::migrated(to)),
+        }
+    }
+
+    pub(super) fn check_thread(&self, chat: i64, thread: i64) -> Result<(), ApiError> {
+        if self.chats[&chat].threads.contains(&thread) {
+            return Ok(());
+        }
+        Err(ApiError::bad_request("message thread not found"))
+    }
+
+    pub(super) fn has_message(&self, chat: i64, message: i64) -> bool {
+        self.chats.get(&chat).is_some_and(|chat| chat.messages.contains_key(&message))
+    }
+
+    /// A message of the bot as the platform describes it.
+    pub(super) fn describe(&self, (chat, message): (i64, i64), me: &Value) -> Option<Value> {
+        let date = self.chats.get(&chat)?.messages.get(&message)?;
+        let is_it = |sent: &&SentMessage| sent.chat == chat && sent.id == message;
+        Some(self.sent.iter().find(is_it)?.describe(me, *date))
+    }
+
+    /// Says something: the message as the platform describes it.
+    pub(super) fn send(&mut self, draft: Draft, me: &Value, date: i64) -> Value {
+        let id = self.chats.get_mut(&draft.chat).unwrap().next(date);
+        let message = SentMessage {
+            chat: draft.chat,
+            id,
+            thread: draft.thread,
+            reply_to: draft.reply_to,
+            text: draft.formatted.text,
+            entities: draft.formatted.entities,
+            keyboard: draft.keyboard,
+            preview_off: draft.preview_off,
+            edits: Vec::new(),
+            deleted: false,
+            file: draft.file,
+        };
+        let described = message.describe(me, date);
+        self.sent.push(message);
+        described
+    }
+
+    /// Puts another keyboard, and another text if there is one, in the place of those of a
+    /// message.
+    pub(super) fn edit(
+        &mut self,
+        (chat, message): (i64, i64),
+        formatted: Option<Formatted>,
+        keyboard: Option<Value>,
+        me: &Value,
+        now: i64,
+    ) -> Result<Value, ApiError> {
+        let date = self.date(chat, message, "edit")?;
+        let is_it = |sent: &&mut SentMessage| sent.chat == chat && sent.id == message;
+        let Some(sent) = self.sent.iter_mut().find(is_it) else {
+            return Err(ApiError::bad_request("message can't be edited"));
+        };
+        if formatted.is_some() && sent.file.is_some() {
+            return Err(ApiError::bad_request("there is no text in the message to edit"));
+        }
+        let old = Formatted { text: sent.text.clone(), entities: sent.entities.clone() };
+        let new = formatted.unwrap_or_else(|| old.clone());
+        if old == new && sent.keyboard == keyboard {
+            return Err(ApiError::bad_request(
+                "message is not modified: specified new message content and reply markup are \
+                 exactly the same as a current content and reply markup of the message",
+            ));
+        }
+        if old != new {
+            sent.edits.push(old.text);
+        }
+        (sent.text, sent.entities, sent.keyboard) = (new.text, new.entities, keyboard);
+        let mut described = sent.describe(me, date);
+        described["edit_date"] = json!(now);
+        Ok(described)
+    }
+
+    /// Deletes a message that is not older than two days, in a group only one of the bot's
+    /// (deleteMessage, Bot API).
+    pub(super) fn delete(&mut self, chat: i64, message: i64, now: i64) -> Result<(), ApiError> {
+        const TOO_OLD: i64 = 48 * 60 * 60;
+        let date = self.date(chat, message, "delete")?;
+        let is_it = |sent: &&mut SentMessage| sent.chat == chat && sent.id == message;
+        let sent = self.sent.iter_mut().find(is_it);
+        if now - date >= TOO_OLD || (sent.is_none() && chat < 0) {
+            return Err(ApiError::bad_request("message can't be deleted"));
+        }
+        if let Some(sent) = sent {
+            sent.deleted = true;
+        }
+        self.chats.get_mut(&chat).unwrap().messages.remove(&message);
+        Ok(())
+    }
+
+    /// When a message was sent; an error if it is not there any more, or never was.
+    fn date(&self, chat: i64, message: i64, to: &str) -> Result<i64, ApiError> {
+        let found = self.chats[&chat].messages.get(&message).copied();
+        found.ok_or_else(|| ApiError::bad_request(format!("message to {to} not found")))
+    }
+}
+
+impl Chat {
+    fn next(&mut self, date: i64) -> i64 {
+        // Numbers count in each chat for itself: a message is not known by its number alone.
+        self.last += 1;
+        self.messages.insert(self.last, date);
+        self.last
+    }
+}
+
+impl SentMessage {
+    /// The buttons of its keyboard, in reading order.
+    #[must_use]
+    pub fn buttons(&self) -> Vec<Value> {
+        let rows =
+            self.keyboard.iter().filter_map(|keyboard| keyboard["inline_keyboard"].as_array());
+        rows.flatten().filter_map(Value::as_array).flatten().cloned().collect()
+    }
+
+    fn describe(&self, me: &Value, date: i64) -> Value {
+        let mut message = json!({
+            "message_id": self.id, "date": date, "from": me, "chat": describe(self.chat) });
+        let (text, entities) = match &self.file {
+            None => ("text", "entities"),
+            Some(file) => {
+                file.describe(&mut message);
+                ("caption", "caption_entities")
+            }
+        };
+        if !self.text.is_empty() {
+            message[text] = json!(self.text);
+        }
+        if !self.entities.is_empty() {
+            message[entities] = json!(self.entities);
+        }
+        if let Some(thread) = self.thread {
+            message["message_thread_id"] = json!(thread);
+            message["is_topic_message"] = json!(true);
+        }
+        if let Some(keyboard) = &self.keyboard {
+            message["reply_markup"] = keyboard.clone();
+        }
+        message
+    }
+}
+
+impl SentFile {
+    fn describe(&self, message: &mut Value) {
+        let size = self.upload.as_ref().map_or(0, |upload| upload.bytes.len());
+        let mut file = json!({
+            "file_id": self.id, "file_unique_id": format!("u{}", self.id), "file_size": size });
+        if self.is_photo {
+            file["width"] = json!(1);
+            file["height"] = json!(1);
+            message["photo"] = json!([file]);
+        } else {
+            let name = self.upload.as_ref().map_or("file", |upload| &upload.name);
+            file["file_name"] = json!(name);
+            message["document"] = file;
+        }
+    }
+}
+
+/// A supergroup, by its number.
+pub(super) fn is_supergroup(chat: i64) -> bool {
+    chat < -1_000_000_000_000
+}
+
+/// A chat as the platform describes it in a message.
+pub(super) fn describe(chat: i64) -> Value {
+    match chat {
+        0.. => json!({ "id": chat, "type": "private", "first_name": format!("User {chat}") }),
+        _ if is_supergroup(chat) => {
+            json!({ "id": chat, "type": "supergroup", "title": "A supergroup", "is_forum": true })
+        }
+        _ => json!({ "id": chat, "type": "group", "title": "A group",
+            "all_members_are_administrators": false }),
+    }
+}
+
+#[cfg(test)]
+#[path = "chats_tests.rs"]
+mod tests;

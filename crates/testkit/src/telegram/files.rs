@@ -1,0 +1,113 @@
+//! Files of the platform: their identifiers, `getFile`, and the download.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::wire::ApiError;
+use crate::http::{Piece, whole_bytes};
+
+/// Bytes of a file that a bot may download (getFile, Bot API).
+pub const DOWNLOAD_LIMIT: u64 = 20 * 1024 * 1024;
+
+const HEADERS: &[(&str, &str)] = &[("content-type", "application/octet-stream")];
+
+#[derive(Debug)]
+struct File {
+    /// What the platform says, right or wrong; nothing if it does not say it.
+    size: Option<u64>,
+    bytes: Arc<[u8]>,
+}
+
+impl File {
+    fn is_too_big(&self) -> bool {
+        self.size.is_some_and(|size| size > DOWNLOAD_LIMIT)
+    }
+}
+
+/// All files that the bot can refer to.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    files: BTreeMap<String, File>,
+    cut: bool,
+}
+
+impl Files {
+    /// Takes a file; `size` is what the platform says about it.
+    pub(super) fn add(&mut self, id: &str, size: Option<u64>, bytes: &[u8]) {
+        self.files.insert(id.to_owned(), File { size, bytes: bytes.into() });
+    }
+
+    /// Takes a file of the bot: its identifier.
+    pub(super) fn upload(&mut self, bytes: &[u8], is_photo: bool) -> Result<String, ApiError> {
+        check_upload(bytes.len(), is_photo)?;
+        let id = format!("upload-{}", self.files.len() + 1);
+        self.add(&id, u64::try_from(bytes.len()).ok(), bytes);
+        Ok(id)
+    }
+
+    /// Downloads end after half of the body from now on, or no longer.
+    pub(super) fn cut(&mut self, cut: bool) {
+        self.cut = cut;
+    }
+
+    pub(super) fn is_known(&self, id: &str) -> bool {
+        self.files.contains_key(id)
+    }
+
+    /// `getFile`.
+    pub(super) fn get(&self, id: &str) -> Result<Value, ApiError> {
+        if id.is_empty() {
+            return Err(ApiError::bad_request("file_id not specified"));
+        }
+        let file = self.files.get(id).ok_or_else(|| {
+            ApiError::bad_request("wrong file_id or the file is temporarily unavailable")
+        })?;
+        if file.is_too_big() {
+            return Err(ApiError::bad_request("file is too big"));
+        }
+        let mut found = json!({
+            "file_id": id, "file_unique_id": format!("u{id}"), "file_path": format!("files/{id}") });
+        if let Some(size) = file.size {
+            found["file_size"] = json!(size);
+        }
+        Ok(found)
+    }
+
+    /// The bytes below `/file/bot<TOKEN>/`.
+    pub(super) fn download(&self, path: &str) -> Result<Arc<[u8]>, ApiError> {
+        let found = path.strip_prefix("files/").and_then(|id| self.files.get(id));
+        let file = found.filter(|file| !file.is_too_big());
+        Ok(file.ok_or_else(|| ApiError::new(404, "Not Found"))?.bytes.clone())
+    }
+
+    pub(super) fn pieces(&self, bytes: &[u8]) -> Vec<Piece> {
+        if self.cut {
+            let mut pieces = whole_bytes(200, HEADERS, &bytes[..bytes.len() / 2]);
+            pieces.pop();
+            return pieces.into_iter().chain([Piece::Close]).collect();
+        }
+        whole_bytes(200, HEADERS, bytes)
+    }
+}
+
+/// 10 MB for a photo, 50 MB for other files (sending files, Bot API).
+fn check_upload(bytes: usize, is_photo: bool) -> Result<(), ApiError> {
+    const MEGABYTE: usize = 1024 * 1024;
+    if bytes == 0 {
+        return Err(ApiError::bad_request("file must be non-empty"));
+    }
+    if is_photo && bytes > 10 * MEGABYTE {
+        let why = format!("too big for a photo: {bytes} bytes");
+        return Err(ApiError::bad_request(why));
+    }
+    if bytes > 50 * MEGABYTE {
+        return Err(ApiError::new(413, "Request Entity Too Large"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

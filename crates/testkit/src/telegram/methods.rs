@@ -1,0 +1,252 @@
+//! The methods of the Bot API, each with the checks that the platform makes.
+
+use serde_json::{Value, json};
+
+use super::bot::Bot;
+use super::chats::{Draft, SentFile};
+use super::text::{self, CAPTION_LIMIT, Formatted, TEXT_LIMIT};
+use super::updates::CALLBACK_KEPT;
+use super::wire::{ApiError, Call};
+use super::{USERNAME, keyboard};
+
+type Answer = Result<Value, ApiError>;
+
+impl Bot {
+    /// Runs a method; not `getUpdates`, which may have to wait.
+    pub(super) fn run(&mut self, call: &Call) -> Answer {
+        match call.method.as_str() {
+            "getme" => Ok(self.get_me()),
+            "sendmessage" => self.send_message(call),
+            "editmessagetext" => self.edit_message_text(call),
+            "editmessagereplymarkup" => self.edit_message_reply_markup(call),
+            "deletemessage" => self.delete_message(call),
+            "sendchataction" => self.send_chat_action(call),
+            "answercallbackquery" => self.answer_callback_query(call),
+            "senddocument" => self.send_file(call, "document"),
+            "sendphoto" => self.send_file(call, "photo"),
+            "getfile" => self.files.get(call.text("file_id")),
+            "setmycommands" => self.set_my_commands(call),
+            "getmycommands" => Ok(Value::Array(self.commands.clone())),
+            "deletewebhook" => Ok(self.delete_webhook(call)),
+            _ => Err(ApiError::new(404, "Not Found: method not found")),
+        }
+    }
+
+    fn get_me(&self) -> Value {
+        json!({
+            "id": self.id(), "is_bot": true, "first_name": "Avocet", "username": USERNAME,
+            "can_join_groups": true, "can_read_all_group_messages": false,
+            "supports_inline_queries": false, "can_connect_to_business": false,
+            "has_main_web_app": false, "has_topics_enabled": false })
+    }
+
+    fn send_message(&mut self, call: &Call) -> Answer {
+        let formatted = message_text(call, "message is too long")?;
+        let preview_off = preview_off(call)?;
+        let draft = Draft { formatted, preview_off, ..self.draft(call)? };
+        Ok(self.say(draft))
+    }
+
+    fn send_file(&mut self, call: &Call, kind: &str) -> Answer {
+        let formatted = text::read(call, "caption", "caption_entities")?;
+        if text::length(&formatted.text) > CAPTION_LIMIT {
+            return Err(ApiError::bad_request("message caption is too long"));
+        }
+        let draft = self.draft(call)?;
+        let file = Some(self.sent_file(call, kind)?);
+        Ok(self.say(Draft { formatted, file, ..draft }))
+    }
+
+    /// What all ways of saying something have in common, in the order of the platform.
+    fn draft(&self, call: &Call) -> Result<Draft, ApiError> {
+        let keyboard = keyboard::read(call)?;
+        let chat = self.open_chat(call)?;
+        let thread = call.int("message_thread_id").filter(|thread| *thread != 0);
+        if let Some(thread) = thread {
+            self.chats.check_thread(chat, thread)?;
+        }
+        let reply_to = self.reply_to(call, chat)?;
+        let (preview_off, formatted, file) = (false, Formatted::default(), None);
+        Ok(Draft { chat, thread, reply_to, keyboard, preview_off, formatted, file })
+    }
+
+    fn say(&mut self, draft: Draft) -> Value {
+        let (me, date) = (self.me(), self.date());
+        self.chats.send(draft, &me, date)
+    }
+
+    fn open_chat(&self, call: &Call) -> Result<i64, ApiError> {
+        if call.get("chat_id").is_none_or(|given| *given == "") {
+            return Err(ApiError::bad_request("chat_id is empty"));
+        }
+        // A name instead of a number would be that of a public chat; there is none.
+        let chat = call.int("chat_id").ok_or_else(|| ApiError::bad_request("chat not found"))?;
+        self.chats.check_open(chat)?;
+        Ok(chat)
+    }
+
+    fn reply_to(&self, call: &Call, chat: i64) -> Result<Option<i64>, ApiError> {
+        let Some(reply) = call.json("reply_parameters")? else { return Ok(None) };
+        let Some(message) = reply["message_id"].as_i64() else {
+            return Err(ApiError::bad_request("can't parse reply parameters: message_id"));
+        };
+        if reply["chat_id"].as_i64().unwrap_or(chat) == chat
+            && self.chats.has_message(chat, message)
+        {
+            return Ok(Some(message));
+        }
+        if reply["allow_sending_without_reply"] == true {
+            return Ok(None);
+        }
+        Err(ApiError::bad_request("message to be replied not found"))
+    }
+
+    /// A file comes as a part of the form, as `attach://PART`, or by its identifier.
+    fn sent_file(&mut self, call: &Call, kind: &str) -> Result<SentFile, ApiError> {
+        let given = call.text(kind);
+        let part = given.strip_prefix("attach://").unwrap_or(kind);
+        let is_photo = kind == "photo";
+        if let Some(upload) = call.files.get(part) {
+            let id = self.files.upload(&upload.bytes, is_photo)?;
+            return Ok(SentFile { is_photo, id, upload: Some(upload.clone()) });
+        }
+        if given.is_empty() {
+            return Err(ApiError::bad_request(format!("there is no {kind} in the request")));
+        }
+        if !self.files.is_known(given) {
+            return Err(ApiError::bad_request("wrong file identifier/HTTP URL specified"));
+        }
+        Ok(SentFile { is_photo, id: given.to_owned(), upload: None })
+    }
+
+    fn edit_message_text(&mut self, call: &Call) -> Answer {
+        let formatted = message_text(call, "MESSAGE_TOO_LONG")?;
+        let keyboard = keyboard::read(call)?;
+        let place = self.edited(call)?;
+        let (me, now) = (self.me(), self.date());
+        self.chats.edit(place, Some(formatted), keyboard, &me, now)
+    }
+
+    fn edit_message_reply_markup(&mut self, call: &Call) -> Answer {
+        let keyboard = keyboard::read(call)?;
+        let place = self.edited(call)?;
+        let (me, now) = (self.me(), self.date());
+        self.chats.edit(place, None, keyboard, &me, now)
+    }
+
+    fn edited(&self, call: &Call) -> Result<(i64, i64), ApiError> {
+        let message = call.int("message_id");
+        let unnamed = || ApiError::bad_request("message identifier is not specified");
+        Ok((self.open_chat(call)?, message.ok_or_else(unnamed)?))
+    }
+
+    fn delete_message(&mut self, call: &Call) -> Answer {
+        let (chat, message) = self.edited(call)?;
+        self.chats.delete(chat, message, self.date())?;
+        Ok(Value::Bool(true))
+    }
+
+    fn send_chat_action(&self, call: &Call) -> Answer {
+        const ACTIONS: [&str; 11] = [
+            "typing",
+            "upload_photo",
+            "record_video",
+            "upload_video",
+            "record_voice",
+            "upload_voice",
+            "upload_document",
+            "choose_sticker",
+            "find_location",
+            "record_video_note",
+            "upload_video_note",
+        ];
+        if !ACTIONS.contains(&call.text("action")) {
+            return Err(ApiError::bad_request("wrong parameter action in request"));
+        }
+        let chat = self.open_chat(call)?;
+        if let Some(thread) = call.int("message_thread_id") {
+            self.chats.check_thread(chat, thread)?;
+        }
+        Ok(Value::Bool(true))
+    }
+
+    /// Each press is answered once, and not too late.
+    fn answer_callback_query(&mut self, call: &Call) -> Answer {
+        const ANSWER_LIMIT: usize = 200;
+        if text::length(call.text("text")) > ANSWER_LIMIT {
+            return Err(ApiError::bad_request("MESSAGE_TOO_LONG"));
+        }
+        let pressed = self.pressed.remove(call.text("callback_query_id"));
+        if pressed.is_some_and(|at| at.after(CALLBACK_KEPT) > self.now) {
+            return Ok(Value::Bool(true));
+        }
+        Err(ApiError::bad_request(
+            "query is too old and response timeout expired or query ID is invalid",
+        ))
+    }
+
+    fn set_my_commands(&mut self, call: &Call) -> Answer {
+        let Some(Value::Array(commands)) = call.json("commands")? else {
+            return Err(ApiError::bad_request("expected an Array of BotCommand"));
+        };
+        if commands.len() > 100 {
+            return Err(ApiError::bad_request("BOT_COMMANDS_TOO_MUCH"));
+        }
+        commands.iter().try_for_each(check_command)?;
+        self.commands = commands;
+        Ok(Value::Bool(true))
+    }
+
+    fn delete_webhook(&mut self, call: &Call) -> Value {
+        self.webhook = false;
+        if call.flag("drop_pending_updates") {
+            self.updates.clear();
+        }
+        Value::Bool(true)
+    }
+}
+
+/// A text that is there and fits.
+fn message_text(call: &Call, too_long: &str) -> Result<Formatted, ApiError> {
+    if call.text("text").is_empty() {
+        return Err(ApiError::bad_request("message text is empty"));
+    }
+    let formatted = text::read(call, "text", "entities")?;
+    match text::length(&formatted.text) {
+        0 => Err(ApiError::bad_request("text must be non-empty")),
+        1..=TEXT_LIMIT => Ok(formatted),
+        _ => Err(ApiError::bad_request(too_long)),
+    }
+}
+
+fn preview_off(call: &Call) -> Result<bool, ApiError> {
+    match call.json("link_preview_options")? {
+        None => Ok(false),
+        Some(options) if !options.is_object() => {
+            Err(ApiError::bad_request("object expected as link preview options"))
+        }
+        Some(options) => Ok(options["is_disabled"] == true),
+    }
+}
+
+fn check_command(command: &Value) -> Result<(), ApiError> {
+    let unreadable =
+        |why: &str| Err(ApiError::bad_request(format!("can't parse BotCommand: {why}")));
+    let (Some(name), Some(description)) =
+        (command["command"].as_str(), command["description"].as_str())
+    else {
+        return unreadable("Can't find field \"command\" or \"description\"");
+    };
+    let fits = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_');
+    if !(1..=32).contains(&name.len()) || !name.chars().all(fits) {
+        return Err(ApiError::bad_request("BOT_COMMAND_INVALID"));
+    }
+    if !(1..=256).contains(&text::length(description)) {
+        return Err(ApiError::bad_request("BOT_COMMAND_DESCRIPTION_INVALID"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "methods_tests.rs"]
+mod tests;

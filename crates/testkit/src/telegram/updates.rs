@@ -1,0 +1,120 @@
+//! The queue of updates: what is kept for the bot, for how long, and what an offset confirms.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use avocet_protocol::Timestamp;
+use serde_json::{Value, json};
+
+/// How long an update is kept (getting updates, Bot API).
+pub const UPDATE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a pressed button is kept, in the queue and for an answer: what the Bot API server
+/// gives it in the queue.
+pub const CALLBACK_KEPT: Duration = Duration::from_secs(150);
+/// An offset further beyond the next id than this is taken for one of another sequence.
+const FAR: i64 = 10;
+/// Not sent unless the bot asks for them.
+const ON_REQUEST: [&str; 3] = ["chat_member", "message_reaction", "message_reaction_count"];
+
+/// What a poll asks for, within the platform's limits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Poll {
+    pub(super) offset: i64,
+    pub(super) limit: usize,
+    /// No waiting if it is zero.
+    pub(super) timeout: Duration,
+}
+
+impl Poll {
+    /// Numbers out of range become the nearest in range, as the platform has it.
+    pub(super) fn new(offset: Option<i64>, limit: Option<i64>, timeout: Option<i64>) -> Self {
+        let clamp = |value: Option<i64>, default, least, most| {
+            let value = value.unwrap_or(default).clamp(least, most);
+            u64::try_from(value).unwrap()
+        };
+        Self {
+            offset: offset.unwrap_or(0),
+            limit: usize::try_from(clamp(limit, 100, 1, 100)).unwrap(),
+            timeout: Duration::from_secs(clamp(timeout, 0, 0, 50)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Update {
+    id: i64,
+    kind: String,
+    body: Value,
+    forgotten_at: Timestamp,
+}
+
+/// The updates that wait for the bot.
+#[derive(Debug)]
+pub(super) struct Updates {
+    queue: VecDeque<Update>,
+    next: i64,
+    allowed: Option<Vec<String>>,
+}
+
+impl Default for Updates {
+    fn default() -> Self {
+        Self { queue: VecDeque::new(), next: 1000, allowed: None }
+    }
+}
+
+impl Updates {
+    /// Takes an update into the queue, unless the bot does not want its kind.
+    pub(super) fn push(&mut self, kind: &str, body: Value, now: Timestamp) -> Option<i64> {
+        let wanted = match &self.allowed {
+            Some(allowed) => allowed.iter().any(|allowed| allowed == kind),
+            None => !ON_REQUEST.contains(&kind),
+        };
+        if !wanted {
+            return None;
+        }
+        let kept = if kind == "callback_query" { CALLBACK_KEPT } else { UPDATE_KEPT };
+        let (id, forgotten_at) = (self.next, now.after(kept));
+        self.queue.push_back(Update { id, kind: kind.to_owned(), body, forgotten_at });
+        self.next += 1;
+        Some(id)
+    }
+
+    /// What kinds are taken from now on. An empty list stands for the default; what is in the
+    /// queue stays.
+    pub(super) fn allow(&mut self, kinds: &[Value]) {
+        let kinds: Vec<String> =
+            kinds.iter().filter_map(|kind| Some(kind.as_str()?.to_ascii_lowercase())).collect();
+        self.allowed = (!kinds.is_empty()).then_some(kinds);
+    }
+
+    /// Forgets what the offset confirms and what is too old, and shows what is left. A negative
+    /// offset counts from the end; one that cannot be of this sequence confirms nothing.
+    pub(super) fn read(&mut self, offset: i64, limit: usize, now: Timestamp) -> Vec<Value> {
+        let from = if offset < 0 { self.next + offset } else { offset };
+        if from <= self.next + FAR {
+            self.queue.retain(|update| update.id >= from);
+        }
+        self.queue.retain(|update| update.forgotten_at > now);
+        let shown = self.queue.iter().take(limit);
+        shown.map(|update| json!({ "update_id": update.id, &update.kind: update.body })).collect()
+    }
+
+    /// As after a week without updates: the ids go on somewhere else.
+    pub(super) fn restart_ids(&mut self, next: i64) {
+        assert!(self.queue.is_empty(), "ids restart only while nothing waits");
+        self.next = next;
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.queue.clear();
+    }
+
+    /// The ids of the updates that were not confirmed.
+    pub(super) fn waiting(&self) -> Vec<i64> {
+        self.queue.iter().map(|update| update.id).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "updates_tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+use super::*;
+
+use crate::START;
+
+fn ids(updates: &[Value]) -> Vec<i64> {
+    updates.iter().map(|update| update["update_id"].as_i64().unwrap()).collect()
+}
+
+/// Five updates, 1000 to 1004.
+fn five() -> Updates {
+    let mut updates = Updates::default();
+    for _ in 0..5 {
+        updates.push("message", json!({}), START).unwrap();
+    }
+    updates
+}
+
+#[test]
+fn an_offset_confirms_what_is_below_it() {
+    let all = [1000, 1001, 1002, 1003, 1004];
+    let cases: [(i64, &[i64]); 10] = [
+        (0, &all),
+        (1, &all),
+        (1000, &all),
+        (1001, &all[1..]),
+        (1004, &all[4..]),
+        (1005, &[]),
+        // Numbers of the near future are believed, others are of another sequence.
+        (1015, &[]),
+        (1016, &all),
+        (-1, &all[4..]),
+        (-7, &all),
+    ];
+    for (offset, shown) in cases {
+        let mut updates = five();
+        assert_eq!(ids(&updates.read(offset, 100, START)), shown, "offset {offset}");
+        assert_eq!(updates.waiting(), shown, "kept after offset {offset}");
+    }
+}
+
+#[test]
+fn what_was_confirmed_never_comes_again() {
+    let mut updates = five();
+    updates.read(1003, 100, START);
+    assert_eq!(ids(&updates.read(0, 100, START)), [1003, 1004]);
+}
+
+#[test]
+fn a_limit_shows_less_and_confirms_nothing() {
+    let mut updates = five();
+    assert_eq!(ids(&updates.read(0, 2, START)), [1000, 1001]);
+    assert_eq!(updates.waiting().len(), 5);
+}
+
+#[test]
+fn an_update_is_forgotten_after_a_day_and_a_press_after_minutes() {
+    for (kind, kept) in [("message", UPDATE_KEPT), ("callback_query", CALLBACK_KEPT)] {
+        let mut updates = Updates::default();
+        updates.push(kind, json!({}), START).unwrap();
+        let last = START.after(kept - Duration::from_millis(1));
+        assert_eq!(updates.read(0, 100, last).len(), 1, "{kind}");
+        assert_eq!(updates.read(0, 100, START.after(kept)).len(), 0, "{kind}");
+        assert_eq!(updates.read(0, 100, START).len(), 0, "{kind} is gone for good");
+    }
+}
+
+#[test]
+fn only_kinds_that_are_asked_for_are_queued() {
+    let cases: [(&[&str], &[&str]); 3] = [
+        (&[], &["message", "my_chat_member", "brand_new"]),
+        (&["message"], &["message"]),
+        (&["Message", "chat_member"], &["message", "chat_member"]),
+    ];
+    for (asked, queued) in cases {
+        let mut updates = Updates::default();
+        updates.allow(&asked.iter().map(|kind| json!(kind)).collect::<Vec<_>>());
+        let kinds = ["message", "my_chat_member", "chat_member", "message_reaction", "brand_new"];
+        let taken = kinds.into_iter().filter(|kind| updates.push(kind, json!({}), START).is_some());
+        assert_eq!(taken.collect::<Vec<_>>(), queued, "asked for {asked:?}");
+    }
+}
+
+#[test]
+fn what_is_in_the_queue_stays_when_other_kinds_are_asked_for() {
+    let mut updates = five();
+    updates.allow(&[json!("callback_query")]);
+    assert_eq!(updates.read(0, 100, START).len(), 5);
+}
+
+#[test]
+fn numbers_out_of_range_become_the_nearest_in_range() {
+    let cases =
+        [(None, 100, 0), (Some(-3), 1, 0), (Some(0), 1, 0), (Some(7), 7, 7), (Some(999), 100, 50)];
+    for (given, limit, seconds) in cases {
+        let poll = Poll::new(None, given, given);
+        assert_eq!((poll.limit, poll.timeout.as_secs()), (limit, seconds), "{given:?}");
+    }
+}
+
+#[test]
+fn ids_go_on_elsewhere_after_an_idle_week() {
+    let mut updates = five();
+    updates.read(1005, 100, START);
+    updates.restart_ids(7);
+    updates.push("message", json!({}), START);
+    assert_eq!(ids(&updates.read(1005, 100, START)), [7], "the old offset confirms nothing");
+}
+
+#[test]
+#[should_panic(expected = "only while nothing waits")]
+fn ids_cannot_restart_while_updates_wait() {
+    five().restart_ids(7);
+}

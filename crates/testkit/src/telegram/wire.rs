@@ -1,0 +1,203 @@
+//! The Bot API on the wire: what a request says, and how it is answered.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::multipart;
+use crate::http::{HttpRequest, Piece, whole};
+
+/// A refusal of the platform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// `error_code` and HTTP status.
+    pub code: u16,
+    /// What it says: `Bad Request: chat not found`.
+    pub description: String,
+    /// `parameters.retry_after`, in seconds.
+    pub retry_after: Option<u32>,
+    /// `parameters.migrate_to_chat_id`.
+    pub migrate_to: Option<i64>,
+}
+
+impl ApiError {
+    /// An error with a code and a whole description.
+    #[must_use]
+    pub fn new(code: u16, description: impl Into<String>) -> Self {
+        Self { code, description: description.into(), retry_after: None, migrate_to: None }
+    }
+
+    /// 400, with what follows `Bad Request: `.
+    #[must_use]
+    pub fn bad_request(why: impl AsRef<str>) -> Self {
+        Self::new(400, format!("Bad Request: {}", why.as_ref()))
+    }
+
+    /// 401: the token is wrong or was revoked.
+    #[must_use]
+    pub fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized")
+    }
+
+    /// 403, with what follows `Forbidden: `.
+    #[must_use]
+    pub fn forbidden(why: impl AsRef<str>) -> Self {
+        Self::new(403, format!("Forbidden: {}", why.as_ref()))
+    }
+
+    /// 409: somebody else polls.
+    #[must_use]
+    pub fn conflict() -> Self {
+        let why = "Conflict: terminated by other getUpdates request; make sure that only one bot \
+                   instance is running";
+        Self::new(409, why)
+    }
+
+    /// 429: not again for so many seconds.
+    #[must_use]
+    pub fn flood(retry_after: u32) -> Self {
+        let why = format!("Too Many Requests: retry after {retry_after}");
+        Self { retry_after: Some(retry_after), ..Self::new(429, why) }
+    }
+
+    /// 502, as a proxy of the platform says it.
+    #[must_use]
+    pub fn bad_gateway() -> Self {
+        Self::new(502, "Bad Gateway")
+    }
+
+    pub(super) fn migrated(to: i64) -> Self {
+        let error = Self::bad_request("group chat was upgraded to a supergroup chat");
+        Self { migrate_to: Some(to), ..error }
+    }
+
+    pub(super) fn body(&self) -> Value {
+        let mut body = json!({
+            "ok": false, "error_code": self.code, "description": self.description });
+        if let Some(seconds) = self.retry_after {
+            body["parameters"] = json!({ "retry_after": seconds });
+        }
+        if let Some(chat) = self.migrate_to {
+            body["parameters"] = json!({ "migrate_to_chat_id": chat });
+        }
+        body
+    }
+
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        let seconds = self.retry_after.unwrap_or_default().to_string();
+        let mut headers = vec![("content-type", "application/json")];
+        if self.retry_after.is_some() {
+            headers.push(("retry-after", &seconds));
+        }
+        whole(self.code, &headers, &self.body().to_string())
+    }
+}
+
+/// The answer to a call that went well.
+pub(super) fn success(result: &Value) -> Vec<Piece> {
+    whole(200, &[("content-type", "application/json")], &success_body(result))
+}
+
+/// Half of it, and then the connection is closed.
+pub(super) fn half(result: &Value) -> Vec<Piece> {
+    let body = success_body(result);
+    let half = &body.as_bytes()[..body.len() / 2];
+    let head = Piece::head(200, &[("content-type", "application/json")]);
+    vec![head, Piece::chunk(half), Piece::Close]
+}
+
+fn success_body(result: &Value) -> String {
+    json!({ "ok": true, "result": result }).to_string()
+}
+
+/// A file that came with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// The name that the client gave it.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A call of a method.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    /// In lower case: the platform does not care.
+    pub(super) method: String,
+    pub(super) args: Map<String, Value>,
+    pub(super) files: BTreeMap<String, Upload>,
+}
+
+/// What a path below the server means.
+#[derive(Debug)]
+pub(super) enum Target {
+    Method { token: String, method: String },
+    File { token: String, path: String },
+}
+
+/// Reads `/bot<TOKEN>/<method>` and `/file/bot<TOKEN>/<path>`.
+pub(super) fn target(path: &str) -> Result<Target, ApiError> {
+    let path = multipart::percent_decoded(path.split('?').next().unwrap_or_default());
+    let split = |prefix| {
+        let (token, rest) = path.strip_prefix(prefix)?.split_once('/')?;
+        Some((token.to_owned(), rest.to_owned()))
+    };
+    if let Some((token, path)) = split("/file/bot") {
+        return Ok(Target::File { token, path });
+    }
+    match split("/bot") {
+        Some((token, method)) => Ok(Target::Method { token, method }),
+        None => Err(ApiError::new(404, "Not Found")),
+    }
+}
+
+impl Call {
+    /// Reads the body, by its media type.
+    pub(super) fn read(method: &str, request: &HttpRequest) -> Result<Self, ApiError> {
+        let mut call = Self { method: method.to_ascii_lowercase(), ..Self::default() };
+        let media_type = request.header("content-type").unwrap_or_default();
+        if let Some(boundary) = multipart::boundary(media_type) {
+            (call.args, call.files) = multipart::read(&request.body, boundary)
+                .ok_or_else(|| ApiError::bad_request("can't parse multipart/form-data"))?;
+        } else if !request.body.is_empty() {
+            if !media_type.starts_with("application/json") {
+                return Err(ApiError::bad_request("unsupported content-type"));
+            }
+            call.args = serde_json::from_slice(&request.body)
+                .map_err(|_| ApiError::bad_request("can't parse JSON object"))?;
+        }
+        Ok(call)
+    }
+
+    /// A parameter; nothing if it is null, as if it were missing.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.args.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A whole number, which may also come as a string.
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        let value = self.get(name)?;
+        value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
+    }
+
+    /// A text; empty if it is missing.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A yes or no, which may also come as a string.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| *value == true || *value == "true" || *value == "1")
+    }
+
+    /// A structure, which may also come as JSON in a string.
+    pub(super) fn json(&self, name: &str) -> Result<Option<Value>, ApiError> {
+        let unreadable = || ApiError::bad_request(format!("can't parse {name} JSON object"));
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::String(text)) => serde_json::from_str(text).map_err(|_| unreadable()),
+            Some(value) => Ok(Some(value.clone())),
+        }
+    }
+}
