@@ -13,4 +13,5 @@ mod model;
 mod notify;
 mod patience;
 mod sink;
+mod telegram;
 mod unit;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use avocet_bus::{Admission, Allow};
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_llm::{Offline, OpenAi, OpenAiConfig};
-use avocet_protocol::{AccountName, Attach, Channel, ChannelName, Clock, Model};
+use avocet_protocol::{AccountName, Attach, Channel, ChannelName, Clock, Model, SenderId};
+use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
 
 /// Makes a model of a provider.
@@ -46,8 +47,10 @@ struct ChannelKind {
 }
 
 /// Every kind of channel.
-const CHANNELS: &[ChannelKind] =
-    &[ChannelKind { name: "terminal", always: true, make: make_terminal }];
+const CHANNELS: &[ChannelKind] = &[
+    ChannelKind { name: "telegram", always: false, make: make_telegram },
+    ChannelKind { name: "terminal", always: true, make: make_terminal },
+];
 
 /// The channels of a configuration, and who may speak on them.
 pub(crate) struct Channels {
@@ -185,6 +188,40 @@ pub(crate) fn channels(document: &Document, settings: &Settings) -> Result<Chann
         }
     }
     Ok(Channels { channels, admission })
+}
+
+/// The accounts of a channel, and where their tables are: the channel's own table, or, where it
+/// has nothing but tables, each of those.
+fn accounts(document: &Document, path: &str) -> Result<Vec<(AccountName, String)>, ConfigError> {
+    let name = |name: &str| {
+        AccountName::parse(name).map_err(|error| document.error_at(path, error.to_string()))
+    };
+    match document.get(path).and_then(|table| table.as_object()) {
+        Some(table) if !table.is_empty() && table.values().all(serde_json::Value::is_object) => {
+            table.keys().map(|key| Ok((name(key)?, format!("{path}.{key}")))).collect()
+        }
+        _ => Ok(vec![(name("main")?, path.to_owned())]),
+    }
+}
+
+fn make_telegram(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+    let accounts = accounts(document, path)?.into_iter();
+    accounts.map(|(account, path)| make_telegram_bot(document, account, &path)).collect()
+}
+
+fn make_telegram_bot(
+    document: &Document,
+    account: AccountName,
+    path: &str,
+) -> Result<Configured, ConfigError> {
+    let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
+    let config: TelegramConfig = document.table(path)?;
+    let name = ChannelName::parse("telegram").map_err(|error| fault(error.to_string()))?;
+    let allow = config.allow.iter().map(|id| SenderId::parse(&id.to_string()));
+    let allow = allow.collect::<Result<_, _>>().map_err(|error| fault(error.to_string()))?;
+    let telegram =
+        Telegram::new(name, account, &config).map_err(|error| fault(error.to_string()))?;
+    Ok(Configured { channel: Arc::new(telegram), attach: None, allow: Allow::Listed(allow) })
 }
 
 pub(crate) fn terminal_config(document: &Document) -> Result<TerminalConfig, ConfigError> {

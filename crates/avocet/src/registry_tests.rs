@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use avocet_config::{Document, Settings, keys};
 use avocet_llm::OpenAiConfig;
+use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 
 use super::{CHANNELS, PROVIDERS, check, openai_config, terminal_config};
@@ -19,7 +20,9 @@ fn parse(text: &str) -> Document {
 /// The example with the keys that have no default: those whose `#` stands directly before a name.
 fn whole() -> Document {
     let line = |line: &str| match line.strip_prefix('#') {
-        Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase()) => format!("{key}\n"),
+        Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase() || c == '[') => {
+            format!("{key}\n")
+        }
         _ => format!("{line}\n"),
     };
     parse(&EXAMPLE.lines().map(line).collect::<String>())
@@ -41,6 +44,7 @@ fn the_example_names_every_key() {
     let expected = [
         under("", keys::<Settings>()),
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
+        under("channels.telegram.", keys::<TelegramConfig>()),
         under("channels.terminal.", keys::<TerminalConfig>()),
     ];
     for key in expected.iter().flatten() {
@@ -64,6 +68,9 @@ fn the_example_shows_the_defaults() {
     same(&shown, &Settings::default());
     same(&openai_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
+    let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
+    let without = TelegramConfig { token: None, allow: Vec::new(), ..telegram };
+    same(&without, &TelegramConfig::default());
 }
 
 fn same<T: Debug>(shown: &T, default: &T) {

@@ -118,7 +118,7 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
             Attachment { name, ..attachment }
         })
         .collect();
-    (Content { text, attachments, choices: content.choices }, removed)
+    (Content { text, styles: None, attachments, choices: content.choices }, removed)
 }
 
 /// `/word`, alone or followed by an argument; `/word@bot` as in a group. A path is not a command.

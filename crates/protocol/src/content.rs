@@ -1,12 +1,18 @@
 //! What a message consists of, on its way in and on its way out.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 /// Text, attachments and buttons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The text; Markdown on the way out. May be empty if there is an attachment.
+    /// The text; Markdown on the way out, until a channel has rendered it. May be empty if there
+    /// is an attachment.
     pub text: String,
+    /// How the text looks, where a channel has rendered it: then it is no Markdown any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub styles: Option<Vec<StyleRange>>,
     /// Files that came or go with the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
@@ -40,6 +46,65 @@ impl Content {
             text.push_str(&attachment.describe());
         }
         text
+    }
+}
+
+/// A part of a text and its style.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StyleRange {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+    /// How it looks.
+    pub style: Style,
+}
+
+/// How a part of a text looks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Style {
+    /// Strong emphasis, and headings.
+    Bold,
+    /// Emphasis.
+    Italic,
+    /// Struck through.
+    Strike,
+    /// Hidden until it is pressed.
+    Spoiler,
+    /// Code within a line.
+    Code,
+    /// Lines of code, or a table.
+    Pre {
+        /// The programming language: letters, digits and `+#_.-`.
+        language: Option<String>,
+    },
+    /// Lines that are quoted.
+    Quote,
+    /// Leads somewhere: `http`, `https`, `tg`, or `mailto`, whose text is the address.
+    Link {
+        /// Where to.
+        url: String,
+    },
+}
+
+impl StyleRange {
+    /// The part in `range`, which lies on character boundaries.
+    #[must_use]
+    pub fn new(range: Range<usize>, style: Style) -> Self {
+        Self { start: range.start, end: range.end, style }
+    }
+
+    /// The bytes of the part.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start >= self.end
     }
 }
 

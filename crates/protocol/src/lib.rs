@@ -25,7 +25,9 @@ pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{Channel, ChannelContext, ChannelError, Health, OnUnknown, SendError};
 pub use clock::{Clock, Elapsed, Timestamp, within};
-pub use content::{Attachment, AttachmentKind, AttachmentSource, Choice, Content};
+pub use content::{
+    Attachment, AttachmentKind, AttachmentSource, Choice, Content, Style, StyleRange,
+};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,

@@ -17,7 +17,7 @@ pub(crate) fn plan(reply: &Content) -> Vec<Content> {
         rest = more;
     }
     let Content { attachments, choices, .. } = reply.clone();
-    chunks.push(Content { text: rest.to_owned(), attachments, choices });
+    chunks.push(Content { text: rest.to_owned(), attachments, choices, ..Content::default() });
     chunks
 }
 

@@ -1,0 +1,87 @@
+//! The places where a text may be cut, from the best to the worst.
+
+use std::ops::Range;
+
+use avocet_protocol::{Style, StyleRange};
+
+use crate::ranges::touch;
+use crate::styled::Styled;
+
+/// A text and where its code is.
+#[derive(Debug)]
+pub(crate) struct Breaks<'a> {
+    text: &'a str,
+    code: Vec<Range<usize>>,
+}
+
+/// Kinds of places, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Paragraph,
+    Line,
+    CodeParagraph,
+    CodeLine,
+    Sentence,
+    Word,
+}
+
+const KINDS: [Kind; 6] =
+    [Kind::Paragraph, Kind::Line, Kind::CodeParagraph, Kind::CodeLine, Kind::Sentence, Kind::Word];
+
+impl<'a> Breaks<'a> {
+    pub(crate) fn of(styled: &'a Styled) -> Self {
+        let is_code = |style: &Style| matches!(style, Style::Pre { .. });
+        let code = styled.styles.iter().filter(|range| is_code(&range.style));
+        Self { text: &styled.text, code: code.map(StyleRange::range).collect() }
+    }
+
+    /// Whether a character belongs to lines of code.
+    pub(crate) fn is_code(&self, at: usize) -> bool {
+        touch(&self.code, &(at..at + 1))
+    }
+
+    /// The best place behind `start` and up to `most`, or none: a place that would leave a message
+    /// less than a third full is worse than a cut in a word.
+    pub(crate) fn best(&self, start: usize, most: usize) -> Option<usize> {
+        let third = start.max(self.visible(start).min(most)) + 1;
+        let third = third.max(start + most.saturating_sub(start) / 3);
+        KINDS.iter().find_map(|&kind| self.last(kind, third, most))
+    }
+
+    /// Where the first character that can be seen is.
+    pub(crate) fn visible(&self, start: usize) -> usize {
+        self.text.len() - self.text[start..].trim_start().len()
+    }
+
+    /// The last place of a kind from `from` up to `most`.
+    fn last(&self, kind: Kind, from: usize, most: usize) -> Option<usize> {
+        let from = self.text.ceil_char_boundary(from);
+        // The character behind the last that fits may be where to cut.
+        let beyond = self.text[most..].chars().next().map_or(0, char::len_utf8);
+        let window = self.text.get(from..most + beyond)?;
+        window.char_indices().rev().map(|(at, _)| from + at).find(|&at| self.is(kind, at))
+    }
+
+    /// Whether a cut before the character at `at`, white space in most cases, is of that kind.
+    fn is(&self, kind: Kind, at: usize) -> bool {
+        let (before, after) = self.text.split_at(at);
+        match kind {
+            Kind::Paragraph => after.starts_with("\n\n") && !self.is_code(at),
+            Kind::Line => after.starts_with('\n') && !self.is_code(at),
+            Kind::CodeParagraph => after.starts_with("\n\n"),
+            Kind::CodeLine => after.starts_with('\n'),
+            Kind::Sentence => is_between_sentences(before, after) && !self.is_code(at),
+            Kind::Word => after.starts_with(char::is_whitespace),
+        }
+    }
+}
+
+/// A full stop or its like, perhaps with a bracket or quotation mark behind it, and white space;
+/// Chinese and Japanese have none.
+fn is_between_sentences(before: &str, after: &str) -> bool {
+    const WIDE: [char; 3] = ['。', '！', '？'];
+    const CLOSERS: [char; 7] = ['"', '\'', ')', ']', '”', '’', '»'];
+    let ends_wide = before.ends_with(WIDE) && !after.starts_with(['」', '』', '）', '”']);
+    let ends = before.trim_end_matches(CLOSERS).ends_with(['.', '!', '?', '…']);
+    ends_wide || (ends && after.starts_with(char::is_whitespace))
+}

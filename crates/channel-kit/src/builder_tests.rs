@@ -1,0 +1,37 @@
+use super::*;
+
+#[test]
+fn a_marker_stands_once_and_its_lines_are_indented() {
+    let mut builder = Builder::default();
+    builder.begin_item("10. ".to_owned());
+    builder.push("a\nb");
+    builder.end_margin();
+    builder.begin_block();
+    builder.push("c");
+    assert_eq!(builder.finish().text, "10. a\n    b\n\nc");
+}
+
+#[test]
+fn a_style_without_text_leaves_nothing() {
+    let mut builder = Builder::default();
+    builder.push("a ");
+    assert!(builder.open(Style::Bold));
+    assert!(!builder.open(Style::Bold));
+    assert!(!builder.close(&Style::Bold));
+    assert!(!builder.close(&Style::Bold));
+    assert_eq!(builder.finish(), Styled::plain("a"));
+}
+
+#[test]
+fn lines_of_code_end_and_begin_what_covers_them() {
+    let mut builder = Builder::default();
+    builder.open(Style::Quote);
+    builder.push("a");
+    builder.push_lines("b", Style::Pre { language: None });
+    builder.push("c");
+    let styled = builder.finish();
+    assert_eq!(styled.text, "a\n\nb\n\nc");
+    let expected =
+        [(0..1, Style::Quote), (3..4, Style::Pre { language: None }), (6..7, Style::Quote)];
+    assert_eq!(styled.styles, expected.map(|(range, style)| StyleRange::new(range, style)));
+}

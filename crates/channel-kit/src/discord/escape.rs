@@ -1,0 +1,88 @@
+//! Text that Discord and CommonMark show as it is.
+
+/// Characters that mean something anywhere.
+const EVERYWHERE: &str = "\\*_`~|<[]";
+
+/// Writes `text`, a part of a line, escaped. `at_line_start` says whether the line begins with it.
+/// Addresses of web pages stand in angle brackets if `brackets` says so.
+pub(super) fn push(out: &mut String, text: &str, at_line_start: bool, brackets: bool) {
+    let mut rest = text;
+    if at_line_start {
+        rest = push_line_start(out, text);
+    }
+    while let Some(c) = rest.chars().next() {
+        let address = if brackets && c == 'h' { address(rest) } else { None };
+        if let Some(address) = address {
+            out.push('<');
+            out.push_str(address);
+            out.push('>');
+            rest = &rest[address.len()..];
+            continue;
+        }
+        let after = &rest[c.len_utf8()..];
+        if means_something(c, after) {
+            out.push('\\');
+        }
+        out.push(c);
+        rest = after;
+    }
+}
+
+fn means_something(c: char, after: &str) -> bool {
+    let entity = |c: char| c.is_ascii_alphabetic() || c == '#';
+    EVERYWHERE.contains(c)
+        || (c == '@' && mentions_all(after))
+        || (c == '&' && after.starts_with(entity))
+        || (c == '!' && after.is_empty())
+}
+
+/// Whether an `@` before it makes it a mention.
+fn mentions_all(text: &str) -> bool {
+    text.starts_with("everyone") || text.starts_with("here")
+}
+
+/// Where an address would mention everybody, as the server reads it.
+pub(super) fn mention(url: &str) -> Option<usize> {
+    url.match_indices('@').map(|(at, _)| at).find(|&at| mentions_all(&url[at + 1..]))
+}
+
+/// A link's target that mentions nobody.
+pub(super) fn target(url: &str) -> String {
+    url.replace("@everyone", "%40everyone").replace("@here", "%40here")
+}
+
+/// What begins a block at the start of a line: headings, quotes, lists, rules, indented code.
+fn push_line_start<'a>(out: &mut String, line: &'a str) -> &'a str {
+    let text = line.trim_start_matches([' ', '\t']);
+    for c in line[..line.len() - text.len()].chars() {
+        out.push_str(if c == '\t' { "\u{a0}\u{a0}\u{a0}\u{a0}" } else { "\u{a0}" });
+    }
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, after) = text.split_at(digits);
+    out.push_str(number);
+    let numbered = digits > 0 && after.starts_with(['.', ')']);
+    if numbered || (digits == 0 && after.starts_with(['#', '>', '-', '+', '=', ':'])) {
+        let (mark, after) = after.split_at(1);
+        out.push('\\');
+        out.push_str(mark);
+        return after;
+    }
+    after
+}
+
+/// The address of a web page that `text` begins with, without the punctuation behind it.
+fn address(text: &str) -> Option<&str> {
+    let after = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+    let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\\`|\"".contains(c);
+    let length = after.find(ends).unwrap_or(after.len());
+    let length = mention(&after[..length]).unwrap_or(length);
+    let whole = &text[..text.len() - after.len() + length];
+    let has_bracket = whole.contains('(');
+    let is_behind = |c: char| ".,:;!?'*_~]".contains(c) || (c == ')' && !has_bracket);
+    let address = whole.trim_end_matches(is_behind);
+    (address.len() > "https://".len()).then_some(address)
+}
+
+#[cfg(test)]
+#[path = "escape_tests.rs"]
+mod tests;

@@ -1,0 +1,33 @@
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let mut out = String::new();
+    push(&mut out, text, true, true);
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn the_start_of_a_line_means_more_than_its_middle() {
+    check("# a # b", "\\# a # b");
+    check("  - a - b", "\u{a0}\u{a0}\\- a - b");
+    check("\ta", "\u{a0}\u{a0}\u{a0}\u{a0}a");
+    check("12. a 13. b", "12\\. a 13. b");
+    check("12 a", "12 a");
+    check("=== a", "\\=== a");
+    let mut out = String::new();
+    push(&mut out, "# a", false, true);
+    assert_eq!(out, "# a");
+}
+
+#[test]
+fn addresses_stand_in_brackets_without_what_is_behind_them() {
+    check("http://x.org.", "<http://x.org>.");
+    check("http://x.org/a_b*c~", "<http://x.org/a_b*c>\\~");
+    check("http://x.org/(a) (http://x.org/b)", "<http://x.org/(a)> (<http://x.org/b>)");
+    check("http:// https://x", "http:// <https://x>");
+    check("hello", "hello");
+    let mut out = String::new();
+    push(&mut out, "http://x.org/a_b", false, false);
+    assert_eq!(out, "http://x.org/a\\_b");
+}

@@ -1,0 +1,197 @@
+//! Writes styled text as Markdown, from one edge of a style to the next.
+
+use super::escape;
+use crate::ranges::nested;
+use crate::styled::Styled;
+use avocet_protocol::{Style, StyleRange};
+
+/// What was written.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) markdown: String,
+    /// The text that it shows.
+    pub(super) shown: String,
+}
+
+pub(super) fn write(styled: &Styled) -> Written {
+    let mut writer = Writer {
+        text: &styled.text,
+        at: 0,
+        open: Vec::new(),
+        quoted: false,
+        linked: false,
+        out: Written::default(),
+    };
+    for range in nested(styled.styles.clone()) {
+        writer.close_until(range.start);
+        writer.open(&range);
+    }
+    writer.close_until(usize::MAX);
+    writer.out
+}
+
+struct Writer<'a> {
+    text: &'a str,
+    /// What is before it is written.
+    at: usize,
+    /// Where the open styles end, and what closes them.
+    open: Vec<(usize, Closing)>,
+    quoted: bool,
+    linked: bool,
+    out: Written,
+}
+
+/// What is written at the end of a style.
+#[derive(Debug)]
+enum Closing {
+    Mark(&'static str),
+    Quote,
+    /// `[text](<url>)`
+    Link(String),
+    /// `text (url)`
+    Address(String),
+}
+
+impl Writer<'_> {
+    /// Writes the text up to there, and the ends of styles on the way.
+    fn close_until(&mut self, until: usize) {
+        while let Some((end, closing)) = self.open.pop_if(|(end, _)| *end <= until) {
+            self.write_text(end);
+            self.close(closing);
+        }
+        self.write_text(until.min(self.text.len()));
+    }
+
+    fn close(&mut self, closing: Closing) {
+        match closing {
+            Closing::Mark(mark) => self.out.markdown.push_str(mark),
+            Closing::Quote => self.quoted = false,
+            Closing::Link(url) => {
+                self.out.markdown.push_str(&format!("](<{url}>)"));
+                self.linked = false;
+            }
+            Closing::Address(url) => {
+                self.linked = false;
+                self.out.markdown.push_str(" (");
+                escape::push(&mut self.out.markdown, &url, false, true);
+                self.out.markdown.push(')');
+                self.out.shown.push_str(&format!(" ({url})"));
+            }
+        }
+    }
+
+    fn open(&mut self, range: &StyleRange) {
+        let closing = match &range.style {
+            Style::Bold => self.mark("**"),
+            Style::Italic => self.mark(self.italic(range)),
+            Style::Strike => self.mark("~~"),
+            Style::Spoiler => self.mark("||"),
+            Style::Quote => {
+                self.quoted = true;
+                if self.is_line_start() {
+                    self.out.markdown.push_str("> ");
+                }
+                Closing::Quote
+            }
+            Style::Code => return self.write_code(range.end),
+            Style::Pre { language } => return self.write_pre(range.end, language.as_deref()),
+            Style::Link { url } => match self.open_link(range, url) {
+                Some(closing) => closing,
+                None => return,
+            },
+        };
+        self.open.push((range.end, closing));
+    }
+
+    fn mark(&mut self, mark: &'static str) -> Closing {
+        self.out.markdown.push_str(mark);
+        Closing::Mark(mark)
+    }
+
+    /// Underscores cannot be confused with the asterisks of bold, but do nothing inside a word.
+    fn italic(&self, range: &StyleRange) -> &'static str {
+        let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let before = is_word(self.text[..range.start].chars().next_back());
+        let after = is_word(self.text[range.end..].chars().next());
+        if before || after { "*" } else { "_" }
+    }
+
+    /// Discord hides no address behind a text that looks like one.
+    fn open_link(&mut self, range: &StyleRange, url: &str) -> Option<Closing> {
+        let text = &self.text[range.range()];
+        let is_web = url.starts_with("http://") || url.starts_with("https://");
+        if is_web && text == url && escape::mention(url).is_none() {
+            self.out.markdown.push_str(&format!("<{url}>"));
+            self.out.shown.push_str(url);
+            self.at = range.end;
+            return None;
+        }
+        let shown = url.strip_prefix("mailto:").unwrap_or(url);
+        if text == shown {
+            return None;
+        }
+        if !is_web || text.contains("://") || text.contains("www.") {
+            return Some(Closing::Address(shown.to_owned()));
+        }
+        self.linked = true;
+        self.out.markdown.push('[');
+        Some(Closing::Link(escape::target(url)))
+    }
+
+    fn write_code(&mut self, end: usize) {
+        let code = &self.text[self.at..end];
+        let fence = "`".repeat(longest_run(code) + 1);
+        let space = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
+        self.out.markdown.push_str(&format!("{fence}{space}{code}{space}{fence}"));
+        self.out.shown.push_str(code);
+        self.at = end;
+    }
+
+    fn write_pre(&mut self, end: usize, language: Option<&str>) {
+        let code = &self.text[self.at..end];
+        let fence = "`".repeat((longest_run(code) + 1).max(3));
+        let opening = format!("{fence}{}", language.unwrap_or_default());
+        let line_break = self.line_break();
+        let lines = code.replace('\n', line_break);
+        let block = format!("{opening}{line_break}{lines}{line_break}{fence}");
+        self.out.markdown.push_str(&block);
+        self.out.shown.push_str(code);
+        self.at = end;
+    }
+
+    fn line_break(&self) -> &'static str {
+        if self.quoted { "\n> " } else { "\n" }
+    }
+
+    fn is_line_start(&self) -> bool {
+        self.at == 0 || self.text[..self.at].ends_with('\n')
+    }
+
+    fn write_text(&mut self, end: usize) {
+        if end <= self.at {
+            return;
+        }
+        for line in self.text[self.at..end].split_inclusive('\n') {
+            let is_line_start = self.is_line_start();
+            self.at += line.len();
+            let text = line.strip_suffix('\n').unwrap_or(line);
+            escape::push(&mut self.out.markdown, text, is_line_start, !self.linked);
+            self.out.shown.push_str(&shown(text, is_line_start));
+            if text.len() < line.len() {
+                self.out.markdown.push_str(self.line_break());
+                self.out.shown.push('\n');
+            }
+        }
+    }
+}
+
+/// A tab that indents a line becomes spaces.
+fn shown(line: &str, is_line_start: bool) -> String {
+    let indented = line.len() - line.trim_start_matches([' ', '\t']).len();
+    let (indentation, text) = line.split_at(if is_line_start { indented } else { 0 });
+    indentation.replace('\t', "    ") + text
+}
+
+fn longest_run(code: &str) -> usize {
+    code.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}

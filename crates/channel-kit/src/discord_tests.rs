@@ -1,0 +1,169 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::split;
+use crate::testing::{corpus, soup};
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(markdown(&render(text)), expected);
+}
+
+#[test]
+fn every_style_has_its_markup() {
+    check("**a** *b* ~~c~~ `d` ||e||", "**a** _b_ ~~c~~ `d` ||e||");
+    check("# a\nb", "**a**\n\nb");
+    check("> a\n> b\n>\n> c\n\nd", "> a\n> b\n> \n> c\n\nd");
+    check("- a\n  - b", "• a\n\u{a0}\u{a0}• b");
+    check("a*b*c **d**e", "a*b*c **d**e");
+    check("**a *b* c**", "**a _b_ c**");
+    check("***a***", "**_a_**");
+}
+
+#[test]
+fn code_stands_in_a_fence_that_is_longer_than_any_in_it() {
+    check("```rust\na\n```", "```rust\na\n```");
+    check("    a", "```\na\n```");
+    check("````\n```\na\n```\n````", "````\n```\na\n```\n````");
+    check("``a`b``", "``a`b``");
+    check("`` `a` ``", "`` `a` ``");
+    check("`**a** @everyone <@1>`", "`**a** @everyone <@1>`");
+}
+
+#[test]
+fn markup_in_the_text_is_escaped() {
+    check(r"\*a\* \_b\_ \~\~c\~\~ \|\|d\|\| \`e\`", r"\*a\* \_b\_ \~\~c\~\~ \|\|d\|\| \`e\`");
+    check(r"\# a", r"\# a");
+    check(r"\> a", r"\> a");
+    check("a\n\\- b\n\\+ c\n1\\. d\n2\\) e", "a\n\\- b\n\\+ c\n1\\. d\n2\\) e");
+    check(r"\[a](b)", r"\[a\](b)");
+    check("-# a", r"\-# a");
+    check(r"a\\b", r"a\\b");
+    check("a # b - c > d 1. e", "a # b - c > d 1. e");
+    check("&amp;amp; AT&T", r"\&amp; AT\&T");
+}
+
+#[test]
+fn nobody_is_mentioned() {
+    check("@everyone and @here, @you", r"\@everyone and \@here, @you");
+    check(
+        "&lt;@1> &lt;@&1> &lt;#1> &lt;:a:1> &lt;t:1> &lt;/a:1>",
+        r"\<@1> \<@\&1> \<#1> \<:a:1> \<t:1> \</a:1>".replace(r"\&1", "&1").as_str(),
+    );
+    for mention in ["@everyone", "@here", "<@1>", "<@!1>", "<@&1>", "<#1>"] {
+        let written = markdown(&render(mention));
+        assert!(written.starts_with('\\'), "{written}");
+        assert_eq!(render(&written).text, mention);
+    }
+}
+
+#[test]
+fn links_have_no_preview() {
+    check("[a](http://x.org)", "[a](<http://x.org>)");
+    check("[**a**](http://x.org/_b_)", "[**a**](<http://x.org/_b_>)");
+    check("<http://x.org/a_b>", "<http://x.org/a_b>");
+    check("see https://x.org/a_b(c)?d=e, or not", "see <https://x.org/a_b(c)?d=e>, or not");
+    check("(https://x.org/a).", "(<https://x.org/a>).");
+    check("wow\\![a](http://x.org)", r"wow\![a](<http://x.org>)");
+}
+
+#[test]
+fn links_that_discord_does_not_show_stand_behind_their_text() {
+    check("[a](tg://resolve?domain=b)", "a (tg://resolve?domain=b)");
+    check("[https://bank.org](https://evil.org)", "<https://bank.org> (<https://evil.org>)");
+    check("[a](mailto:b@c.org)", "a (b@c.org)");
+}
+
+#[test]
+fn emphasis_that_would_not_be_read_goes() {
+    let styles = vec![StyleRange::new(1..4, Style::Bold)];
+    let styled = Styled { text: "a(b)c".to_owned(), styles };
+    assert_eq!(markdown(&styled), "a(b)c");
+}
+
+#[test]
+fn the_size_counts_the_markup() {
+    assert_eq!(size(&render("**👍**")), 5);
+}
+
+/// The same text, where a no-break space may stand for a space.
+fn spaces(text: &str) -> String {
+    text.replace('\u{a0}', " ")
+}
+
+/// Discord cannot show links of other kinds, and shows where a link leads whose text looks like an
+/// address.
+fn has_odd_link(styled: &Styled) -> bool {
+    styled.styles.iter().any(|range| match &range.style {
+        Style::Link { url } => {
+            let text = &styled.text[range.start..range.end];
+            let is_odd = !url.starts_with("http") || text.contains("://") || text.contains("www.");
+            is_odd && text != url
+        }
+        _ => false,
+    })
+}
+
+#[track_caller]
+fn assert_reads_the_same(styled: &Styled) {
+    let written = markdown(styled);
+    if !has_odd_link(styled) {
+        let text = spaces(&styled.text).replace('\t', "    ");
+        let read = spaces(&render(&written).text).replace('\t', "    ");
+        assert_eq!(read, text, "{written:?}");
+    }
+}
+
+#[test]
+fn the_corpus_reads_the_same() {
+    for markdown in corpus() {
+        assert_reads_the_same(&render(markdown));
+    }
+}
+
+/// Characters that Discord makes something of, outside of code and links.
+#[track_caller]
+fn assert_inert(written: &str) {
+    for mention in ["<@", "<#", "<:", "<a:", "<t:", "</", "<id:", "@everyone", "@here"] {
+        for (at, _) in written.match_indices(mention) {
+            let before = &written[..at];
+            let escapes = before.len() - before.trim_end_matches('\\').len();
+            assert!(escapes % 2 == 1, "{mention} in {written:?}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_the_same(markdown in soup()) {
+        assert_reads_the_same(&render(&markdown));
+    }
+
+    #[test]
+    fn every_chunk_reads_the_same(markdown in soup(), most in 20usize..80) {
+        for chunk in split(&render(&markdown), Limit::new(most, size)) {
+            assert_reads_the_same(&chunk);
+        }
+    }
+
+    #[test]
+    fn styles_survive_in_plain_words(
+        words in prop::collection::vec(("[a-z]{1,5}", 0usize..6), 1..12),
+    ) {
+        let marks = [("", ""), ("**", "**"), ("_", "_"), ("~~", "~~"), ("||", "||"), ("`", "`")];
+        let words = words.iter().map(|(word, style)| {
+            let (before, after) = marks[*style];
+            format!("{before}{word}{after}")
+        });
+        let styled = render(&words.collect::<Vec<_>>().join(" "));
+        prop_assert_eq!(render(&markdown(&styled)), styled);
+    }
+
+    #[test]
+    fn nobody_is_mentioned_by_any_text(markdown in soup()) {
+        let mut styled = render(&markdown);
+        // In code nothing is a mention.
+        styled.styles.clear();
+        assert_inert(&super::markdown(&styled));
+    }
+}

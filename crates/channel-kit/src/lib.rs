@@ -1,0 +1,23 @@
+//! What channels share for text on its way out: Markdown becomes plain text with styles, which is
+//! cut into what a platform takes at once and written in the platform's own terms.
+
+mod breaks;
+mod builder;
+pub mod discord;
+mod link;
+mod pieces;
+mod ranges;
+mod render;
+mod split;
+mod styled;
+mod table;
+pub mod telegram;
+
+pub use avocet_protocol::{Style, StyleRange};
+pub use link::MAX_URL_CHARS;
+pub use render::render;
+pub use split::{Limit, split};
+pub use styled::Styled;
+
+#[cfg(test)]
+mod testing;

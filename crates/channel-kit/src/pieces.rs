@@ -1,0 +1,110 @@
+//! Markdown as a flat list of parser events, with our one extension: `||spoiler||`.
+
+use std::ops::Range;
+
+use avocet_protocol::sanitise;
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
+
+/// A parser event, or the edge of a spoiler.
+#[derive(Debug)]
+pub(crate) enum Piece<'a> {
+    Event(Event<'a>),
+    /// `||` that begins a spoiler (`true`) or ends it.
+    Spoiler(bool),
+}
+
+/// Parses. Character references say nothing that cannot be seen either. Spoilers begin before and end after something that is not white space, in the same
+/// element: `a || b || c` is none.
+pub(crate) fn pieces(markdown: &str) -> Vec<Piece<'_>> {
+    let options = Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_TASKLISTS;
+    let mut pieces = Vec::new();
+    let mut in_code = false;
+    for (event, range) in Parser::new_ext(markdown, options).into_offset_iter() {
+        match &event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Text(text) if !in_code && text.contains(BAR) => {
+                cut_at_bars(text, is_escaped(markdown, &range), &mut pieces);
+                continue;
+            }
+            Event::Text(text) if !in_code && markdown[range].starts_with('&') => {
+                push_text(&sanitise(text).text, &mut pieces);
+                continue;
+            }
+            _ => {}
+        }
+        pieces.push(Piece::Event(event));
+    }
+    pair_bars(&mut pieces);
+    pieces
+}
+
+const BAR: &str = "||";
+
+/// Whether the first character of a text stands there because of a backslash.
+fn is_escaped(markdown: &str, range: &Range<usize>) -> bool {
+    markdown.as_bytes()[..range.start].last() == Some(&b'\\')
+}
+
+/// Cuts a text so that each `||` in it is a text of its own.
+fn cut_at_bars(text: &str, first_is_escaped: bool, pieces: &mut Vec<Piece<'_>>) {
+    let mut push = |text: &str| push_text(text, pieces);
+    let (first, mut rest) = text.split_at(usize::from(first_is_escaped && text.starts_with('|')));
+    push(first);
+    while let Some((before, after)) = rest.split_once(BAR) {
+        push(before);
+        push(BAR);
+        rest = after;
+    }
+    push(rest);
+}
+
+fn push_text(text: &str, pieces: &mut Vec<Piece<'_>>) {
+    if !text.is_empty() {
+        pieces.push(Piece::Event(Event::Text(CowStr::from(text.to_owned()))));
+    }
+}
+
+/// Finds the pairs of bars: for each element that is open, the bar that waits for its other half.
+fn pair_bars(pieces: &mut [Piece<'_>]) {
+    let mut waiting = vec![None];
+    for index in 0..pieces.len() {
+        match &pieces[index] {
+            Piece::Event(Event::Start(_)) => waiting.push(None),
+            Piece::Event(Event::End(_)) => {
+                waiting.pop();
+            }
+            Piece::Event(Event::Text(text)) if &**text == BAR => {
+                let Some(begun) = waiting.last_mut() else { continue };
+                if let Some(begin) = begun.filter(|begin| closes(pieces, *begin, index)) {
+                    *begun = None;
+                    pieces[begin] = Piece::Spoiler(true);
+                    pieces[index] = Piece::Spoiler(false);
+                } else if opens(pieces, index) {
+                    *begun = Some(index);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn opens(pieces: &[Piece<'_>], index: usize) -> bool {
+    match pieces.get(index + 1) {
+        Some(Piece::Event(Event::Text(text))) => !text.starts_with(char::is_whitespace),
+        Some(Piece::Event(Event::Start(_) | Event::Code(_) | Event::InlineHtml(_))) => true,
+        _ => false,
+    }
+}
+
+fn closes(pieces: &[Piece<'_>], begin: usize, index: usize) -> bool {
+    begin + 1 < index
+        && match &pieces[index - 1] {
+            Piece::Event(Event::Text(text)) => !text.ends_with(char::is_whitespace),
+            Piece::Event(Event::End(_) | Event::Code(_) | Event::InlineHtml(_)) => true,
+            _ => false,
+        }
+}

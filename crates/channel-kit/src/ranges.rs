@@ -1,0 +1,149 @@
+//! Ranges of styles as intervals: joined per style, cut around others, nested.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use avocet_protocol::{Style, StyleRange};
+
+/// The same styles at the same places, as ranges that are sorted and properly nested, none empty,
+/// none inside one of its own style, none touching an equal one but links. What overlaps is cut, the inner
+/// (later) one.
+pub(crate) fn nested(styles: Vec<StyleRange>) -> Vec<StyleRange> {
+    if is_nested(&styles) {
+        return styles;
+    }
+    let mut rest = joined(styles);
+    rest.sort_by_key(by_place);
+    let mut stack: Vec<StyleRange> = Vec::new();
+    let mut found = Vec::new();
+    for range in rest {
+        close(&mut stack, &mut found, range.start);
+        stack.push(range);
+    }
+    close(&mut stack, &mut found, usize::MAX);
+    found.sort_by_key(by_place);
+    found
+}
+
+fn by_place(range: &StyleRange) -> (usize, Reverse<usize>, usize) {
+    (range.start, Reverse(range.end), depth(&range.style))
+}
+
+/// What is inside of what at the same place.
+fn depth(style: &Style) -> usize {
+    match style {
+        Style::Quote => 0,
+        Style::Link { .. } => 1,
+        Style::Spoiler => 2,
+        Style::Bold => 3,
+        Style::Italic => 4,
+        Style::Strike => 5,
+        Style::Code => 6,
+        Style::Pre { .. } => 7,
+    }
+}
+
+/// Ends what ends by `until`. What was opened later and ends later goes on as a new range.
+fn close(stack: &mut Vec<StyleRange>, found: &mut Vec<StyleRange>, until: usize) {
+    loop {
+        let ends = stack.iter().map(|range| range.end).min().unwrap_or(usize::MAX);
+        if stack.is_empty() || ends > until {
+            return;
+        }
+        let first = stack.iter().position(|range| range.end == ends).unwrap_or(0);
+        let above = stack.split_off(first);
+        for range in above {
+            let StyleRange { start, end, style } = range;
+            if start < ends {
+                found.push(StyleRange { start, end: ends, style: style.clone() });
+            }
+            if end > ends {
+                stack.push(StyleRange { start: ends, end, style });
+            }
+        }
+    }
+}
+
+/// Whether nothing has to be done.
+fn is_nested(styles: &[StyleRange]) -> bool {
+    let mut stack: Vec<&StyleRange> = Vec::new();
+    let mut last_ends: HashMap<&Style, usize> = HashMap::new();
+    let is_sorted = styles.is_sorted_by_key(by_place);
+    is_sorted
+        && styles.iter().all(|range| {
+            stack.retain(|outer| outer.end > range.start);
+            let fits = stack.iter().all(|outer| outer.end >= range.end);
+            let touches = last_ends.insert(&range.style, range.end);
+            stack.push(range);
+            !range.is_empty()
+                && fits
+                && touches.is_none_or(|end| !joins(&range.style, end, range.start))
+        })
+}
+
+/// Whether a range from `start` belongs to one of its style up to `end`. Two links in a row are two.
+fn joins(style: &Style, end: usize, start: usize) -> bool {
+    end > start || (end == start && !matches!(style, Style::Link { .. }))
+}
+
+/// Ranges of one style that overlap or touch become one.
+fn joined(mut styles: Vec<StyleRange>) -> Vec<StyleRange> {
+    styles.retain(|range| !range.is_empty());
+    styles.sort_by_key(by_place);
+    let mut last: HashMap<Style, usize> = HashMap::new();
+    let mut joined: Vec<StyleRange> = Vec::new();
+    for range in styles {
+        let before = last.get(&range.style).map(|&index| &mut joined[index]);
+        match before {
+            Some(before) if joins(&range.style, before.end, range.start) => {
+                before.end = before.end.max(range.end);
+            }
+            _ => {
+                last.insert(range.style.clone(), joined.len());
+                joined.push(range);
+            }
+        }
+    }
+    joined
+}
+
+/// `range` without `holes`, which are sorted and apart from each other.
+pub(crate) fn without(range: Range<usize>, holes: &[Range<usize>]) -> Vec<Range<usize>> {
+    let first = holes.partition_point(|hole| hole.end <= range.start);
+    let (mut parts, mut start) = (Vec::new(), range.start);
+    for hole in holes[first..].iter().take_while(|hole| hole.start < range.end) {
+        if hole.start > start {
+            parts.push(start..hole.start);
+        }
+        start = hole.end;
+    }
+    if start < range.end {
+        parts.push(start..range.end);
+    }
+    parts
+}
+
+/// The same places as ranges that are sorted and apart from each other.
+pub(crate) fn union(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup_by(|later, earlier| {
+        let joins = later.start <= earlier.end;
+        if joins {
+            earlier.end = earlier.end.max(later.end);
+        }
+        joins
+    });
+    ranges
+}
+
+/// Whether one of `ranges`, which are sorted and apart from each other, has a byte in common with
+/// `range`.
+pub(crate) fn touch(ranges: &[Range<usize>], range: &Range<usize>) -> bool {
+    let first = ranges.partition_point(|other| other.end <= range.start);
+    ranges.get(first).is_some_and(|other| other.start < range.end)
+}
+
+#[cfg(test)]
+#[path = "ranges_tests.rs"]
+mod tests;

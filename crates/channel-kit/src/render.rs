@@ -1,0 +1,275 @@
+//! Markdown to styled text: CommonMark, strikethrough, tables, task lists, footnotes, spoilers.
+
+mod links;
+
+use avocet_protocol::sanitise;
+use links::Link;
+use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag, TagEnd};
+
+use crate::builder::Builder;
+use crate::pieces::{Piece, pieces};
+use crate::styled::{Styled, from_first_line};
+use crate::table::Table;
+use avocet_protocol::Style;
+
+/// Renders Markdown as a person reads it in a chat. Takes any input, in about linear time.
+///
+/// Headings are bold lines; line breaks stay; lists have bullets or numbers and are indented; tables
+/// are aligned lines of code; images are links; HTML is text; a rule is a line; notes stand where they
+/// are written, as `[1]`. Links lead to `http`, `https`, `tg` and mail addresses only; what else they say is
+/// shown behind their text. A quote inside of a quote or list begins its lines with `> `.
+#[must_use]
+pub fn render(markdown: &str) -> Styled {
+    let text = sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n");
+    let mut renderer = Renderer::default();
+    for piece in pieces(&text) {
+        renderer.piece(piece);
+    }
+    let styled = renderer.out.finish();
+    // An answer that is all markup is still an answer.
+    if styled.text.is_empty() { Styled::plain(text).tidy() } else { styled }
+}
+
+/// What a rule looks like.
+const RULE: &str = "──────────";
+
+#[derive(Debug, Default)]
+struct Renderer {
+    out: Builder,
+    /// The next number of each list that is open; bullets have none.
+    lists: Vec<Option<u64>>,
+    /// The links and images that are open, the outermost first.
+    links: Vec<Link>,
+    /// Whether one of them is followed when it is pressed.
+    is_linked: bool,
+    /// Whether each open element of a kind that cannot be inside itself began anything.
+    began: Vec<bool>,
+    quotes: Vec<Quoted>,
+    code: Option<(Option<String>, String)>,
+    table: Option<Table>,
+}
+
+/// How a quote is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quoted {
+    Styled,
+    Inner,
+}
+
+impl Renderer {
+    fn piece(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Spoiler(true) => self.begin(Style::Spoiler),
+            Piece::Spoiler(false) => self.end(&Style::Spoiler),
+            Piece::Event(Event::Start(tag)) => self.start_tag(tag),
+            Piece::Event(Event::End(tag)) => self.end_tag(tag),
+            Piece::Event(event) => self.leaf(event),
+        }
+    }
+
+    fn leaf(&mut self, event: Event<'_>) {
+        match event {
+            Event::Code(code) => self.inline_code(&code),
+            Event::Text(text)
+            | Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text) => self.text(&text),
+            Event::FootnoteReference(label) => self.text(&format!("[{label}]")),
+            Event::SoftBreak | Event::HardBreak => self.text("\n"),
+            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
+            Event::Rule => {
+                self.out.begin_block();
+                self.out.push(RULE);
+                self.end_block();
+            }
+            Event::Start(_) | Event::End(_) => {}
+        }
+    }
+
+    fn start_tag(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.out.begin_block(),
+            Tag::Heading { .. } => {
+                self.out.begin_block();
+                self.begin(Style::Bold);
+            }
+            Tag::BlockQuote(_) => self.begin_quote(),
+            Tag::CodeBlock(kind) => self.code = Some((language(&kind), String::new())),
+            Tag::List(number) => self.begin_list(number),
+            Tag::Item => self.begin_item(),
+            Tag::FootnoteDefinition(label) => {
+                self.out.break_lines(2);
+                self.out.begin_item(format!("[{label}] "));
+            }
+            Tag::Table(alignments) => self.table = Some(Table::new(alignments)),
+            Tag::TableHead | Tag::TableRow => self.in_table(Table::begin_row),
+            Tag::TableCell => self.in_table(Table::begin_cell),
+            Tag::Emphasis => self.begin(Style::Italic),
+            Tag::Strong => self.begin(Style::Bold),
+            Tag::Strikethrough => self.begin(Style::Strike),
+            Tag::Link { link_type, dest_url, .. } => self.begin_link(link_type, &dest_url),
+            Tag::Image { dest_url, .. } => self.begin_link(LinkType::Inline, &dest_url),
+            Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end_tag(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                self.end(&Style::Bold);
+                self.end_block();
+            }
+            TagEnd::BlockQuote(_) => self.end_quote(),
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.end_block();
+            }
+            TagEnd::Item => self.out.end_margin(),
+            TagEnd::FootnoteDefinition => {
+                self.out.end_margin();
+                self.end_block();
+            }
+            TagEnd::Table => self.end_table(),
+            TagEnd::Emphasis => self.end(&Style::Italic),
+            TagEnd::Strong => self.end(&Style::Bold),
+            TagEnd::Strikethrough => self.end(&Style::Strike),
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_block(),
+            TagEnd::TableHead
+            | TagEnd::TableRow
+            | TagEnd::TableCell
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    /// What follows is on a line of its own.
+    fn end_block(&mut self) {
+        self.out.break_lines(if self.out.is_indented() { 1 } else { 2 });
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some((_, code)) = &mut self.code {
+            code.push_str(text);
+        } else if let Some(table) = &mut self.table {
+            table.push(text);
+        } else {
+            self.out.push(text);
+        }
+    }
+
+    fn inline_code(&mut self, code: &str) {
+        if self.table.is_some() {
+            self.text(code);
+        } else {
+            self.out.push_styled(code, &Style::Code);
+        }
+    }
+
+    /// Elements of one kind end in the opposite order, so the last one that began is the one that
+    /// ends.
+    fn begin(&mut self, style: Style) {
+        let is_new = self.table.is_none() && self.out.open(style);
+        self.began.push(is_new);
+    }
+
+    fn end(&mut self, style: &Style) {
+        if self.began.pop() == Some(true) {
+            self.out.close(style);
+        }
+    }
+
+    /// Only a quote that is in nothing else is one on all platforms.
+    fn begin_quote(&mut self) {
+        let is_inner = self.out.is_indented() || !self.quotes.is_empty();
+        if is_inner {
+            self.out.begin_inner_quote();
+            self.quotes.push(Quoted::Inner);
+        } else {
+            self.out.begin_block();
+            self.out.open(Style::Quote);
+            self.quotes.push(Quoted::Styled);
+        }
+    }
+
+    fn end_quote(&mut self) {
+        match self.quotes.pop() {
+            Some(Quoted::Inner) => self.out.end_margin(),
+            Some(Quoted::Styled) => {
+                self.out.close(&Style::Quote);
+            }
+            None => {}
+        }
+        self.end_block();
+    }
+
+    fn end_code(&mut self) {
+        if let Some((language, code)) = self.code.take() {
+            self.push_pre(&code, language);
+        }
+    }
+
+    fn push_pre(&mut self, text: &str, language: Option<String>) {
+        let text = from_first_line(text.trim_end());
+        if !text.is_empty() {
+            self.out.push_lines(text, Style::Pre { language });
+        }
+    }
+
+    fn begin_list(&mut self, number: Option<u64>) {
+        if self.out.is_indented() {
+            self.out.break_lines(usize::from(!self.out.is_marker_due()));
+        } else {
+            self.out.begin_block();
+        }
+        self.lists.push(number);
+    }
+
+    fn begin_item(&mut self) {
+        let marker = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let marker = format!("{number}. ");
+                *number = number.saturating_add(1);
+                marker
+            }
+            _ => "• ".to_owned(),
+        };
+        self.out.begin_item(marker);
+    }
+
+    fn in_table(&mut self, change: impl FnOnce(&mut Table)) {
+        if let Some(table) = &mut self.table {
+            change(table);
+        }
+    }
+
+    fn end_table(&mut self) {
+        if let Some(table) = self.table.take() {
+            self.push_pre(&table.text(), None);
+        }
+    }
+}
+
+/// The first word of what stands behind a fence, if it can be a language's name.
+fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
+    let CodeBlockKind::Fenced(info) = kind else { return None };
+    let word = info.split([' ', '\t', ',']).next()?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || "+#_.-".contains(c);
+    let is_name = !word.is_empty() && word.len() <= 32 && word.chars().all(fits);
+    is_name.then(|| word.to_owned())
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

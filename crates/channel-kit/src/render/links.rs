@@ -1,0 +1,83 @@
+//! Links and images: what can be followed is a link, the rest is shown behind its text.
+
+use avocet_protocol::{Style, sanitise};
+use pulldown_cmark::LinkType;
+
+use super::Renderer;
+use crate::link::Target;
+
+/// A link or image that is open.
+#[derive(Debug)]
+pub(super) struct Link {
+    target: Target,
+    /// How much text there was when it began.
+    position: usize,
+    /// How much text there was in the table's cell.
+    cell_length: usize,
+    /// The style that began with it.
+    open: Option<Style>,
+}
+
+impl Renderer {
+    /// A link or image inside a link is text.
+    pub(super) fn begin_link(&mut self, link_type: LinkType, url: &str) {
+        let is_mail = link_type == LinkType::Email;
+        let target = if self.is_linked {
+            Target::Nowhere
+        } else {
+            Target::parse(&sanitise(url).text, is_mail)
+        };
+        let style = match &target {
+            Target::Url(url) => Some(Style::Link { url: url.clone() }),
+            Target::Mail(address) if is_mail => Some(mail_link(address)),
+            _ => None,
+        };
+        let open = style.filter(|_| self.table.is_none());
+        self.is_linked |= open.as_ref().is_some_and(|style| self.out.open(style.clone()));
+        let cell_length = self.table.as_ref().map_or(0, |table| table.cell().len());
+        self.links.push(Link { target, position: self.out.position(), cell_length, open });
+    }
+
+    pub(super) fn end_link(&mut self) {
+        let Some(link) = self.links.pop() else { return };
+        let shown = match &self.table {
+            Some(table) => table.cell()[link.cell_length..].trim(),
+            None => self.out.since(link.position),
+        };
+        let is_empty = shown.is_empty();
+        let (target, style) = match link.target {
+            Target::Nowhere => return,
+            Target::Url(target) | Target::Text(target) => (target, None),
+            Target::Mail(address) => {
+                let style = mail_link(&address);
+                (address, Some(style))
+            }
+        };
+        match link.open {
+            Some(style) => {
+                if is_empty {
+                    self.out.push(&target);
+                }
+                self.out.close(&style);
+                self.is_linked = false;
+            }
+            None if shown != target => self.show_target(is_empty, &target, style),
+            None => {}
+        }
+    }
+
+    /// Where a link leads, behind its text.
+    fn show_target(&mut self, is_alone: bool, target: &str, style: Option<Style>) {
+        let (before, after) = if is_alone { ("", "") } else { (" (", ")") };
+        self.text(before);
+        match style {
+            Some(style) if self.table.is_none() => self.out.push_styled(target, &style),
+            _ => self.text(target),
+        }
+        self.text(after);
+    }
+}
+
+fn mail_link(address: &str) -> Style {
+    Style::Link { url: format!("mailto:{address}") }
+}

@@ -1,0 +1,152 @@
+//! Cuts styled text into what a platform takes at once: where a reader would, if that is possible.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::breaks::Breaks;
+use crate::styled::{Styled, from_first_line};
+
+/// How much fits into one message.
+///
+/// Markup belongs to what is measured where the platform counts it
+/// ([`discord::size`](crate::discord::size)).
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    most: usize,
+    measure: fn(&Styled) -> usize,
+}
+
+impl Limit {
+    /// At most `most` by a measure of the platform's own, which counts at least one for each
+    /// character of the text.
+    #[must_use]
+    pub fn new(most: usize, measure: fn(&Styled) -> usize) -> Self {
+        Self { most, measure }
+    }
+
+    /// At most so many UTF-16 code units of text; markup is free.
+    #[must_use]
+    pub fn utf16(units: usize) -> Self {
+        Self::new(units, |styled| styled.text.encode_utf16().count())
+    }
+
+    /// At most so many characters (Unicode scalar values) of text; markup is free.
+    #[must_use]
+    pub fn chars(chars: usize) -> Self {
+        Self::new(chars, |styled| styled.text.chars().count())
+    }
+
+    /// Leaves room for something that is added to every message.
+    #[must_use]
+    pub fn reserving(self, reserve: usize) -> Self {
+        Self { most: self.most.saturating_sub(reserve), ..self }
+    }
+
+    fn fits(&self, styled: &Styled) -> bool {
+        (self.measure)(styled) <= self.most
+    }
+}
+
+/// Cuts at the end of a paragraph, else of a line, a sentence, a word, a character as a person sees
+/// it. Styles go on behind a cut, code with its language. White space at the cuts goes; nothing else.
+///
+/// Never empty; no chunk is empty unless the text is. A style whose markup leaves no room for text
+/// is dropped; a limit below one character is exceeded by one.
+#[must_use]
+pub fn split(styled: &Styled, limit: Limit) -> Vec<Styled> {
+    let mut rest = Rest { styled: styled.clone(), at: 0, limit };
+    let mut chunks = Vec::new();
+    while rest.skip_white_space() {
+        let end = rest.end();
+        chunks.push(rest.styled.slice(rest.at..end));
+        rest.at = end;
+        rest.styled.styles.retain(|style| style.end > end);
+    }
+    if chunks.is_empty() {
+        chunks.push(Styled::default());
+    }
+    chunks
+}
+
+/// What is not yet cut.
+struct Rest {
+    styled: Styled,
+    at: usize,
+    limit: Limit,
+}
+
+impl Rest {
+    /// Says whether anything follows. Lines of code keep their indentation, if it fits.
+    fn skip_white_space(&mut self) -> bool {
+        let breaks = Breaks::of(&self.styled);
+        let visible = breaks.visible(self.at);
+        let line = self.styled.text.len() - from_first_line(&self.styled.text[self.at..]).len();
+        let is_indented_code = line < visible && breaks.is_code(line);
+        let keeps = is_indented_code && self.reach(line) > visible;
+        self.at = if keeps { line } else { visible };
+        self.at < self.styled.text.len()
+    }
+
+    /// Where the next chunk ends: behind `at`.
+    fn end(&mut self) -> usize {
+        let mut most = self.reach(self.at);
+        if most == self.at {
+            self.drop_styles();
+            self.at = Breaks::of(&self.styled).visible(self.at);
+            most = self.reach(self.at);
+        }
+        if most == self.styled.text.len() {
+            return most;
+        }
+        self.at_break(most).unwrap_or_else(|| self.between_graphemes(most))
+    }
+
+    /// A measure may jump (half a link can be longer than the whole): then what is shorter than
+    /// `most` may not fit, and the next place is tried.
+    fn at_break(&self, most: usize) -> Option<usize> {
+        const TRIES: usize = 4;
+        let breaks = Breaks::of(&self.styled);
+        let ends = std::iter::successors(breaks.best(self.at, most), |&end| {
+            breaks.best(self.at, self.styled.text.floor_char_boundary(end - 1))
+        });
+        ends.take(TRIES).find(|&end| self.fits(self.at, end))
+    }
+
+    fn fits(&self, start: usize, end: usize) -> bool {
+        self.limit.fits(&self.styled.slice(start..end))
+    }
+
+    /// How far a chunk from `start` could go.
+    fn reach(&self, start: usize) -> usize {
+        let text = &self.styled.text[start..];
+        let ends = text.char_indices().map(|(at, c)| start + at + c.len_utf8());
+        let ends: Vec<usize> = ends.take(self.limit.most).collect();
+        let last = ends.last().copied().unwrap_or(start);
+        if self.fits(start, last) {
+            return last;
+        }
+        let fitting = ends.partition_point(|&end| self.fits(start, end));
+        fitting.checked_sub(1).map_or(start, |index| ends[index])
+    }
+
+    /// The last place up to `most` that is not inside what a person sees as one character; `most`
+    /// if all of it is one, and never nothing.
+    fn between_graphemes(&self, most: usize) -> usize {
+        let text = &self.styled.text[self.at..];
+        let ends = text.grapheme_indices(true).map(|(at, part)| self.at + at + part.len());
+        let visible = Breaks::of(&self.styled).visible(self.at);
+        let ends: Vec<usize> =
+            ends.take_while(|&end| end <= most).filter(|&end| end > visible).collect();
+        let fitting = ends.into_iter().rev().find(|&end| end == most || self.fits(self.at, end));
+        let first = text.chars().next().map_or(0, char::len_utf8);
+        fitting.unwrap_or(most).max(self.at + first)
+    }
+
+    fn drop_styles(&mut self) {
+        let at = self.at;
+        self.styled.styles.retain(|style| !style.range().contains(&at));
+    }
+}
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+//! The intermediate form between Markdown and a platform: plain text, and which parts of it look
+//! how.
+
+use std::ops::Range;
+
+use avocet_protocol::{Style, StyleRange};
+use serde::{Deserialize, Serialize};
+
+use crate::ranges::nested;
+
+/// Plain text and the styles of its parts.
+///
+/// What [`render`](crate::render) and [`split`](crate::split) return has ranges that are not empty,
+/// lie on character boundaries, are sorted (by start, the longer one first) and properly nested, none
+/// inside one of its own kind. `Pre` and `Quote` are whole lines; nothing covers a `Pre` or lies in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Styled {
+    /// The text as a person reads it.
+    pub text: String,
+    /// Which parts of it look how.
+    pub styles: Vec<StyleRange>,
+}
+
+/// With its ends moved off white space; lines keep the indentation of the first.
+pub(crate) fn trimmed_range(mut range: StyleRange, text: &str) -> StyleRange {
+    range.end = range.end.min(text.len());
+    range.start = range.start.min(range.end);
+    let part = text[range.range()].trim_end();
+    range.end = range.start + part.len();
+    let kept = match range.style {
+        Style::Pre { .. } | Style::Quote => from_first_line(part),
+        _ => part.trim_start(),
+    };
+    range.start = range.end - kept.len();
+    range
+}
+
+fn is_verbatim(range: &StyleRange) -> bool {
+    matches!(range.style, Style::Pre { .. } | Style::Code)
+}
+
+impl Styled {
+    /// Text without any style.
+    #[must_use]
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), styles: Vec::new() }
+    }
+
+    /// The part in `range`, which lies on character boundaries, with its styles.
+    pub(crate) fn slice(&self, range: Range<usize>) -> Self {
+        let near = self.styles.iter().take_while(|style| style.start < range.end);
+        let styles = near.filter(|style| style.end > range.start).map(|style| {
+            let start = style.start.max(range.start) - range.start;
+            let end = style.end.min(range.end) - range.start;
+            StyleRange::new(start..end, style.style.clone())
+        });
+        let styles = styles.collect();
+        trimmed(Self { text: self.text[range].to_owned(), styles })
+    }
+
+    /// Brings what was built into the promised form: no white space at the ends of the text and of
+    /// its lines, no two blank lines in a row, ranges sorted and nested.
+    pub(crate) fn tidy(mut self) -> Self {
+        let ranges = self.styles.into_iter().map(|range| trimmed_range(range, &self.text));
+        self.styles = ranges.filter(|range| !range.is_empty()).collect();
+        self.styles.sort_by_key(|style| style.start);
+        let deletions = idle_white_space(&self);
+        trimmed(delete(self, &deletions))
+    }
+}
+
+/// Moves the ends of all ranges off white space and nests what is left.
+fn trimmed(mut styled: Styled) -> Styled {
+    styled.text.truncate(styled.text.trim_end().len());
+    let ranges = styled.styles.into_iter().map(|range| trimmed_range(range, &styled.text));
+    styled.styles = nested(ranges.collect());
+    styled
+}
+
+/// Without the blank lines at its start, but with the indentation of the first line.
+pub(crate) fn from_first_line(text: &str) -> &str {
+    let blank = text.len() - text.trim_start().len();
+    let line = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    &text[line..]
+}
+
+/// White space that nobody needs, outside of code: in order and apart from each other.
+fn idle_white_space(styled: &Styled) -> Vec<Range<usize>> {
+    let mut verbatim = styled.styles.iter().filter(|style| is_verbatim(style)).peekable();
+    let (mut found, mut at) = (Vec::new(), 0);
+    let text = styled.text.as_str();
+    while at < text.len() {
+        while verbatim.next_if(|code| code.end <= at).is_some() {}
+        let until = match verbatim.peek() {
+            Some(code) if code.start <= at => {
+                at = code.end;
+                continue;
+            }
+            Some(code) => code.start,
+            None => text.len(),
+        };
+        found.extend(idle_in(text, at..until));
+        at = until;
+    }
+    found
+}
+
+fn idle_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = part.start;
+    while let Some(more) = text[at..part.end].find(char::is_whitespace) {
+        let start = at + more;
+        let run = &text[start..part.end];
+        let run = &run[..run.len() - run.trim_start().len()];
+        at = start + run.len();
+        found.extend(idle_in_run(text, start, run));
+    }
+    found
+}
+
+/// What of a run of white space goes: all at the ends of the text; within it, what is not the first
+/// line break, the last one, or the indentation after that.
+fn idle_in_run(text: &str, start: usize, run: &str) -> impl Iterator<Item = Range<usize>> {
+    let end = start + run.len();
+    let idle = match (run.find('\n'), run.rfind('\n')) {
+        // Code may begin after it, with an indentation of its own.
+        _ if start == 0 || end == text.len() => [start..end, 0..0],
+        (Some(first), Some(last)) => [start..start + first, start + first + 1..start + last],
+        _ => [0..0, 0..0],
+    };
+    idle.into_iter().filter(|range| !range.is_empty())
+}
+
+/// Takes parts out of a text; ranges shrink with it.
+fn delete(styled: Styled, deletions: &[Range<usize>]) -> Styled {
+    let mut text = String::with_capacity(styled.text.len());
+    let mut from = 0;
+    for gone in deletions {
+        text.push_str(&styled.text[from..gone.start]);
+        from = gone.end;
+    }
+    text.push_str(&styled.text[from..]);
+    let moved = Moved::new(deletions);
+    let move_range = |range: StyleRange| StyleRange {
+        start: moved.position(range.start),
+        end: moved.position(range.end),
+        style: range.style,
+    };
+    Styled { text, styles: styled.styles.into_iter().map(move_range).collect() }
+}
+
+/// Where positions are after deletions.
+struct Moved<'a> {
+    deletions: &'a [Range<usize>],
+    gone_before: Vec<usize>,
+}
+
+impl<'a> Moved<'a> {
+    fn new(deletions: &'a [Range<usize>]) -> Self {
+        let mut gone = 0;
+        let count = |deletion: &Range<usize>| {
+            let before = gone;
+            gone += deletion.len();
+            before
+        };
+        Self { deletions, gone_before: deletions.iter().map(count).collect() }
+    }
+
+    fn position(&self, position: usize) -> usize {
+        let after = self.deletions.partition_point(|deletion| deletion.start < position);
+        let Some(index) = after.checked_sub(1) else { return position };
+        let deletion = &self.deletions[index];
+        position - self.gone_before[index] - (position.min(deletion.end) - deletion.start)
+    }
+}
+
+#[cfg(test)]
+#[path = "styled_tests.rs"]
+mod tests;

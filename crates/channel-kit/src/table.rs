@@ -1,0 +1,78 @@
+//! A table as lines of text whose columns are aligned.
+
+use pulldown_cmark::Alignment;
+use unicode_width::UnicodeWidthStr;
+
+/// Cells are not filled up beyond this many columns of a terminal, so that one long cell does not
+/// blow up all rows.
+const MAX_WIDTH: usize = 40;
+
+/// A table while it is read.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { alignments, rows: Vec::new() }
+    }
+
+    pub(crate) fn begin_row(&mut self) {
+        self.rows.push(Vec::new());
+    }
+
+    pub(crate) fn begin_cell(&mut self) {
+        if let Some(row) = self.rows.last_mut() {
+            row.push(String::new());
+        }
+    }
+
+    /// Adds to the last cell; a table has no lines in its cells.
+    pub(crate) fn push(&mut self, text: &str) {
+        if let Some(cell) = self.rows.last_mut().and_then(|row| row.last_mut()) {
+            cell.extend(text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }));
+        }
+    }
+
+    /// What the last cell says.
+    pub(crate) fn cell(&self) -> &str {
+        self.rows.last().and_then(|row| row.last()).map_or("", |cell| cell)
+    }
+
+    /// The rows as lines; the first one is the head.
+    pub(crate) fn text(&self) -> String {
+        let widths = self.widths();
+        let mut lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths)).collect();
+        let rule: Vec<_> = widths.iter().map(|&width| "-".repeat(width)).collect();
+        lines.insert(1.min(lines.len()), rule.join("-+-"));
+        lines.join("\n")
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths = vec![1; self.alignments.len()];
+        for (column, cell) in self.rows.iter().flat_map(|row| row.iter().enumerate()) {
+            if let Some(width) = widths.get_mut(column) {
+                *width = (*width).max(cell.trim().width().min(MAX_WIDTH));
+            }
+        }
+        widths
+    }
+
+    fn line(&self, row: &[String], widths: &[usize]) -> String {
+        let columns = widths.iter().zip(&self.alignments);
+        let cells = row.iter().zip(columns).map(|(cell, (width, alignment))| {
+            let cell = cell.trim();
+            let free = width.saturating_sub(cell.width());
+            let left = match alignment {
+                Alignment::Right => free,
+                Alignment::Center => free / 2,
+                Alignment::None | Alignment::Left => 0,
+            };
+            format!("{}{cell}{}", " ".repeat(left), " ".repeat(free - left))
+        });
+        let line = cells.collect::<Vec<_>>().join(" | ");
+        line.trim_end().to_owned()
+    }
+}

@@ -1,0 +1,169 @@
+//! Telegram's terms: plain text and entities, both counted in UTF-16 code units.
+
+use std::ops::Range;
+
+use avocet_protocol::{Style, StyleRange};
+use serde::Serialize;
+
+use crate::link::MAX_URL_CHARS;
+use crate::ranges::{nested, touch, union, without};
+use crate::split::Limit;
+use crate::styled::{Styled, trimmed_range};
+
+/// The longest text of a message, in UTF-16 code units (Bot API, `sendMessage`).
+pub const MAX_TEXT: usize = 4096;
+/// The longest caption of a file, in UTF-16 code units (Bot API, `sendPhoto`).
+pub const MAX_CAPTION: usize = 1024;
+/// Telegram ignores entities after so many in one message (core.telegram.org, "limits").
+pub const MAX_ENTITIES: usize = 100;
+
+/// What fits into one message.
+#[must_use]
+pub fn limit() -> Limit {
+    Limit::new(MAX_TEXT, size)
+}
+
+/// The length of the text in UTF-16 code units; more than any limit if it has too many entities.
+#[must_use]
+pub fn size(styled: &Styled) -> usize {
+    if styled.styles.len() > MAX_ENTITIES || entities(styled).len() > MAX_ENTITIES {
+        return usize::MAX;
+    }
+    styled.text.encode_utf16().count()
+}
+
+/// A special part of a message's text (Bot API, `MessageEntity`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entity {
+    /// What it is.
+    #[serde(flatten)]
+    pub kind: EntityKind,
+    /// Where it begins, in UTF-16 code units.
+    pub offset: usize,
+    /// How long it is, in UTF-16 code units; not 0.
+    pub length: usize,
+}
+
+/// What an entity is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the Bot API's")]
+pub enum EntityKind {
+    Bold,
+    Italic,
+    Strikethrough,
+    Spoiler,
+    Code,
+    Pre {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        language: Option<String>,
+    },
+    Blockquote,
+    TextLink {
+        url: String,
+    },
+}
+
+/// The entities of a text, sorted by offset, the longer one first.
+///
+/// Code takes no other style and is part of none: emphasis and quotes are cut around lines of code
+/// and emphasis around code in a line; in spoilers, links and quotes such code is plain. Entities neither
+/// begin nor end in white space, except that lines of code keep their indentation. Mail addresses are
+/// plain: Telegram finds them itself, and takes no `mailto` link.
+#[must_use]
+pub fn entities(styled: &Styled) -> Vec<Entity> {
+    let mut offsets = Offsets { text: &styled.text, byte: 0, utf16: 0 };
+    let entity = |StyleRange { start, end, style }: StyleRange| {
+        let offset = offsets.at(start);
+        let length = styled.text[start..end].encode_utf16().count();
+        Entity { kind: kind(style), offset, length }
+    };
+    allowed(styled).into_iter().map(entity).collect()
+}
+
+/// Counts on from the last position, which is never behind the next.
+struct Offsets<'a> {
+    text: &'a str,
+    byte: usize,
+    utf16: usize,
+}
+
+impl Offsets<'_> {
+    fn at(&mut self, byte: usize) -> usize {
+        self.utf16 += self.text[self.byte..byte].encode_utf16().count();
+        self.byte = byte;
+        self.utf16
+    }
+}
+
+fn kind(style: Style) -> EntityKind {
+    match style {
+        Style::Bold => EntityKind::Bold,
+        Style::Italic => EntityKind::Italic,
+        Style::Strike => EntityKind::Strikethrough,
+        Style::Spoiler => EntityKind::Spoiler,
+        Style::Code => EntityKind::Code,
+        Style::Pre { language } => EntityKind::Pre { language },
+        Style::Quote => EntityKind::Blockquote,
+        Style::Link { url } => EntityKind::TextLink { url },
+    }
+}
+
+/// The ranges that Telegram takes, sorted and nested.
+fn allowed(styled: &Styled) -> Vec<StyleRange> {
+    let ranges = trimmed(&styled.text, styled.styles.clone());
+    let opaque = places(&ranges, |style| {
+        matches!(style, Style::Spoiler | Style::Link { .. } | Style::Quote)
+    });
+    let kept = ranges.into_iter().filter(|range| match &range.style {
+        Style::Code => !touch(&opaque, &range.range()),
+        Style::Link { url } => is_linkable(url),
+        _ => true,
+    });
+    let kept: Vec<StyleRange> = kept.collect();
+    let code = places(&kept, is_code);
+    let cut = kept.into_iter().flat_map(|range| around(range, &code)).collect();
+    nested(trimmed(&styled.text, nested(cut)))
+}
+
+fn is_code(style: &Style) -> bool {
+    matches!(style, Style::Pre { .. } | Style::Code)
+}
+
+/// Where any of these styles is.
+fn places(ranges: &[StyleRange], is: impl Fn(&Style) -> bool) -> Vec<Range<usize>> {
+    let ranges = ranges.iter().filter(|range| is(&range.style));
+    union(ranges.map(StyleRange::range).collect())
+}
+
+/// A range without the code in it, unless it is that.
+fn around(range: StyleRange, code: &[Range<usize>]) -> Vec<StyleRange> {
+    if is_code(&range.style) {
+        return vec![range];
+    }
+    let parts = without(range.range(), code).into_iter();
+    parts.map(|part| StyleRange::new(part, range.style.clone())).collect()
+}
+
+/// Only lines of code may begin in white space.
+fn trimmed(text: &str, ranges: Vec<StyleRange>) -> Vec<StyleRange> {
+    let trim = |range| {
+        let mut range = trimmed_range(range, text);
+        if !matches!(range.style, Style::Pre { .. }) {
+            range.start = range.end - text[range.range()].trim_start().len();
+        }
+        range
+    };
+    ranges.into_iter().map(trim).collect()
+}
+
+/// What Telegram takes as a link, and does not take for a mention.
+fn is_linkable(url: &str) -> bool {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let is_known = matches!(scheme.as_deref(), Some("http" | "https" | "tg"));
+    is_known && url.chars().count() <= MAX_URL_CHARS
+}
+
+#[cfg(test)]
+#[path = "telegram_tests.rs"]
+mod tests;

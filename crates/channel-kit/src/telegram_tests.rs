@@ -1,0 +1,273 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::testing::{corpus, soup};
+use crate::{render, split};
+
+/// An entity as a line of a test: `bold 0+4`.
+fn line(entity: &Entity) -> String {
+    let kind = match &entity.kind {
+        EntityKind::Bold => "bold",
+        EntityKind::Italic => "italic",
+        EntityKind::Strikethrough => "strikethrough",
+        EntityKind::Spoiler => "spoiler",
+        EntityKind::Code => "code",
+        EntityKind::Pre { .. } => "pre",
+        EntityKind::Blockquote => "blockquote",
+        EntityKind::TextLink { .. } => "text_link",
+    };
+    format!("{kind} {}+{}", entity.offset, entity.length)
+}
+
+#[track_caller]
+fn check(markdown: &str, expected: &[&str]) {
+    let styled = render(markdown);
+    let entities = entities(&styled);
+    assert_eq!(entities.iter().map(line).collect::<Vec<_>>(), expected, "{:?}", styled.text);
+    assert_eq!(refusal(&styled.text, &entities), None);
+}
+
+#[test]
+fn every_style_has_its_entity() {
+    check("**a** *b* ~~c~~ `d`", &["bold 0+1", "italic 2+1", "strikethrough 4+1", "code 6+1"]);
+    check("||a||", &["spoiler 0+1"]);
+    check("> a\n> b", &["blockquote 0+3"]);
+    check("[a](http://x.org)", &["text_link 0+1"]);
+    check("```rust\na\n```", &["pre 0+1"]);
+    check("**a *b* c**", &["bold 0+5", "italic 2+1"]);
+}
+
+#[test]
+fn positions_are_in_utf16_units() {
+    check("👍 **👍é** b *c*", &["bold 3+3", "italic 9+1"]);
+    check("漢字 `c`", &["code 3+1"]);
+}
+
+#[test]
+fn emphasis_is_cut_around_code() {
+    check("**a `b` c**", &["bold 0+1", "code 2+1", "bold 4+1"]);
+    check("***a `b`***", &["bold 0+1", "italic 0+1", "code 2+1"]);
+    check("# `a`", &["code 0+1"]);
+}
+
+#[test]
+fn code_in_spoilers_links_and_quotes_is_plain() {
+    check("||a `b`||", &["spoiler 0+3"]);
+    check("[a `b`](http://x.org)", &["text_link 0+3"]);
+    check("> a `b`\n\n`c`", &["blockquote 0+3", "code 5+1"]);
+}
+
+#[test]
+fn a_quote_is_cut_around_lines_of_code() {
+    check("> a\n> ```\n> b\n> ```\n> c", &["blockquote 0+1", "pre 3+1", "blockquote 6+1"]);
+    let whole = Styled {
+        text: "a\nb\nc".to_owned(),
+        styles: vec![
+            StyleRange::new(0..5, Style::Quote),
+            StyleRange::new(2..3, Style::Pre { language: None }),
+        ],
+    };
+    let lines: Vec<_> = entities(&whole).iter().map(line).collect();
+    assert_eq!(lines, ["blockquote 0+1", "pre 2+1", "blockquote 4+1"]);
+}
+
+#[test]
+fn mail_addresses_and_odd_links_are_plain() {
+    check("<a@b.org> [a](mailto:a@b.org)", &[]);
+    check("[a](tg://resolve?domain=x)", &["text_link 0+1"]);
+    check("[a](tg://user?id=1)", &[]);
+    let odd = |url: &str| Styled {
+        text: "a".to_owned(),
+        styles: vec![StyleRange::new(0..1, Style::Link { url: url.to_owned() })],
+    };
+    assert_eq!(entities(&odd("javascript:x")), []);
+    assert_eq!(entities(&odd(&format!("http://{}", "x".repeat(2000)))), []);
+}
+
+#[test]
+fn code_keeps_the_indentation_of_its_first_line() {
+    check("```\n  a\nb\n```", &["pre 0+5"]);
+    check("x\n```\n  a\nb\n```", &["pre 3+5"]);
+}
+
+#[test]
+fn ranges_that_telegram_would_refuse_are_mended() {
+    let text = " a b ".to_owned();
+    let styles = vec![
+        StyleRange::new(0..3, Style::Bold),
+        StyleRange::new(2..5, Style::Italic),
+        StyleRange::new(4..5, Style::Strike),
+        StyleRange::new(2..2, Style::Code),
+    ];
+    let found = entities(&Styled { text: text.clone(), styles });
+    assert_eq!(refusal(&text, &found), None);
+    assert_eq!(found.iter().map(line).collect::<Vec<_>>(), ["bold 1+1", "italic 3+1"]);
+}
+
+#[test]
+fn entities_are_written_in_the_words_of_the_bot_api() {
+    let styled = render("**a** [b](http://x.org)\n\n```rust\nc\n```\n\n```\nd\n```\n\n> e");
+    assert_eq!(
+        serde_json::to_value(entities(&styled)).unwrap(),
+        json!([
+            { "type": "bold", "offset": 0, "length": 1 },
+            { "type": "text_link", "url": "http://x.org", "offset": 2, "length": 1 },
+            { "type": "pre", "language": "rust", "offset": 5, "length": 1 },
+            { "type": "pre", "offset": 8, "length": 1 },
+            { "type": "blockquote", "offset": 11, "length": 1 },
+        ])
+    );
+}
+
+#[test]
+fn the_size_is_that_of_the_text_unless_there_are_too_many_entities() {
+    assert_eq!(size(&render("**👍** a")), 4);
+    assert_eq!(size(&render(&"*a* ".repeat(101))), usize::MAX);
+}
+
+#[test]
+fn the_validator_refuses_what_telegram_refuses() {
+    let entity = |kind, offset, length| Entity { kind, offset, length };
+    let url = |url: &str| EntityKind::TextLink { url: url.to_owned() };
+    let cases = [
+        ("ab", vec![entity(EntityKind::Bold, 0, 0)], "empty"),
+        ("ab", vec![entity(EntityKind::Bold, 1, 2)], "outside"),
+        ("👍", vec![entity(EntityKind::Bold, 0, 1)], "inside a character"),
+        ("a ", vec![entity(EntityKind::Bold, 0, 2)], "white space"),
+        (" a", vec![entity(EntityKind::Code, 0, 2)], "white space"),
+        ("ab", vec![entity(EntityKind::Bold, 1, 1), entity(EntityKind::Bold, 0, 1)], "order"),
+        ("abc", vec![entity(EntityKind::Bold, 0, 2), entity(EntityKind::Italic, 1, 2)], "overlap"),
+        ("ab", vec![entity(EntityKind::Bold, 0, 2), entity(EntityKind::Code, 0, 1)], "code"),
+        ("ab", vec![entity(EntityKind::Code, 0, 2), entity(EntityKind::Bold, 0, 1)], "code"),
+        ("ab", vec![entity(EntityKind::Bold, 0, 2), entity(EntityKind::Bold, 0, 1)], "itself"),
+        ("a", vec![entity(url("mailto:a"), 0, 1)], "link"),
+        ("a", vec![entity(EntityKind::Bold, 0, 1); 101], "many"),
+    ];
+    for (text, entities, reason) in cases {
+        assert_eq!(refusal(text, &entities), Some(reason), "{text:?} {entities:?}");
+    }
+}
+
+/// Why Telegram would refuse, drop or change the entities (Bot API, "Formatting options").
+fn refusal(text: &str, entities: &[Entity]) -> Option<&'static str> {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let mut open: Vec<&Entity> = Vec::new();
+    let mut last = (0, usize::MAX);
+    if entities.len() > 100 {
+        return Some("many");
+    }
+    for entity in entities {
+        let (start, end) = (entity.offset, entity.offset + entity.length);
+        if let Some(reason) = refusal_alone(&units, entity) {
+            return Some(reason);
+        }
+        if start < last.0 || (start == last.0 && end > last.1) {
+            return Some("order");
+        }
+        last = (start, end);
+        open.retain(|outer| outer.offset + outer.length > start);
+        for outer in &open {
+            let ends = outer.offset + outer.length;
+            if end > ends {
+                return Some("overlap");
+            }
+            if is_code(&outer.kind) || is_code(&entity.kind) {
+                return Some("code");
+            }
+            if outer.kind == entity.kind {
+                return Some("itself");
+            }
+        }
+        open.push(entity);
+    }
+    None
+}
+
+fn is_code(kind: &EntityKind) -> bool {
+    matches!(kind, EntityKind::Code | EntityKind::Pre { .. })
+}
+
+fn refusal_alone(units: &[u16], entity: &Entity) -> Option<&'static str> {
+    if entity.length == 0 {
+        return Some("empty");
+    }
+    let Some(part) = units.get(entity.offset..entity.offset + entity.length) else {
+        return Some("outside");
+    };
+    let Ok(part) = String::from_utf16(part) else { return Some("inside a character") };
+    let is_pre = matches!(entity.kind, EntityKind::Pre { .. });
+    let begins_well = if is_pre { !part.starts_with('\n') } else { part.trim_start() == part };
+    if part.trim_end() != part || !begins_well {
+        return Some("white space");
+    }
+    if let EntityKind::TextLink { url } = &entity.kind {
+        let scheme = ["http://", "https://", "tg://"];
+        let is_known = scheme.iter().any(|scheme| url.to_lowercase().starts_with(scheme));
+        if !is_known || url.len() > 4096 || url.contains(char::is_whitespace) {
+            return Some("link");
+        }
+    }
+    None
+}
+
+#[test]
+fn telegram_takes_the_corpus() {
+    for markdown in corpus() {
+        let styled = render(markdown);
+        assert_eq!(refusal(&styled.text, &entities(&styled)), None, "{markdown}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn telegram_takes_any_message(markdown in soup()) {
+        for chunk in split(&render(&markdown), limit()) {
+            let refused = refusal(&chunk.text, &entities(&chunk));
+            prop_assert_eq!(refused, None, "{:?}", chunk);
+        }
+    }
+
+    #[test]
+    fn telegram_takes_any_message_wherever_it_is_cut(markdown in soup(), most in 1usize..40) {
+        for chunk in split(&render(&markdown), Limit::utf16(most)) {
+            let refused = refusal(&chunk.text, &entities(&chunk));
+            prop_assert_eq!(refused, None, "{:?}", chunk);
+        }
+    }
+
+    #[test]
+    fn any_ranges_are_mended(
+        text in "[a-c \n👍]{0,12}",
+        places in prop::collection::vec((0usize..13, 0usize..13, 0usize..8), 0..8),
+    ) {
+        let at = |index: usize| text.char_indices().nth(index).map_or(text.len(), |(at, _)| at);
+        let styles = places.into_iter().map(|(start, end, style)| {
+            StyleRange::new(at(start)..at(end).max(at(start)), style_of(style))
+        });
+        let styled = Styled { text: text.clone(), styles: styles.collect() };
+        let found = entities(&styled);
+        // Lines of code are apart from everything else in what `render` makes; here they overlap.
+        let codes = styled.styles.iter().filter(|range| {
+            matches!(range.style, Style::Code | Style::Pre { .. })
+        });
+        if codes.count() < 2 {
+            prop_assert_eq!(refusal(&text, &found), None, "{:?} {:?}", styled, found);
+        }
+    }
+}
+
+fn style_of(index: usize) -> Style {
+    let url = || "http://x.org".to_owned();
+    [
+        Style::Bold,
+        Style::Italic,
+        Style::Strike,
+        Style::Spoiler,
+        Style::Code,
+        Style::Pre { language: None },
+        Style::Quote,
+        Style::Link { url: url() },
+    ][index]
+        .clone()
+}

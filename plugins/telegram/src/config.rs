@@ -1,0 +1,31 @@
+//! The configuration of a Telegram bot.
+
+use avocet_protocol::Secret;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A Telegram bot. Several have a table each: `[channels.telegram.work]`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelegramConfig {
+    /// The bot's token, from @BotFather. Best not written here but referred to:
+    /// `"${TELEGRAM_TOKEN}"`.
+    pub token: Option<Secret>,
+    /// Where the Bot API is; can point at a local server.
+    pub api_url: String,
+    /// Who may speak: numeric user ids. Empty means nobody; the log names whoever is turned away.
+    pub allow: Vec<u64>,
+    /// Seconds that a poll for updates stays open, 1 to 50.
+    pub poll_seconds: u32,
+}
+
+impl Default for TelegramConfig {
+    fn default() -> Self {
+        Self {
+            token: None,
+            api_url: "https://api.telegram.org".to_owned(),
+            allow: Vec::new(),
+            poll_seconds: 50,
+        }
+    }
+}

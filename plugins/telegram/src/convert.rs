@@ -1,0 +1,140 @@
+//! From a platform update to an inbound message, or to the reason why it is none.
+
+use avocet_protocol::{
+    AccountName, ChannelName, ChatAddress, ChatId, Content, DedupeKey, IdError, Inbound, Sender,
+    SenderId, TopicId,
+};
+use teloxide::types::{
+    CallbackQuery, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, ThreadId, Update,
+    UpdateKind, User,
+};
+
+/// The bot, as its updates are read.
+#[derive(Debug)]
+pub(crate) struct Bot<'a> {
+    pub(crate) me: &'a Me,
+    pub(crate) channel: &'a ChannelName,
+    pub(crate) account: &'a AccountName,
+}
+
+/// What an update is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Converted {
+    /// Something was said.
+    Inbound(Inbound),
+    /// It is not for the agent; counted under this reason.
+    Ignored(&'static str),
+}
+
+impl Bot<'_> {
+    /// Reads an update. Ids come from the platform, which has its own rules for them.
+    pub(crate) fn convert(&self, update: &Update) -> Converted {
+        let converted = match &update.kind {
+            UpdateKind::Message(message) => self.message(message),
+            UpdateKind::CallbackQuery(query) => self.pressed(query),
+            UpdateKind::EditedMessage(_) => Ok(Converted::Ignored("edited")),
+            // An update that teloxide cannot read arrives as this, too.
+            _ => Ok(Converted::Ignored("of another kind")),
+        };
+        converted.unwrap_or_else(|error| {
+            tracing::warn!(update = update.id.0, %error, "an update with an impossible id");
+            Converted::Ignored("with an impossible id")
+        })
+    }
+
+    fn message(&self, message: &Message) -> Result<Converted, IdError> {
+        let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
+        if from.is_bot {
+            return Ok(Converted::Ignored("of a bot"));
+        }
+        let Some(text) = message.text().or_else(|| message.caption()) else {
+            return Ok(Converted::Ignored("without text"));
+        };
+        if !message.chat.is_private() && !self.is_addressed(message) {
+            return Ok(Converted::Ignored("not mentioned"));
+        }
+        let topic = message.thread_id.filter(|_| message.is_topic_message);
+        Ok(Converted::Inbound(Inbound {
+            address: self.address(message.chat.id, topic)?,
+            sender: sender(from)?,
+            // Update ids begin anew after an idle week; message ids do not.
+            key: DedupeKey::parse(&format!("m{}", message.id.0))?,
+            content: Content::text(self.without_own_name(text)),
+        }))
+    }
+
+    /// A pressed button says what it stands for.
+    fn pressed(&self, query: &CallbackQuery) -> Result<Converted, IdError> {
+        let (Some(says), Some(message)) = (&query.data, &query.message) else {
+            return Ok(Converted::Ignored("a button without words"));
+        };
+        let chat = message.chat().id;
+        let topic = match message {
+            MaybeInaccessibleMessage::Regular(message) => {
+                message.thread_id.filter(|_| message.is_topic_message)
+            }
+            MaybeInaccessibleMessage::Inaccessible(_) => None,
+        };
+        Ok(Converted::Inbound(Inbound {
+            address: self.address(chat, topic)?,
+            sender: sender(&query.from)?,
+            key: DedupeKey::parse(&format!("c{}", query.id.0))?,
+            content: Content::text(says),
+        }))
+    }
+
+    /// In a group the agent answers only when it is spoken to: mentioned, replied to, commanded.
+    fn is_addressed(&self, message: &Message) -> bool {
+        let reply = message.reply_to_message().and_then(|replied| replied.from.as_ref());
+        if reply.is_some_and(|from| from.id == self.me.id) {
+            return true;
+        }
+        let entities = message.parse_entities().or_else(|| message.parse_caption_entities());
+        entities.unwrap_or_default().iter().any(|entity| match entity.kind() {
+            MessageEntityKind::Mention => self.is_own_name(entity.text()),
+            MessageEntityKind::TextMention { user } => user.id == self.me.id,
+            MessageEntityKind::BotCommand => match entity.text().split_once('@') {
+                Some((_, name)) => self.is_own_name(name),
+                None => true,
+            },
+            _ => false,
+        })
+    }
+
+    fn is_own_name(&self, name: &str) -> bool {
+        name.trim_start_matches('@').eq_ignore_ascii_case(self.me.username())
+    }
+
+    /// `/stop@our_bot now` is `/stop now`.
+    fn without_own_name(&self, text: &str) -> String {
+        let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+        match word.split_once('@') {
+            Some((command, name)) if command.starts_with('/') && self.is_own_name(name) => {
+                format!("{command}{rest}")
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    fn address(
+        &self,
+        chat: teloxide::types::ChatId,
+        topic: Option<ThreadId>,
+    ) -> Result<ChatAddress, IdError> {
+        let topic = topic.map(|topic| TopicId::parse(&topic.0.0.to_string())).transpose()?;
+        Ok(ChatAddress {
+            channel: self.channel.clone(),
+            account: self.account.clone(),
+            chat: ChatId::parse(&chat.0.to_string())?,
+            topic,
+        })
+    }
+}
+
+fn sender(user: &User) -> Result<Sender, IdError> {
+    Ok(Sender { id: SenderId::parse(&user.id.0.to_string())?, name: Some(user.full_name()) })
+}
+
+#[cfg(test)]
+#[path = "convert_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn me() -> Me {
+    serde_json::from_value(json!({
+        "id": 42, "is_bot": true, "first_name": "Avocet", "username": "avocet_bot",
+        "can_join_groups": true, "can_read_all_group_messages": false,
+        "supports_inline_queries": false, "can_connect_to_business": false,
+        "has_main_web_app": false,
+    }))
+    .unwrap()
+}
+
+fn private() -> Value {
+    json!({ "id": 7, "type": "private", "first_name": "Ann" })
+}
+
+fn group() -> Value {
+    json!({ "id": -1001, "type": "supergroup", "title": "Birds", "is_forum": true })
+}
+
+fn message(chat: &Value, more: &Value) -> Value {
+    let mut message = json!({
+        "message_id": 5, "date": 1_700_000_000, "chat": chat,
+        "from": { "id": 7, "is_bot": false, "first_name": "Ann", "last_name": "Lee" },
+    });
+    let fields = message.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    json!({ "update_id": 100, "message": message })
+}
+
+fn entity(kind: &str, offset: usize, length: usize) -> Value {
+    json!([{ "type": kind, "offset": offset, "length": length }])
+}
+
+fn convert(mut update: Value) -> Converted {
+    // As the platform sends it: the id comes first.
+    let id = update.as_object_mut().unwrap().remove("update_id").unwrap();
+    let text = format!("{{\"update_id\":{id},{}", &update.to_string()[1..]);
+    let (me, update) = (me(), serde_json::from_str(&text).unwrap());
+    let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+    Bot { me: &me, channel: &channel, account: &account }.convert(&update)
+}
+
+#[track_caller]
+fn says(update: Value, address: &str, text: &str) {
+    let Converted::Inbound(inbound) = convert(update) else { panic!("ignored") };
+    assert_eq!(
+        (inbound.address.to_string(), inbound.content.text),
+        (address.to_owned(), text.to_owned())
+    );
+    assert_eq!(inbound.sender.id.as_str(), "7");
+}
+
+#[test]
+fn what_is_said_in_private_is_for_the_agent() {
+    let update = message(&private(), &json!({ "text": "hello" }));
+    let Converted::Inbound(inbound) = convert(update.clone()) else { panic!("ignored") };
+    assert_eq!(inbound.key.as_str(), "m5");
+    assert_eq!(inbound.sender.name.as_deref(), Some("Ann Lee"));
+    says(update, "telegram:main:7", "hello");
+    let caption = json!({ "caption": "look", "photo": [
+        { "file_id": "f", "file_unique_id": "u", "width": 1, "height": 1 }
+    ] });
+    says(message(&private(), &caption), "telegram:main:7", "look");
+}
+
+#[test]
+fn in_a_group_it_is_only_what_is_said_to_the_bot() {
+    let in_group = |more: Value| message(&group(), &more);
+    let ours = json!({ "message_id": 4, "date": 1, "chat": group(), "text": "hi",
+        "from": { "id": 42, "is_bot": true, "first_name": "Avocet" } });
+    let said = [
+        (
+            json!({ "text": "@Avocet_Bot hi", "entities": entity("mention", 0, 11) }),
+            "@Avocet_Bot hi",
+        ),
+        (json!({ "text": "hi", "reply_to_message": ours }), "hi"),
+        (json!({ "text": "/stop", "entities": entity("bot_command", 0, 5) }), "/stop"),
+        (
+            json!({ "text": "/stop@avocet_bot now", "entities": entity("bot_command", 0, 16) }),
+            "/stop now",
+        ),
+    ];
+    for (more, text) in said {
+        says(in_group(more), "telegram:main:-1001", text);
+    }
+    let topic = json!({ "text": "/id", "entities": entity("bot_command", 0, 3),
+        "message_thread_id": 9, "is_topic_message": true });
+    says(in_group(topic), "telegram:main:-1001:9", "/id");
+    let not_said = [
+        json!({ "text": "hi all" }),
+        json!({ "text": "@other_bot hi", "entities": entity("mention", 0, 10) }),
+        json!({ "text": "/stop@other_bot", "entities": entity("bot_command", 0, 15) }),
+    ];
+    for more in not_said {
+        assert_eq!(convert(in_group(more)), Converted::Ignored("not mentioned"));
+    }
+}
+
+#[test]
+fn a_pressed_button_says_what_it_stands_for() {
+    let from = json!({ "id": 7, "is_bot": false, "first_name": "Ann" });
+    let shown = json!({ "message_id": 8, "date": 1, "chat": private(), "text": "?" });
+    let pressed = json!({ "id": "q1", "from": from, "message": shown, "chat_instance": "i",
+        "data": "/skip w3" });
+    let update = json!({ "update_id": 101, "callback_query": pressed });
+    let Converted::Inbound(inbound) = convert(update.clone()) else { panic!("ignored") };
+    assert_eq!(inbound.key.as_str(), "cq1");
+    says(update, "telegram:main:7", "/skip w3");
+}
+
+#[test]
+fn everything_else_is_counted_and_does_not_stall() {
+    let of_bot = json!({ "text": "hi", "from": { "id": 9, "is_bot": true, "first_name": "B" } });
+    let sticker = json!({ "left_chat_member": { "id": 9, "is_bot": false, "first_name": "B" } });
+    let edited = json!({ "update_id": 1, "edited_message":
+        message(&private(), &json!({ "text": "hallo", "edit_date": 1_700_000_001 }))["message"] });
+    let cases = [
+        (message(&private(), &of_bot), "of a bot"),
+        (message(&private(), &sticker), "without text"),
+        (edited, "edited"),
+        (json!({ "update_id": 2, "tea_leaves": { "read": true } }), "of another kind"),
+        (json!({ "update_id": 3, "message": { "unreadable": true } }), "of another kind"),
+    ];
+    for (update, reason) in cases {
+        assert_eq!(convert(update.clone()), Converted::Ignored(reason), "{update}");
+    }
+}

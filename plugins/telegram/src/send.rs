@@ -1,0 +1,169 @@
+//! A chunk on its way to the platform, and what its answer says of the outcome.
+
+use avocet_channel_kit::telegram::{self, Entity, EntityKind, entities};
+use avocet_channel_kit::{Styled, render, split};
+use avocet_protocol::{Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError};
+use teloxide::payloads::SendMessageSetters;
+use teloxide::requests::{Request, Requester};
+use teloxide::types::{
+    ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity,
+    MessageEntityKind, MessageId, ThreadId,
+};
+use teloxide::{ApiError, RequestError};
+
+use crate::Telegram;
+use crate::fault::fault;
+
+/// Bytes of what a button says (Bot API, "InlineKeyboardButton").
+const MAX_SAYS_BYTES: usize = 64;
+
+/// Cuts a reply into messages. The buttons go with the last one.
+pub(crate) fn plan(reply: &Content) -> Vec<Content> {
+    // Room for the mark of a message that is sent again.
+    let limit = telegram::limit().reserving(REPEAT_MARK.len() + 1);
+    let chunks = split(&styled(reply), limit);
+    let last = chunks.len().saturating_sub(1);
+    let content = |(place, Styled { text, styles })| {
+        let (attachments, choices) = match place == last {
+            true => (reply.attachments.clone(), reply.choices.clone()),
+            false => Default::default(),
+        };
+        Content { text, styles: Some(styles), attachments, choices }
+    };
+    chunks.into_iter().enumerate().map(content).collect()
+}
+
+/// The text as it looks; one that was planned is rendered already.
+fn styled(content: &Content) -> Styled {
+    match &content.styles {
+        Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
+        None => render(&content.as_text()),
+    }
+}
+
+impl Telegram {
+    /// Sends a chunk to its chat, or to the supergroup that its chat has become. If the platform
+    /// refuses how the text looks, it gets the text (F23).
+    pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        let chat = delivery.address.chat.as_str();
+        let mut chat = ChatId(chat.parse().map_err(|_| {
+            SendError::Refused(format!("{chat} is no chat of Telegram: it is not a number"))
+        })?);
+        let text = marked(styled(&delivery.content), delivery.repeat);
+        let mut looks = entities(&text).into_iter().map(entity).collect::<Result<Vec<_>, _>>()?;
+        loop {
+            match self.send_text(chat, &text.text, looks.clone(), delivery).await {
+                Ok(message) => return Ok(receipt(message)),
+                Err(RequestError::MigrateToChatId(new)) if new != chat => chat = new,
+                Err(error) if is_about_looks(&error) && !looks.is_empty() => looks.clear(),
+                Err(error) => return Err(outcome(&error)),
+            }
+        }
+    }
+
+    async fn send_text(
+        &self,
+        chat: ChatId,
+        text: &str,
+        looks: Vec<MessageEntity>,
+        delivery: &Delivery,
+    ) -> Result<MessageId, RequestError> {
+        let mut request =
+            self.client.send_message(chat, text).entities(looks).link_preview_options(no_preview());
+        if let Some(topic) = &delivery.address.topic
+            && let Ok(topic) = topic.as_str().parse()
+        {
+            request = request.message_thread_id(ThreadId(MessageId(topic)));
+        }
+        if !delivery.content.choices.is_empty() {
+            request = request.reply_markup(buttons(&delivery.content.choices));
+        }
+        let sent = request.send().await;
+        match &sent {
+            Ok(_) => self.health.works(),
+            Err(RequestError::Network(_)) => self.health.fails("messages cannot be sent"),
+            Err(_) => {}
+        }
+        sent.map(|message| message.id)
+    }
+}
+
+fn marked(text: Styled, repeat: bool) -> Styled {
+    if !repeat {
+        return text;
+    }
+    let mark = format!("{REPEAT_MARK}\n");
+    let mut styles = text.styles;
+    for range in &mut styles {
+        range.start += mark.len();
+        range.end += mark.len();
+    }
+    Styled { text: mark + &text.text, styles }
+}
+
+fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
+    let kind = match entity.kind {
+        EntityKind::Bold => MessageEntityKind::Bold,
+        EntityKind::Italic => MessageEntityKind::Italic,
+        EntityKind::Strikethrough => MessageEntityKind::Strikethrough,
+        EntityKind::Spoiler => MessageEntityKind::Spoiler,
+        EntityKind::Code => MessageEntityKind::Code,
+        EntityKind::Pre { language } => MessageEntityKind::Pre { language },
+        EntityKind::Blockquote => MessageEntityKind::Blockquote,
+        EntityKind::TextLink { url } => MessageEntityKind::TextLink {
+            url: url.parse().map_err(|_| SendError::Refused(format!("{url} is no URL")))?,
+        },
+    };
+    Ok(MessageEntity { kind, offset: entity.offset, length: entity.length })
+}
+
+/// A button for each choice that the platform can carry; the others are in the text.
+fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
+    let fits = choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES);
+    let row = fits.map(|choice| InlineKeyboardButton::callback(&choice.label, &choice.says));
+    InlineKeyboardMarkup::new([row.collect::<Vec<_>>()])
+}
+
+fn no_preview() -> LinkPreviewOptions {
+    LinkPreviewOptions {
+        is_disabled: true,
+        url: None,
+        prefer_small_media: false,
+        prefer_large_media: false,
+        show_above_text: false,
+    }
+}
+
+fn receipt(message: MessageId) -> Receipt {
+    Receipt { platform_id: PlatformId::parse(&message.0.to_string()).ok() }
+}
+
+/// Whether a refusal is about entities, not about the message.
+fn is_about_looks(error: &RequestError) -> bool {
+    match error {
+        RequestError::Api(ApiError::CantParseEntities(_)) => true,
+        RequestError::Api(ApiError::Unknown(text)) => text.contains("entit"),
+        _ => false,
+    }
+}
+
+/// What is known of a send that was answered with an error.
+fn outcome(error: &RequestError) -> SendError {
+    let text = fault(error);
+    match error {
+        RequestError::RetryAfter(seconds) => SendError::RetryAfter(seconds.duration()),
+        RequestError::Network(error) if error.is_connect() || error.is_builder() => {
+            SendError::Failed(text)
+        }
+        // Not a refusal: it may have been taken before the server failed.
+        RequestError::Api(ApiError::Unknown(text)) if text.starts_with("Internal") => {
+            SendError::Unknown(text.clone())
+        }
+        // The operator gives the bot another token; until then messages wait.
+        RequestError::Api(ApiError::InvalidToken) => SendError::Failed(text),
+        RequestError::Api(_) | RequestError::MigrateToChatId(_) => SendError::Refused(text),
+        RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => {
+            SendError::Unknown(text)
+        }
+    }
+}

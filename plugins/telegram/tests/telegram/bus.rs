@@ -1,0 +1,90 @@
+//! The bus as the channel sees it: it takes messages, or does not, and can be held up.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Accepted, AcceptedAs, AccountName, ChannelName, Cursor, DedupeKey, Enqueued, Inbound,
+    MessageId, Outbound, Publish, PublishError,
+};
+use tokio::sync::watch;
+
+#[derive(Debug)]
+pub(crate) struct FakeBus {
+    taken: watch::Sender<Vec<Inbound>>,
+    ignored: watch::Sender<Vec<String>>,
+    cursors: Mutex<Vec<String>>,
+    open: watch::Sender<bool>,
+    pub(crate) refusals: Mutex<Vec<PublishError>>,
+}
+
+impl Default for FakeBus {
+    fn default() -> Self {
+        Self {
+            taken: watch::Sender::default(),
+            ignored: watch::Sender::default(),
+            cursors: Mutex::default(),
+            open: watch::Sender::new(true),
+            refusals: Mutex::default(),
+        }
+    }
+}
+
+impl FakeBus {
+    /// Commits nothing from now on, or again.
+    pub(crate) fn set_open(&self, open: bool) {
+        self.open.send_replace(open);
+    }
+
+    /// Waits until so many messages have been taken.
+    pub(crate) async fn taken(&self, count: usize) -> Vec<Inbound> {
+        self.taken.subscribe().wait_for(|taken| taken.len() >= count).await.unwrap().clone()
+    }
+
+    /// Waits until so many updates have been ignored, and says why.
+    pub(crate) async fn ignored(&self, count: usize) -> Vec<String> {
+        self.ignored.subscribe().wait_for(|ignored| ignored.len() >= count).await.unwrap().clone()
+    }
+
+    fn note(&self, cursor: Option<Cursor>) {
+        self.cursors.lock().unwrap().extend(cursor.map(|cursor| cursor.position));
+    }
+
+    async fn passes(&self) {
+        self.open.subscribe().wait_for(|open| *open).await.unwrap();
+    }
+}
+
+#[async_trait]
+impl Publish for FakeBus {
+    async fn publish(
+        &self,
+        inbound: Inbound,
+        cursor: Option<Cursor>,
+    ) -> Result<Accepted, PublishError> {
+        self.passes().await;
+        if let Some(refusal) = self.refusals.lock().unwrap().pop() {
+            return Err(refusal);
+        }
+        self.note(cursor);
+        self.taken.send_modify(|taken| taken.push(inbound));
+        Ok(Accepted { id: MessageId(1), what: AcceptedAs::Queued })
+    }
+
+    async fn ignore(
+        &self,
+        _channel: &ChannelName,
+        _account: &AccountName,
+        reason: &str,
+        cursor: Option<Cursor>,
+    ) -> Result<(), PublishError> {
+        self.passes().await;
+        self.note(cursor);
+        self.ignored.send_modify(|ignored| ignored.push(reason.to_owned()));
+        Ok(())
+    }
+
+    async fn send(&self, _: Outbound, _: DedupeKey) -> Result<Enqueued, PublishError> {
+        Err(PublishError::Stopping)
+    }
+}

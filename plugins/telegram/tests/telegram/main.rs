@@ -1,0 +1,71 @@
+//! The channel against the strict fake, over the wire: what it hears, and what it says.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bus;
+mod receiving;
+mod sending;
+
+use std::sync::Arc;
+
+use avocet_protocol::{
+    Channel, ChannelContext, ChannelError, ChatAddress, Content, Delivery, DeliveryId,
+};
+use avocet_telegram::{Telegram, TelegramConfig};
+use avocet_testkit::telegram::TelegramFake;
+use avocet_testkit::{FakeDestinations, ManualClock};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use bus::FakeBus;
+
+const TOKEN: &str = "4711:AA-secret";
+const ANN: i64 = 7;
+
+struct World {
+    platform: TelegramFake,
+    telegram: Arc<Telegram>,
+    bus: Arc<FakeBus>,
+    clock: Arc<ManualClock>,
+    stop: CancellationToken,
+}
+
+impl World {
+    async fn new() -> Self {
+        let platform = TelegramFake::start(TOKEN).await;
+        platform.open_chat(ANN);
+        let telegram = Arc::new(telegram(&platform.base_url()));
+        let (bus, clock) = (Arc::default(), Arc::default());
+        Self { platform, telegram, bus, clock, stop: CancellationToken::new() }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the test runs the channel")]
+    fn run(&self) -> JoinHandle<Result<(), ChannelError>> {
+        let context = ChannelContext {
+            publish: self.bus.clone(),
+            deliveries: Arc::new(FakeDestinations::default()),
+            clock: self.clock.clone(),
+            stop: self.stop.clone(),
+        };
+        let telegram = self.telegram.clone();
+        tokio::spawn(async move { telegram.run(context).await })
+    }
+}
+
+fn telegram(url: &str) -> Telegram {
+    let config = TelegramConfig {
+        token: Some(TOKEN.to_owned().into()),
+        api_url: url.to_owned(),
+        allow: vec![7],
+        poll_seconds: 50,
+    };
+    Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), &config).unwrap()
+}
+
+fn chat(id: i64) -> ChatAddress {
+    format!("telegram:main:{id}").parse().unwrap()
+}
+
+fn delivery(id: i64, content: Content) -> Delivery {
+    Delivery { id: DeliveryId(1), turn: None, address: chat(id), content, repeat: false }
+}

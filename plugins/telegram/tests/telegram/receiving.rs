@@ -1,0 +1,127 @@
+//! What is heard, and when the platform is told so.
+
+use std::time::Duration;
+
+use avocet_protocol::{Channel, ChannelError, Health, PublishError, StoreError};
+use avocet_testkit::telegram::{ApiError, Break, Fault, On};
+use serde_json::json;
+
+use crate::{ANN, TOKEN, World, chat};
+
+#[tokio::test]
+async fn f2_an_update_is_confirmed_only_after_it_is_committed() {
+    let world = World::new().await;
+    world.bus.set_open(false);
+    let running = world.run();
+    let heard = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_no_poll().await;
+    assert_eq!(world.platform.unconfirmed(), [heard.update.unwrap()]);
+    world.bus.set_open(true);
+    let taken = world.bus.taken(1).await;
+    assert_eq!((&taken[0].address, taken[0].content.text.as_str()), (&chat(ANN), "hello"));
+    world.platform.wait_for_confirmed().await;
+    world.stop.cancel();
+    assert_eq!(running.await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
+async fn f2_what_was_not_committed_when_the_daemon_stops_comes_again() {
+    let world = World::new().await;
+    world.bus.set_open(false);
+    let running = world.run();
+    world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_no_poll().await;
+    running.abort();
+    drop(running.await);
+    world.bus.set_open(true);
+    let _running = world.run();
+    assert_eq!(world.bus.taken(1).await.len(), 1);
+    world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn f3_a_poll_that_hangs_or_breaks_is_made_again() {
+    for how in [Break::Hang, Break::Cut, Break::Reset] {
+        let world = World::new().await;
+        let _running = world.run();
+        world.platform.wait_for_poll().await;
+        assert!(world.platform.break_poll(how.clone()), "{how:?}");
+        world.platform.private_text(ANN, "are you there?");
+        // The poll's 50 s and 15 s more; after an error it waits for less.
+        world.clock.sleeper(Duration::ZERO).await;
+        while world.platform.calls("getUpdates") < 2 {
+            world.clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(world.bus.taken(1).await[0].content.text, "are you there?", "{how:?}");
+        assert_eq!(world.telegram.health(), Health::Up);
+    }
+}
+
+#[tokio::test]
+async fn f4_another_bot_with_the_same_token_is_survived_and_shown() {
+    let world = World::new().await;
+    world.platform.inject(On::method("getUpdates"), 1, Fault::Refuse(ApiError::conflict()));
+    let _running = world.run();
+    let shows = |health| matches!(health, Health::Down(why) if why.contains("terminated by other"));
+    while !shows(world.telegram.health()) {
+        tokio::task::yield_now().await;
+    }
+    // It waits for longer than the other's poll.
+    world.clock.sleeper_within(Duration::from_secs(51)..).await;
+    world.platform.private_text(ANN, "hello");
+    world.clock.advance(Duration::from_secs(70));
+    assert_eq!(world.bus.taken(1).await.len(), 1);
+    assert_eq!(world.telegram.health(), Health::Up);
+    assert_eq!(world.platform.calls("getUpdates"), 2, "one poll at a time");
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_known_is_one_clear_error() {
+    let world = World::new().await;
+    world.platform.revoke();
+    let Err(ChannelError::Fatal(error)) = world.run().await.unwrap() else { panic!("it goes on") };
+    assert!(error.contains("@BotFather") && !error.contains(TOKEN), "{error}");
+    assert_eq!(world.telegram.health(), Health::Down(error));
+}
+
+#[tokio::test]
+async fn f15_no_error_shows_the_token() {
+    let world = World::new().await;
+    let closed = crate::telegram("http://127.0.0.1:1");
+    assert!(!format!("{closed:?}").contains("secret"));
+    let sent = closed.deliver(&crate::delivery(ANN, avocet_protocol::Content::text("hi"))).await;
+    let error = format!("{sent:?} {}", sent.as_ref().unwrap_err());
+    assert!(error.contains("no connection") && !error.contains("secret"), "{error}");
+    drop(world);
+}
+
+#[tokio::test]
+async fn what_is_not_for_the_agent_is_counted_and_confirmed() {
+    let world = World::new().await;
+    let refusal = PublishError::NotAllowed { channel: "telegram".into(), sender: "8".into() };
+    *world.bus.refusals.lock().unwrap() = vec![refusal];
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    world.platform.private_text(8, "let me in");
+    world.platform.push("message", json!({ "tea": "leaves" }));
+    let reasons = world.bus.ignored(2).await;
+    assert_eq!(reasons, ["not allowed", "of another kind"]);
+    world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn a_log_that_is_full_keeps_the_platform_waiting() {
+    let world = World::new().await;
+    let full = StoreError::Full { path: "avocet.db".to_owned() };
+    *world.bus.refusals.lock().unwrap() = vec![PublishError::Log(full); 2];
+    let _running = world.run();
+    let heard = world.platform.private_text(ANN, "hello");
+    for _ in 0..2 {
+        world.clock.sleeper_within(Duration::ZERO..=Duration::from_secs(5)).await;
+        assert_eq!(world.platform.unconfirmed(), [heard.update.unwrap()]);
+        world.clock.advance(Duration::from_secs(5));
+    }
+    assert_eq!(world.bus.taken(1).await.len(), 1);
+    world.platform.wait_for_confirmed().await;
+}

@@ -1,0 +1,128 @@
+//! What is said, and what is known of it when something goes wrong.
+
+use std::time::Duration;
+
+use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
+use avocet_testkit::telegram::{ApiError, Fault, On};
+
+use crate::{ANN, World, delivery};
+
+impl World {
+    /// Has a reply delivered as the outbox does it: chunk by chunk.
+    async fn say(&self, chat: i64, reply: Content) -> Vec<Result<(), SendError>> {
+        let mut sent = Vec::new();
+        for chunk in self.telegram.plan(&reply) {
+            sent.push(self.telegram.deliver(&delivery(chat, chunk)).await.map(|_| ()));
+        }
+        sent
+    }
+
+    fn texts(&self) -> Vec<String> {
+        self.platform.sent().into_iter().map(|message| message.text).collect()
+    }
+}
+
+#[tokio::test]
+async fn markdown_is_shown_and_links_have_no_preview() {
+    let world = World::new().await;
+    let reply =
+        "# Title\n\n**bold** and `code`: [here](https://example.org)\n\n```rust\nfn main() {}\n```";
+    assert_eq!(world.say(ANN, Content::text(reply)).await, [Ok(())]);
+    let sent = &world.platform.sent()[0];
+    assert!(sent.preview_off);
+    assert!(!sent.text.contains("**") && !sent.text.contains("```"), "{}", sent.text);
+    let kinds: Vec<&str> =
+        sent.entities.iter().map(|entity| entity["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["bold", "bold", "code", "text_link", "pre"]);
+}
+
+#[tokio::test]
+async fn f23_a_long_reply_arrives_whole_and_in_order() {
+    let world = World::new().await;
+    let words: Vec<String> = (0..4000).map(|number| format!("🐦{number}")).collect();
+    let sent = world.say(ANN, Content::text(words.join(" "))).await;
+    assert!(sent.len() > 5 && sent.iter().all(Result::is_ok), "{sent:?}");
+    assert_eq!(world.texts().join(" ").split_whitespace().collect::<Vec<_>>(), words);
+}
+
+#[tokio::test]
+async fn f23_what_the_platform_refuses_to_show_it_gets_plain() {
+    let world = World::new().await;
+    let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
+    world.platform.inject(On::method("sendMessage"), 1, Fault::Refuse(refusal));
+    assert_eq!(world.say(ANN, Content::text("**bold**")).await, [Ok(())]);
+    let sent = &world.platform.sent()[0];
+    assert_eq!((sent.text.as_str(), sent.entities.len()), ("bold", 0));
+}
+
+#[tokio::test]
+async fn f5_a_send_without_an_answer_is_not_repeated_blindly() {
+    for fault in [Fault::ResetAfter, Fault::CutAnswer] {
+        let world = World::new().await;
+        world.platform.inject(On::method("sendMessage"), 1, fault);
+        let sent = world.say(ANN, Content::text("hello")).await;
+        assert!(matches!(sent[..], [Err(SendError::Unknown(_))]), "{sent:?}");
+        assert_eq!(world.texts(), ["hello"]);
+        let again = Delivery { repeat: true, ..delivery(ANN, Content::text("**hello**")) };
+        world.telegram.deliver(&again).await.unwrap();
+        assert_eq!(world.texts()[1], format!("{REPEAT_MARK}\nhello"));
+        let entity = &world.platform.sent()[1].entities[0];
+        assert_eq!(entity["offset"], REPEAT_MARK.len() + 1, "the style moves with the text");
+    }
+}
+
+#[tokio::test]
+async fn f6_flood_control_is_passed_on() {
+    let world = World::new().await;
+    world.platform.inject(On::method("sendMessage"), 1, Fault::flood(17));
+    let sent = world.say(ANN, Content::text("hello")).await;
+    assert_eq!(sent, [Err(SendError::RetryAfter(Duration::from_secs(17)))]);
+    assert!(world.texts().is_empty());
+}
+
+#[tokio::test]
+async fn a_chat_that_cannot_be_written_to_is_refused_for_good() {
+    let world = World::new().await;
+    world.platform.block(ANN);
+    for chat in [ANN, 404] {
+        let sent = world.say(chat, Content::text("hello")).await;
+        assert!(matches!(sent[..], [Err(SendError::Refused(_))]), "{sent:?}");
+    }
+    let nonsense = Delivery {
+        address: "telegram:main:me".parse().unwrap(),
+        ..delivery(ANN, Content::text("hello"))
+    };
+    let refused = world.telegram.deliver(&nonsense).await;
+    assert!(matches!(refused, Err(SendError::Refused(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_group_that_has_become_a_supergroup_is_followed() {
+    let world = World::new().await;
+    world.platform.open_chat(-50);
+    world.platform.migrate(ANN, -50, -1_000_000_000_050);
+    assert_eq!(world.say(-50, Content::text("hello")).await, [Ok(())]);
+    assert_eq!(world.platform.sent()[0].chat, -1_000_000_000_050);
+}
+
+#[tokio::test]
+async fn choices_are_buttons_that_speak() {
+    let world = World::new().await;
+    let _running = world.run();
+    let choices = vec![Choice::new("Retry", "/retry w3"), Choice::new("Skip", "/skip w3")];
+    let question = Content { choices, ..Content::text("Again?") };
+    assert_eq!(world.say(ANN, question).await, [Ok(())]);
+    let sent = world.platform.sent().remove(0);
+    world.platform.wait_for_poll().await;
+    world.platform.press(ANN, &sent, "/skip w3");
+    let heard = &world.bus.taken(1).await[0];
+    assert_eq!((heard.content.text.as_str(), heard.sender.id.as_str()), ("/skip w3", "7"));
+    world.platform.wait_for_calls("answerCallbackQuery", 1).await;
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[test]
+fn only_who_is_allowed_is_written_to_without_having_written() {
+    let telegram = crate::telegram("http://127.0.0.1:1");
+    assert!(telegram.may_write(&crate::chat(ANN)) && !telegram.may_write(&crate::chat(8)));
+}
