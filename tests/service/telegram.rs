@@ -1,8 +1,9 @@
 //! Telegram, all the way: the real program between the strict fake and the model.
 
-use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
 use avocet_testkit::telegram::TelegramFake;
 use avocet_tests::{Home, program};
+use serde_json::json;
 
 use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{logged, patiently, stop};
@@ -57,4 +58,23 @@ async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((platform.sent().len(), model.requests().len()), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f5_what_the_message_tool_has_said_is_not_said_again_as_the_answer() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|request| match last_results(request)[..] {
+        [] => ModelAnswer::call("message", json!({ "text": "**Done**, as `asked`." })),
+        _ => ModelAnswer::says("**Done**, as `asked`."),
+    })
+    .await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "do it");
+    patiently("the message", platform.wait_for_sent(1)).await;
+    asked(&model, 2).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    let said: Vec<String> = platform.sent().into_iter().map(|message| message.text).collect();
+    assert_eq!(said, ["Done, as asked."]);
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use avocet_agent::TurnEnd;
 use avocet_protocol::{
-    Answer, CallId, ChatAddress, Deliveries, Destinations, LogWrite, NewWait, Outcome, SessionId,
-    Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
+    Answer, CallId, ChatAddress, Deliveries, Destinations, LogWrite, NewWait, Outcome, Planned,
+    SessionId, Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
 };
 
 use crate::lane::{Lanes, chat_of};
@@ -87,10 +87,13 @@ impl Lanes {
                 0 => Vec::new(),
                 _ => self.parts.agent.log.sent_texts(turn.id, chat).await?,
             };
-            if sent.iter().any(|sent| same_words(sent, &answer.text)) {
+            let planned = self.plan(chat, &answer.text);
+            // What was sent was planned by the same channel: compared is what the chat shows.
+            let shown = planned.as_ref().map(shown_text).unwrap_or_default();
+            if sent.iter().any(|sent| same_words(sent, &shown)) {
                 tracing::debug!(turn = %turn.id, "the message tool has said it already");
             } else {
-                settlement.reply = self.plan(chat, &answer.text);
+                settlement.reply = planned;
             }
         }
         settlement.answer = Some(answer);
@@ -139,6 +142,11 @@ impl Lanes {
         }
         Ok(())
     }
+}
+
+/// The text of a message, chunk behind chunk, as `TurnLog::sent_texts` gives it.
+fn shown_text(planned: &Planned) -> String {
+    planned.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
 }
 
 /// The same text, however it is broken into lines.
