@@ -7,7 +7,7 @@ use avocet_llm::OpenAiConfig;
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 
-use super::{CHANNELS, PROVIDERS, check, openai_config, terminal_config};
+use super::{CHANNELS, PROVIDERS, channels, check, openai_config, terminal_config};
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PROVIDER: &str = "providers.local";
@@ -71,6 +71,25 @@ fn the_example_shows_the_defaults() {
     let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
     let without = TelegramConfig { token: None, allow: Vec::new(), ..telegram };
     same(&without, &TelegramConfig::default());
+}
+
+#[test]
+fn a_channel_has_one_account_or_a_table_for_each() {
+    let cases = [
+        ("[channels.telegram]\ntoken = \"1:a\"\n", &["telegram:main"][..]),
+        (
+            "[channels.telegram.work]\ntoken = \"1:a\"\n[channels.telegram.home]\ntoken = \"2:b\"\n",
+            &["telegram:home", "telegram:work"],
+        ),
+    ];
+    for (text, expected) in cases {
+        let document = parse(text);
+        let found = channels(&document, &document.table("").unwrap()).unwrap().channels;
+        let names =
+            found.iter().map(|one| format!("{}:{}", one.channel.name(), one.channel.account()));
+        let telegram: Vec<String> = names.filter(|name| name.starts_with("telegram")).collect();
+        assert_eq!(telegram, expected, "{text}");
+    }
 }
 
 fn same<T: Debug>(shown: &T, default: &T) {

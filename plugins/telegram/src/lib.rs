@@ -54,8 +54,8 @@ pub enum TelegramError {
     )]
     NoToken,
     /// `api_url` is none.
-    #[error("api_url is no URL ({0})")]
-    Url(String),
+    #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
+    Url,
     /// There can be no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),
@@ -79,8 +79,14 @@ impl Telegram {
             .no_proxy()
             .build()
             .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
-        let url = config.api_url.parse().map_err(|error| TelegramError::Url(format!("{error}")))?;
-        let client = teloxide::Bot::with_client(token.expose(), client).set_api_url(url);
+        let client = teloxide::Bot::with_client(token.expose(), client);
+        let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
+        let client = client.set_api_url(url);
+        // teloxide panics at the first request to a URL that cannot have a path, such as mailto:.
+        let url = client.api_url();
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(TelegramError::Url);
+        }
         let (allow, health) = (config.allow.iter().copied().collect(), Exchanges::default());
         Ok(Self { name, account, client, allow, poll_seconds, health })
     }

@@ -46,6 +46,11 @@ impl FakeBus {
         self.ignored.subscribe().wait_for(|ignored| ignored.len() >= count).await.unwrap().clone()
     }
 
+    /// Where the cursor has been moved to, each time.
+    pub(crate) fn cursors(&self) -> Vec<String> {
+        self.cursors.lock().unwrap().clone()
+    }
+
     fn note(&self, cursor: Option<Cursor>) {
         self.cursors.lock().unwrap().extend(cursor.map(|cursor| cursor.position));
     }

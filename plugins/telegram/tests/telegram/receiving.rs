@@ -87,13 +87,11 @@ async fn a_token_that_is_not_known_is_one_clear_error() {
 
 #[tokio::test]
 async fn f15_no_error_shows_the_token() {
-    let world = World::new().await;
     let closed = crate::telegram("http://127.0.0.1:1");
     assert!(!format!("{closed:?}").contains("secret"));
     let sent = closed.deliver(&crate::delivery(ANN, avocet_protocol::Content::text("hi"))).await;
     let error = format!("{sent:?} {}", sent.as_ref().unwrap_err());
     assert!(error.contains("no connection") && !error.contains("secret"), "{error}");
-    drop(world);
 }
 
 #[tokio::test]
@@ -103,10 +101,11 @@ async fn what_is_not_for_the_agent_is_counted_and_confirmed() {
     *world.bus.refusals.lock().unwrap() = vec![refusal];
     let _running = world.run();
     world.platform.wait_for_poll().await;
-    world.platform.private_text(8, "let me in");
-    world.platform.push("message", json!({ "tea": "leaves" }));
+    let stranger = world.platform.private_text(8, "let me in").update.unwrap();
+    let unreadable = world.platform.push("message", json!({ "tea": "leaves" })).unwrap();
     let reasons = world.bus.ignored(2).await;
     assert_eq!(reasons, ["not allowed", "of another kind"]);
+    assert_eq!(world.bus.cursors(), [stranger, unreadable].map(|update| update.to_string()));
     world.platform.wait_for_confirmed().await;
 }
 

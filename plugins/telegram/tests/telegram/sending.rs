@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
+use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
 use avocet_testkit::telegram::{ApiError, Fault, On};
 
 use crate::{ANN, World, delivery};
@@ -125,4 +126,17 @@ async fn choices_are_buttons_that_speak() {
 fn only_who_is_allowed_is_written_to_without_having_written() {
     let telegram = crate::telegram("http://127.0.0.1:1");
     assert!(telegram.may_write(&crate::chat(ANN)) && !telegram.may_write(&crate::chat(8)));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
+    let bot = |config: &TelegramConfig| {
+        Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), config).unwrap_err()
+    };
+    assert_eq!(bot(&TelegramConfig::default()), TelegramError::NoToken);
+    for api_url in ["nonsense", "mailto:ann@example.org", "ftp://example.org", ""] {
+        let token = Some("4711:AA".to_owned().into());
+        let config = TelegramConfig { token, api_url: api_url.into(), ..Default::default() };
+        assert_eq!(bot(&config), TelegramError::Url, "{api_url}");
+    }
 }
