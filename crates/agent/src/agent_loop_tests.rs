@@ -52,12 +52,12 @@ impl World {
     }
 
     async fn say(&self, text: &str) {
-        let inbound = Inbound {
-            address: session().address(),
-            sender: Sender { id: "me".parse().unwrap(), name: None },
-            key: text.parse().unwrap(),
-            content: Content::text(text),
-        };
+        let inbound = Inbound::new(
+            session().address(),
+            Sender::new("me".parse().unwrap()),
+            text.parse().unwrap(),
+            Content::text(text),
+        );
         let kind = InboundKind::Text;
         let message = NewInbound { session: session(), kind, inbound, removed: 0 };
         self.store.accept(&message, None).await.unwrap();
@@ -359,12 +359,12 @@ async fn f16_messages_that_steer_reach_the_next_step() {
     let mode = NewInbound {
         session: session(),
         kind: command,
-        inbound: Inbound {
-            address: session().address(),
-            sender: Sender { id: "me".parse().unwrap(), name: None },
-            key: "mode".parse().unwrap(),
-            content: Content::text("/queue steer"),
-        },
+        inbound: Inbound::new(
+            session().address(),
+            Sender::new("me".parse().unwrap()),
+            "mode".parse().unwrap(),
+            Content::text("/queue steer"),
+        ),
         removed: 0,
     };
     let mode = world.store.accept(&mode, None).await.unwrap().id;

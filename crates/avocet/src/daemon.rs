@@ -11,7 +11,8 @@ use avocet_config::{AgentDefaults, Durability};
 use avocet_gateway::Gateway;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, Publish, StoreError,
+    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, CommandHelp, Publish,
+    StoreError,
 };
 use avocet_sandbox::Workspace;
 use avocet_session::{Events, LaneLimits, NotMoving, Parts, Sessions};
@@ -260,6 +261,7 @@ fn run_channels(
     clock: &Arc<dyn Clock>,
     intake: &Group,
 ) {
+    let commands: Arc<[CommandHelp]> = avocet_session::commands().collect();
     for channel in channels.iter() {
         let name = format!("{}:{}", channel.name(), channel.account());
         let publish: Arc<dyn Publish> = bus.clone();
@@ -267,6 +269,7 @@ fn run_channels(
             publish,
             deliveries: Arc::new(deliverer.clone()),
             clock: clock.clone(),
+            commands: commands.clone(),
             stop: intake.token(),
         };
         let channel = channel.clone();

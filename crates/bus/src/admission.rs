@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use avocet_protocol::{
     AccountName, Attachment, ChannelName, ChatAddress, Content, Inbound, InboundKind,
-    LoggedInbound, NewInbound, PublishError, Sender, SenderId, SessionId, sanitise,
+    LoggedInbound, NewInbound, PublishError, Quote, Sender, SenderId, SessionId, sanitise,
 };
 
 /// The longest text of one message, in bytes. Longer ones come as a file.
@@ -118,7 +118,13 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
             Attachment { name, ..attachment }
         })
         .collect();
-    (Content { text, styles: None, attachments, choices: content.choices }, removed)
+    let forwarded_from = content.forwarded_from.as_deref().map(&mut clean);
+    let quote = content.quote.map(|quote| Quote {
+        from: quote.from.as_deref().map(&mut clean),
+        text: clean(&quote.text),
+    });
+    let Content { choices, .. } = content;
+    (Content { text, quote, forwarded_from, styles: None, attachments, choices }, removed)
 }
 
 /// `/word`, alone or followed by an argument; `/word@bot` as in a group. A path is not a command.

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::*;
 
 fn inbound(chat: &str, sender: &str, text: &str) -> Inbound {
-    Inbound {
-        address: chat.parse().unwrap(),
-        sender: Sender { id: sender.parse().unwrap(), name: None },
-        key: "1".parse().unwrap(),
-        content: Content::text(text),
-    }
+    Inbound::new(
+        chat.parse().unwrap(),
+        Sender::new(sender.parse().unwrap()),
+        "1".parse().unwrap(),
+        Content::text(text),
+    )
 }
 
 fn admission() -> Admission {

@@ -105,6 +105,23 @@ impl Publish for Bus {
         Ok(self.inbox.ignore(channel, account, reason, cursor.as_ref()).await?)
     }
 
+    async fn cursors(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+    ) -> Result<Vec<Cursor>, PublishError> {
+        Ok(self.inbox.cursors(channel, account).await?)
+    }
+
+    async fn move_cursor(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        cursor: Cursor,
+    ) -> Result<(), PublishError> {
+        Ok(self.inbox.move_cursor(channel, account, &cursor).await?)
+    }
+
     async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError> {
         self.check_running()?;
         let (content, _) = sanitise_content(message.content);

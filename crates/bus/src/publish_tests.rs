@@ -38,12 +38,12 @@ fn session() -> SessionId {
 }
 
 fn inbound(key: &str, text: &str) -> Inbound {
-    Inbound {
-        address: session().address(),
-        sender: Sender { id: "me".parse().unwrap(), name: None },
-        key: key.parse().unwrap(),
-        content: Content::text(text),
-    }
+    Inbound::new(
+        session().address(),
+        Sender::new("me".parse().unwrap()),
+        key.parse().unwrap(),
+        Content::text(text),
+    )
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn who_has_to_act_is_woken_after_the_commit() {
 #[tokio::test]
 async fn what_is_not_admitted_is_not_in_the_log() {
     let World { bus, store, _log, .. } = world().await;
-    let stranger = Sender { id: "stranger".parse().unwrap(), name: None };
+    let stranger = Sender::new("stranger".parse().unwrap());
     let refused = bus.publish(Inbound { sender: stranger, ..inbound("1", "hi") }, None).await;
     assert!(matches!(refused, Err(PublishError::NotAllowed { .. })));
     let refused = bus.publish(inbound("2", &"x".repeat(MAX_TEXT_BYTES + 1)), None).await;

@@ -181,12 +181,12 @@ fn to_value<T: Serialize>(found: Result<T, StoreError>) -> Result<Value, RpcErro
 }
 
 async fn ask(parts: &Parts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError> {
-    let inbound = Inbound {
-        address: ask.session.address(),
-        sender: Sender { id: peer.clone(), name: None },
-        key: ask.key.map_or_else(new_key, Ok)?,
-        content: Content::text(ask.text),
-    };
+    let inbound = Inbound::new(
+        ask.session.address(),
+        Sender::new(peer.clone()),
+        ask.key.map_or_else(new_key, Ok)?,
+        Content::text(ask.text),
+    );
     let accepted = parts.publish.publish(inbound, None).await.map_err(|error| refusal(&error))?;
     let duplicate = accepted.what == avocet_protocol::AcceptedAs::Duplicate;
     Ok(json!(Asked { message: accepted.id, duplicate }))

@@ -58,6 +58,19 @@ impl Publish for Daemon {
         Ok(())
     }
 
+    async fn cursors(&self, _: &ChannelName, _: &AccountName) -> Result<Vec<Cursor>, PublishError> {
+        Ok(Vec::new())
+    }
+
+    async fn move_cursor(
+        &self,
+        _: &ChannelName,
+        _: &AccountName,
+        _: Cursor,
+    ) -> Result<(), PublishError> {
+        Ok(())
+    }
+
     async fn send(&self, _: Outbound, _: DedupeKey) -> Result<Enqueued, PublishError> {
         Ok(Enqueued { id: DeliveryId(9), duplicate: false })
     }
@@ -302,11 +315,9 @@ async fn waiting_ends_with_the_outcome() {
 async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Receipt> {
     let (receipt, received) = oneshot::channel();
     let delivery = Delivery {
-        id: DeliveryId(7),
         turn: Some(TurnId(1)),
-        address: session().address(),
-        content: Content::text(text),
         repeat: true,
+        ..Delivery::new(DeliveryId(7), session().address(), Content::text(text))
     };
     let attached = world.daemon.attached.lock().unwrap()[0].clone();
     attached.send_async(Handover { delivery, receipt }).await.unwrap();

@@ -5,13 +5,9 @@ use super::*;
 const NOW: Timestamp = Timestamp(1000);
 
 fn head(unknown: bool, repeat: bool, attempts: u32) -> Head {
-    let delivery = Delivery {
-        id: DeliveryId(1),
-        turn: None,
-        address: "terminal:local:a".parse().unwrap(),
-        content: Content::text("hi"),
-        repeat,
-    };
+    let address = "terminal:local:a".parse().unwrap();
+    let delivery =
+        Delivery { repeat, ..Delivery::new(DeliveryId(1), address, Content::text("hi")) };
     Head { delivery, unknown, attempts, not_before: Timestamp(0), notice: false }
 }
 

@@ -34,6 +34,27 @@ pub trait Publish: fmt::Debug + Send + Sync {
         cursor: Option<Cursor>,
     ) -> Result<(), PublishError>;
 
+    /// Every cursor of an account.
+    ///
+    /// # Errors
+    /// [`PublishError::Log`]: the log cannot be read.
+    async fn cursors(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+    ) -> Result<Vec<Cursor>, PublishError>;
+
+    /// Moves a cursor on its own.
+    ///
+    /// # Errors
+    /// [`PublishError::Log`]: it has not moved.
+    async fn move_cursor(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        cursor: Cursor,
+    ) -> Result<(), PublishError>;
+
     /// Has a message delivered that another process says. It counts as accepted when this returns.
     ///
     /// # Errors

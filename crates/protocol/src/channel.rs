@@ -46,6 +46,26 @@ pub trait Channel: fmt::Debug + Send + Sync {
         true
     }
 
+    /// How often a message that grows while the model writes may be edited; none if nothing is shown
+    /// before it is complete.
+    fn preview_interval(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Shows that somebody writes, for as long as the platform shows it. May fail; nobody minds.
+    async fn typing(&self, chat: &ChatAddress) {
+        let _ = chat;
+    }
+
+    /// The bytes of an attachment that the platform keeps (`AttachmentSource::Platform`).
+    ///
+    /// # Errors
+    /// [`FetchError`] says whether fetching again can help.
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        let (_, _) = (reference, limit);
+        Err(FetchError::Gone("this channel keeps no files".to_owned()))
+    }
+
     /// What a send of unknown outcome is followed by.
     fn on_unknown(&self) -> OnUnknown {
         OnUnknown::RepeatMarked
@@ -64,8 +84,38 @@ pub struct ChannelContext {
     pub deliveries: Arc<dyn Deliveries>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// The commands of the chat, for platforms that complete them.
+    pub commands: Arc<[CommandHelp]>,
     /// Fires when it is to stop receiving. Delivering goes on.
     pub stop: CancellationToken,
+}
+
+/// A command of the chat, as people are shown it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandHelp {
+    /// The word after the slash: lower-case letters.
+    pub name: &'static str,
+    /// What comes after it; may be empty.
+    pub argument: &'static str,
+    /// What it does, in a line.
+    pub help: &'static str,
+}
+
+/// Why the bytes of an attachment could not be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// The sender: it is larger than what is fetched.
+    #[error("it is larger than {limit} bytes")]
+    TooLarge {
+        /// Bytes.
+        limit: u64,
+    },
+    /// Nobody: the platform does not have it (any more).
+    #[error("{0}")]
+    Gone(String),
+    /// A retry: the platform could not be asked.
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// What a send of unknown outcome is followed by.

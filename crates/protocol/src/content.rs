@@ -10,6 +10,12 @@ pub struct Content {
     /// The text; Markdown on the way out, until a channel has rendered it. May be empty if there
     /// is an attachment.
     pub text: String,
+    /// What the message replies to, as far as the platform shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quote>,
+    /// Who wrote it before it was forwarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded_from: Option<String>,
     /// How the text looks, where a channel has rendered it: then it is no Markdown any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub styles: Option<Vec<StyleRange>>,
@@ -34,18 +40,48 @@ impl Content {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
 
-    /// The text with a line for each attachment: what a model without eyes, a transcript and a
-    /// plain terminal show.
+    /// The text with a line for each attachment and for what it quotes: what a model without eyes,
+    /// a transcript and a plain terminal show.
     #[must_use]
     pub fn as_text(&self) -> String {
-        let mut text = self.text.clone();
+        let mut text = String::new();
+        if let Some(quote) = &self.quote {
+            text.push_str(&quote.describe());
+            text.push('\n');
+        }
+        if let Some(from) = &self.forwarded_from {
+            text.push_str(&format!("[forwarded from {from}]\n"));
+        }
+        text.push_str(&self.text);
         for attachment in &self.attachments {
-            if !text.is_empty() {
+            if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
             text.push_str(&attachment.describe());
         }
         text
+    }
+}
+
+/// What a message replies to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quote {
+    /// Who said it, as they call themselves; none if it was the agent.
+    pub from: Option<String>,
+    /// What was said, or the part of it that was chosen.
+    pub text: String,
+}
+
+impl Quote {
+    fn describe(&self) -> String {
+        const SHOWN: usize = 1000;
+        let mut text: String = self.text.chars().take(SHOWN).collect();
+        if text.len() < self.text.len() {
+            text.push('…');
+        }
+        let text = text.replace('\n', "\n> ");
+        let from = self.from.as_deref().unwrap_or("you");
+        format!("[in reply to {from}]\n> {text}")
     }
 }
 

@@ -15,6 +15,50 @@ pub struct Inbound {
     pub key: DedupeKey,
     /// What was written.
     pub content: Content,
+    /// Who else reads the chat.
+    #[serde(default)]
+    pub chat: ChatKind,
+    /// When the platform says that it was written; none where that is now.
+    #[serde(default)]
+    pub written_at: Option<Timestamp>,
+    /// The message that this one corrects, by its key: the platform lets people edit. The
+    /// correction has a key of its own.
+    #[serde(default)]
+    pub corrects: Option<DedupeKey>,
+}
+
+impl Inbound {
+    /// A message that was written just now, in a chat with the agent alone.
+    #[must_use]
+    pub fn new(address: ChatAddress, sender: Sender, key: DedupeKey, content: Content) -> Self {
+        let chat = ChatKind::Private;
+        Self { address, sender, key, content, chat, written_at: None, corrects: None }
+    }
+}
+
+/// Who reads what is said in a chat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatKind {
+    /// One person and the agent.
+    #[default]
+    Private,
+    /// Others too: groups, their topics, channels of a server.
+    Group,
+}
+
+impl ChatKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Private, Self::Group];
+
+    /// The word in the log.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Group => "group",
+        }
+    }
 }
 
 /// Who wrote a message.
@@ -24,6 +68,17 @@ pub struct Sender {
     pub id: SenderId,
     /// What the person calls themselves, if anything; to be shown, never to be believed.
     pub name: Option<String>,
+    /// Whether the platform says that it is a program.
+    #[serde(default)]
+    pub is_bot: bool,
+}
+
+impl Sender {
+    /// A person or process without a name.
+    #[must_use]
+    pub fn new(id: SenderId) -> Self {
+        Self { id, name: None, is_bot: false }
+    }
 }
 
 /// What the lane has to do with a message.
@@ -77,9 +132,12 @@ impl LoggedInbound {
     }
 }
 
-/// How far a channel has read its platform's updates (Telegram's offset, Discord's sequence).
+/// How far a channel has read its platform's updates, or what else it has to know after a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
+    /// What it is the place in: empty where an account has one cursor (Telegram's offset), a chat
+    /// where each has its own (Discord's channels).
+    pub scope: String,
     /// The place, in the platform's own words.
     pub position: String,
 }

@@ -23,17 +23,21 @@ mod turn;
 pub use address::{ChatAddress, SessionId};
 pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
-pub use channel::{Channel, ChannelContext, ChannelError, Health, OnUnknown, SendError};
+pub use channel::{
+    Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
+};
 pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
-    Attachment, AttachmentKind, AttachmentSource, Choice, Content, Style, StyleRange,
+    Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
 };
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
 };
-pub use inbound::{Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender};
+pub use inbound::{
+    ChatKind, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender,
+};
 pub use message::{Arguments, Message, SentCall, ToolCall};
 pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
 pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatAddress, Content, DeliveryId, PlatformId, TurnId};
+use crate::{ChatAddress, Content, DeliveryId, PlatformId, Timestamp, TurnId};
 
 /// Something to be said in a chat, not yet cut into what the platform takes at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,27 @@ pub struct Delivery {
     pub content: Content,
     /// Sent again although it may have arrived before: the channel marks it visibly.
     pub repeat: bool,
+    /// When a send of it was first begun; none if it never was.
+    pub first_sent_at: Option<Timestamp>,
+    /// The message of the platform that shows a part of it already (a preview): it is edited, and
+    /// nothing new is sent.
+    pub shown_as: Option<PlatformId>,
+}
+
+impl Delivery {
+    /// A chunk that belongs to no turn and was never sent.
+    #[must_use]
+    pub fn new(id: DeliveryId, address: ChatAddress, content: Content) -> Self {
+        Self {
+            id,
+            turn: None,
+            address,
+            content,
+            repeat: false,
+            first_sent_at: None,
+            shown_as: None,
+        }
+    }
 }
 
 /// The platform accepted a chunk.

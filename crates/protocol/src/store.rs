@@ -84,8 +84,16 @@ pub trait Inbox: fmt::Debug + Send + Sync {
         cursor: Option<&Cursor>,
     ) -> Result<()>;
 
-    /// How far an account has been read.
-    async fn cursor(&self, channel: &ChannelName, account: &AccountName) -> Result<Option<Cursor>>;
+    /// How far an account has been read, in every scope.
+    async fn cursors(&self, channel: &ChannelName, account: &AccountName) -> Result<Vec<Cursor>>;
+
+    /// Moves a cursor on its own. Durable when this returns.
+    async fn move_cursor(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        cursor: &Cursor,
+    ) -> Result<()>;
 
     /// Commands that were accepted and have not acted, in order.
     async fn open_commands(&self) -> Result<Vec<LoggedInbound>>;

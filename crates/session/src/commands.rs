@@ -5,23 +5,30 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandEffect, CommandReply, Deliveries, LoggedInbound, Outcome,
-    QueueMode, Resolution, SessionStatus, StoreError, TurnEvent, TurnEvents, WaitId,
+    ChatAddress, CommandAction, CommandEffect, CommandHelp, CommandReply, Deliveries,
+    LoggedInbound, Outcome, QueueMode, Resolution, SessionStatus, StoreError, TurnEvent,
+    TurnEvents, WaitId,
 };
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 
-/// A command, as `/help` and the platforms show it.
+/// A command: how it is shown, and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Command {
-    /// The word after the slash.
-    pub name: &'static str,
-    /// What comes after it, as it is shown in the help; may be empty.
-    pub argument: &'static str,
-    /// What it does, in a line.
-    pub help: &'static str,
+struct Command {
+    shown: CommandHelp,
     verb: Verb,
+}
+
+impl Command {
+    const fn new(
+        verb: Verb,
+        name: &'static str,
+        argument: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { shown: CommandHelp { name, argument, help }, verb }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +44,22 @@ enum Verb {
     Stop,
 }
 
-/// Every command.
+/// Every command, as `/help` and the platforms show them.
+pub fn commands() -> impl Iterator<Item = CommandHelp> {
+    COMMANDS.iter().map(|command| command.shown)
+}
+
 #[rustfmt::skip]
-pub const COMMANDS: &[Command] = &[
-    Command { name: "help", argument: "", help: "show what I understand", verb: Verb::Help },
-    Command { name: "id", argument: "", help: "show the ids of this chat and of yourself", verb: Verb::Id },
-    Command { name: "new", argument: "", help: "start afresh: forget what was said in this chat", verb: Verb::New },
-    Command { name: "queue", argument: "[queue|collect|steer|interrupt]", help: "what happens to messages while I work", verb: Verb::Queue },
-    Command { name: "resend", argument: "", help: "send again what did not arrive", verb: Verb::Resend },
-    Command { name: "retry", argument: "[w…]", help: "run again what was interrupted", verb: Verb::Retry },
-    Command { name: "skip", argument: "[w…]", help: "go on without what was interrupted", verb: Verb::Skip },
-    Command { name: "status", argument: "", help: "show what I am doing", verb: Verb::Status },
-    Command { name: "stop", argument: "", help: "stop what I am doing", verb: Verb::Stop },
+const COMMANDS: &[Command] = &[
+    Command::new(Verb::Help, "help", "", "show what I understand"),
+    Command::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
+    Command::new(Verb::New, "new", "", "start afresh: forget what was said in this chat"),
+    Command::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "what happens to messages while I work"),
+    Command::new(Verb::Resend, "resend", "", "send again what did not arrive"),
+    Command::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted"),
+    Command::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
+    Command::new(Verb::Status, "status", "", "show what I am doing"),
+    Command::new(Verb::Stop, "stop", "", "stop what I am doing"),
 ];
 
 /// Lets every accepted command act, in order.
@@ -138,7 +149,8 @@ fn reply(lanes: &Lanes, address: &ChatAddress, plan: &Plan) -> CommandReply {
 async fn plan(lanes: &Lanes, command: &LoggedInbound) -> Result<Plan, StoreError> {
     let message = &command.message;
     let (word, argument) = split(&message.inbound.content.text);
-    let Some(known) = COMMANDS.iter().find(|known| known.name.eq_ignore_ascii_case(word)) else {
+    let Some(known) = COMMANDS.iter().find(|known| known.shown.name.eq_ignore_ascii_case(word))
+    else {
         return Ok(Plan::say(format!("I do not know the command /{word}. /help shows them all.")));
     };
     Ok(match known.verb {
@@ -180,7 +192,7 @@ fn split(text: &str) -> (&str, &str) {
 
 fn help() -> String {
     let mut text = String::from("Write to me as to a person. I also understand:\n");
-    for Command { name, argument, help, .. } in COMMANDS {
+    for CommandHelp { name, argument, help } in commands() {
         let space = if argument.is_empty() { "" } else { " " };
         // Writing to a text cannot fail.
         write!(text, "\n/{name}{space}{argument}: {help}").unwrap_or_default();
@@ -264,9 +276,9 @@ mod tests {
 
     #[test]
     fn the_list_is_in_order_and_in_the_help() {
-        assert!(COMMANDS.is_sorted_by_key(|command| command.name));
+        assert!(COMMANDS.is_sorted_by_key(|command| command.shown.name));
         let help = help();
-        for command in COMMANDS {
+        for command in commands() {
             assert!(help.contains(&format!("/{}", command.name)), "{}", command.name);
         }
     }

@@ -239,7 +239,7 @@ impl Lanes {
             }
             let scene = Scene { chat: chat_of(&turn), cancel: ended.clone() };
             match catch(self.parts.agent.run_tool_loop(turn.clone(), &scene)).await {
-                Ok(Ok(end)) => self.settle(&turn, Ending::Agent(end)).await,
+                Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,
                 Ok(Err(StoreError::Internal(error))) => {
                     tracing::error!(error, "the log refused a step");
                     self.settle(&turn, Ending::Bug(error)).await

@@ -10,7 +10,7 @@ mod running;
 mod sessions;
 mod settle;
 
-pub use commands::{COMMANDS, Command};
+pub use commands::commands;
 pub use events::Events;
 pub use lane::{LaneLimits, Parts};
 pub use sessions::{NotMoving, Sessions};

@@ -120,12 +120,12 @@ impl World {
     }
 
     async fn say_in(&self, chat: &str, text: &str) -> Accepted {
-        let inbound = Inbound {
-            address: session(chat).address(),
-            sender: Sender { id: "me".parse().unwrap(), name: None },
-            key: text.replace('/', "command ").parse().unwrap(),
-            content: Content::text(text),
-        };
+        let inbound = Inbound::new(
+            session(chat).address(),
+            Sender::new("me".parse().unwrap()),
+            text.replace('/', "command ").parse().unwrap(),
+            Content::text(text),
+        );
         self.bus.publish(inbound, None).await.unwrap()
     }
 

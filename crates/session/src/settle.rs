@@ -14,7 +14,7 @@ use crate::patient::Said;
 /// How a turn came to its end, or stops for now.
 pub(crate) enum Ending {
     /// As the agent says.
-    Agent(TurnEnd),
+    Agent(Box<TurnEnd>),
     /// Processes died under it too often.
     Poison { attempts: u32 },
     /// Nobody whom it answers may speak any more, and they have been told.
@@ -32,15 +32,13 @@ impl Lanes {
     ) -> Result<(), StoreError> {
         let chat = chat_of(turn);
         let settlement = match ending {
-            Ending::Agent(TurnEnd::Waiting { call, request }) => {
-                return self.wait(turn, call, request, chat).await;
-            }
-            Ending::Agent(TurnEnd::Answered(answer)) => {
-                self.reply(turn, answer, chat.as_ref()).await?
-            }
-            Ending::Agent(TurnEnd::Failed(notice)) => {
-                self.notice(Outcome::Error, notice, chat.as_ref())
-            }
+            Ending::Agent(end) => match *end {
+                TurnEnd::Waiting { call, request } => {
+                    return self.wait(turn, call, request, chat).await;
+                }
+                TurnEnd::Answered(answer) => self.reply(turn, answer, chat.as_ref()).await?,
+                TurnEnd::Failed(notice) => self.notice(Outcome::Error, notice, chat.as_ref()),
+            },
             Ending::Poison { attempts } => {
                 self.notice(Outcome::Dropped, poison_notice(turn, attempts), chat.as_ref())
             }

@@ -56,14 +56,27 @@ impl Inbox for SqliteStore {
         .await
     }
 
-    async fn cursor(&self, channel: &ChannelName, account: &AccountName) -> Result<Option<Cursor>> {
+    async fn cursors(&self, channel: &ChannelName, account: &AccountName) -> Result<Vec<Cursor>> {
         let (channel, account) = (channel.clone(), account.clone());
         self.read(move |db| {
-            db.row(
-                "SELECT position FROM cursors WHERE channel = ?1 AND account = ?2",
+            db.rows(
+                "SELECT scope, position FROM cursors WHERE channel = ?1 AND account = ?2",
                 [channel.as_str(), account.as_str()],
-                |row| Ok(Cursor { position: row.get(0)? }),
+                |row| Ok(Cursor { scope: row.get(0)?, position: row.get(1)? }),
             )
+        })
+        .await
+    }
+
+    async fn move_cursor(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        cursor: &Cursor,
+    ) -> Result<()> {
+        let (channel, account, cursor) = (channel.clone(), account.clone(), cursor.clone());
+        self.write("move-cursor", Durability::Synced, move |tx| {
+            move_cursor(tx, &channel, &account, Some(&cursor))
         })
         .await
     }
@@ -123,9 +136,9 @@ fn move_cursor(
 ) -> Result<()> {
     let Some(cursor) = cursor else { return Ok(()) };
     tx.insert(
-        "INSERT INTO cursors (channel, account, position) VALUES (?1, ?2, ?3) \
+        "INSERT INTO cursors (channel, account, scope, position) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT DO UPDATE SET position = excluded.position",
-        params![channel.as_str(), account.as_str(), cursor.position],
+        params![channel.as_str(), account.as_str(), cursor.scope, cursor.position],
     )?;
     Ok(())
 }
@@ -144,9 +157,9 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
     let NewInbound { session, kind, inbound, removed } = message;
     let address = &inbound.address;
     let id = tx.insert(
-        "INSERT INTO inbound (session, channel, account, chat, topic, key, sender, sender_name, \
-             kind, content, removed, state, received_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'queued', ?12) \
+        "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
+             sender_name, is_bot, kind, content, removed, state, received_at, written_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15) \
          ON CONFLICT (channel, account, chat, key) DO NOTHING",
         params![
             session.as_str(),
@@ -154,13 +167,16 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
             address.account.as_str(),
             address.chat.as_str(),
             address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            inbound.chat.word(),
             inbound.key.as_str(),
             inbound.sender.id.as_str(),
             inbound.sender.name,
+            inbound.sender.is_bot,
             rows::kind_word(*kind),
             to_json(&inbound.content)?,
             removed,
             tx.now.0,
+            inbound.written_at.map(|written| written.0),
         ],
     )?;
     Ok(id.map(MessageId))

@@ -1,6 +1,7 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use avocet_protocol::Query;
+use avocet_protocol::{Cursor, Inbox, Outbox, Query};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;
@@ -120,23 +121,80 @@ async fn a_copy_is_made_before_a_migration() {
     store.write("test", Durability::Process, |tx| remember(tx, "old")).await.unwrap();
     store.close().await;
     let path = directory.path().join(DATABASE);
-    let scripts = [migrate::MIGRATIONS[0], "ALTER TABLE notes ADD COLUMN mood TEXT"];
+    let now = i64::try_from(migrate::MIGRATIONS.len()).unwrap() + 1;
+    let script = "ALTER TABLE notes ADD COLUMN mood TEXT";
+    let with = |script| migrate::MIGRATIONS.iter().copied().chain([script]).collect::<Vec<_>>();
     let version = |connection: &Connection| -> i64 {
         connection.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap()
     };
 
-    let broken = [scripts[0], "ALTER TABLE nothing ADD COLUMN mood TEXT"];
+    let broken = with("ALTER TABLE nothing ADD COLUMN mood TEXT");
     let mut connection = Connection::open(&path).unwrap();
     migrate::migrate(&mut connection, &path, &broken).unwrap_err();
-    assert_eq!(version(&connection), 1, "a migration that fails changes nothing");
+    assert_eq!(version(&connection), now, "a migration that fails changes nothing");
 
-    migrate::migrate(&mut connection, &path, &scripts).unwrap();
-    assert_eq!(version(&connection), 2);
+    migrate::migrate(&mut connection, &path, &with(script)).unwrap();
+    assert_eq!(version(&connection), now + 1);
     connection.execute("UPDATE notes SET mood = 'good'", ()).unwrap();
-    let copy = Connection::open(directory.path().join("avocet.db.before-v2")).unwrap();
-    assert_eq!(version(&copy), 1);
+    let copy =
+        Connection::open(directory.path().join(format!("avocet.db.before-v{}", now + 1))).unwrap();
+    assert_eq!(version(&copy), now);
     let text: String = copy.query_row("SELECT text FROM notes", (), |row| row.get(0)).unwrap();
     assert_eq!(text, "old");
+}
+
+/// Tables with their columns, and indices, as SQLite sees them.
+fn shape(connection: &Connection) -> BTreeSet<String> {
+    let texts = |sql: &str| -> Vec<String> {
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let columns = texts(
+        "SELECT schema.name || '.' || info.name || ' ' || info.type || ' ' || info.\"notnull\" || ' ' \
+             || coalesce(info.dflt_value, '') || ' ' || info.pk \
+         FROM sqlite_schema AS schema, pragma_table_info(schema.name) AS info \
+         WHERE schema.type = 'table'",
+    );
+    let rest = texts(
+        "SELECT sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL",
+    );
+    columns.into_iter().chain(rest).collect()
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_version_becomes_what_a_new_one_is() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join(DATABASE);
+    {
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(include_str!("migrations/schema_v1.sql")).unwrap();
+        old.pragma_update(None, "application_id", migrate::APPLICATION_ID).unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        old.execute_batch(
+            "INSERT INTO cursors VALUES ('telegram', 'main', '17');
+             INSERT INTO sessions (id, used_at) VALUES ('telegram:main:7', 1);
+             INSERT INTO turns (id, session, state, started_at) \
+                 VALUES (1, 'telegram:main:7', 'done', 1);
+             INSERT INTO outbox (channel, account, chat, turn, ordinal, chunk, source, content, \
+                 state, created_at) \
+                 VALUES ('telegram', 'main', '7', 1, 0, 0, 'reply', '{\"text\":\"kept\"}', 'pending', 1);",
+        )
+        .unwrap();
+    }
+    let store = open(directory.path(), Durability::Synced).await;
+    let [channel, account] = ["telegram", "main"];
+    let cursors = store.cursors(&channel.parse().unwrap(), &account.parse().unwrap()).await;
+    let cursor = Cursor { scope: String::new(), position: "17".to_owned() };
+    assert_eq!(cursors, Ok(vec![cursor]));
+    let head = store.head(&"telegram:main:7".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(head.delivery.content.text, "kept");
+    store.close().await;
+
+    let new = TempDir::new().unwrap();
+    open(new.path(), Durability::Synced).await.close().await;
+    let [migrated, new] = [directory, new]
+        .map(|directory| shape(&Connection::open(directory.path().join(DATABASE)).unwrap()));
+    assert_eq!(migrated, new);
 }
 
 #[tokio::test]

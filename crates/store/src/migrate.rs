@@ -11,8 +11,16 @@ use crate::OpenError;
 use crate::error::store_error;
 use crate::tx::Db;
 
-/// The script that brings a database from each version to the next; the first makes a new one.
-pub(crate) const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+/// What a new database is made with: the last version, whole.
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// The scripts that bring a database from each version to the next, beginning with version 1.
+pub(crate) const MIGRATIONS: &[&str] = &[include_str!("migrations/2.sql")];
+
+/// The version that these scripts lead to.
+fn last(migrations: &[&str]) -> usize {
+    migrations.len() + 1
+}
 
 /// `AVOC`, in the header of the file (SQLite's `application_id`).
 pub(crate) const APPLICATION_ID: i32 = 0x4156_4F43;
@@ -26,7 +34,7 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     let make = || {
         let mut connection = Connection::open(&new)?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-        apply(&mut connection, MIGRATIONS, 0)
+        apply(&mut connection, &[SCHEMA], last(MIGRATIONS))
     };
     make().map_err(|error| store_error(&new, &error))?;
     File::open(&new).and_then(|file| file.sync_all()).map_err(unusable)?;
@@ -36,13 +44,13 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
 
 /// Refuses a database that a newer version has written.
 pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<usize, OpenError> {
-    version_below(connection, path, MIGRATIONS.len())
+    version_below(connection, path, last(MIGRATIONS))
 }
 
 fn version_below(connection: &Connection, path: &Path, known: usize) -> Result<usize, OpenError> {
     let db = Db { connection, path };
     let found: i64 = db.one("PRAGMA user_version", (), |row| row.get(0))?;
-    usize::try_from(found).ok().filter(|version| *version <= known).ok_or_else(|| {
+    usize::try_from(found).ok().filter(|version| (1..=known).contains(version)).ok_or_else(|| {
         let known = i64::try_from(known).unwrap_or(i64::MAX);
         OpenError::Newer { path: path.to_owned(), found, known }
     })
@@ -54,14 +62,16 @@ pub(crate) fn migrate(
     path: &Path,
     migrations: &[&str],
 ) -> Result<(), OpenError> {
-    let found = version_below(connection, path, migrations.len())?;
-    if found == migrations.len() {
+    let last = last(migrations);
+    let found = version_below(connection, path, last)?;
+    if found == last {
         return Ok(());
     }
-    let copy = with_suffix(path, &format!(".before-v{}", migrations.len()));
-    tracing::info!(from = found, to = migrations.len(), copy = %copy.display(), "migrating the log");
+    let copy = with_suffix(path, &format!(".before-v{last}"));
+    tracing::info!(from = found, to = last, copy = %copy.display(), "migrating the log");
     back_up(connection, &copy)?;
-    apply(connection, migrations, found).map_err(|error| store_error(path, &error))?;
+    let missing = &migrations[found - 1..];
+    apply(connection, missing, last).map_err(|error| store_error(path, &error))?;
     Ok(())
 }
 
@@ -91,12 +101,15 @@ fn make_private(path: &Path) -> io::Result<()> {
     options.write(true).create_new(true).open(path).map(drop)
 }
 
-fn apply(connection: &mut Connection, migrations: &[&str], from: usize) -> rusqlite::Result<()> {
+/// Runs the scripts, which lead to `version`, all or none.
+fn apply(connection: &mut Connection, scripts: &[&str], version: usize) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    for script in &migrations[from..] {
+    // A table that others refer to may be made anew on the way.
+    transaction.pragma_update(None, "defer_foreign_keys", true)?;
+    for script in scripts {
         transaction.execute_batch(script)?;
     }
-    transaction.pragma_update(None, "user_version", migrations.len())?;
+    transaction.pragma_update(None, "user_version", version)?;
     transaction.commit()
 }
 

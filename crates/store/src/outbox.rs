@@ -67,9 +67,9 @@ impl Outbox for SqliteStore {
             tx.update_one(
                 id,
                 "UPDATE outbox SET state = 'sending', attempts = attempts + 1, \
-                     repeat = max(repeat, ?2) \
+                     repeat = max(repeat, ?2), first_sent_at = coalesce(first_sent_at, ?3) \
                  WHERE id = ?1 AND state IN ('pending', 'unknown')",
-                params![id.0, repeat],
+                params![id.0, repeat, tx.now.0],
             )
         })
         .await
@@ -183,7 +183,7 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
     }
     let first = db.row(
         "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
-             repeat, not_before \
+             repeat, not_before, first_sent_at, platform_id \
          FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND state IN ('pending', 'sending', 'unknown') ORDER BY id LIMIT 1",
         [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
@@ -212,6 +212,8 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         address: rows::address(row)?,
         content: rows::json(row, "content")?,
         repeat: row.get("repeat")?,
+        first_sent_at: row.get::<_, Option<i64>>("first_sent_at")?.map(Timestamp),
+        shown_as: rows::parsed_if_any(row, "platform_id")?,
     })
 }
 

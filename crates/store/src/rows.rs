@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use avocet_protocol::{CallId, CallResult, CallState, QueueMode, SessionId, WaitKind};
 use avocet_protocol::{
-    ChatAddress, Content, Evidence, Inbound, InboundKind, LoggedCall, LoggedInbound, MessageId,
-    NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, TurnId, TurnRecord,
-    TurnState, Usage,
+    ChatAddress, ChatKind, Content, Evidence, Inbound, InboundKind, LoggedCall, LoggedInbound,
+    MessageId, NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, TurnId,
+    TurnRecord, TurnState, Usage,
 };
 use rusqlite::types::Type;
 use rusqlite::{Row, params};
@@ -84,8 +84,8 @@ pub(crate) fn address(row: &Row<'_>) -> Read<ChatAddress> {
     })
 }
 
-pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, key, sender, \
-    sender_name, kind, content, removed, received_at FROM inbound";
+pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, chat_kind, \
+    key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at FROM inbound";
 
 pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
     let kinds = [InboundKind::Text, InboundKind::Command];
@@ -97,12 +97,23 @@ pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
             kind: word(row, "kind", &kinds, kind_word)?,
             inbound: Inbound {
                 address: address(row)?,
-                sender: Sender { id: parsed(row, "sender")?, name: row.get("sender_name")? },
+                sender: sender(row)?,
                 key: parsed(row, "key")?,
                 content: json::<Content>(row, "content")?,
+                chat: word(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
+                written_at: row.get::<_, Option<i64>>("written_at")?.map(Timestamp),
+                corrects: None,
             },
             removed: row.get("removed")?,
         },
+    })
+}
+
+fn sender(row: &Row<'_>) -> Read<Sender> {
+    Ok(Sender {
+        id: parsed(row, "sender")?,
+        name: row.get("sender_name")?,
+        is_bot: row.get("is_bot")?,
     })
 }
 

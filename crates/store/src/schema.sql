@@ -1,4 +1,5 @@
--- Version 1 of the log. Enumerations are stored as the words of the protocol's types.
+-- Version 2 of the log, whole: what a new database is made with. `migrations/` brings an older one to
+-- the same. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
     only  INTEGER PRIMARY KEY CHECK (only = 1),
@@ -17,8 +18,9 @@ CREATE INDEX sessions_used ON sessions (used_at);
 CREATE TABLE cursors (
     channel  TEXT NOT NULL,
     account  TEXT NOT NULL,
+    scope    TEXT NOT NULL,                     -- '' where the account has one cursor
     position TEXT NOT NULL,
-    PRIMARY KEY (channel, account)
+    PRIMARY KEY (channel, account, scope)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ignored (
@@ -66,6 +68,10 @@ CREATE TABLE inbound (
     turn        INTEGER REFERENCES turns (id),
     after_step  INTEGER,                        -- the step after which it steered its turn; -1: it answered a question
     received_at INTEGER NOT NULL,
+    chat_kind   TEXT NOT NULL DEFAULT 'private' CHECK (chat_kind IN ('private', 'group')),
+    is_bot      INTEGER NOT NULL DEFAULT 0,
+    written_at  INTEGER,                        -- as the platform says; NULL: when it was received
+    edited_at   INTEGER,                        -- the platform's time of the last correction in it
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
@@ -131,22 +137,52 @@ CREATE TABLE outbox (
     ordinal     INTEGER NOT NULL,               -- which message of its turn
     chunk       INTEGER NOT NULL,               -- which chunk of that message
     key         TEXT,                           -- the idempotency key of another process
-    source      TEXT NOT NULL CHECK (source IN ('reply', 'tool', 'prompt', 'notice', 'process')),
+    source      TEXT NOT NULL CHECK (source IN ('reply', 'tool', 'prompt', 'notice', 'process', 'preview')),
     content     TEXT NOT NULL,                  -- JSON
     state       TEXT NOT NULL CHECK (state IN
-                    ('pending', 'sending', 'unknown', 'sent', 'unconfirmed', 'dead')),
+                    ('pending', 'sending', 'unknown', 'preview', 'sent', 'unconfirmed', 'dead')),
     attempts    INTEGER NOT NULL DEFAULT 0,
     repeat      INTEGER NOT NULL DEFAULT 0,     -- sent again although it may have arrived
     not_before  INTEGER NOT NULL DEFAULT 0,
     platform_id TEXT,
     error       TEXT,
-    created_at  INTEGER NOT NULL
+    created_at  INTEGER NOT NULL,
+    first_sent_at INTEGER                       -- when a send of it was first begun
 ) STRICT;
 CREATE UNIQUE INDEX outbox_turn ON outbox (turn, ordinal, chunk) WHERE turn IS NOT NULL;
 CREATE UNIQUE INDEX outbox_key ON outbox (channel, account, chat, key, chunk) WHERE key IS NOT NULL;
 CREATE INDEX outbox_open ON outbox (channel, account, chat, id)
     WHERE state IN ('pending', 'sending', 'unknown');
 CREATE INDEX outbox_lost ON outbox (channel, account, chat, id) WHERE state IN ('unconfirmed', 'dead');
+
+CREATE TABLE people (                           -- who may speak beside the configuration's lists
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    sender  TEXT NOT NULL,
+    name    TEXT,
+    role    TEXT NOT NULL CHECK (role IN ('user', 'owner')),
+    since   INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, sender)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE pairings (                         -- strangers who were given a code
+    code       TEXT PRIMARY KEY,
+    channel    TEXT NOT NULL,
+    account    TEXT NOT NULL,
+    chat       TEXT NOT NULL,
+    sender     TEXT NOT NULL,
+    name       TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE links (                            -- private chats that speak in another's session
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    chat    TEXT NOT NULL,
+    session TEXT NOT NULL,
+    PRIMARY KEY (channel, account, chat)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE notes (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -39,12 +39,12 @@ fn message(text: &str) -> NewInbound {
     let session = SessionId::parse("terminal:local:a").unwrap();
     NewInbound {
         kind: InboundKind::Text,
-        inbound: Inbound {
-            address: session.address(),
-            sender: Sender { id: "user".parse().unwrap(), name: None },
-            key: text.parse().unwrap(),
-            content: Content::text(text),
-        },
+        inbound: Inbound::new(
+            session.address(),
+            Sender::new("user".parse().unwrap()),
+            text.parse().unwrap(),
+            Content::text(text),
+        ),
         session,
         removed: 0,
     }
@@ -157,7 +157,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     assert_eq!(
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
-            "{path_text} was written by a newer version (schema 9, this one knows 1); install that \
+            "{path_text} was written by a newer version (schema 9, this one knows 2); install that \
              version, or put back the copy {path_text}.before-v9 if there is one, and remove \
              {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),

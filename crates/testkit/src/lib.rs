@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a fake that cannot go on fails its test")]
 
+mod bus;
 mod channel;
 mod clock;
 mod destinations;
@@ -13,6 +14,7 @@ pub mod socket;
 pub mod telegram;
 mod toolbox;
 
+pub use bus::FakeBus;
 pub use channel::{FakeChannel, OnSend};
 pub use clock::{ManualClock, START};
 pub use destinations::FakeDestinations;

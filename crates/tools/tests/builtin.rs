@@ -285,12 +285,12 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
         CallResult, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, Sender,
         TurnLog, Turns, Usage,
     };
-    let inbound = Inbound {
-        address: session().address(),
-        sender: Sender { id: "me".parse().unwrap(), name: None },
-        key: "1".parse().unwrap(),
-        content: Content::text("hi"),
-    };
+    let inbound = Inbound::new(
+        session().address(),
+        Sender::new("me".parse().unwrap()),
+        "1".parse().unwrap(),
+        Content::text("hi"),
+    );
     let kind = InboundKind::Text;
     let message = NewInbound { session: session(), kind, inbound, removed: 0 };
     world.store.accept(&message, None).await.unwrap();

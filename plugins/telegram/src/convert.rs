@@ -1,12 +1,12 @@
 //! From a platform update to an inbound message, or to the reason why it is none.
 
 use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatId, Content, DedupeKey, IdError, Inbound, Sender,
-    SenderId, TopicId,
+    AccountName, ChannelName, ChatAddress, ChatId, ChatKind, Content, DedupeKey, IdError, Inbound,
+    Sender, SenderId, Timestamp, TopicId,
 };
 use teloxide::types::{
-    CallbackQuery, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, ThreadId, Update,
-    UpdateKind, User,
+    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, ThreadId,
+    Update, UpdateKind, User,
 };
 
 /// The bot, as its updates are read.
@@ -21,7 +21,7 @@ pub(crate) struct Bot<'a> {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Converted {
     /// Something was said.
-    Inbound(Inbound),
+    Inbound(Box<Inbound>),
     /// It is not for the agent; counted under this reason.
     Ignored(&'static str),
 }
@@ -54,13 +54,15 @@ impl Bot<'_> {
             return Ok(Converted::Ignored("not mentioned"));
         }
         let topic = message.thread_id.filter(|_| message.is_topic_message);
-        Ok(Converted::Inbound(Inbound {
-            address: self.address(message.chat.id, topic)?,
-            sender: sender(from)?,
-            // Update ids begin anew after an idle week; message ids do not.
-            key: DedupeKey::parse(&format!("m{}", message.id.0))?,
-            content: Content::text(self.without_own_name(text)),
-        }))
+        // Update ids begin anew after an idle week; message ids do not.
+        let key = DedupeKey::parse(&format!("m{}", message.id.0))?;
+        let content = Content::text(self.without_own_name(text));
+        let address = self.address(message.chat.id, topic)?;
+        Ok(Converted::Inbound(Box::new(Inbound {
+            chat: kind(&message.chat),
+            written_at: Some(Timestamp(message.date.timestamp_millis())),
+            ..Inbound::new(address, sender(from)?, key, content)
+        })))
     }
 
     /// A pressed button says what it stands for.
@@ -68,19 +70,19 @@ impl Bot<'_> {
         let (Some(says), Some(message)) = (&query.data, &query.message) else {
             return Ok(Converted::Ignored("a button without words"));
         };
-        let chat = message.chat().id;
+        let chat = message.chat();
         let topic = match message {
             MaybeInaccessibleMessage::Regular(message) => {
                 message.thread_id.filter(|_| message.is_topic_message)
             }
             MaybeInaccessibleMessage::Inaccessible(_) => None,
         };
-        Ok(Converted::Inbound(Inbound {
-            address: self.address(chat, topic)?,
-            sender: sender(&query.from)?,
-            key: DedupeKey::parse(&format!("c{}", query.id.0))?,
-            content: Content::text(says),
-        }))
+        let key = DedupeKey::parse(&format!("c{}", query.id.0))?;
+        let (address, content) = (self.address(chat.id, topic)?, Content::text(says));
+        let sender = sender(&query.from)?;
+        let chat = kind(chat);
+        let inbound = Inbound { chat, ..Inbound::new(address, sender, key, content) };
+        Ok(Converted::Inbound(Box::new(inbound)))
     }
 
     /// In a group the agent answers only when it is spoken to: mentioned, replied to, commanded.
@@ -131,8 +133,13 @@ impl Bot<'_> {
     }
 }
 
+fn kind(chat: &Chat) -> ChatKind {
+    if chat.is_private() { ChatKind::Private } else { ChatKind::Group }
+}
+
 fn sender(user: &User) -> Result<Sender, IdError> {
-    Ok(Sender { id: SenderId::parse(&user.id.0.to_string())?, name: Some(user.full_name()) })
+    let id = SenderId::parse(&user.id.0.to_string())?;
+    Ok(Sender { id, name: Some(user.full_name()), is_bot: user.is_bot })
 }
 
 #[cfg(test)]

@@ -91,10 +91,10 @@ impl Receiver<'_> {
     async fn take(&self, me: &Me, update: &Update) -> Result<(), Stopped> {
         let Telegram { name, account, .. } = self.telegram;
         let bot = Bot { me, channel: name, account };
-        let cursor = Cursor { position: update.id.0.to_string() };
+        let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
         let ignored = match bot.convert(update) {
             Converted::Ignored(reason) => Some(reason),
-            Converted::Inbound(inbound) => self.publish(inbound, &cursor).await?,
+            Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
         };
         if let Some(reason) = ignored {
             let publish = &self.context.publish;

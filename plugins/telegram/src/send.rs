@@ -28,7 +28,7 @@ pub(crate) fn plan(reply: &Content) -> Vec<Content> {
             true => (reply.attachments.clone(), reply.choices.clone()),
             false => Default::default(),
         };
-        Content { text, styles: Some(styles), attachments, choices }
+        Content { text, styles: Some(styles), attachments, choices, ..Content::default() }
     };
     chunks.into_iter().enumerate().map(content).collect()
 }

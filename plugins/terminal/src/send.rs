@@ -103,7 +103,7 @@ mod tests {
 
     fn delivery() -> Delivery {
         let content = Content::text("hello");
-        Delivery { id: DeliveryId(1), turn: None, address: chat("a"), content, repeat: false }
+        Delivery::new(DeliveryId(1), chat("a"), content)
     }
 
     fn answer(handover: Handover) {

@@ -65,15 +65,10 @@ async fn into_log(
 ) -> Result<Asked, Failure> {
     let Ask { session, text, key } = ask;
     let failed = |error: String| Failure::new(Exit::Failed, error);
-    let inbound = Inbound {
-        address: session.address(),
-        sender: Sender {
-            id: SenderId::parse("command").map_err(|error| failed(error.to_string()))?,
-            name: None,
-        },
-        key: key.ok_or_else(|| failed("a message without a key".to_owned()))?,
-        content: Content::text(text),
-    };
+    let sender = SenderId::parse("command").map_err(|error| failed(error.to_string()))?;
+    let key = key.ok_or_else(|| failed("a message without a key".to_owned()))?;
+    let (address, content) = (session.address(), Content::text(text));
+    let inbound = Inbound::new(address, Sender::new(sender), key, content);
     let bus = bus_to_log(configuration, store)?;
     let accepted = bus.publish(inbound, None).await?;
     let duplicate = accepted.what == AcceptedAs::Duplicate;

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod bus;
 mod receiving;
 mod sending;
 
@@ -13,11 +12,9 @@ use avocet_protocol::{
 };
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::telegram::TelegramFake;
-use avocet_testkit::{FakeDestinations, ManualClock};
+use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-use bus::FakeBus;
 
 const TOKEN: &str = "4711:AA-secret";
 const ANN: i64 = 7;
@@ -45,6 +42,7 @@ impl World {
             publish: self.bus.clone(),
             deliveries: Arc::new(FakeDestinations::default()),
             clock: self.clock.clone(),
+            commands: Arc::default(),
             stop: self.stop.clone(),
         };
         let telegram = self.telegram.clone();
@@ -67,5 +65,5 @@ fn chat(id: i64) -> ChatAddress {
 }
 
 fn delivery(id: i64, content: Content) -> Delivery {
-    Delivery { id: DeliveryId(1), turn: None, address: chat(id), content, repeat: false }
+    Delivery::new(DeliveryId(1), chat(id), content)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, ChannelError, Health, PublishError, StoreError};
+use avocet_protocol::{Channel, ChannelError, Cursor, Health, PublishError, StoreError};
 use avocet_testkit::telegram::{ApiError, Break, Fault, On};
 use serde_json::json;
 
@@ -98,14 +98,16 @@ async fn f15_no_error_shows_the_token() {
 async fn what_is_not_for_the_agent_is_counted_and_confirmed() {
     let world = World::new().await;
     let refusal = PublishError::NotAllowed { channel: "telegram".into(), sender: "8".into() };
-    *world.bus.refusals.lock().unwrap() = vec![refusal];
+    world.bus.refuse([refusal]);
     let _running = world.run();
     world.platform.wait_for_poll().await;
     let stranger = world.platform.private_text(8, "let me in").update.unwrap();
     let unreadable = world.platform.push("message", json!({ "tea": "leaves" })).unwrap();
     let reasons = world.bus.ignored(2).await;
     assert_eq!(reasons, ["not allowed", "of another kind"]);
-    assert_eq!(world.bus.cursors(), [stranger, unreadable].map(|update| update.to_string()));
+    let moves = [stranger, unreadable]
+        .map(|update| Cursor { scope: String::new(), position: update.to_string() });
+    assert_eq!(world.bus.moves(), moves);
     world.platform.wait_for_confirmed().await;
 }
 
@@ -113,7 +115,7 @@ async fn what_is_not_for_the_agent_is_counted_and_confirmed() {
 async fn a_log_that_is_full_keeps_the_platform_waiting() {
     let world = World::new().await;
     let full = StoreError::Full { path: "avocet.db".to_owned() };
-    *world.bus.refusals.lock().unwrap() = vec![PublishError::Log(full); 2];
+    world.bus.refuse(vec![PublishError::Log(full); 2]);
     let _running = world.run();
     let heard = world.platform.private_text(ANN, "hello");
     for _ in 0..2 {

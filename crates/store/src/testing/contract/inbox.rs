@@ -1,8 +1,9 @@
 //! Rules of acceptance, dedupe, cursors and commands.
 
 use avocet_protocol::{
-    AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply, InboundKind,
-    Outcome, QueueMode, Resolution, StoreError, ToolClass, TurnState,
+    AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, CommandAction, CommandEffect,
+    CommandReply, Cursor, InboundKind, Outcome, QueueMode, Resolution, StoreError, Timestamp,
+    ToolClass, TurnState,
 };
 
 use super::Backend;
@@ -13,14 +14,14 @@ pub async fn a_message_is_accepted_once_and_moves_the_cursor(backend: &impl Back
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
     let (channel, account) = (a.address().channel, a.address().account);
-    assert_eq!(inbox.cursor(&channel, &account).await, Ok(None));
+    assert_eq!(inbox.cursors(&channel, &account).await, Ok(Vec::new()));
 
     let hello = message(&a, "hello", InboundKind::Text);
     let first = inbox.accept(&hello, Some(&cursor("7"))).await.unwrap();
     assert_eq!(first.what, AcceptedAs::Queued);
     let again = inbox.accept(&hello, Some(&cursor("8"))).await.unwrap();
     assert_eq!((again.id, again.what), (first.id, AcceptedAs::Duplicate));
-    assert_eq!(inbox.cursor(&channel, &account).await, Ok(Some(cursor("8"))));
+    assert_eq!(inbox.cursors(&channel, &account).await, Ok(vec![cursor("8")]));
     assert_eq!(world.texts(&a).await, ["hello"]);
 
     let world = world.restart().await;
@@ -53,7 +54,7 @@ pub async fn what_is_not_for_the_agent_is_counted_and_moves_the_cursor(backend: 
         .map(|ignored| (ignored.account.as_str(), ignored.reason.as_str(), ignored.count))
         .collect();
     assert_eq!(ignored, [("telegram:work", "not mentioned", 2)]);
-    assert_eq!(world.ports.inbox.cursor(&channel, &account).await, Ok(Some(cursor("2"))));
+    assert_eq!(world.ports.inbox.cursors(&channel, &account).await, Ok(vec![cursor("2")]));
 }
 
 /// Commands are not the lane's; their effect and their reply are one transaction.
@@ -176,4 +177,27 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
     let effect = inbox.settle_command(retry, &nothing, &reply).await;
     assert_eq!(effect, Ok(CommandEffect::Nothing));
     assert_eq!(world.delivered_texts(&a).await, ["there is nothing to retry"]);
+}
+
+/// Every scope of an account has a cursor of its own, and a message comes back as it was.
+pub async fn cursors_are_kept_by_scope_and_messages_whole(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let inbox = &world.ports.inbox;
+    let a = session("a");
+    let ChatAddress { channel, account, .. } = a.address();
+    let at = |scope: &str, position: &str| Cursor {
+        scope: scope.to_owned(),
+        position: position.to_owned(),
+    };
+    let mut hello = message(&a, "hello", InboundKind::Text);
+    hello.inbound.chat = ChatKind::Group;
+    hello.inbound.written_at = Some(Timestamp(17));
+    hello.inbound.sender.is_bot = true;
+    inbox.accept(&hello, Some(&at("7", "1"))).await.unwrap();
+    inbox.move_cursor(&channel, &account, &at("8", "5")).await.unwrap();
+    inbox.move_cursor(&channel, &account, &at("8", "6")).await.unwrap();
+    let cursors = inbox.cursors(&channel, &account).await.unwrap();
+    assert_eq!(cursors, [at("7", "1"), at("8", "6")]);
+    let turn = world.take(&a).await;
+    assert_eq!(turn.origin.messages()[0].message, hello);
 }

@@ -86,6 +86,7 @@ rules! {
         a_message_is_accepted_once_and_moves_the_cursor
         the_same_key_in_another_chat_is_another_message
         what_is_not_for_the_agent_is_counted_and_moves_the_cursor
+        cursors_are_kept_by_scope_and_messages_whole
         a_command_never_waits_in_the_lane_and_acts_once
         a_dropped_message_is_dead_and_says_so
         stop_ends_the_turn_that_was_begun_before_it

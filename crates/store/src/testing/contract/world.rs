@@ -132,18 +132,18 @@ pub(super) fn message(session: &SessionId, text: &str, kind: InboundKind) -> New
     NewInbound {
         session: session.clone(),
         kind,
-        inbound: Inbound {
-            address: session.address(),
-            sender: Sender { id: "user".parse().unwrap(), name: None },
-            key: DedupeKey::parse(&text.replace('/', "command ")).unwrap(),
-            content: Content::text(text),
-        },
+        inbound: Inbound::new(
+            session.address(),
+            Sender::new("user".parse().unwrap()),
+            DedupeKey::parse(&text.replace('/', "command ")).unwrap(),
+            Content::text(text),
+        ),
         removed: 0,
     }
 }
 
 pub(super) fn cursor(position: &str) -> Cursor {
-    Cursor { position: position.to_owned() }
+    Cursor { scope: String::new(), position: position.to_owned() }
 }
 
 pub(super) fn taken(claim: Claim) -> Claimed {

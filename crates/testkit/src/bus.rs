@@ -1,5 +1,6 @@
-//! The bus as the channel sees it: it takes messages, or does not, and can be held up.
+//! The bus as a channel sees it: it takes messages, or does not, and can be held up.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -9,13 +10,14 @@ use avocet_protocol::{
 };
 use tokio::sync::watch;
 
+/// Takes what it is given, and remembers it.
 #[derive(Debug)]
-pub(crate) struct FakeBus {
+pub struct FakeBus {
     taken: watch::Sender<Vec<Inbound>>,
     ignored: watch::Sender<Vec<String>>,
-    cursors: Mutex<Vec<String>>,
+    cursors: Mutex<Vec<Cursor>>,
     open: watch::Sender<bool>,
-    pub(crate) refusals: Mutex<Vec<PublishError>>,
+    refusals: Mutex<Vec<PublishError>>,
 }
 
 impl Default for FakeBus {
@@ -32,27 +34,33 @@ impl Default for FakeBus {
 
 impl FakeBus {
     /// Commits nothing from now on, or again.
-    pub(crate) fn set_open(&self, open: bool) {
+    pub fn set_open(&self, open: bool) {
         self.open.send_replace(open);
     }
 
     /// Waits until so many messages have been taken.
-    pub(crate) async fn taken(&self, count: usize) -> Vec<Inbound> {
+    pub async fn taken(&self, count: usize) -> Vec<Inbound> {
         self.taken.subscribe().wait_for(|taken| taken.len() >= count).await.unwrap().clone()
     }
 
     /// Waits until so many updates have been ignored, and says why.
-    pub(crate) async fn ignored(&self, count: usize) -> Vec<String> {
+    pub async fn ignored(&self, count: usize) -> Vec<String> {
         self.ignored.subscribe().wait_for(|ignored| ignored.len() >= count).await.unwrap().clone()
     }
 
-    /// Where the cursor has been moved to, each time.
-    pub(crate) fn cursors(&self) -> Vec<String> {
+    /// Refuses the next messages like this, the last first; none is taken.
+    pub fn refuse(&self, refusals: impl IntoIterator<Item = PublishError>) {
+        self.refusals.lock().unwrap().extend(refusals);
+    }
+
+    /// Where cursors have been moved to, each time.
+    #[must_use]
+    pub fn moves(&self) -> Vec<Cursor> {
         self.cursors.lock().unwrap().clone()
     }
 
     fn note(&self, cursor: Option<Cursor>) {
-        self.cursors.lock().unwrap().extend(cursor.map(|cursor| cursor.position));
+        self.cursors.lock().unwrap().extend(cursor);
     }
 
     async fn passes(&self) {
@@ -86,6 +94,29 @@ impl Publish for FakeBus {
         self.passes().await;
         self.note(cursor);
         self.ignored.send_modify(|ignored| ignored.push(reason.to_owned()));
+        Ok(())
+    }
+
+    async fn cursors(
+        &self,
+        _channel: &ChannelName,
+        _account: &AccountName,
+    ) -> Result<Vec<Cursor>, PublishError> {
+        let mut last = BTreeMap::new();
+        for Cursor { scope, position } in self.moves() {
+            last.insert(scope, position);
+        }
+        Ok(last.into_iter().map(|(scope, position)| Cursor { scope, position }).collect())
+    }
+
+    async fn move_cursor(
+        &self,
+        _channel: &ChannelName,
+        _account: &AccountName,
+        cursor: Cursor,
+    ) -> Result<(), PublishError> {
+        self.passes().await;
+        self.note(Some(cursor));
         Ok(())
     }
 
