@@ -5,9 +5,11 @@
 mod channel;
 mod clock;
 mod destinations;
+pub mod discord;
 mod events;
 pub mod http;
 mod model;
+mod multipart;
 pub mod openai;
 pub mod socket;
 pub mod telegram;
