@@ -1,6 +1,8 @@
 //! Discord on loopback, REST and gateway, for one bot. It refuses what the real one refuses, and
 //! forgets what the real one forgets.
 
+#[cfg(test)]
+mod client;
 mod commands;
 mod components;
 mod connection;
@@ -275,3 +277,7 @@ impl DiscordFake {
         self.set_now(self.now().after(by));
     }
 }
+
+#[cfg(test)]
+#[path = "discord_tests.rs"]
+mod tests;

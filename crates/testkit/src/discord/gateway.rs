@@ -210,9 +210,8 @@ impl Gateway {
     /// What is to be sent next.
     pub(super) fn next_frame(&mut self, connection: u64) -> Option<Frame> {
         let connection = self.connections.get_mut(&connection)?;
-        let closing = matches!(connection.out.front(), Some(Frame::Drop | Frame::Close(..)));
-        if connection.frozen && !closing {
-            return None;
+        if connection.frozen {
+            connection.out.retain(|frame| !matches!(frame, Frame::Text(_)));
         }
         connection.out.pop_front()
     }

@@ -1,7 +1,5 @@
 //! What people say, and what becomes of guilds, channels and messages because of them.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::gateway::GUILDS;
@@ -16,7 +14,8 @@ pub struct Said {
     user: u64,
     text: String,
     reply_to: Option<u64>,
-    files: Vec<(String, Option<String>, u64, Arc<[u8]>)>,
+    /// Without their ids.
+    files: Vec<Attachment>,
     more: Value,
     is_bot: bool,
     mentions_bot: bool,
@@ -60,7 +59,8 @@ impl Said {
     /// With a file of which the platform says this size, in bytes, whatever it really holds.
     #[must_use]
     pub fn file_of_size(mut self, name: &str, media_type: &str, size: u64, bytes: &[u8]) -> Self {
-        self.files.push((name.to_owned(), Some(media_type.to_owned()), size, bytes.into()));
+        let (name, media_type) = (name.to_owned(), Some(media_type.to_owned()));
+        self.files.push(Attachment { id: 0, name, media_type, size, bytes: bytes.into() });
         self
     }
 
@@ -83,14 +83,10 @@ impl Platform {
             false => said.text,
         };
         let id = self.next_id();
-        let files = files.into_iter().map(|(name, media_type, size, bytes)| Attachment {
-            id: self.next_id(),
-            name,
-            media_type,
-            size,
-            bytes,
-        });
-        let files = files.collect();
+        let mut files = files;
+        for file in &mut files {
+            file.id = self.next_id();
+        }
         let message = Message {
             channel,
             id,

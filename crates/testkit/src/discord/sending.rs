@@ -173,9 +173,8 @@ impl Platform {
         changed.embeds = draft.embeds.clone().unwrap_or(changed.embeds);
         changed.flags = draft.flags.unwrap_or(changed.flags);
         if let Some(stay) = &draft.attachments {
-            let stays =
-                |file: &Attachment| stay.iter().any(|kept| kept["id"] == file.id.to_string());
-            changed.files.retain(stays);
+            let stays: Vec<&str> = stay.iter().filter_map(|kept| kept["id"].as_str()).collect();
+            changed.files.retain(|file| stays.contains(&file.id.to_string().as_str()));
         }
         changed.files.extend(files);
         if is_blank(&changed) {
@@ -235,3 +234,7 @@ fn is_blank(message: &Message) -> bool {
 pub(super) fn empty() -> ApiError {
     ApiError::new(400, 50006, "Cannot send an empty message")
 }
+
+#[cfg(test)]
+#[path = "sending_tests.rs"]
+mod tests;

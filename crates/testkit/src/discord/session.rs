@@ -15,9 +15,9 @@ pub const PAYLOAD_WINDOW: Duration = Duration::from_secs(60);
 const PAYLOAD_SIZE: usize = 4096;
 
 /// All intents that there are (Gateway Intents, API reference).
-const INTENTS: u64 = (1 << 17) - 1 | 3 << 20 | 3 << 24;
+const INTENTS: u64 = ((1 << 17) - 1) | (3 << 20) | (3 << 24);
 /// Those that a bot has to be granted: members, presences, content.
-const PRIVILEGED: u64 = 1 << 1 | 1 << 8 | 1 << 15;
+const PRIVILEGED: u64 = (1 << 1) | (1 << 8) | (1 << 15);
 
 /// A close code and its words (Gateway Close Event Codes).
 type Close = (u16, &'static str);
@@ -136,7 +136,7 @@ impl Platform {
         let session = format!("session{}", self.next_id());
         let identify = Identify { connection: id, at: self.now, intents, session: session.clone() };
         self.gateway.identifies.push(identify);
-        self.start_session(id, session, intents);
+        self.start_session(id, &session, intents);
         Ok(())
     }
 
@@ -148,19 +148,19 @@ impl Platform {
         Ok(())
     }
 
-    fn start_session(&mut self, id: u64, name: String, intents: u64) {
+    fn start_session(&mut self, id: u64, name: &str, intents: u64) {
         let (connection, lost_at) = (Some(id), None);
         let session = Session { intents, seq: 0, events: Vec::new(), connection, lost_at };
-        self.gateway.sessions.insert(name.clone(), session);
-        self.gateway.connections.get_mut(&id).unwrap().session = Some(name.clone());
-        let ready = self.ready(&name);
-        self.gateway.tell(&name, "READY", &ready);
+        self.gateway.sessions.insert(name.to_owned(), session);
+        self.gateway.connections.get_mut(&id).unwrap().session = Some(name.to_owned());
+        let ready = self.ready(name);
+        self.gateway.tell(name, "READY", &ready);
         if intents & super::gateway::GUILDS == 0 {
             return;
         }
         let here = self.world.guilds.values().filter(|guild| !guild.left);
         for guild in here.map(|guild| self.world.guild_create(guild)).collect::<Vec<_>>() {
-            self.gateway.tell(&name, "GUILD_CREATE", &guild);
+            self.gateway.tell(name, "GUILD_CREATE", &guild);
         }
     }
 
@@ -226,3 +226,7 @@ impl Platform {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;
