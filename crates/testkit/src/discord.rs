@@ -9,6 +9,7 @@ mod connection;
 mod describe;
 mod draft;
 mod error;
+mod events;
 mod faults;
 mod form;
 mod gateway;
@@ -194,6 +195,15 @@ impl DiscordFake {
     /// If there is no such message.
     pub fn edit(&self, message: u64, text: &str) {
         self.change(|platform| platform.hear_edit(message, text));
+    }
+
+    /// The platform finds out what is behind a link in a message, and shows it: an update, and no
+    /// edit.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    pub fn unfurl(&self, message: u64, embed: &Value) {
+        self.change(|platform| platform.unfurl(message, embed));
     }
 
     /// Somebody deletes a message, whoever's it is.

@@ -186,3 +186,32 @@ async fn the_platform_outlives_its_clients() {
     assert_eq!(known.fake.wait_for_resumes(0).await, []);
     known.fake.wait_for_connections(3).await;
 }
+
+#[tokio::test]
+async fn who_answers_somebody_mentions_them_unless_they_say_not_to() {
+    let known = known().await;
+    known.fake.grant_message_content(false);
+    let own = known.created(known.channel, &json!({})).await;
+    known.fake.post(Said::new(known.channel, known.user, "yes").reply_to(own));
+    known.fake.post(Said::new(known.channel, known.user, "no").reply_to(own).without_ping());
+    let shown = known.get(&messages(known.channel)).await.result();
+    let of = |place: usize| (shown[place]["mentions"].clone(), shown[place]["content"].clone());
+    assert_eq!(of(0), (json!([]), json!("")));
+    let (mentions, content) = of(1);
+    assert_eq!((id(&mentions[0]), content), (known.fake.bot(), json!("yes")));
+}
+
+#[tokio::test]
+async fn a_link_that_is_shown_is_an_update_and_no_edit() {
+    let known = known().await;
+    let (mut socket, _) = Socket::ready(&known.fake, INTENTS).await;
+    socket.event("GUILD_CREATE").await;
+    let message = known.fake.say(known.dm, known.user, "https://a.b");
+    socket.event("MESSAGE_CREATE").await;
+    known.fake.unfurl(message, &json!({ "type": "link", "url": "https://a.b" }));
+    let update = socket.event("MESSAGE_UPDATE").await;
+    assert_eq!(
+        (&update["edited_timestamp"], &update["embeds"][0]["type"]),
+        (&Value::Null, &json!("link"))
+    );
+}

@@ -258,6 +258,13 @@ impl Socket {
     }
 }
 
+/// A connection that says this first.
+pub(super) async fn after(fake: &DiscordFake, payload: &Value) -> Socket {
+    let mut socket = Socket::greeted(fake).await;
+    socket.send(payload).await;
+    socket
+}
+
 pub(super) fn identify(token: &str, intents: u64) -> Value {
     json!({ "op": 2, "d": { "token": token, "intents": intents, "properties": {} } })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::gateway::GUILDS;
+use super::events::GUILDS;
 use super::messages::{Attachment, Message};
 use super::platform::Platform;
 use super::world::{Closed, Guild, Place, User, merge};
@@ -19,6 +19,7 @@ pub struct Said {
     more: Value,
     is_bot: bool,
     mentions_bot: bool,
+    pings: bool,
 }
 
 impl Said {
@@ -27,8 +28,8 @@ impl Said {
     pub fn new(channel: u64, user: u64, text: &str) -> Self {
         let (reply_to, files, more) = (None, Vec::new(), json!({}));
         let text = text.to_owned();
-        let (is_bot, mentions_bot) = (false, false);
-        Self { channel, user, text, reply_to, files, more, is_bot, mentions_bot }
+        let (is_bot, mentions_bot, pings) = (false, false, true);
+        Self { channel, user, text, reply_to, files, more, is_bot, mentions_bot, pings }
     }
 
     /// Begins with a mention of the bot.
@@ -37,10 +38,17 @@ impl Said {
         Self { mentions_bot: true, ..self }
     }
 
-    /// In answer to a message of the same channel, the bot's or another's.
+    /// In answer to a message of the same channel, the bot's or another's, whose author is
+    /// mentioned by that.
     #[must_use]
     pub fn reply_to(self, message: u64) -> Self {
         Self { reply_to: Some(message), ..self }
+    }
+
+    /// The author of the message that it answers is not mentioned by that.
+    #[must_use]
+    pub fn without_ping(self) -> Self {
+        Self { pings: false, ..self }
     }
 
     /// By a bot.
@@ -94,6 +102,7 @@ impl Platform {
             at: self.now,
             nonce: None,
             reply_to,
+            pings: said.pings,
             text,
             components: Vec::new(),
             embeds: Vec::new(),
@@ -117,6 +126,15 @@ impl Platform {
         let message = self.messages.find_mut(channel, id).expect("an edit of what is there");
         message.edits.push(std::mem::replace(&mut message.text, text.to_owned()));
         message.edited_at = Some(now);
+        let message = message.clone();
+        self.tell_message("MESSAGE_UPDATE", &message);
+    }
+
+    /// The platform finds out what is behind a link: an update of the message, and no edit.
+    pub(super) fn unfurl(&mut self, id: u64, embed: &Value) {
+        let channel = self.channel_of(id);
+        let message = self.messages.find_mut(channel, id).expect("it is there");
+        message.embeds.push(embed.clone());
         let message = message.clone();
         self.tell_message("MESSAGE_UPDATE", &message);
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::gateway::{GatewayFault, Identify, Resume, Session};
+use super::events::GUILDS;
+use super::gateway::{Frame, GatewayFault, Identify, Resume, Session};
 use super::platform::Platform;
 
 /// Payloads of a client in [`PAYLOAD_WINDOW`].
@@ -113,6 +114,9 @@ impl Platform {
     /// The answer to a session that cannot go on. A client that says IDENTIFY after it, on the
     /// same connection, is heard.
     pub(super) fn invalid_session(&mut self, id: u64, resumable: bool) {
+        if let Some(connection) = self.gateway.connections.get_mut(&id) {
+            connection.session.take_if(|_| !resumable);
+        }
         self.gateway.send(id, &json!({ "op": 9, "t": null, "s": null, "d": resumable }));
     }
 
@@ -155,7 +159,7 @@ impl Platform {
         self.gateway.connections.get_mut(&id).unwrap().session = Some(name.to_owned());
         let ready = self.ready(name);
         self.gateway.tell(name, "READY", &ready);
-        if intents & super::gateway::GUILDS == 0 {
+        if intents & GUILDS == 0 {
             return;
         }
         let here = self.world.guilds.values().filter(|guild| !guild.left);
@@ -210,7 +214,7 @@ impl Platform {
         let missed = session.events[seen..].to_vec();
         let connection = self.gateway.connections.get_mut(&id).unwrap();
         connection.session = Some(name.to_owned());
-        connection.out.extend(missed.into_iter().map(super::gateway::Frame::Text));
+        connection.out.extend(missed.into_iter().map(Frame::Text));
         self.gateway.tell(name, "RESUMED", &json!({ "_trace": [] }));
         if let Some(earlier) = earlier.filter(|earlier| *earlier != id) {
             self.gateway.close(earlier, 4000, "The session goes on elsewhere.");

@@ -1,25 +1,10 @@
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 
-use super::super::client::{INTENTS, Socket, TOKEN, id, identify, known, resume};
-use super::super::{DiscordFake, GatewayFault, PAYLOAD_LIMIT, PAYLOAD_WINDOW, SESSION_KEPT, Said};
-
-/// A connection that says this first.
-async fn after(fake: &DiscordFake, payload: &Value) -> Socket {
-    let mut socket = Socket::greeted(fake).await;
-    socket.send(payload).await;
-    socket
-}
-
-/// A connection to `resume_gateway_url` that says RESUME.
-async fn resumed(ready: &Value, seq: u64) -> Socket {
-    let url = format!("{}/?v=10", ready["resume_gateway_url"].as_str().unwrap());
-    let mut socket = Socket::open(&url).await.unwrap();
-    assert_eq!(socket.next().await["op"], 10);
-    socket.send(&resume(&ready["session_id"], seq)).await;
-    socket
-}
+use super::super::client::{INTENTS, Socket, TOKEN, after, id, identify, known};
+use super::super::{GatewayFault, PAYLOAD_LIMIT, PAYLOAD_WINDOW, Said};
 
 #[tokio::test]
 async fn a_session_begins_with_ready_and_the_guilds() {
@@ -115,109 +100,6 @@ async fn a_second_identify_and_too_many_payloads_close() {
 }
 
 #[tokio::test]
-async fn a_resume_brings_what_was_missed() {
-    let known = known().await;
-    let (mut socket, ready) = Socket::ready(&known.fake, INTENTS).await;
-    socket.event("GUILD_CREATE").await;
-    known.fake.say(known.dm, known.user, "heard");
-    assert_eq!(socket.next().await["s"], 3);
-    known.fake.drop_connections();
-    assert_eq!(socket.closed().await, 1006);
-    known.fake.wait_for_disconnected().await;
-    known.fake.say(known.dm, known.user, "missed");
-    let mut socket = resumed(&ready, 3).await;
-    assert_eq!(socket.event("MESSAGE_CREATE").await["content"], "missed");
-    socket.event("RESUMED").await;
-    known.fake.say(known.dm, known.user, "live");
-    let live = socket.next().await;
-    assert_eq!((&live["s"], &live["d"]["content"]), (&json!(6), &json!("live")));
-    let [resume] = &known.fake.resumes()[..] else { panic!() };
-    assert!(resume.taken && resume.at_resume_url);
-    assert_eq!((resume.seq, known.fake.identifies().len()), (3, 1));
-}
-
-#[tokio::test]
-async fn a_session_that_is_gone_cannot_be_resumed() {
-    let known = known().await;
-    // It was given up by its client, or nobody came back in time, or the platform forgot it.
-    for round in 0..3 {
-        let (socket, ready) = Socket::ready(&known.fake, 0).await;
-        if round == 0 {
-            socket.close(1000).await;
-            known.fake.wait_for_disconnected().await;
-            assert_eq!(known.fake.closes().last().unwrap().1, 1000);
-        } else {
-            drop(socket);
-            known.fake.wait_for_disconnected().await;
-        }
-        match round {
-            1 => known.fake.advance(SESSION_KEPT),
-            2 => known.fake.forget_sessions(),
-            _ => {}
-        }
-        let mut socket = resumed(&ready, 1).await;
-        assert_eq!(socket.next().await, json!({ "op": 9, "t": null, "s": null, "d": false }));
-        // Who identifies after that is heard.
-        socket.send(&identify(TOKEN, 0)).await;
-        socket.event("READY").await;
-        drop(socket);
-        known.fake.wait_for_disconnected().await;
-    }
-    assert!(known.fake.resumes().iter().all(|resume| !resume.taken));
-}
-
-#[tokio::test]
-async fn a_session_survives_another_close_code() {
-    let known = known().await;
-    let (socket, ready) = Socket::ready(&known.fake, 0).await;
-    socket.close(4000).await;
-    known.fake.wait_for_disconnected().await;
-    known.fake.advance(SESSION_KEPT - Duration::from_millis(1));
-    resumed(&ready, 1).await.event("RESUMED").await;
-}
-
-#[tokio::test]
-async fn a_resume_elsewhere_or_from_the_future_is_refused() {
-    let known = known().await;
-    known.fake.resume_only_at_its_url(true);
-    let (mut first, ready) = Socket::ready(&known.fake, 0).await;
-    let mut socket = after(&known.fake, &resume(&ready["session_id"], 1)).await;
-    assert_eq!(socket.next().await["op"], 9);
-    assert!(!known.fake.resumes()[0].at_resume_url);
-    known.fake.say(known.dm, known.user, "not asked for");
-    let mut socket = resumed(&ready, 1).await;
-    socket.event("RESUMED").await;
-    // The older connection ends.
-    first.send(&json!({ "op": 1, "d": null })).await;
-    assert_eq!(first.closed().await, 4000);
-    assert_eq!(resumed(&ready, 99).await.closed().await, 4007);
-}
-
-#[tokio::test]
-async fn one_identify_too_many_resets_the_token() {
-    let known = known().await;
-    known.fake.limit_identifies(1);
-    let (socket, _) = Socket::ready(&known.fake, 0).await;
-    let limit = known.get("/gateway/bot").await.result()["session_start_limit"].clone();
-    assert_eq!((&limit["remaining"], &limit["reset_after"]), (&json!(0), &json!(86_400_000)));
-    let second = after(&known.fake, &identify(TOKEN, 0)).await;
-    assert_eq!((socket.closed().await, second.closed().await), (4004, 4004));
-    assert_eq!(known.get("/users/@me").await.status, 401);
-    assert_eq!(after(&known.fake, &identify(TOKEN, 0)).await.closed().await, 4004);
-}
-
-#[tokio::test]
-async fn the_budget_of_identifies_is_that_of_a_day() {
-    let known = known().await;
-    known.fake.limit_identifies(1);
-    Socket::ready(&known.fake, 0).await;
-    known.fake.advance(super::super::START_WINDOW);
-    assert_eq!(known.fake.identifies_left(), 1);
-    Socket::ready(&known.fake, 0).await;
-    assert_eq!(known.fake.identifies().len(), 2);
-}
-
-#[tokio::test]
 async fn connections_go_wrong_as_scripted() {
     let known = known().await;
     let url = format!("{}/?v=10", known.fake.gateway_url());
@@ -264,16 +146,26 @@ async fn the_platform_says_what_the_test_wants() {
 }
 
 #[tokio::test]
-async fn a_frozen_connection_says_and_hears_nothing() {
+async fn a_connection_that_never_opens_ends_with_its_client() {
     let known = known().await;
-    let (mut socket, ready) = Socket::ready(&known.fake, INTENTS).await;
-    socket.event("GUILD_CREATE").await;
-    known.fake.freeze_connections();
-    known.fake.say(known.dm, known.user, "unheard");
-    socket.send(&json!({ "op": 1, "d": null })).await;
-    // A resume on another connection brings what was not said.
-    let mut second = resumed(&ready, 2).await;
-    assert_eq!(second.event("MESSAGE_CREATE").await["content"], "unheard");
-    assert_eq!(known.fake.heartbeats(), 0);
-    assert_eq!(socket.closed().await, 4000);
+    known.fake.inject_gateway(1, GatewayFault::Hang);
+    let url = format!("{}/?v=10", known.fake.gateway_url());
+    let open = Socket::open(&url);
+    let mut open = std::pin::pin!(open);
+    tokio::select! {
+        biased;
+        _ = &mut open => panic!("it opened"),
+        () = known.fake.wait_for_connections(1) => {}
+    }
+    Socket::ready(&known.fake, 0).await;
+    assert!(open.now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn hello_says_how_often_a_heartbeat_is_due() {
+    let known = known().await;
+    known.fake.set_heartbeat_interval(Duration::from_millis(50));
+    let url = format!("{}/?v=10", known.fake.gateway_url());
+    let mut socket = Socket::open(&url).await.unwrap();
+    assert_eq!(socket.next().await["d"]["heartbeat_interval"], 50);
 }
