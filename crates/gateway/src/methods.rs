@@ -237,9 +237,10 @@ fn refusal(error: &PublishError) -> RpcError {
     let code = match error {
         PublishError::NotAllowed { .. } => RpcError::NOT_ALLOWED,
         PublishError::Destination(_) => RpcError::NOT_FOUND,
-        PublishError::Empty | PublishError::TooLong { .. } | PublishError::Id(_) => {
-            RpcError::PARAMS
-        }
+        PublishError::Empty
+        | PublishError::TooLong { .. }
+        | PublishError::NoCorrection(_)
+        | PublishError::Id(_) => RpcError::PARAMS,
         PublishError::Stopping | PublishError::Log(_) => RpcError::UNAVAILABLE,
     };
     RpcError::new(code, error.to_string())
