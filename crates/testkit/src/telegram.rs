@@ -9,7 +9,6 @@ mod faults;
 mod files;
 mod keyboard;
 mod methods;
-mod multipart;
 mod said;
 mod seen;
 mod text;
@@ -31,9 +30,10 @@ pub use keyboard::CALLBACK_DATA_LIMIT;
 pub use said::Said;
 pub use text::{CAPTION_LIMIT, ENTITY_LIMIT, TEXT_LIMIT, check_text};
 pub use updates::{CALLBACK_KEPT, UPDATE_KEPT};
-pub use wire::{ApiError, Upload};
+pub use wire::ApiError;
 
 use crate::http::{HttpFake, Piece};
+pub use crate::multipart::Upload;
 use bot::{Bot, Shared};
 
 /// The bot's name, without the `@`.

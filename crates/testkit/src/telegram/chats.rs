@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::text::Formatted;
-use super::wire::{ApiError, Upload};
+use super::wire::ApiError;
+use crate::multipart::Upload;
 
 /// A message of the bot, as its chat has it.
 #[derive(Debug, Clone, PartialEq)]

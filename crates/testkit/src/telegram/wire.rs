@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::multipart;
 use crate::http::{HttpRequest, Piece, whole};
+use crate::multipart::{self, Upload};
 
 /// A refusal of the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,15 +108,6 @@ pub(super) fn half(result: &Value) -> Vec<Piece> {
 
 fn success_body(result: &Value) -> String {
     json!({ "ok": true, "result": result }).to_string()
-}
-
-/// A file that came with a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Upload {
-    /// The name that the client gave it.
-    pub name: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
 }
 
 /// A call of a method.

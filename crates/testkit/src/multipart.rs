@@ -4,17 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::wire::Upload;
+/// A file that came with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// The name that the client gave it.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
 
 /// The boundary that a media type names, if it is that of a form.
-pub(super) fn boundary(media_type: &str) -> Option<&str> {
+pub(crate) fn boundary(media_type: &str) -> Option<&str> {
     let parameters = media_type.strip_prefix("multipart/form-data")?;
     let (_, boundary) = parameters.split_once("boundary=")?;
     Some(boundary.split(';').next()?.trim().trim_matches('"'))
 }
 
 /// Fields and files by their names; nothing if the form is malformed.
-pub(super) fn read(
+pub(crate) fn read(
     body: &[u8],
     boundary: &str,
 ) -> Option<(Map<String, Value>, BTreeMap<String, Upload>)> {
@@ -54,7 +61,7 @@ fn parameter(headers: &str, name: &str) -> Option<String> {
 }
 
 /// `%2F` is a slash (RFC 3986, 2.1); what is malformed stays as it is.
-pub(super) fn percent_decoded(text: &str) -> String {
+pub(crate) fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((byte, after)) = rest.split_first() {
         let hex = after.get(..2).and_then(|hex| str::from_utf8(hex).ok());

@@ -1,0 +1,86 @@
+//! Buttons below a message: action rows and their limits (Component Reference).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::form::{FormErrors, length};
+
+/// Rows below a message.
+pub const ROW_LIMIT: usize = 5;
+/// Buttons in a row.
+pub const BUTTON_LIMIT: usize = 5;
+/// Characters on a button.
+pub const LABEL_LIMIT: usize = 80;
+/// Characters that come back when a button is pressed.
+pub const CUSTOM_ID_LIMIT: usize = 100;
+/// Characters of an address behind a button.
+const URL_LIMIT: usize = 512;
+
+const ROW: u64 = 1;
+const BUTTON: u64 = 2;
+const LINK: u64 = 5;
+
+/// Checks the components of a message.
+pub(super) fn check(components: &Value, errors: &mut FormErrors) {
+    let rows = list(components);
+    errors.at_most("components", rows.len(), ROW_LIMIT);
+    let mut ids = BTreeSet::new();
+    for (place, row) in rows.iter().enumerate() {
+        let path = format!("components.{place}");
+        errors.one_of(&format!("{path}.type"), number(&row["type"]), &[ROW]);
+        let buttons = list(&row["components"]);
+        errors.one_to(&format!("{path}.components"), buttons.len(), BUTTON_LIMIT);
+        for (place, button) in buttons.iter().enumerate() {
+            check_button(button, &format!("{path}.components.{place}"), &mut ids, errors);
+        }
+    }
+}
+
+fn check_button<'a>(
+    button: &'a Value,
+    path: &str,
+    ids: &mut BTreeSet<&'a str>,
+    errors: &mut FormErrors,
+) {
+    errors.one_of(&format!("{path}.type"), number(&button["type"]), &[BUTTON]);
+    errors.one_of(&format!("{path}.style"), number(&button["style"]), &[1, 2, 3, 4, LINK]);
+    let label = button["label"].as_str().unwrap_or_default();
+    if label.is_empty() && button["emoji"].is_null() {
+        errors.required(&format!("{path}.label"));
+    }
+    errors.at_most(&format!("{path}.label"), length(label), LABEL_LIMIT);
+    if number(&button["style"]) == LINK {
+        let url = button["url"].as_str().unwrap_or_default();
+        let path = format!("{path}.url");
+        if !["http://", "https://", "discord://"].iter().any(|scheme| url.starts_with(scheme)) {
+            let why = "Scheme \"\" is not supported. Scheme must be one of \
+                       ('http', 'https', 'discord').";
+            errors.add(&path, "URL_TYPE_INVALID_SCHEME", why);
+        }
+        errors.at_most(&path, length(url), URL_LIMIT);
+        return;
+    }
+    let (id, path) =
+        (button["custom_id"].as_str().unwrap_or_default(), format!("{path}.custom_id"));
+    if id.is_empty() {
+        errors.add(&path, "BUTTON_COMPONENT_CUSTOM_ID_REQUIRED", "A custom id is required");
+    } else if !ids.insert(id) {
+        let why = "Component custom id cannot be duplicated";
+        errors.add(&path, "COMPONENT_CUSTOM_ID_DUPLICATED", why);
+    }
+    errors.at_most(&path, length(id), CUSTOM_ID_LIMIT);
+}
+
+/// The buttons of a message, in reading order.
+pub(super) fn buttons(components: &[Value]) -> Vec<Value> {
+    components.iter().flat_map(|row| list(&row["components"])).cloned().collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}

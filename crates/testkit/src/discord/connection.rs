@@ -1,0 +1,127 @@
+//! A connection to the gateway: bytes in and out. What is said is `session.rs`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, accept_hdr_async};
+
+use super::gateway::{Frame, GatewayFault};
+use super::platform::Shared;
+
+/// The code of a connection that ended without one (RFC 6455, 7.1.5).
+const NO_CODE: u16 = 1006;
+
+/// Serves the gateway on a port of its own, as long as its runtime lives.
+#[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
+pub(super) async fn listen(shared: Arc<Shared>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    shared.change(|platform| {
+        platform.gateway.url = format!("ws://{address}");
+        platform.gateway.resume_url = format!("ws://{address}{}", super::RESUME_PATH);
+    });
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(shared.clone(), stream));
+        }
+    });
+}
+
+async fn serve(shared: Arc<Shared>, stream: TcpStream) {
+    let (id, fault) = shared.change(|platform| platform.gateway.accept());
+    // A client that goes away is no failure of the server.
+    let code = match fault {
+        Some(GatewayFault::Reset) => reset(&stream),
+        Some(GatewayFault::Hang) => hang(&stream).await,
+        _ => converse(&shared, id, stream).await.unwrap_or(NO_CODE),
+    };
+    shared.change(|platform| {
+        let now = platform.now;
+        platform.gateway.disconnect(id, code, now);
+    });
+}
+
+fn reset(stream: &TcpStream) -> u16 {
+    stream.set_zero_linger().unwrap();
+    NO_CODE
+}
+
+/// Says nothing until the client goes away.
+async fn hang(stream: &TcpStream) -> u16 {
+    let mut buffer = [0; 1024];
+    while stream.readable().await.is_ok() {
+        match stream.try_read(&mut buffer) {
+            Ok(0) => break,
+            Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => break,
+            _ => {}
+        }
+    }
+    NO_CODE
+}
+
+/// Until one side ends it: the client's close code.
+async fn converse(shared: &Shared, id: u64, stream: TcpStream) -> Result<u16, Error> {
+    stream.set_nodelay(true)?;
+    let mut path = String::new();
+    #[expect(clippy::result_large_err, reason = "the type is that of the library")]
+    let note_path = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
+        path = request.uri().to_string();
+        Ok(response)
+    };
+    let mut socket = accept_hdr_async(stream, note_path).await?;
+    shared.change(|platform| platform.open(id, &path));
+    let mut changed = shared.changed.subscribe();
+    loop {
+        changed.mark_unchanged();
+        while let Some(frame) = next_frame(shared, id) {
+            match frame {
+                Frame::Text(text) => socket.send(Message::Text(text)).await?,
+                Frame::Close(code, why) => return close(socket, code, why).await,
+                Frame::Drop => return Ok(reset(socket.get_ref())),
+            }
+        }
+        tokio::select! {
+            _ = changed.changed() => {}
+            heard = socket.next() => match heard {
+                Some(Ok(Message::Text(text))) => shared.change(|platform| platform.hear(id, &text)),
+                Some(Ok(Message::Close(frame))) => return closed(socket, frame).await,
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error),
+                None => return Ok(NO_CODE),
+            }
+        }
+    }
+}
+
+fn next_frame(shared: &Shared, id: u64) -> Option<Frame> {
+    shared.lock().gateway.next_frame(id)
+}
+
+/// The platform closes, and waits for the client to do so: it would not see the code otherwise.
+async fn close(
+    mut socket: WebSocketStream<TcpStream>,
+    code: u16,
+    why: String,
+) -> Result<u16, Error> {
+    let frame = CloseFrame { code: code.into(), reason: Cow::from(why) };
+    socket.close(Some(frame)).await?;
+    while let Some(Ok(_)) = socket.next().await {}
+    // The client's own code is an echo of the platform's.
+    Ok(NO_CODE)
+}
+
+/// The client closes.
+async fn closed(
+    mut socket: WebSocketStream<TcpStream>,
+    frame: Option<CloseFrame<'static>>,
+) -> Result<u16, Error> {
+    let code = frame.map_or(NO_CODE, |frame| frame.code.into());
+    // The answer to the close is sent by reading on.
+    while let Some(Ok(_)) = socket.next().await {}
+    Ok(code)
+}

@@ -1,0 +1,153 @@
+//! What the platform refuses with: status, code and words (Opcodes and Status Codes, API
+//! reference).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// A refusal of the platform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// HTTP status.
+    pub status: u16,
+    /// The JSON error code. Without one and without `retry_after`, the answer is no JSON: it is
+    /// that of a proxy.
+    pub code: Option<i64>,
+    /// What it says: `Unknown Channel`.
+    pub message: String,
+    /// What is wrong with a form, by the path of the field.
+    pub errors: Option<Value>,
+    /// 429: when to come again.
+    pub retry_after: Option<Duration>,
+    /// 429: the limit is that of the whole bot.
+    pub global: bool,
+}
+
+impl ApiError {
+    /// An error with status, code and words.
+    #[must_use]
+    pub fn new(status: u16, code: i64, message: &str) -> Self {
+        let message = message.to_owned();
+        Self { status, code: Some(code), message, errors: None, retry_after: None, global: false }
+    }
+
+    /// 401: the token is wrong or was reset.
+    #[must_use]
+    pub fn unauthorized() -> Self {
+        Self::new(401, 0, "401: Unauthorized")
+    }
+
+    /// 403: the bot cannot see the channel, or has left the guild.
+    #[must_use]
+    pub fn missing_access() -> Self {
+        Self::new(403, 50001, "Missing Access")
+    }
+
+    /// 403: the bot may not do this in the channel.
+    #[must_use]
+    pub fn missing_permissions() -> Self {
+        Self::new(403, 50013, "Missing Permissions")
+    }
+
+    /// 403: the person has blocked the bot, or takes no direct messages.
+    #[must_use]
+    pub fn cannot_send_to_user() -> Self {
+        Self::new(403, 50007, "Cannot send messages to this user")
+    }
+
+    /// 404.
+    #[must_use]
+    pub fn unknown_channel() -> Self {
+        Self::new(404, 10003, "Unknown Channel")
+    }
+
+    /// 404.
+    #[must_use]
+    pub fn unknown_message() -> Self {
+        Self::new(404, 10008, "Unknown Message")
+    }
+
+    /// 404: the interaction is too old, or never was.
+    #[must_use]
+    pub fn unknown_interaction() -> Self {
+        Self::new(404, 10062, "Unknown interaction")
+    }
+
+    /// 413: a file is larger than the limit.
+    #[must_use]
+    pub fn too_large() -> Self {
+        Self::new(413, 40005, "Request entity too large")
+    }
+
+    /// 400: what is wrong is in `errors`.
+    #[must_use]
+    pub fn invalid_form(errors: Value) -> Self {
+        Self { errors: Some(errors), ..Self::new(400, 50035, "Invalid Form Body") }
+    }
+
+    /// 429 of a channel: not again for so long.
+    #[must_use]
+    pub fn rate_limited(retry_after: Duration) -> Self {
+        let message = "You are being rate limited.";
+        Self { code: None, retry_after: Some(retry_after), ..Self::new(429, 0, message) }
+    }
+
+    /// 429 of the whole bot.
+    #[must_use]
+    pub fn globally_limited(retry_after: Duration) -> Self {
+        Self { global: true, ..Self::rate_limited(retry_after) }
+    }
+
+    /// 500, in the words of the platform.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self::new(500, 0, "500: Internal Server Error")
+    }
+
+    /// 502, as a proxy of the platform says it: not in JSON.
+    #[must_use]
+    pub fn bad_gateway() -> Self {
+        Self { code: None, ..Self::new(502, 0, "error code: 502") }
+    }
+
+    pub(super) fn body(&self) -> String {
+        let mut body = json!({ "message": self.message });
+        if let Some(code) = self.code {
+            body["code"] = json!(code);
+        }
+        if let Some(errors) = &self.errors {
+            body["errors"] = errors.clone();
+        }
+        match self.retry_after {
+            Some(after) => {
+                body["retry_after"] = json!(after.as_secs_f64());
+                body["global"] = json!(self.global);
+            }
+            None if self.code.is_none() => return self.message.clone(),
+            None => {}
+        }
+        body.to_string()
+    }
+
+    pub(super) fn media_type(&self) -> &'static str {
+        if self.code.is_none() && self.retry_after.is_none() {
+            return "text/plain; charset=UTF-8";
+        }
+        "application/json"
+    }
+
+    /// The headers that a 429 has beside those of every answer. `Retry-After` is in whole
+    /// seconds, rounded up.
+    pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
+        let Some(after) = self.retry_after else { return Vec::new() };
+        let scope = if self.global { "global" } else { "user" };
+        let mut headers = vec![
+            ("retry-after", after.as_millis().div_ceil(1000).to_string()),
+            ("x-ratelimit-scope", scope.to_owned()),
+        ];
+        if self.global {
+            headers.push(("x-ratelimit-global", "true".to_owned()));
+        }
+        headers
+    }
+}

@@ -1,0 +1,322 @@
+//! The gateway: connections, sessions that outlive them, and what is counted (Gateway, API
+//! reference).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use avocet_protocol::Timestamp;
+use serde_json::{Value, json};
+
+use super::describe::MESSAGE_CONTENT;
+use super::messages::Message;
+use super::platform::Platform;
+
+/// How often a client has to send a heartbeat, unless the test says otherwise.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(41_250);
+/// How long a session without a connection is kept, unless the test says otherwise.
+pub const SESSION_KEPT: Duration = Duration::from_secs(3 * 60);
+/// IDENTIFYs in [`START_WINDOW`], unless the test says otherwise. One more resets the token.
+pub const START_LIMIT: usize = 1000;
+/// See [`START_LIMIT`].
+pub const START_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(super) const GUILDS: u64 = 1;
+const GUILD_MESSAGES: u64 = 1 << 9;
+const DIRECT_MESSAGES: u64 = 1 << 12;
+/// The application flag of a bot that may read content.
+const CONTENT_FLAG: u64 = 1 << 18;
+
+/// What goes wrong with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GatewayFault {
+    /// The connection is reset before the WebSocket is open.
+    Reset,
+    /// The WebSocket never opens: accepted, and no answer.
+    Hang,
+    /// The WebSocket opens, and nothing is ever said: no HELLO.
+    NoHello,
+    /// IDENTIFY or RESUME is answered with this close code.
+    Close(u16),
+    /// IDENTIFY or RESUME is answered with "invalid session" (op 9).
+    InvalidSession {
+        /// Whether the client is told that it can resume.
+        resumable: bool,
+    },
+}
+
+/// An IDENTIFY that was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identify {
+    /// The connection, counted from 1.
+    pub connection: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What events it asks for.
+    pub intents: u64,
+    /// Its session.
+    pub session: String,
+}
+
+/// A RESUME, taken or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// The connection, counted from 1.
+    pub connection: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The session that it asks for.
+    pub session: String,
+    /// The last event that it has seen.
+    pub seq: u64,
+    /// It came to `resume_gateway_url`, and not to the ordinary address.
+    pub at_resume_url: bool,
+    /// The session goes on.
+    pub taken: bool,
+}
+
+/// What is still to be sent on a connection.
+#[derive(Debug)]
+pub(super) enum Frame {
+    Text(String),
+    Close(u16, String),
+    /// The TCP connection is reset: the client sees 1006.
+    Drop,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    pub(super) at_resume_url: bool,
+    pub(super) session: Option<String>,
+    pub(super) out: VecDeque<Frame>,
+    /// Half-open: what comes is not heard, and nothing is sent.
+    pub(super) frozen: bool,
+    pub(super) fault: Option<GatewayFault>,
+    /// When payloads came, within the time that counts.
+    pub(super) heard: VecDeque<Timestamp>,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) intents: u64,
+    pub(super) seq: u64,
+    /// Every event of the session, as it is sent, from number 1.
+    pub(super) events: Vec<String>,
+    pub(super) connection: Option<u64>,
+    pub(super) lost_at: Option<Timestamp>,
+}
+
+/// How often a session may be started.
+#[derive(Debug)]
+pub(super) struct StartLimit {
+    pub(super) total: usize,
+    used: usize,
+    until: Timestamp,
+}
+
+/// The gateway of one bot.
+#[derive(Debug)]
+pub(super) struct Gateway {
+    pub(super) url: String,
+    pub(super) resume_url: String,
+    pub(super) heartbeat_interval: Duration,
+    pub(super) acks: bool,
+    pub(super) session_kept: Duration,
+    pub(super) resume_anywhere: bool,
+    /// Privileged intents that the bot has.
+    pub(super) granted: u64,
+    /// Payloads of a client are counted.
+    pub(super) limited: bool,
+    pub(super) start_limit: StartLimit,
+    pub(super) faults: VecDeque<(usize, GatewayFault)>,
+    pub(super) connections: BTreeMap<u64, Connection>,
+    pub(super) sessions: BTreeMap<String, Session>,
+    pub(super) opened: u64,
+    pub(super) identifies: Vec<Identify>,
+    pub(super) resumes: Vec<Resume>,
+    pub(super) heartbeats: usize,
+    /// Codes that connections ended with: the client's, or 1006 for none.
+    pub(super) closes: Vec<(u64, u16)>,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            resume_url: String::new(),
+            heartbeat_interval: HEARTBEAT_INTERVAL,
+            acks: true,
+            session_kept: SESSION_KEPT,
+            resume_anywhere: true,
+            granted: MESSAGE_CONTENT,
+            limited: true,
+            start_limit: StartLimit { total: START_LIMIT, used: 0, until: Timestamp(0) },
+            faults: VecDeque::new(),
+            connections: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            opened: 0,
+            identifies: Vec::new(),
+            resumes: Vec::new(),
+            heartbeats: 0,
+            closes: Vec::new(),
+        }
+    }
+}
+
+impl StartLimit {
+    pub(super) fn remaining(&self, now: Timestamp) -> usize {
+        let used = if self.until <= now { 0 } else { self.used };
+        self.total.saturating_sub(used)
+    }
+
+    pub(super) fn reset_after(&self, now: Timestamp) -> Duration {
+        now.until(self.until)
+    }
+
+    /// Counts one more; false if it is one too many.
+    pub(super) fn take(&mut self, now: Timestamp) -> bool {
+        if self.until <= now {
+            (self.used, self.until) = (0, now.after(START_WINDOW));
+        }
+        self.used += 1;
+        self.used <= self.total
+    }
+}
+
+impl Gateway {
+    pub(super) fn may_read_content(&self) -> bool {
+        self.granted & MESSAGE_CONTENT != 0
+    }
+
+    pub(super) fn application_flags(&self) -> u64 {
+        if self.may_read_content() { CONTENT_FLAG } else { 0 }
+    }
+
+    /// A connection comes in: its number, and what goes wrong with it.
+    pub(super) fn accept(&mut self) -> (u64, Option<GatewayFault>) {
+        self.opened += 1;
+        let fault = self.faults.front_mut().map(|(times, fault)| {
+            *times = times.saturating_sub(1);
+            (*times, *fault)
+        });
+        if let Some((0, _)) = fault {
+            self.faults.pop_front();
+        }
+        let fault = fault.map(|(_, fault)| fault);
+        let connection = Connection { fault, ..Connection::default() };
+        self.connections.insert(self.opened, connection);
+        (self.opened, fault)
+    }
+
+    /// What is to be sent next.
+    pub(super) fn next_frame(&mut self, connection: u64) -> Option<Frame> {
+        let connection = self.connections.get_mut(&connection)?;
+        let closing = matches!(connection.out.front(), Some(Frame::Drop | Frame::Close(..)));
+        if connection.frozen && !closing {
+            return None;
+        }
+        connection.out.pop_front()
+    }
+
+    pub(super) fn send(&mut self, connection: u64, payload: &Value) {
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.out.push_back(Frame::Text(payload.to_string()));
+        }
+    }
+
+    pub(super) fn close(&mut self, connection: u64, code: u16, why: &str) {
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.out.push_back(Frame::Close(code, why.to_owned()));
+        }
+    }
+
+    /// A connection is gone. A client that says 1000 or 1001 gives up its session.
+    pub(super) fn disconnect(&mut self, id: u64, code: u16, now: Timestamp) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        self.closes.push((id, code));
+        let Some(name) = connection.session else { return };
+        let Some(session) = self.sessions.get_mut(&name) else { return };
+        if session.connection == Some(id) {
+            (session.connection, session.lost_at) = (None, Some(now));
+        }
+        if matches!(code, 1000 | 1001) {
+            self.sessions.remove(&name);
+        }
+    }
+
+    /// Forgets sessions that nobody came back to.
+    pub(super) fn forget(&mut self, now: Timestamp) {
+        let kept = self.session_kept;
+        let is_kept = |session: &Session| session.lost_at.is_none_or(|lost| lost.until(now) < kept);
+        self.sessions.retain(|_, session| is_kept(session));
+    }
+
+    /// Connections with a session.
+    pub(super) fn live(&self) -> Vec<u64> {
+        self.sessions.values().filter_map(|session| session.connection).collect()
+    }
+}
+
+impl Platform {
+    /// Tells every session that asks for these intents. What it is told is made for the intents of
+    /// the session.
+    pub(super) fn dispatch(&mut self, kind: &str, intents: u64, body: impl Fn(u64) -> Value) {
+        self.gateway.forget(self.now);
+        let wants = |session: &Session| intents == 0 || session.intents & intents != 0;
+        let names: Vec<String> = self
+            .gateway
+            .sessions
+            .iter()
+            .filter(|(_, session)| wants(session))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in names {
+            let body = body(self.gateway.sessions[&name].intents);
+            self.gateway.tell(&name, kind, &body);
+        }
+    }
+
+    /// Tells of a message, with its content for those who may read it.
+    pub(super) fn tell_message(&mut self, kind: &str, message: &Message) {
+        let hidden = self.message_event(message, false);
+        let mut shown = self.message_event(message, true);
+        let intents = self.message_intents(message.channel);
+        if let (Some(nonce), "MESSAGE_CREATE") = (&message.nonce, kind) {
+            shown["nonce"] = json!(nonce);
+        }
+        let sees = |intents: u64| intents & MESSAGE_CONTENT != 0;
+        self.dispatch(
+            kind,
+            intents,
+            |intents| {
+                if sees(intents) { shown.clone() } else { hidden.clone() }
+            },
+        );
+    }
+
+    pub(super) fn tell_deleted(&mut self, channel: u64, message: u64) {
+        let mut body = json!({ "id": message.to_string(), "channel_id": channel.to_string() });
+        if let Some(guild) = self.guild_of(channel) {
+            body["guild_id"] = json!(guild.to_string());
+        }
+        let intents = self.message_intents(channel);
+        self.dispatch("MESSAGE_DELETE", intents, |_| body.clone());
+    }
+
+    fn message_intents(&self, channel: u64) -> u64 {
+        if self.guild_of(channel).is_some() { GUILD_MESSAGES } else { DIRECT_MESSAGES }
+    }
+}
+
+impl Gateway {
+    /// The next event of a session: kept for a resume, and sent if there is a connection.
+    pub(super) fn tell(&mut self, session: &str, kind: &str, body: &Value) {
+        let Some(session) = self.sessions.get_mut(session) else { return };
+        session.seq += 1;
+        let event = json!({ "op": 0, "t": kind, "s": session.seq, "d": body }).to_string();
+        session.events.push(event.clone());
+        let connection = session.connection.and_then(|id| self.connections.get_mut(&id));
+        if let Some(connection) = connection {
+            connection.out.push_back(Frame::Text(event));
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Interactions: buttons that are pressed, commands that are entered, and their answers
+//! (Receiving and Responding, API reference).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use avocet_protocol::Timestamp;
+use serde_json::{Value, json};
+
+use super::draft::{Draft, EPHEMERAL};
+use super::error::ApiError;
+use super::form::FormErrors;
+use super::platform::{Platform, Reply};
+use super::rest::Call;
+use super::sending::empty;
+use super::world::{World, with};
+
+/// How long the first answer to an interaction may take.
+pub const FIRST_ANSWER: Duration = Duration::from_secs(3);
+/// How long an interaction's token is good after that.
+pub const TOKEN_KEPT: Duration = Duration::from_secs(15 * 60);
+
+const MESSAGE: u64 = 4;
+const DEFER: u64 = 5;
+const DEFER_UPDATE: u64 = 6;
+const UPDATE: u64 = 7;
+
+type Answer = Result<Reply, ApiError>;
+
+/// Something that a person did, and how the bot answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interaction {
+    /// Its id.
+    pub id: u64,
+    /// What its answers are addressed with.
+    pub token: String,
+    /// The channel.
+    pub channel: u64,
+    /// When it was done.
+    pub at: Timestamp,
+    /// The message whose button was pressed; none for a command.
+    pub message: Option<u64>,
+    /// The type of the first answer: 4 a message, 5 a message later, 6 and 7 the message with the
+    /// button; none without one: the person sees that it failed.
+    pub answered: Option<u64>,
+    /// The first answer's `data`.
+    pub data: Value,
+    /// The message that answers it.
+    pub original: Option<u64>,
+}
+
+/// All interactions.
+#[derive(Debug, Default)]
+pub(super) struct Interactions(pub(super) BTreeMap<u64, Interaction>);
+
+impl Interactions {
+    fn by_token(&self, token: &str) -> Option<&Interaction> {
+        self.0.values().find(|interaction| interaction.token == token)
+    }
+}
+
+impl Platform {
+    /// Somebody presses a button: the interaction's id.
+    pub(super) fn press(&mut self, user: u64, message: u64, custom_id: &str) -> u64 {
+        let channel = self.messages.channel_of(message).expect("a message with a button");
+        let found = self.messages.find(channel, message).expect("a message that is there");
+        let is_it = |button: &Value| button["custom_id"] == custom_id;
+        assert!(found.buttons().iter().any(is_it), "no button {custom_id:?} below {found:?}");
+        let shown = self.message(found, true);
+        let data = json!({ "custom_id": custom_id, "component_type": 2, "id": 1 });
+        let more = json!({ "type": 3, "data": data, "message": shown });
+        self.interact(user, channel, Some(message), &more)
+    }
+
+    /// Somebody enters a command: the interaction's id. `options` are those of the interaction's
+    /// data.
+    pub(super) fn slash(&mut self, user: u64, channel: u64, name: &str, options: &Value) -> u64 {
+        let registered = self.commands.iter().find(|command| command["name"] == name);
+        let id = registered.map_or_else(|| json!("1"), |command| command["id"].clone());
+        let data = json!({ "id": id, "name": name, "type": 1, "options": options });
+        self.interact(user, channel, None, &json!({ "type": 2, "data": data }))
+    }
+
+    fn interact(&mut self, user: u64, channel: u64, message: Option<u64>, more: &Value) -> u64 {
+        let (id, at) = (self.next_id(), self.now);
+        let token = format!("interaction-{id}");
+        let place = &self.world.channels[&channel];
+        let person = self.world.user(user);
+        let who = match place.guild() {
+            Some(guild) => {
+                let member = with(World::member(), &json!({ "user": person, "permissions": "0" }));
+                json!({ "guild_id": guild.to_string(), "guild_locale": "en-US", "member": member,
+                    "context": 0 })
+            }
+            None => json!({ "user": person, "context": 1 }),
+        };
+        let event = json!({ "id": id.to_string(), "application_id": self.world.me.id.to_string(),
+            "token": token, "version": 1, "channel_id": channel.to_string(),
+            "channel": self.world.channel(place), "app_permissions": "2248473465835073",
+            "locale": "en-US", "entitlements": [], "authorizing_integration_owners": {},
+            "attachment_size_limit": self.rules.file_size });
+        let event = with(with(event, &who), more);
+        let (answered, data, original) = (None, Value::Null, None);
+        let interaction = Interaction { id, token, channel, at, message, answered, data, original };
+        self.interactions.0.insert(id, interaction);
+        self.dispatch("INTERACTION_CREATE", 0, |_| event.clone());
+        id
+    }
+
+    /// The first answer.
+    pub(super) fn respond(&mut self, call: &Call) -> Answer {
+        let found = self.interactions.0.get(&call.major);
+        let found = found.filter(|interaction| interaction.token == call.token);
+        let found = found.ok_or_else(ApiError::unknown_interaction)?.clone();
+        if found.answered.is_some() {
+            let why = "Interaction has already been acknowledged.";
+            return Err(ApiError::new(400, 40060, why));
+        }
+        if found.at.until(self.now) >= FIRST_ANSWER {
+            return Err(ApiError::unknown_interaction());
+        }
+        let kind = call.body["type"].as_u64().unwrap_or_default();
+        let mut errors = FormErrors::default();
+        let pressed = [1, MESSAGE, DEFER, DEFER_UPDATE, UPDATE];
+        let choices = if found.message.is_some() { &pressed[..] } else { &pressed[..3] };
+        errors.one_of("type", kind, choices);
+        errors.finish()?;
+        let original = self.first_answer(&found, kind, call)?;
+        let kept = self.interactions.0.get_mut(&found.id).unwrap();
+        (kept.answered, kept.data, kept.original) =
+            (Some(kind), call.body["data"].clone(), original);
+        Ok(Reply::Nothing)
+    }
+
+    /// What the first answer shows: its message, or the one with the button.
+    fn first_answer(
+        &mut self,
+        found: &Interaction,
+        kind: u64,
+        call: &Call,
+    ) -> Result<Option<u64>, ApiError> {
+        let data = &call.body["data"];
+        match kind {
+            MESSAGE => {
+                let draft = Draft::read(call, data, self.rules)?;
+                if draft.is_empty() {
+                    return Err(empty());
+                }
+                Ok(Some(self.send(found.channel, draft, Some(found.id))))
+            }
+            UPDATE => {
+                let message = found.message.expect("checked above");
+                self.edit(found.channel, message, call, data)?;
+                Ok(found.message)
+            }
+            DEFER_UPDATE => Ok(found.message),
+            _ => Ok(None),
+        }
+    }
+
+    /// The interaction that a path of a webhook names, if it is answered and not too old.
+    fn answered(&self, call: &Call) -> Result<Interaction, ApiError> {
+        self.check_application(call)?;
+        let unknown = || ApiError::new(404, 10015, "Unknown Webhook");
+        let found = self.interactions.by_token(&call.token).ok_or_else(unknown)?;
+        if found.at.until(self.now) >= TOKEN_KEPT {
+            return Err(ApiError::new(401, 50027, "Invalid Webhook Token"));
+        }
+        if found.answered.is_none() {
+            return Err(unknown());
+        }
+        Ok(found.clone())
+    }
+
+    /// One more message.
+    pub(super) fn follow_up(&mut self, call: &Call) -> Answer {
+        let found = self.answered(call)?;
+        let draft = Draft::read(call, &call.body, self.rules)?;
+        if draft.is_empty() {
+            return Err(empty());
+        }
+        let id = self.send(found.channel, draft, Some(found.id));
+        // The first message after "a message later" is that message.
+        if found.answered == Some(DEFER) && found.original.is_none() {
+            self.interactions.0.get_mut(&found.id).unwrap().original = Some(id);
+        }
+        let message = self.messages.find(found.channel, id).expect("it was just sent");
+        Ok(Reply::Json(self.message(message, true)))
+    }
+
+    pub(super) fn get_response(&self, call: &Call) -> Answer {
+        let (found, id) = self.response(call)?;
+        let message = self.messages.find(found.channel, id.unwrap_or_default());
+        Ok(Reply::Json(self.message(message.ok_or_else(ApiError::unknown_message)?, true)))
+    }
+
+    pub(super) fn edit_response(&mut self, call: &Call) -> Answer {
+        let (found, id) = self.response(call)?;
+        if id.is_none() && found.answered == Some(DEFER) {
+            let ephemeral = found.data["flags"].as_u64().unwrap_or_default() & EPHEMERAL;
+            let mut draft = Draft::read(call, &call.body, self.rules)?;
+            if draft.is_empty() {
+                return Err(empty());
+            }
+            draft.flags = Some(draft.flags.unwrap_or_default() | ephemeral);
+            let id = self.send(found.channel, draft, Some(found.id));
+            self.interactions.0.get_mut(&found.id).unwrap().original = Some(id);
+            return self.get_response(call);
+        }
+        self.edit(found.channel, id.unwrap_or_default(), call, &call.body)
+    }
+
+    pub(super) fn delete_response(&mut self, call: &Call) -> Answer {
+        let (found, id) = self.response(call)?;
+        let message = self.messages.find_mut(found.channel, id.unwrap_or_default());
+        message.ok_or_else(ApiError::unknown_message)?.deleted = true;
+        self.tell_deleted(found.channel, id.unwrap_or_default());
+        Ok(Reply::Nothing)
+    }
+
+    /// The interaction, and the message that the path means.
+    fn response(&self, call: &Call) -> Result<(Interaction, Option<u64>), ApiError> {
+        let found = self.answered(call)?;
+        let id = call.message.or(found.original);
+        Ok((found, id))
+    }
+}

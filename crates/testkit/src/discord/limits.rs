@@ -1,0 +1,115 @@
+//! Rate limits: what the platform takes in a time, and the headers that say so.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use avocet_protocol::Timestamp;
+
+use super::error::ApiError;
+use super::rest::{Call, Route};
+
+/// Writes of one kind in one channel: so many in [`CHANNEL_WINDOW`].
+pub const CHANNEL_LIMIT: u32 = 5;
+/// See [`CHANNEL_LIMIT`].
+pub const CHANNEL_WINDOW: Duration = Duration::from_secs(5);
+/// Requests of a bot in a second, all together (Rate Limits, API reference).
+pub const GLOBAL_LIMIT: u32 = 50;
+const GLOBAL_WINDOW: Duration = Duration::from_secs(1);
+
+/// What is limited together: requests of one kind with one id in front.
+type Bucket = (Route, u64);
+
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    until: Timestamp,
+    used: u32,
+}
+
+/// What the headers say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing {
+    bucket: Bucket,
+    limit: u32,
+    remaining: u32,
+    reset: Timestamp,
+    reset_after: Duration,
+}
+
+/// The limits and what was used of them.
+#[derive(Debug)]
+pub(super) struct Limits {
+    pub(super) on: bool,
+    buckets: BTreeMap<Bucket, Window>,
+    global: Window,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let global = Window { until: Timestamp(0), used: 0 };
+        Self { on: true, buckets: BTreeMap::new(), global }
+    }
+}
+
+impl Window {
+    /// Counts one more; how long to wait if it is one too many.
+    fn take(&mut self, now: Timestamp, limit: u32, length: Duration) -> Result<(), Duration> {
+        if self.until <= now {
+            *self = Self { until: now.after(length), used: 0 };
+        }
+        if self.used >= limit {
+            return Err(now.until(self.until));
+        }
+        self.used += 1;
+        Ok(())
+    }
+}
+
+impl Limits {
+    /// Counts a request: what the headers of its answer say, and the refusal if there were too
+    /// many.
+    pub(super) fn take(&mut self, call: &Call, now: Timestamp) -> (Standing, Result<(), ApiError>) {
+        let (limit, length) = limit(call.route);
+        let bucket = (call.route, call.major);
+        if !self.on {
+            let (remaining, reset, reset_after) = (limit - 1, now.after(length), length);
+            return (Standing { bucket, limit, remaining, reset, reset_after }, Ok(()));
+        }
+        let window = self.buckets.entry(bucket).or_insert(Window { until: now, used: 0 });
+        let mut taken = window.take(now, limit, length).map_err(ApiError::rate_limited);
+        // Answers to interactions do not count for the whole bot.
+        if taken.is_ok() && !call.route.is_open() {
+            let global = self.global.take(now, GLOBAL_LIMIT, GLOBAL_WINDOW);
+            taken = global.map_err(ApiError::globally_limited);
+        }
+        let remaining = limit - window.used;
+        let (reset, reset_after) = (window.until, now.until(window.until));
+        (Standing { bucket, limit, remaining, reset, reset_after }, taken)
+    }
+}
+
+impl Standing {
+    pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
+        let (route, major) = self.bucket;
+        vec![
+            ("x-ratelimit-limit", self.limit.to_string()),
+            ("x-ratelimit-remaining", self.remaining.to_string()),
+            ("x-ratelimit-reset", seconds(u128::try_from(self.reset.0).unwrap_or_default())),
+            ("x-ratelimit-reset-after", seconds(self.reset_after.as_millis())),
+            ("x-ratelimit-bucket", format!("{route:?}-{major}").to_lowercase()),
+        ]
+    }
+}
+
+/// Seconds with three places.
+fn seconds(millis: u128) -> String {
+    format!("{}.{:03}", millis / 1000, millis % 1000)
+}
+
+fn limit(route: Route) -> (u32, Duration) {
+    match route {
+        Route::CreateMessage | Route::EditMessage | Route::DeleteMessage | Route::Typing => {
+            (CHANNEL_LIMIT, CHANNEL_WINDOW)
+        }
+        _ => (GLOBAL_LIMIT, GLOBAL_WINDOW),
+    }
+}

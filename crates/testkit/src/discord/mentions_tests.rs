@@ -1,0 +1,29 @@
+use serde_json::json;
+
+use super::*;
+
+const TEXT: &str = "@everyone <@1> <@!2> <@&3> <@1> <@x> <@4";
+
+#[test]
+fn all_kinds_of_mentions_are_found_once() {
+    let all = vec![Mention::Everyone, Mention::User(1), Mention::User(2), Mention::Role(3)];
+    assert_eq!(mentions(TEXT), all);
+    assert_eq!(mentions("@here"), [Mention::Everyone]);
+    assert_eq!(mentions("nobody @ home <@>"), []);
+}
+
+#[test]
+fn who_is_told_is_what_allowed_mentions_say() {
+    let cases = [
+        (json!({ "parse": [] }), vec![]),
+        (json!({}), vec![]),
+        (json!({ "parse": ["everyone"] }), vec![Mention::Everyone]),
+        (json!({ "parse": ["users"] }), vec![Mention::User(1), Mention::User(2)]),
+        (json!({ "parse": ["roles"] }), vec![Mention::Role(3)]),
+        (json!({ "users": ["2"], "roles": ["3"] }), vec![Mention::User(2), Mention::Role(3)]),
+    ];
+    for (allowed, expected) in cases {
+        assert_eq!(told(mentions(TEXT), Some(&allowed)), expected, "{allowed}");
+    }
+    assert_eq!(told(mentions(TEXT), None), mentions(TEXT));
+}

@@ -1,0 +1,230 @@
+//! The platform as one bot sees it, and how a request to it is answered.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::draft::Rules;
+use super::error::ApiError;
+use super::faults::{Fault, Faults};
+use super::gateway::Gateway;
+use super::interactions::Interactions;
+use super::limits::{Limits, Standing};
+use super::messages::Messages;
+use super::rest::{Call, Route};
+use super::snowflake::Snowflakes;
+use super::world::{User, World};
+use crate::START;
+use crate::http::{HttpRequest, Piece, whole_bytes};
+
+/// A request that the fake refused by its own rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The route; none if the path leads nowhere.
+    pub route: Option<Route>,
+    /// Method and path.
+    pub request: String,
+    /// What was answered.
+    pub error: ApiError,
+}
+
+/// A request as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiCall {
+    /// What was asked for.
+    pub route: Route,
+    /// The channel in the path.
+    pub channel: Option<u64>,
+    /// Method, path and query.
+    pub request: String,
+    /// The JSON body; uploaded files are not in it.
+    pub body: Value,
+}
+
+/// What a request gets if it went well.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Json(Value),
+    Nothing,
+    File(Arc<[u8]>),
+}
+
+/// The platform, shared between the server and the test.
+#[derive(Debug)]
+pub(super) struct Shared {
+    platform: Mutex<Platform>,
+    /// Something may have changed.
+    pub(super) changed: watch::Sender<()>,
+}
+
+impl Shared {
+    pub(super) fn new(token: &str) -> Arc<Self> {
+        let platform = Mutex::new(Platform::new(token));
+        Arc::new(Self { platform, changed: watch::Sender::new(()) })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Platform> {
+        // A test that failed meanwhile is no reason for a second panic.
+        self.platform.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the platform, and tells those who wait for a change.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Platform) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.changed.send_replace(());
+        result
+    }
+}
+
+/// What the platform knows.
+#[derive(Debug)]
+pub(super) struct Platform {
+    pub(super) token: String,
+    /// The token is worth nothing any more.
+    pub(super) revoked: bool,
+    pub(super) now: Timestamp,
+    pub(super) ids: Snowflakes,
+    pub(super) world: World,
+    pub(super) messages: Messages,
+    pub(super) interactions: Interactions,
+    pub(super) commands: Vec<Value>,
+    pub(super) gateway: Gateway,
+    pub(super) limits: Limits,
+    pub(super) rules: Rules,
+    pub(super) faults: Faults,
+    pub(super) calls: Vec<ApiCall>,
+    pub(super) refusals: Vec<Refusal>,
+    /// The server: `http://ADDRESS`.
+    pub(super) base_url: String,
+}
+
+impl Platform {
+    fn new(token: &str) -> Self {
+        let mut ids = Snowflakes::default();
+        let me = User { id: ids.next(START), name: super::USERNAME.to_owned(), is_bot: true };
+        Self {
+            token: token.to_owned(),
+            revoked: false,
+            now: START,
+            ids,
+            world: World::new(me),
+            messages: Messages::default(),
+            interactions: Interactions::default(),
+            commands: Vec::new(),
+            gateway: Gateway::default(),
+            limits: Limits::default(),
+            rules: Rules { file_size: super::UPLOAD_LIMIT, allowed_mentions: true },
+            faults: Faults::default(),
+            calls: Vec::new(),
+            refusals: Vec::new(),
+            base_url: String::new(),
+        }
+    }
+
+    pub(super) fn next_id(&mut self) -> u64 {
+        self.ids.next(self.now)
+    }
+
+    /// Answers a request.
+    pub(super) fn answer(&mut self, request: &HttpRequest) -> Vec<Piece> {
+        let name = format!("{} {}", request.method, request.path);
+        let mut call = match Call::read(request) {
+            Ok(call) => call,
+            Err(error) => return self.refuse(None, name, error, None),
+        };
+        let route = call.route;
+        if let Err(error) = self.admit(&mut call, request) {
+            return self.refuse(Some(route), name, error, None);
+        }
+        let (channel, body) = (call.channel(), call.body.clone());
+        self.calls.push(ApiCall { route, channel, request: name.clone(), body });
+        let fault = self.faults.take(&call);
+        match &fault {
+            Some(Fault::Refuse(error)) => return refusal(error, None),
+            Some(Fault::ResetBefore) => return vec![Piece::Reset],
+            Some(Fault::Hang) => return vec![Piece::Hang],
+            _ => {}
+        }
+        let (standing, taken) = self.limits.take(&call, self.now);
+        let pieces = match taken.and_then(|()| self.run(&call)) {
+            Ok(reply) => success(&reply, &standing),
+            Err(error) => self.refuse(Some(route), name, error, Some(&standing)),
+        };
+        broken(pieces, fault)
+    }
+
+    /// Who may come in, and with what.
+    fn admit(&self, call: &mut Call, request: &HttpRequest) -> Result<(), ApiError> {
+        let given = request.header("authorization").and_then(|given| given.strip_prefix("Bot "));
+        if !call.route.is_open() && (self.revoked || given != Some(&self.token)) {
+            return Err(ApiError::unauthorized());
+        }
+        call.read_body(request)
+    }
+
+    fn refuse(
+        &mut self,
+        route: Option<Route>,
+        request: String,
+        error: ApiError,
+        standing: Option<&Standing>,
+    ) -> Vec<Piece> {
+        let pieces = refusal(&error, standing);
+        self.refusals.push(Refusal { route, request, error });
+        pieces
+    }
+}
+
+fn success(reply: &Reply, standing: &Standing) -> Vec<Piece> {
+    let headers = standing.headers();
+    match reply {
+        Reply::Json(body) => answer(200, "application/json", &headers, body.to_string().as_bytes()),
+        Reply::File(bytes) => answer(200, "application/octet-stream", &[], bytes),
+        Reply::Nothing => {
+            // An answer without a body has no coding of one either (RFC 9112, 6.1).
+            let headers: String =
+                headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            let head = format!("HTTP/1.1 204 No Content\r\n{headers}\r\n");
+            vec![Piece::Bytes(head.into_bytes())]
+        }
+    }
+}
+
+fn refusal(error: &ApiError, standing: Option<&Standing>) -> Vec<Piece> {
+    let mut headers = standing.map(Standing::headers).unwrap_or_default();
+    headers.extend(error.headers());
+    answer(error.status, error.media_type(), &headers, error.body().as_bytes())
+}
+
+fn answer(
+    status: u16,
+    media_type: &str,
+    headers: &[(&'static str, String)],
+    body: &[u8],
+) -> Vec<Piece> {
+    let mut all = vec![("content-type", media_type)];
+    all.extend(headers.iter().map(|(name, value)| (*name, value.as_str())));
+    whole_bytes(status, &all, body)
+}
+
+/// What a fault makes of an answer.
+fn broken(mut pieces: Vec<Piece>, fault: Option<Fault>) -> Vec<Piece> {
+    match fault {
+        Some(Fault::ResetAfter) => vec![Piece::Reset],
+        Some(Fault::HangAfter) => vec![Piece::Hang],
+        Some(Fault::CutAnswer) => {
+            pieces.truncate(2);
+            if let Some(Piece::Bytes(bytes)) = pieces.last_mut() {
+                bytes.truncate(bytes.len() / 2);
+            }
+            pieces.push(Piece::Close);
+            pieces
+        }
+        Some(Fault::HoldAnswer(permits)) => {
+            [Piece::Permit(permits)].into_iter().chain(pieces).collect()
+        }
+        _ => pieces,
+    }
+}

@@ -1,0 +1,199 @@
+//! What people say, and what becomes of guilds, channels and messages because of them.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::gateway::GUILDS;
+use super::messages::{Attachment, Message};
+use super::platform::Platform;
+use super::world::{Closed, Guild, Place, User, merge};
+
+/// A message of somebody else, before it is in its channel.
+#[derive(Debug, Clone)]
+pub struct Said {
+    channel: u64,
+    user: u64,
+    text: String,
+    reply_to: Option<u64>,
+    files: Vec<(String, Option<String>, u64, Arc<[u8]>)>,
+    more: Value,
+    is_bot: bool,
+    mentions_bot: bool,
+}
+
+impl Said {
+    /// A text in a channel, a thread or a direct message.
+    #[must_use]
+    pub fn new(channel: u64, user: u64, text: &str) -> Self {
+        let (reply_to, files, more) = (None, Vec::new(), json!({}));
+        let text = text.to_owned();
+        let (is_bot, mentions_bot) = (false, false);
+        Self { channel, user, text, reply_to, files, more, is_bot, mentions_bot }
+    }
+
+    /// Begins with a mention of the bot.
+    #[must_use]
+    pub fn mention(self) -> Self {
+        Self { mentions_bot: true, ..self }
+    }
+
+    /// In answer to a message of the same channel, the bot's or another's.
+    #[must_use]
+    pub fn reply_to(self, message: u64) -> Self {
+        Self { reply_to: Some(message), ..self }
+    }
+
+    /// By a bot.
+    #[must_use]
+    pub fn by_bot(self) -> Self {
+        Self { is_bot: true, ..self }
+    }
+
+    /// With a file.
+    #[must_use]
+    pub fn file(self, name: &str, media_type: &str, bytes: &[u8]) -> Self {
+        let size = u64::try_from(bytes.len()).unwrap();
+        self.file_of_size(name, media_type, size, bytes)
+    }
+
+    /// With a file of which the platform says this size, in bytes, whatever it really holds.
+    #[must_use]
+    pub fn file_of_size(mut self, name: &str, media_type: &str, size: u64, bytes: &[u8]) -> Self {
+        self.files.push((name.to_owned(), Some(media_type.to_owned()), size, bytes.into()));
+        self
+    }
+
+    /// With one more field, or another value in one: `("type", 7.into())`.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: Value) -> Self {
+        self.more[field] = value;
+        self
+    }
+}
+
+impl Platform {
+    /// Somebody says something: the message.
+    pub(super) fn say(&mut self, said: Said) -> u64 {
+        let Said { channel, user, reply_to, files, more, .. } = said;
+        assert!(self.world.channels.contains_key(&channel), "no channel {channel}");
+        self.know(user, said.is_bot);
+        let text = match said.mentions_bot {
+            true => format!("<@{}> {}", self.world.me.id, said.text),
+            false => said.text,
+        };
+        let id = self.next_id();
+        let files = files.into_iter().map(|(name, media_type, size, bytes)| Attachment {
+            id: self.next_id(),
+            name,
+            media_type,
+            size,
+            bytes,
+        });
+        let files = files.collect();
+        let message = Message {
+            channel,
+            id,
+            author: user,
+            at: self.now,
+            nonce: None,
+            reply_to,
+            text,
+            components: Vec::new(),
+            embeds: Vec::new(),
+            flags: 0,
+            files,
+            edits: Vec::new(),
+            edited_at: None,
+            deleted: false,
+            interaction: None,
+            more,
+        };
+        self.set_last_message(channel, id);
+        self.messages.heard.push(message.clone());
+        self.tell_message("MESSAGE_CREATE", &message);
+        id
+    }
+
+    /// Somebody changes the text of a message.
+    pub(super) fn hear_edit(&mut self, id: u64, text: &str) {
+        let (channel, now) = (self.channel_of(id), self.now);
+        let message = self.messages.find_mut(channel, id).expect("an edit of what is there");
+        message.edits.push(std::mem::replace(&mut message.text, text.to_owned()));
+        message.edited_at = Some(now);
+        let message = message.clone();
+        self.tell_message("MESSAGE_UPDATE", &message);
+    }
+
+    /// Somebody deletes a message, the bot's or another's.
+    pub(super) fn hear_delete(&mut self, id: u64) {
+        let channel = self.channel_of(id);
+        self.messages.find_mut(channel, id).expect("it is there").deleted = true;
+        self.tell_deleted(channel, id);
+    }
+
+    fn channel_of(&self, message: u64) -> u64 {
+        self.messages.channel_of(message).expect("a message that was said")
+    }
+
+    /// A person with a name of its own.
+    pub(super) fn add_user(&mut self, name: &str, is_bot: bool) -> u64 {
+        let id = self.next_id();
+        self.world.users.insert(id, User { id, name: name.to_owned(), is_bot });
+        id
+    }
+
+    fn know(&mut self, id: u64, is_bot: bool) {
+        let user = self.world.users.entry(id).or_insert_with(|| User::unnamed(id));
+        user.is_bot |= is_bot;
+    }
+
+    /// The bot comes into a new guild.
+    pub(super) fn add_guild(&mut self, name: &str) -> u64 {
+        let id = self.next_id();
+        self.world.guilds.insert(id, Guild { id, name: name.to_owned(), left: false });
+        let body = self.world.guild_create(&self.world.guilds[&id]);
+        self.dispatch("GUILD_CREATE", GUILDS, |_| body.clone());
+        id
+    }
+
+    /// The bot leaves a guild, or comes back.
+    pub(super) fn set_left(&mut self, guild: u64, left: bool) {
+        self.world.guilds.get_mut(&guild).expect("a guild").left = left;
+        if left {
+            let body = json!({ "id": guild.to_string() });
+            return self.dispatch("GUILD_DELETE", GUILDS, |_| body.clone());
+        }
+        let body = self.world.guild_create(&self.world.guilds[&guild]);
+        self.dispatch("GUILD_CREATE", GUILDS, |_| body.clone());
+    }
+
+    /// A channel or a thread comes to be.
+    pub(super) fn add_channel(&mut self, name: &str, place: Place) -> u64 {
+        let id = self.next_id();
+        self.world.add_channel(id, name, place);
+        let mut body = self.world.channel(&self.world.channels[&id]);
+        let kind = match place {
+            Place::Thread { .. } => {
+                merge(&mut body, &json!({ "newly_created": true }));
+                "THREAD_CREATE"
+            }
+            _ => "CHANNEL_CREATE",
+        };
+        self.dispatch(kind, GUILDS, |_| body.clone());
+        id
+    }
+
+    /// What the bot may do in a channel changes.
+    pub(super) fn set_closed(&mut self, channel: u64, closed: Option<Closed>) {
+        let found = self.world.channels.get_mut(&channel).expect("a channel");
+        found.closed = closed;
+        if closed != Some(Closed::Deleted) {
+            return;
+        }
+        let body = self.world.channel(&self.world.channels[&channel]);
+        let is_thread = matches!(self.world.channels[&channel].place, Place::Thread { .. });
+        let kind = if is_thread { "THREAD_DELETE" } else { "CHANNEL_DELETE" };
+        self.dispatch(kind, GUILDS, |_| body.clone());
+    }
+}

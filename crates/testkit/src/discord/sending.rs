@@ -1,0 +1,237 @@
+//! Messages through REST: create, read, edit, delete.
+
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use super::error::ApiError;
+use super::form::FormErrors;
+use super::mentions::{Mention, told};
+use super::messages::{Attachment, Mentioned, Message};
+use super::platform::{Platform, Reply};
+use super::rest::Call;
+use crate::multipart::Upload;
+
+type Answer = Result<Reply, ApiError>;
+
+const HISTORY_DEFAULT: u64 = 50;
+const HISTORY_LIMIT: u64 = 100;
+
+impl Platform {
+    pub(super) fn create_message(&mut self, call: &Call) -> Answer {
+        let channel = self.world.writable(call.major)?.id;
+        let draft = Draft::read(call, &call.body, self.rules)?;
+        if draft.is_empty() {
+            return Err(empty());
+        }
+        if let Some(nonce) = draft.nonce.as_deref().filter(|_| draft.enforce_nonce)
+            && let Some(earlier) = self.messages.by_nonce(channel, nonce, self.now)
+        {
+            return Ok(Reply::Json(self.with_nonce(earlier)));
+        }
+        self.check_reply(channel, &draft)?;
+        let id = self.send(channel, draft, None);
+        let message = self.messages.sent.last().expect("it was just sent");
+        debug_assert_eq!(message.id, id);
+        Ok(Reply::Json(self.with_nonce(message)))
+    }
+
+    fn check_reply(&self, channel: u64, draft: &Draft) -> Result<(), ApiError> {
+        let Some(replied) = draft.reply_to.filter(|_| !draft.reply_or_not) else { return Ok(()) };
+        if self.messages.find(channel, replied).is_some() {
+            return Ok(());
+        }
+        let mut errors = FormErrors::default();
+        errors.add("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message");
+        errors.finish()
+    }
+
+    /// Puts a message of the bot into a channel: its id.
+    pub(super) fn send(&mut self, channel: u64, draft: Draft, interaction: Option<u64>) -> u64 {
+        let id = self.next_id();
+        let files = self.uploaded(&draft.files);
+        // An answer to a message that is not there is no answer.
+        let reply_to = draft.reply_to.filter(|id| self.messages.find(channel, *id).is_some());
+        let message = Message {
+            channel,
+            id,
+            author: self.world.me.id,
+            at: self.now,
+            nonce: draft.nonce,
+            reply_to,
+            text: draft.text.unwrap_or_default(),
+            components: draft.components.unwrap_or_default(),
+            embeds: draft.embeds.unwrap_or_default(),
+            flags: draft.flags.unwrap_or_default(),
+            files,
+            edits: Vec::new(),
+            edited_at: None,
+            deleted: false,
+            interaction,
+            more: json!({}),
+        };
+        self.note_told(&message, draft.allowed_mentions.as_ref());
+        self.messages.send(message.clone());
+        if !message.is_ephemeral() {
+            self.set_last_message(channel, id);
+            self.tell_message("MESSAGE_CREATE", &message);
+        }
+        id
+    }
+
+    pub(super) fn set_last_message(&mut self, channel: u64, id: u64) {
+        if let Some(channel) = self.world.channels.get_mut(&channel) {
+            channel.last_message = Some(id);
+        }
+    }
+
+    fn uploaded(&mut self, files: &[Upload]) -> Vec<Attachment> {
+        let taken = files.iter().map(|file| Attachment {
+            id: self.next_id(),
+            name: file.name.clone(),
+            media_type: None,
+            size: u64::try_from(file.bytes.len()).unwrap(),
+            bytes: file.bytes.as_slice().into(),
+        });
+        taken.collect()
+    }
+
+    /// Notes who is told by a message: those mentioned, and whom it answers.
+    fn note_told(&mut self, message: &Message, allowed: Option<&Value>) {
+        let mut who = told(message.mentions(), allowed);
+        let pings = allowed.is_none_or(|allowed| allowed["replied_user"] == true);
+        let replied = message.reply_to.filter(|_| pings);
+        let author = replied.and_then(|id| self.messages.find(message.channel, id));
+        who.extend(author.map(|message| Mention::User(message.author)));
+        if !who.is_empty() {
+            let (channel, id) = (message.channel, message.id);
+            self.messages.mentioned.push(Mentioned { channel, id, who });
+        }
+    }
+
+    /// A message as its creator sees it.
+    fn with_nonce(&self, message: &Message) -> Value {
+        let mut described = self.message(message, true);
+        if let Some(nonce) = &message.nonce {
+            described["nonce"] = json!(nonce);
+        }
+        described
+    }
+
+    /// The newest first.
+    pub(super) fn history(&self, call: &Call) -> Answer {
+        self.world.readable(call.major)?;
+        let limit = history_limit(call)?;
+        let (after, before) =
+            (call.number("after", "snowflake")?, call.number("before", "snowflake")?);
+        let mut shown = self.messages.history(call.major);
+        if let Some(before) = before {
+            shown.retain(|message| message.id < before);
+        }
+        if let Some(after) = after {
+            shown.retain(|message| message.id > after);
+            // With `after`, a page holds those that come next, not the newest.
+            shown.truncate(limit);
+        }
+        let sees = self.gateway.may_read_content();
+        let newest = shown.iter().rev().take(limit);
+        Ok(Reply::Json(newest.map(|message| self.message(message, sees)).collect()))
+    }
+
+    pub(super) fn get_message(&self, call: &Call) -> Answer {
+        self.world.readable(call.major)?;
+        let found = self.messages.find(call.major, call.message.unwrap_or_default());
+        let found = found.filter(|message| !message.is_ephemeral());
+        let found = found.ok_or_else(ApiError::unknown_message)?;
+        Ok(Reply::Json(self.message(found, self.gateway.may_read_content())))
+    }
+
+    pub(super) fn edit_message(&mut self, call: &Call) -> Answer {
+        let channel = self.world.writable(call.major)?.id;
+        let found = self.messages.find(channel, call.message.unwrap_or_default());
+        let found = found.filter(|message| !message.is_ephemeral());
+        let found = found.ok_or_else(ApiError::unknown_message)?;
+        if found.author != self.world.me.id {
+            let why = "Cannot edit a message authored by another user";
+            return Err(ApiError::new(403, 50005, why));
+        }
+        let id = found.id;
+        self.edit(channel, id, call, &call.body)
+    }
+
+    /// Changes a message of the bot: what is not given stays.
+    pub(super) fn edit(&mut self, channel: u64, id: u64, call: &Call, body: &Value) -> Answer {
+        let draft = Draft::read(call, body, self.rules)?;
+        let files = self.uploaded(&draft.files);
+        let now = self.now;
+        let message = self.messages.find_mut(channel, id).ok_or_else(ApiError::unknown_message)?;
+        let mut changed = message.clone();
+        // `null` takes the text away, and is no text in the draft.
+        if body.get("content").is_some() {
+            changed.text = draft.text.clone().unwrap_or_default();
+        }
+        changed.components = draft.components.clone().unwrap_or(changed.components);
+        changed.embeds = draft.embeds.clone().unwrap_or(changed.embeds);
+        changed.flags = draft.flags.unwrap_or(changed.flags);
+        if let Some(stay) = &draft.attachments {
+            let stays =
+                |file: &Attachment| stay.iter().any(|kept| kept["id"] == file.id.to_string());
+            changed.files.retain(stays);
+        }
+        changed.files.extend(files);
+        if is_blank(&changed) {
+            return Err(empty());
+        }
+        if changed.text != message.text {
+            changed.edits.push(message.text.clone());
+        }
+        changed.edited_at = Some(now);
+        *message = changed.clone();
+        self.note_told(&changed, Some(draft.allowed_mentions.as_ref().unwrap_or(&json!({}))));
+        if !changed.is_ephemeral() {
+            self.tell_message("MESSAGE_UPDATE", &changed);
+        }
+        Ok(Reply::Json(self.message(&changed, true)))
+    }
+
+    /// The bot's own, or in a guild anybody's: it may manage messages there.
+    pub(super) fn delete_message(&mut self, call: &Call) -> Answer {
+        let channel = self.world.readable(call.major)?;
+        let is_dm = channel.guild().is_none();
+        let (channel, me) = (channel.id, self.world.me.id);
+        let found = self.messages.find_mut(channel, call.message.unwrap_or_default());
+        let found = found.ok_or_else(ApiError::unknown_message)?;
+        if is_dm && found.author != me {
+            return Err(ApiError::new(403, 50003, "Cannot execute action on a DM channel"));
+        }
+        found.deleted = true;
+        let id = found.id;
+        self.tell_deleted(channel, id);
+        Ok(Reply::Nothing)
+    }
+}
+
+fn history_limit(call: &Call) -> Result<usize, ApiError> {
+    let limit = call.number("limit", "int")?.unwrap_or(HISTORY_DEFAULT);
+    let mut errors = FormErrors::default();
+    if limit < 1 {
+        let why = "int value should be greater than or equal to 1.";
+        errors.add("limit", "NUMBER_TYPE_MIN", why);
+    }
+    if limit > HISTORY_LIMIT {
+        let why = format!("int value should be less than or equal to {HISTORY_LIMIT}.");
+        errors.add("limit", "NUMBER_TYPE_MAX", &why);
+    }
+    errors.finish()?;
+    Ok(usize::try_from(limit).unwrap())
+}
+
+fn is_blank(message: &Message) -> bool {
+    message.text.trim().is_empty()
+        && message.embeds.is_empty()
+        && message.components.is_empty()
+        && message.files.is_empty()
+}
+
+pub(super) fn empty() -> ApiError {
+    ApiError::new(400, 50006, "Cannot send an empty message")
+}

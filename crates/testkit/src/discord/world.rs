@@ -1,0 +1,229 @@
+//! Who and what there is: people, guilds, channels, threads.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::error::ApiError;
+use super::snowflake::iso;
+use crate::START;
+
+/// What the bot may see and do: everything that this fake knows.
+const PERMISSIONS: &str = "2248473465835073";
+
+/// Somebody.
+#[derive(Debug, Clone)]
+pub(super) struct User {
+    pub(super) id: u64,
+    pub(super) name: String,
+    pub(super) is_bot: bool,
+}
+
+impl User {
+    /// Somebody of whom only the id is known.
+    pub(super) fn unnamed(id: u64) -> Self {
+        Self { id, name: format!("user{id}"), is_bot: false }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Guild {
+    pub(super) id: u64,
+    pub(super) name: String,
+    /// The bot was thrown out.
+    pub(super) left: bool,
+}
+
+/// Where a channel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Text { guild: u64 },
+    Thread { guild: u64, parent: u64 },
+    Dm { user: u64 },
+}
+
+/// Why the bot cannot do everything in a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// It cannot see the channel.
+    Hidden,
+    /// It can read, and not write.
+    Muted,
+    /// The person takes no messages from it.
+    Blocked,
+    /// The channel is no more.
+    Deleted,
+}
+
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) id: u64,
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) closed: Option<Closed>,
+    pub(super) last_message: Option<u64>,
+}
+
+impl Channel {
+    pub(super) fn guild(&self) -> Option<u64> {
+        match self.place {
+            Place::Text { guild } | Place::Thread { guild, .. } => Some(guild),
+            Place::Dm { .. } => None,
+        }
+    }
+}
+
+/// Everything but what is said.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) me: User,
+    pub(super) users: BTreeMap<u64, User>,
+    pub(super) guilds: BTreeMap<u64, Guild>,
+    pub(super) channels: BTreeMap<u64, Channel>,
+}
+
+impl World {
+    pub(super) fn new(me: User) -> Self {
+        let users = BTreeMap::from([(me.id, me.clone())]);
+        Self { me, users, guilds: BTreeMap::new(), channels: BTreeMap::new() }
+    }
+
+    pub(super) fn add_channel(&mut self, id: u64, name: &str, place: Place) {
+        let name = name.to_owned();
+        let channel = Channel { id, name, place, closed: None, last_message: None };
+        self.channels.insert(id, channel);
+    }
+
+    /// The channel in which this person and the bot are alone.
+    pub(super) fn dm(&self, user: u64) -> Option<u64> {
+        let is_it = |channel: &&Channel| channel.place == Place::Dm { user };
+        self.channels.values().find(is_it).map(|channel| channel.id)
+    }
+
+    /// A channel that the bot can read.
+    pub(super) fn readable(&self, id: u64) -> Result<&Channel, ApiError> {
+        let found = self.channels.get(&id).ok_or_else(ApiError::unknown_channel)?;
+        let left = found.guild().is_some_and(|guild| self.guilds[&guild].left);
+        match found.closed {
+            Some(Closed::Deleted) => Err(ApiError::unknown_channel()),
+            Some(Closed::Hidden) => Err(ApiError::missing_access()),
+            _ if left => Err(ApiError::missing_access()),
+            _ => Ok(found),
+        }
+    }
+
+    /// A channel that the bot can write to. A thread is closed with the channel it is below.
+    pub(super) fn writable(&self, id: u64) -> Result<&Channel, ApiError> {
+        let found = self.readable(id)?;
+        if let Place::Thread { parent, .. } = found.place {
+            self.writable(parent)?;
+        }
+        match found.closed {
+            Some(Closed::Muted) => Err(ApiError::missing_permissions()),
+            Some(Closed::Blocked) => Err(ApiError::cannot_send_to_user()),
+            _ => Ok(found),
+        }
+    }
+
+    /// A guild that the bot is in.
+    pub(super) fn guild(&self, id: u64) -> Result<&Guild, ApiError> {
+        let found = self.guilds.get(&id).filter(|guild| !guild.left);
+        found.ok_or_else(|| ApiError::new(404, 10004, "Unknown Guild"))
+    }
+
+    /// The channels of a guild as the platform lists them: threads, or all but threads.
+    pub(super) fn channels_of(&self, guild: u64, threads: bool) -> Vec<Value> {
+        let is_of = |channel: &&Channel| {
+            let is_thread = matches!(channel.place, Place::Thread { .. });
+            channel.guild() == Some(guild)
+                && is_thread == threads
+                && !matches!(channel.closed, Some(Closed::Hidden | Closed::Deleted))
+        };
+        self.channels.values().filter(is_of).map(|channel| self.channel(channel)).collect()
+    }
+
+    /// A person as the platform describes one. People need no introduction: any id is somebody.
+    pub(super) fn user(&self, id: u64) -> Value {
+        let known = self.users.get(&id).cloned();
+        let User { name, is_bot, .. } = known.unwrap_or_else(|| User::unnamed(id));
+        json!({ "id": id.to_string(), "username": name, "discriminator": "0",
+            "global_name": name, "avatar": null, "bot": is_bot, "system": false,
+            "public_flags": 0 })
+    }
+
+    /// What a person is in a guild.
+    pub(super) fn member() -> Value {
+        json!({ "nick": null, "avatar": null, "roles": [], "joined_at": iso(START), "deaf": false,
+            "mute": false, "flags": 0, "pending": false, "premium_since": null,
+            "communication_disabled_until": null })
+    }
+
+    /// A channel as the platform describes one.
+    pub(super) fn channel(&self, channel: &Channel) -> Value {
+        let mut described = json!({ "id": channel.id.to_string(), "flags": 0,
+            "last_message_id": channel.last_message.map(|id| id.to_string()) });
+        let more = match channel.place {
+            Place::Dm { user } => json!({ "type": 1, "recipients": [self.user(user)] }),
+            Place::Text { guild } => json!({ "type": 0, "guild_id": guild.to_string(),
+                "name": channel.name, "position": 0, "topic": null, "nsfw": false,
+                "parent_id": null, "permission_overwrites": [], "rate_limit_per_user": 0 }),
+            Place::Thread { guild, parent } => json!({ "type": 11, "guild_id": guild.to_string(),
+                "name": channel.name, "parent_id": parent.to_string(),
+                "owner_id": self.me.id.to_string(), "message_count": 0, "member_count": 1,
+                "rate_limit_per_user": 0, "total_message_sent": 0,
+                "thread_metadata": { "archived": false, "auto_archive_duration": 1440,
+                    "archive_timestamp": iso(START), "locked": false } }),
+        };
+        merge(&mut described, &more);
+        described
+    }
+
+    /// A guild as `GUILD_CREATE` describes it.
+    pub(super) fn guild_create(&self, guild: &Guild) -> Value {
+        let member = with(Self::member(), &json!({ "user": self.user(self.me.id) }));
+        json!({ "id": guild.id.to_string(), "name": guild.name, "icon": null, "splash": null,
+            "discovery_splash": null, "owner_id": "1", "afk_channel_id": null,
+            "afk_timeout": 300, "verification_level": 0, "default_message_notifications": 0,
+            "explicit_content_filter": 0, "roles": [self.everyone(guild)], "emojis": [],
+            "features": [], "mfa_level": 0, "application_id": null, "system_channel_id": null,
+            "system_channel_flags": 0, "rules_channel_id": null, "vanity_url_code": null,
+            "description": null, "banner": null, "premium_tier": 0,
+            "premium_subscription_count": 0, "preferred_locale": "en-US",
+            "public_updates_channel_id": null, "nsfw_level": 0, "stickers": [],
+            "premium_progress_bar_enabled": false, "joined_at": iso(START), "large": false,
+            "unavailable": false, "member_count": 2, "voice_states": [], "members": [member],
+            "channels": self.channels_of(guild.id, false),
+            "threads": self.channels_of(guild.id, true), "presences": [], "stage_instances": [],
+            "guild_scheduled_events": [] })
+    }
+
+    /// The guilds of the bot, as the platform lists them.
+    pub(super) fn my_guilds(&self) -> Value {
+        let here = self.guilds.values().filter(|guild| !guild.left);
+        here.map(|guild| {
+            json!({ "id": guild.id.to_string(), "name": guild.name, "icon": null, "owner": false,
+                "permissions": PERMISSIONS, "features": [] })
+        })
+        .collect()
+    }
+
+    /// The role that all have.
+    fn everyone(&self, guild: &Guild) -> Value {
+        json!({ "id": guild.id.to_string(), "name": "@everyone", "color": 0,
+            "colors": { "primary_color": 0, "secondary_color": null, "tertiary_color": null },
+            "hoist": false, "icon": null, "unicode_emoji": null, "position": 0,
+            "permissions": PERMISSIONS, "managed": false, "mentionable": false, "flags": 0 })
+    }
+}
+
+/// Puts the fields of `more` into `object`.
+pub(super) fn merge(object: &mut Value, more: &Value) {
+    let more = more.as_object().unwrap().clone();
+    object.as_object_mut().unwrap().extend(more);
+}
+
+/// `object` with the fields of `more`.
+pub(super) fn with(mut object: Value, more: &Value) -> Value {
+    merge(&mut object, more);
+    object
+}
