@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use avocet_config::{Document, Settings, keys};
 use avocet_llm::OpenAiConfig;
+use avocet_discord::DiscordConfig;
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 
@@ -44,6 +45,7 @@ fn the_example_names_every_key() {
     let expected = [
         under("", keys::<Settings>()),
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
+        under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
         under("channels.terminal.", keys::<TerminalConfig>()),
     ];

@@ -44,6 +44,14 @@ impl Rest {
         reason = "serenity's requests go through a client of its version of reqwest, which net does not make"
     )]
     pub(crate) fn new(token: &Secret, api_url: &str) -> Result<Self, DiscordError> {
+        let token = token.expose().trim();
+        let token = token.strip_prefix("Bot ").unwrap_or(token);
+        if token.is_empty() {
+            return Err(DiscordError::NoToken);
+        }
+        if !token.chars().all(|c| c.is_ascii_graphic()) {
+            return Err(DiscordError::Token);
+        }
         let url = reqwest::Url::parse(api_url).map_err(|_| DiscordError::Url)?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(DiscordError::Url);
@@ -56,8 +64,6 @@ impl Rest {
             .no_proxy()
             .build()
             .map_err(|error| DiscordError::Client(error.without_url().to_string()))?;
-        let token = token.expose().trim();
-        let token = token.strip_prefix("Bot ").unwrap_or(token);
         Ok(Self { client, token: Secret::new(format!("Bot {token}")), base })
     }
 
