@@ -33,17 +33,20 @@ pub(crate) struct Budget {
     count: u64,
     /// When the last was made, by the clock's `elapsed`; none in this process yet.
     last: Option<Duration>,
+    /// When this process read the count: whatever others made was made before that.
+    read_at: Duration,
 }
 
 impl Budget {
     /// The budget as the log has it.
-    pub(crate) fn read(cursors: &[Cursor]) -> Self {
+    pub(crate) fn read(cursors: &[Cursor], elapsed: Duration) -> Self {
         let kept = cursors.iter().find(|cursor| cursor.scope == SCOPE);
         let parse = |cursor: &Cursor| {
             let (day, count) = cursor.position.split_once(' ')?;
-            Some(Self { day: day.parse().ok()?, count: count.parse().ok()?, last: None })
+            Some((day.parse().ok()?, count.parse().ok()?))
         };
-        kept.and_then(parse).unwrap_or_default()
+        let (day, count) = kept.and_then(parse).unwrap_or_default();
+        Self { day, count, last: None, read_at: elapsed }
     }
 
     /// How long to wait before the next is made; none if it can be made now.
@@ -62,12 +65,10 @@ impl Budget {
             Ok(_) if used < FREE => APART,
             Ok(others) => (left / others).max(APART),
         };
-        let passed = match self.last {
-            Some(last) => elapsed.saturating_sub(last),
-            // The last one was made by another process, nobody knows when.
-            None if used < FREE => apart,
-            None => Duration::ZERO,
-        };
+        if self.last.is_none() && used < FREE {
+            return None;
+        }
+        let passed = elapsed.saturating_sub(self.last.unwrap_or(self.read_at));
         Some(apart.saturating_sub(passed)).filter(|wait| !wait.is_zero())
     }
 
@@ -92,7 +93,7 @@ impl Budget {
 
     fn next(&self, now: Timestamp, elapsed: Duration) -> Self {
         let day = day(now).max(self.day);
-        Self { day, count: self.used(now) + 1, last: Some(elapsed) }
+        Self { day, count: self.used(now) + 1, last: Some(elapsed), ..*self }
     }
 
     /// How many are made today. A clock that was set back gives no new budget.

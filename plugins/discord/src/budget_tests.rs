@@ -6,7 +6,7 @@ const HALF_A_DAY: Duration = Duration::from_hours(12);
 const HOUR: Duration = Duration::from_hours(1);
 
 fn used(count: u64, last: Option<Duration>) -> Budget {
-    Budget { day: 20_000, count, last }
+    Budget { day: 20_000, count, last, read_at: HOUR }
 }
 
 fn limit(remaining: u64, reset_after: u64) -> SessionStartLimit {
@@ -30,6 +30,7 @@ fn f9_after_that_each_waits_for_its_share_of_the_day() {
     assert_eq!(used(50, Some(HOUR)).wait(None, NOON, HOUR), Some(share));
     assert_eq!(used(50, Some(HOUR)).wait(None, NOON, HOUR + share), None);
     assert_eq!(used(50, None).wait(None, NOON, HOUR), Some(share), "restarts do not go round it");
+    assert_eq!(used(50, None).wait(None, NOON, HOUR + share), None);
     assert_eq!(used(499, Some(HOUR)).wait(None, NOON, HOUR), Some(HALF_A_DAY));
     assert_eq!(used(9999, Some(HOUR)).wait(None, NOON, HOUR), Some(HALF_A_DAY));
 }
@@ -61,11 +62,11 @@ fn f9_none_is_made_when_the_platform_says_that_none_remains() {
 fn the_count_lasts_over_restarts_and_begins_anew_each_day() {
     let budget = used(7, None).next(NOON, HOUR);
     assert_eq!(budget.cursor().position, "20000 8");
-    assert_eq!(Budget::read(&[budget.cursor()]), used(8, None));
+    assert_eq!(Budget::read(&[budget.cursor()], HOUR), used(8, None));
     let tomorrow = Timestamp(NOON.0 + DAY_MILLIS);
     assert_eq!(budget.next(tomorrow, HOUR).cursor().position, "20001 1");
     let yesterday = Timestamp(NOON.0 - DAY_MILLIS);
     assert_eq!(budget.next(yesterday, HOUR).cursor().position, "20000 9", "a clock set back");
     let odd = Cursor { scope: SCOPE.to_owned(), position: "lots".to_owned() };
-    assert_eq!(Budget::read(&[odd]), Budget::default());
+    assert_eq!(Budget::read(&[odd], Duration::ZERO), Budget::default());
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use avocet_protocol::{CommandHelp, Content, DedupeKey, IdError, Inbound, within};
 use serenity::builder::{
-    CreateCommand, CreateCommandOption, CreateInteractionResponse, CreateInteractionResponseMessage,
+    CreateAllowedMentions, CreateCommand, CreateCommandOption, CreateInteractionResponse,
+    CreateInteractionResponseMessage,
 };
 use serenity::http::{LightMethod, Route};
 use serenity::model::application::{
@@ -74,7 +75,10 @@ impl<'a> Called<'a> {
             says.push_str(&value);
         }
         // Nobody else sees it; without it Discord says that the application did not respond.
-        let heard = CreateInteractionResponseMessage::new().content("…").ephemeral(true);
+        let heard = CreateInteractionResponseMessage::new()
+            .content("…")
+            .ephemeral(true)
+            .allowed_mentions(CreateAllowedMentions::new());
         Self {
             id: called.id,
             token: &called.token,

@@ -57,7 +57,8 @@ pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(
         Err(error) => return error.into(),
     };
     let (sender, events) = gateway::queue();
-    let gateway = Gateway::new(discord, context, sender, Budget::read(&cursors));
+    let gateway =
+        Gateway::new(discord, context, sender, Budget::read(&cursors, context.clock.elapsed()));
     let mut receiver = Receiver::new(discord, context, &cursors);
     tokio::select! {
         biased;

@@ -14,6 +14,9 @@ use super::pulse::{PATIENCE, Pulse};
 use super::socket::{Frame, Read, Socket};
 use super::{Event, Gateway, Lost, Me, Session, close};
 
+/// How long a connection may take to be made.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
 /// What is read of HELLO.
 #[derive(Deserialize)]
 struct Hello {
@@ -40,7 +43,7 @@ impl Gateway<'_> {
         let address = self.address().await?;
         let lost = |why: &str| Lost::Resumable(why.to_owned());
         let clock = self.context.clock.clone();
-        let connecting = within(clock.as_ref(), PATIENCE, Socket::connect(&address));
+        let connecting = within(clock.as_ref(), CONNECT_LIMIT, Socket::connect(&address));
         let mut socket =
             connecting.await.ok().flatten().ok_or_else(|| lost("no connection to be had"))?;
         let hello = within(clock.as_ref(), PATIENCE, socket.read());
