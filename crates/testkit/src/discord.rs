@@ -1,12 +1,15 @@
 //! Discord on loopback, REST and gateway, for one bot. It refuses what the real one refuses, and
 //! forgets what the real one forgets.
 
+#[cfg(test)]
+mod client;
 mod commands;
 mod components;
 mod connection;
 mod describe;
 mod draft;
 mod error;
+mod events;
 mod faults;
 mod form;
 mod gateway;
@@ -194,6 +197,15 @@ impl DiscordFake {
         self.change(|platform| platform.hear_edit(message, text));
     }
 
+    /// The platform finds out what is behind a link in a message, and shows it: an update, and no
+    /// edit.
+    ///
+    /// # Panics
+    /// If there is no such message.
+    pub fn unfurl(&self, message: u64, embed: &Value) {
+        self.change(|platform| platform.unfurl(message, embed));
+    }
+
     /// Somebody deletes a message, whoever's it is.
     ///
     /// # Panics
@@ -275,3 +287,7 @@ impl DiscordFake {
         self.set_now(self.now().after(by));
     }
 }
+
+#[cfg(test)]
+#[path = "discord_tests.rs"]
+mod tests;

@@ -56,8 +56,8 @@ fn check_words(given: &Value, path: &str, errors: &mut FormErrors) {
 fn check_name(name: &str, path: &str, errors: &mut FormErrors) {
     errors.one_to(path, length(name), NAME_LIMIT);
     let fits = |c: char| c == '-' || c == '_' || c.is_alphanumeric();
-    let is_lower = name.to_lowercase() == name;
-    if !name.is_empty() && !(name.chars().all(fits) && is_lower) {
+    let is_taken = name.chars().all(fits) && name.to_lowercase() == name;
+    if !is_taken {
         errors.add(path, "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid");
     }
 }
@@ -83,3 +83,7 @@ fn check_options(options: &Value, path: &str, errors: &mut FormErrors) {
         optional_before |= !is_required;
     }
 }
+
+#[cfg(test)]
+#[path = "commands_tests.rs"]
+mod tests;

@@ -40,7 +40,9 @@ impl Platform {
     }
 
     fn without_reply(&self, message: &Message, sees_content: bool) -> Value {
-        let mentioned: Vec<u64> = message.mentions().iter().filter_map(Mention::user).collect();
+        let mut mentioned: Vec<u64> = message.mentions().iter().filter_map(Mention::user).collect();
+        let pinged = self.pinged(message).filter(|author| !mentioned.contains(author));
+        mentioned.extend(pinged);
         let shown = sees_content
             || self.guild_of(message.channel).is_none()
             || message.author == self.world.me.id
@@ -71,6 +73,12 @@ impl Platform {
         }
         merge(&mut described, &message.more);
         described
+    }
+
+    /// Whom a message mentions by answering.
+    pub(super) fn pinged(&self, message: &Message) -> Option<u64> {
+        let replied = message.reply_to.filter(|_| message.pings)?;
+        Some(self.messages.find(message.channel, replied)?.author)
     }
 
     /// A message as an event shows it: with guild and member.

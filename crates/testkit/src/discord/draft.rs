@@ -156,3 +156,7 @@ fn files(files: &BTreeMap<String, Upload>) -> Vec<Upload> {
     numbered.sort_by_key(|(number, _)| *number);
     numbered.into_iter().map(|(_, file)| file.clone()).collect()
 }
+
+#[cfg(test)]
+#[path = "draft_tests.rs"]
+mod tests;

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use avocet_protocol::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::describe::MESSAGE_CONTENT;
-use super::messages::Message;
-use super::platform::Platform;
 
 /// How often a client has to send a heartbeat, unless the test says otherwise.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(41_250);
@@ -20,11 +18,9 @@ pub const START_LIMIT: usize = 1000;
 /// See [`START_LIMIT`].
 pub const START_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub(super) const GUILDS: u64 = 1;
-const GUILD_MESSAGES: u64 = 1 << 9;
-const DIRECT_MESSAGES: u64 = 1 << 12;
-/// The application flag of a bot that may read content.
-const CONTENT_FLAG: u64 = 1 << 18;
+/// The application flag of a bot in few guilds that may read content (`1 << 18` is for those in
+/// many).
+const CONTENT_FLAG: u64 = 1 << 19;
 
 /// What goes wrong with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,9 +206,8 @@ impl Gateway {
     /// What is to be sent next.
     pub(super) fn next_frame(&mut self, connection: u64) -> Option<Frame> {
         let connection = self.connections.get_mut(&connection)?;
-        let closing = matches!(connection.out.front(), Some(Frame::Drop | Frame::Close(..)));
-        if connection.frozen && !closing {
-            return None;
+        if connection.frozen {
+            connection.out.retain(|frame| !matches!(frame, Frame::Text(_)));
         }
         connection.out.pop_front()
     }
@@ -235,9 +230,10 @@ impl Gateway {
         self.closes.push((id, code));
         let Some(name) = connection.session else { return };
         let Some(session) = self.sessions.get_mut(&name) else { return };
-        if session.connection == Some(id) {
-            (session.connection, session.lost_at) = (None, Some(now));
+        if session.connection != Some(id) {
+            return;
         }
+        (session.connection, session.lost_at) = (None, Some(now));
         if matches!(code, 1000 | 1001) {
             self.sessions.remove(&name);
         }
@@ -256,67 +252,6 @@ impl Gateway {
     }
 }
 
-impl Platform {
-    /// Tells every session that asks for these intents. What it is told is made for the intents of
-    /// the session.
-    pub(super) fn dispatch(&mut self, kind: &str, intents: u64, body: impl Fn(u64) -> Value) {
-        self.gateway.forget(self.now);
-        let wants = |session: &Session| intents == 0 || session.intents & intents != 0;
-        let names: Vec<String> = self
-            .gateway
-            .sessions
-            .iter()
-            .filter(|(_, session)| wants(session))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in names {
-            let body = body(self.gateway.sessions[&name].intents);
-            self.gateway.tell(&name, kind, &body);
-        }
-    }
-
-    /// Tells of a message, with its content for those who may read it.
-    pub(super) fn tell_message(&mut self, kind: &str, message: &Message) {
-        let hidden = self.message_event(message, false);
-        let mut shown = self.message_event(message, true);
-        let intents = self.message_intents(message.channel);
-        if let (Some(nonce), "MESSAGE_CREATE") = (&message.nonce, kind) {
-            shown["nonce"] = json!(nonce);
-        }
-        let sees = |intents: u64| intents & MESSAGE_CONTENT != 0;
-        self.dispatch(
-            kind,
-            intents,
-            |intents| {
-                if sees(intents) { shown.clone() } else { hidden.clone() }
-            },
-        );
-    }
-
-    pub(super) fn tell_deleted(&mut self, channel: u64, message: u64) {
-        let mut body = json!({ "id": message.to_string(), "channel_id": channel.to_string() });
-        if let Some(guild) = self.guild_of(channel) {
-            body["guild_id"] = json!(guild.to_string());
-        }
-        let intents = self.message_intents(channel);
-        self.dispatch("MESSAGE_DELETE", intents, |_| body.clone());
-    }
-
-    fn message_intents(&self, channel: u64) -> u64 {
-        if self.guild_of(channel).is_some() { GUILD_MESSAGES } else { DIRECT_MESSAGES }
-    }
-}
-
-impl Gateway {
-    /// The next event of a session: kept for a resume, and sent if there is a connection.
-    pub(super) fn tell(&mut self, session: &str, kind: &str, body: &Value) {
-        let Some(session) = self.sessions.get_mut(session) else { return };
-        session.seq += 1;
-        let event = json!({ "op": 0, "t": kind, "s": session.seq, "d": body }).to_string();
-        session.events.push(event.clone());
-        let connection = session.connection.and_then(|id| self.connections.get_mut(&id));
-        if let Some(connection) = connection {
-            connection.out.push_back(Frame::Text(event));
-        }
-    }
-}
+#[cfg(test)]
+#[path = "gateway_tests.rs"]
+mod tests;

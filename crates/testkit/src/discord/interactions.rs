@@ -225,3 +225,7 @@ impl Platform {
         Ok((found, id))
     }
 }
+
+#[cfg(test)]
+#[path = "interactions_tests.rs"]
+mod tests;

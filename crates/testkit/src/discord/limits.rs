@@ -113,3 +113,7 @@ fn limit(route: Route) -> (u32, Duration) {
         _ => (GLOBAL_LIMIT, GLOBAL_WINDOW),
     }
 }
+
+#[cfg(test)]
+#[path = "limits_tests.rs"]
+mod tests;

@@ -30,6 +30,8 @@ pub struct Message {
     pub nonce: Option<String>,
     /// The message that it answers.
     pub reply_to: Option<u64>,
+    /// Whom it answers is mentioned by that.
+    pub pings: bool,
     /// The text, after the last edit.
     pub text: String,
     /// Action rows with buttons.
@@ -173,7 +175,6 @@ impl Messages {
     pub(super) fn by_nonce(&self, channel: u64, nonce: &str, now: Timestamp) -> Option<&Message> {
         let (id, at) = self.nonces.get(&(channel, nonce.to_owned()))?;
         let is_kept = at.until(now) < NONCE_KEPT;
-        let found = self.sent.iter().find(|message| message.id == *id);
-        found.filter(|message| is_kept && !message.deleted)
+        self.find(channel, *id).filter(|_| is_kept)
     }
 }

@@ -137,3 +137,7 @@ impl Platform {
         Ok(Reply::File(file.ok_or_else(gone)?.bytes.clone()))
     }
 }
+
+#[cfg(test)]
+#[path = "methods_tests.rs"]
+mod tests;

@@ -1,10 +1,8 @@
 //! What people say, and what becomes of guilds, channels and messages because of them.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use super::gateway::GUILDS;
+use super::events::GUILDS;
 use super::messages::{Attachment, Message};
 use super::platform::Platform;
 use super::world::{Closed, Guild, Place, User, merge};
@@ -16,10 +14,12 @@ pub struct Said {
     user: u64,
     text: String,
     reply_to: Option<u64>,
-    files: Vec<(String, Option<String>, u64, Arc<[u8]>)>,
+    /// Without their ids.
+    files: Vec<Attachment>,
     more: Value,
     is_bot: bool,
     mentions_bot: bool,
+    pings: bool,
 }
 
 impl Said {
@@ -28,8 +28,8 @@ impl Said {
     pub fn new(channel: u64, user: u64, text: &str) -> Self {
         let (reply_to, files, more) = (None, Vec::new(), json!({}));
         let text = text.to_owned();
-        let (is_bot, mentions_bot) = (false, false);
-        Self { channel, user, text, reply_to, files, more, is_bot, mentions_bot }
+        let (is_bot, mentions_bot, pings) = (false, false, true);
+        Self { channel, user, text, reply_to, files, more, is_bot, mentions_bot, pings }
     }
 
     /// Begins with a mention of the bot.
@@ -38,10 +38,17 @@ impl Said {
         Self { mentions_bot: true, ..self }
     }
 
-    /// In answer to a message of the same channel, the bot's or another's.
+    /// In answer to a message of the same channel, the bot's or another's, whose author is
+    /// mentioned by that.
     #[must_use]
     pub fn reply_to(self, message: u64) -> Self {
         Self { reply_to: Some(message), ..self }
+    }
+
+    /// The author of the message that it answers is not mentioned by that.
+    #[must_use]
+    pub fn without_ping(self) -> Self {
+        Self { pings: false, ..self }
     }
 
     /// By a bot.
@@ -60,7 +67,8 @@ impl Said {
     /// With a file of which the platform says this size, in bytes, whatever it really holds.
     #[must_use]
     pub fn file_of_size(mut self, name: &str, media_type: &str, size: u64, bytes: &[u8]) -> Self {
-        self.files.push((name.to_owned(), Some(media_type.to_owned()), size, bytes.into()));
+        let (name, media_type) = (name.to_owned(), Some(media_type.to_owned()));
+        self.files.push(Attachment { id: 0, name, media_type, size, bytes: bytes.into() });
         self
     }
 
@@ -83,14 +91,10 @@ impl Platform {
             false => said.text,
         };
         let id = self.next_id();
-        let files = files.into_iter().map(|(name, media_type, size, bytes)| Attachment {
-            id: self.next_id(),
-            name,
-            media_type,
-            size,
-            bytes,
-        });
-        let files = files.collect();
+        let mut files = files;
+        for file in &mut files {
+            file.id = self.next_id();
+        }
         let message = Message {
             channel,
             id,
@@ -98,6 +102,7 @@ impl Platform {
             at: self.now,
             nonce: None,
             reply_to,
+            pings: said.pings,
             text,
             components: Vec::new(),
             embeds: Vec::new(),
@@ -121,6 +126,15 @@ impl Platform {
         let message = self.messages.find_mut(channel, id).expect("an edit of what is there");
         message.edits.push(std::mem::replace(&mut message.text, text.to_owned()));
         message.edited_at = Some(now);
+        let message = message.clone();
+        self.tell_message("MESSAGE_UPDATE", &message);
+    }
+
+    /// The platform finds out what is behind a link: an update of the message, and no edit.
+    pub(super) fn unfurl(&mut self, id: u64, embed: &Value) {
+        let channel = self.channel_of(id);
+        let message = self.messages.find_mut(channel, id).expect("it is there");
+        message.embeds.push(embed.clone());
         let message = message.clone();
         self.tell_message("MESSAGE_UPDATE", &message);
     }

@@ -51,6 +51,7 @@ impl Platform {
         let files = self.uploaded(&draft.files);
         // An answer to a message that is not there is no answer.
         let reply_to = draft.reply_to.filter(|id| self.messages.find(channel, *id).is_some());
+        let allowed = draft.allowed_mentions;
         let message = Message {
             channel,
             id,
@@ -58,6 +59,7 @@ impl Platform {
             at: self.now,
             nonce: draft.nonce,
             reply_to,
+            pings: allowed.as_ref().is_none_or(|allowed| allowed["replied_user"] == true),
             text: draft.text.unwrap_or_default(),
             components: draft.components.unwrap_or_default(),
             embeds: draft.embeds.unwrap_or_default(),
@@ -69,7 +71,7 @@ impl Platform {
             interaction,
             more: json!({}),
         };
-        self.note_told(&message, draft.allowed_mentions.as_ref());
+        self.note_told(&message, allowed.as_ref());
         self.messages.send(message.clone());
         if !message.is_ephemeral() {
             self.set_last_message(channel, id);
@@ -98,10 +100,7 @@ impl Platform {
     /// Notes who is told by a message: those mentioned, and whom it answers.
     fn note_told(&mut self, message: &Message, allowed: Option<&Value>) {
         let mut who = told(message.mentions(), allowed);
-        let pings = allowed.is_none_or(|allowed| allowed["replied_user"] == true);
-        let replied = message.reply_to.filter(|_| pings);
-        let author = replied.and_then(|id| self.messages.find(message.channel, id));
-        who.extend(author.map(|message| Mention::User(message.author)));
+        who.extend(self.pinged(message).map(Mention::User));
         if !who.is_empty() {
             let (channel, id) = (message.channel, message.id);
             self.messages.mentioned.push(Mentioned { channel, id, who });
@@ -173,9 +172,8 @@ impl Platform {
         changed.embeds = draft.embeds.clone().unwrap_or(changed.embeds);
         changed.flags = draft.flags.unwrap_or(changed.flags);
         if let Some(stay) = &draft.attachments {
-            let stays =
-                |file: &Attachment| stay.iter().any(|kept| kept["id"] == file.id.to_string());
-            changed.files.retain(stays);
+            let stays: Vec<&str> = stay.iter().filter_map(|kept| kept["id"].as_str()).collect();
+            changed.files.retain(|file| stays.contains(&file.id.to_string().as_str()));
         }
         changed.files.extend(files);
         if is_blank(&changed) {
@@ -235,3 +233,7 @@ fn is_blank(message: &Message) -> bool {
 pub(super) fn empty() -> ApiError {
     ApiError::new(400, 50006, "Cannot send an empty message")
 }
+
+#[cfg(test)]
+#[path = "sending_tests.rs"]
+mod tests;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::gateway::{GatewayFault, Identify, Resume, Session};
+use super::events::GUILDS;
+use super::gateway::{Frame, GatewayFault, Identify, Resume, Session};
 use super::platform::Platform;
 
 /// Payloads of a client in [`PAYLOAD_WINDOW`].
@@ -15,9 +16,9 @@ pub const PAYLOAD_WINDOW: Duration = Duration::from_secs(60);
 const PAYLOAD_SIZE: usize = 4096;
 
 /// All intents that there are (Gateway Intents, API reference).
-const INTENTS: u64 = (1 << 17) - 1 | 3 << 20 | 3 << 24;
+const INTENTS: u64 = ((1 << 17) - 1) | (3 << 20) | (3 << 24);
 /// Those that a bot has to be granted: members, presences, content.
-const PRIVILEGED: u64 = 1 << 1 | 1 << 8 | 1 << 15;
+const PRIVILEGED: u64 = (1 << 1) | (1 << 8) | (1 << 15);
 
 /// A close code and its words (Gateway Close Event Codes).
 type Close = (u16, &'static str);
@@ -113,6 +114,9 @@ impl Platform {
     /// The answer to a session that cannot go on. A client that says IDENTIFY after it, on the
     /// same connection, is heard.
     pub(super) fn invalid_session(&mut self, id: u64, resumable: bool) {
+        if let Some(connection) = self.gateway.connections.get_mut(&id) {
+            connection.session.take_if(|_| !resumable);
+        }
         self.gateway.send(id, &json!({ "op": 9, "t": null, "s": null, "d": resumable }));
     }
 
@@ -136,7 +140,7 @@ impl Platform {
         let session = format!("session{}", self.next_id());
         let identify = Identify { connection: id, at: self.now, intents, session: session.clone() };
         self.gateway.identifies.push(identify);
-        self.start_session(id, session, intents);
+        self.start_session(id, &session, intents);
         Ok(())
     }
 
@@ -148,19 +152,19 @@ impl Platform {
         Ok(())
     }
 
-    fn start_session(&mut self, id: u64, name: String, intents: u64) {
+    fn start_session(&mut self, id: u64, name: &str, intents: u64) {
         let (connection, lost_at) = (Some(id), None);
         let session = Session { intents, seq: 0, events: Vec::new(), connection, lost_at };
-        self.gateway.sessions.insert(name.clone(), session);
-        self.gateway.connections.get_mut(&id).unwrap().session = Some(name.clone());
-        let ready = self.ready(&name);
-        self.gateway.tell(&name, "READY", &ready);
-        if intents & super::gateway::GUILDS == 0 {
+        self.gateway.sessions.insert(name.to_owned(), session);
+        self.gateway.connections.get_mut(&id).unwrap().session = Some(name.to_owned());
+        let ready = self.ready(name);
+        self.gateway.tell(name, "READY", &ready);
+        if intents & GUILDS == 0 {
             return;
         }
         let here = self.world.guilds.values().filter(|guild| !guild.left);
         for guild in here.map(|guild| self.world.guild_create(guild)).collect::<Vec<_>>() {
-            self.gateway.tell(&name, "GUILD_CREATE", &guild);
+            self.gateway.tell(name, "GUILD_CREATE", &guild);
         }
     }
 
@@ -210,7 +214,7 @@ impl Platform {
         let missed = session.events[seen..].to_vec();
         let connection = self.gateway.connections.get_mut(&id).unwrap();
         connection.session = Some(name.to_owned());
-        connection.out.extend(missed.into_iter().map(super::gateway::Frame::Text));
+        connection.out.extend(missed.into_iter().map(Frame::Text));
         self.gateway.tell(name, "RESUMED", &json!({ "_trace": [] }));
         if let Some(earlier) = earlier.filter(|earlier| *earlier != id) {
             self.gateway.close(earlier, 4000, "The session goes on elsewhere.");
@@ -226,3 +230,7 @@ impl Platform {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;
