@@ -72,6 +72,7 @@ pub(crate) fn open_options(
         directory: configuration.data_dir.clone(),
         durability,
         default_mode: configuration.settings.sessions.queue_mode,
+        answer_edits: configuration.settings.sessions.answer_edits,
         start_empty,
         holder,
     }

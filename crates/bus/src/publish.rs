@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, Content, Cursor, DedupeKey, Deliveries,
-    Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, Outbound, Outbox, Publish,
-    PublishError,
+    Accepted, AcceptedAs, AccountName, ChannelName, Content, Correction, Cursor, DedupeKey,
+    Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, Outbound,
+    Outbox, Publish, PublishError,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -75,7 +75,18 @@ impl Publish for Bus {
             }
             admitted => admitted?.into_inner(),
         };
-        let accepted = self.inbox.accept(&message, cursor.as_ref()).await?;
+        let accepted = if message.inbound.corrects.is_some() {
+            match self.inbox.correct(&message, cursor.as_ref()).await? {
+                Correction::Refused(why) => return Err(why.into()),
+                Correction::Replaced(id) => {
+                    tracing::debug!(message = %id, "corrected before it was answered");
+                    return Ok(Accepted { id, what: AcceptedAs::Queued });
+                }
+                Correction::Accepted(accepted) => accepted,
+            }
+        } else {
+            self.inbox.accept(&message, cursor.as_ref()).await?
+        };
         tracing::debug!(
             message = %accepted.id,
             session = %message.session,

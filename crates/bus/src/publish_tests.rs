@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandReply, Content, MessageId, QueueMode, Sender, SessionId,
-    StoreError, Turns,
+    ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection, QueueMode, Sender,
+    SessionId, StoreError, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -139,4 +139,25 @@ async fn a_log_that_cannot_be_written_is_the_publishers_news() {
     Arc::unwrap_or_clone(store).close().await;
     let refused = bus.publish(inbound("1", "hello"), None).await;
     assert_eq!(refused, Err(PublishError::Log(StoreError::Closed)));
+}
+
+#[tokio::test]
+async fn a_correction_is_admitted_like_any_message() {
+    let World { bus, store, _log, .. } = world().await;
+    let edit = |at: &str, text: &str| Inbound {
+        corrects: Some("1".parse().unwrap()),
+        ..inbound(&format!("1e{at}"), text)
+    };
+    let unknown = bus.publish(edit("0", "hello"), None).await;
+    assert_eq!(unknown, Err(PublishError::NoCorrection(NoCorrection::Unknown)));
+    let first = bus.publish(inbound("1", "helo"), None).await.unwrap();
+    let replaced = bus.publish(edit("1", "hel\0lo"), None).await.unwrap();
+    assert_eq!(replaced, Accepted { id: first.id, what: AcceptedAs::Queued });
+    assert_eq!(bus.publish(edit("2", " \0"), None).await, Err(PublishError::Empty));
+    let command = bus.publish(edit("3", "/new"), None).await;
+    assert_eq!(command, Err(PublishError::NoCorrection(NoCorrection::Command)));
+    let claim = store.claim(&session(), false, Duration::ZERO).await.unwrap();
+    let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
+    let [message] = claimed.turn.origin.messages() else { panic!("{claimed:?}") };
+    assert_eq!(message.message.inbound.content.text, "hello");
 }

@@ -125,11 +125,19 @@ pub struct Sessions {
     /// Milliseconds without another message before messages are answered together (`collect`), so
     /// that a thought that comes in several messages is read as one.
     pub burst_milliseconds: u64,
+    /// Whether a message that is edited after it was answered is answered anew. One that still
+    /// waits says what its edit says in any case; one that is being answered is corrected.
+    pub answer_edits: bool,
 }
 
 impl Default for Sessions {
     fn default() -> Self {
-        Self { max_running: 64, queue_mode: QueueMode::default(), burst_milliseconds: 500 }
+        Self {
+            max_running: 64,
+            queue_mode: QueueMode::default(),
+            burst_milliseconds: 500,
+            answer_edits: false,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     Accepted, AccountName, ChannelName, ChatAddress, Content, Cursor, DedupeKey, Enqueued, IdError,
-    Inbound, Outbound, Planned, StoreError,
+    Inbound, NoCorrection, Outbound, Planned, StoreError,
 };
 
 /// The bus, as channels and the gateway see it.
@@ -84,6 +84,9 @@ pub enum PublishError {
         /// The limit.
         limit: usize,
     },
+    /// The sender: there is nothing to correct.
+    #[error("this {0}")]
+    NoCorrection(#[from] NoCorrection),
     /// The sender: an id does not parse.
     #[error(transparent)]
     Id(#[from] IdError),

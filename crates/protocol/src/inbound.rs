@@ -1,5 +1,7 @@
 //! A message on its way in.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{ChatAddress, Content, DedupeKey, MessageId, SenderId, SessionId, Timestamp};
@@ -115,13 +117,17 @@ pub struct LoggedInbound {
     pub message: NewInbound,
 }
 
-impl LoggedInbound {
+impl NewInbound {
     /// The text as the model is to read it: with a line for each attachment, and with a remark if
-    /// sanitising removed something.
+    /// it corrects another or if sanitising removed something.
     #[must_use]
     pub fn model_text(&self) -> String {
-        let mut text = self.message.inbound.content.as_text();
-        match self.message.removed {
+        let mut text = String::new();
+        if self.inbound.corrects.is_some() {
+            text.push_str("[corrects an earlier message]\n");
+        }
+        text.push_str(&self.inbound.content.as_text());
+        match self.removed {
             0 => {}
             1 => text.push_str("\n[1 invisible character was removed from this message]"),
             removed => text.push_str(&format!(
@@ -129,6 +135,39 @@ impl LoggedInbound {
             )),
         }
         text
+    }
+}
+
+/// How long after it was written a message is late: whoever wrote it has waited, and may have gone
+/// on without an answer.
+pub const LATE: Duration = Duration::from_mins(15);
+
+impl LoggedInbound {
+    /// [`NewInbound::model_text`], with a remark if it came late.
+    #[must_use]
+    pub fn model_text(&self) -> String {
+        let text = self.message.model_text();
+        if !self.is_late() {
+            return text;
+        }
+        let minutes = self.delay().as_secs() / 60;
+        let late = match minutes / 60 {
+            0 | 1 => format!("{minutes} minutes"),
+            hours @ 2..48 => format!("{hours} hours"),
+            hours => format!("{} days", hours / 24),
+        };
+        format!("[written {late} before it arrived]\n{text}")
+    }
+
+    /// Whether it arrived more than [`LATE`] after it was written.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.delay() > LATE
+    }
+
+    fn delay(&self) -> Duration {
+        let written = self.message.inbound.written_at;
+        written.map_or(Duration::ZERO, |written| written.until(self.received_at))
     }
 }
 

@@ -36,7 +36,7 @@ pub use ids::{
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
 };
 pub use inbound::{
-    ChatKind, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender,
+    ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
 pub use message::{Arguments, Message, SentCall, ToolCall};
 pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
@@ -48,8 +48,8 @@ pub use query::{
 pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
-    Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, Note, Notes, OpenWait, Outbox,
-    Resolution, SendEnd, Settlement, StoreError, TurnLog, Turns,
+    Correction, Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, NoCorrection, Note, Notes,
+    OpenWait, Outbox, Resolution, SendEnd, Settlement, StoreError, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
 pub use tool::{

@@ -75,6 +75,13 @@ pub trait Inbox: fmt::Debug + Send + Sync {
     /// then is the platform told.
     async fn accept(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Accepted>;
 
+    /// Commits a correction ([`Inbound::corrects`]) together with the channel's cursor. A message that
+    /// waits says from now on what its correction says; the correction of one that is being answered
+    /// is a message of its own. Where it is refused nothing is written. Durable when this returns.
+    ///
+    /// [`Inbound::corrects`]: crate::Inbound::corrects
+    async fn correct(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Correction>;
+
     /// Counts an update that is not for the agent (`reason`) and moves the cursor.
     async fn ignore(
         &self,
@@ -132,6 +139,31 @@ pub enum AcceptedAs {
     Interrupt(Vec<TurnId>),
 }
 
+/// What became of a correction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Correction {
+    /// The message that waits says this now.
+    Replaced(MessageId),
+    /// It is a message of its own.
+    Accepted(Accepted),
+    /// There is nothing to correct.
+    Refused(NoCorrection),
+}
+
+/// Why a correction corrects nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoCorrection {
+    /// It was never meant for the agent, or it is older than the log.
+    #[error("corrects a message that was not accepted")]
+    Unknown,
+    /// The answer stands; the configuration can say otherwise.
+    #[error("corrects a message that was answered")]
+    Answered,
+    /// A command acts once.
+    #[error("is or corrects a command")]
+    Command,
+}
+
 /// What a command does to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandAction {
@@ -183,7 +215,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// for the message (in queue mode collect: the messages) next in line. What came after a command
     /// is not in line before the command has acted. Turns that were running when the process died
     /// are only taken if `suspects` is set. In queue mode collect a burst is waited for: no turn
-    /// begins before the newest message is `burst` old, or the oldest ten times that.
+    /// begins before the newest message is `burst` old, or the oldest ten times that. Messages that
+    /// came late ([`LoggedInbound::is_late`]) are answered together in every mode, a hundred at most.
     async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim>;
 
     /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the

@@ -3,12 +3,13 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply,
-    Content, Cursor, InboundKind, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned,
-    QueueMode, Resolution, SessionId, WaitKind,
+    Content, Correction, Cursor, DedupeKey, InboundKind, Inbox, LoggedInbound, MessageId,
+    NewInbound, Outcome, Planned, QueueMode, Resolution, SessionId, WaitKind,
 };
 use rusqlite::params;
 
 use crate::cancel::{cancel_turn, open_turn};
+use crate::correct::correct;
 use crate::outbox::{Source, insert_planned};
 use crate::rows::{self, INBOUND, to_json};
 use crate::tx::{Result, Tx};
@@ -21,16 +22,21 @@ impl Inbox for SqliteStore {
         let (message, cursor) = (message.clone(), cursor.cloned());
         let default_mode = self.default_mode;
         self.write("accept", Durability::Synced, move |tx| {
-            let inbound = &message.inbound;
-            move_cursor(tx, &inbound.address.channel, &inbound.address.account, cursor.as_ref())?;
-            use_session(tx, &message.session)?;
-            match insert(tx, &message)? {
-                None => Ok(Accepted { id: first_copy(tx, &message)?, what: AcceptedAs::Duplicate }),
-                Some(id) => {
-                    let what = consequence(tx, id, &message, default_mode)?;
-                    Ok(Accepted { id, what })
-                }
+            move_cursor_of(tx, &message, cursor.as_ref())?;
+            accept(tx, &message, default_mode)
+        })
+        .await
+    }
+
+    async fn correct(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Correction> {
+        let (message, cursor) = (message.clone(), cursor.cloned());
+        let (default_mode, answer_edits) = (self.default_mode, self.answer_edits);
+        self.write("correct", Durability::Synced, move |tx| {
+            let corrected = correct(tx, &message, default_mode, answer_edits)?;
+            if !matches!(corrected, Correction::Refused(_)) {
+                move_cursor_of(tx, &message, cursor.as_ref())?;
             }
+            Ok(corrected)
         })
         .await
     }
@@ -128,6 +134,27 @@ impl Inbox for SqliteStore {
     }
 }
 
+fn move_cursor_of(tx: &Tx<'_>, message: &NewInbound, cursor: Option<&Cursor>) -> Result<()> {
+    let address = &message.inbound.address;
+    move_cursor(tx, &address.channel, &address.account, cursor)
+}
+
+/// A message that waits in its lane, or has acted on the turn that its session has open.
+pub(crate) fn accept(
+    tx: &Tx<'_>,
+    message: &NewInbound,
+    default_mode: QueueMode,
+) -> Result<Accepted> {
+    use_session(tx, &message.session)?;
+    match insert(tx, message)? {
+        None => Ok(Accepted { id: first_copy(tx, message)?, what: AcceptedAs::Duplicate }),
+        Some(id) => {
+            let what = consequence(tx, id, message, default_mode)?;
+            Ok(Accepted { id, what })
+        }
+    }
+}
+
 fn move_cursor(
     tx: &Tx<'_>,
     channel: &ChannelName,
@@ -158,8 +185,8 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
     let address = &inbound.address;
     let id = tx.insert(
         "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
-             sender_name, is_bot, kind, content, removed, state, received_at, written_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15) \
+             sender_name, is_bot, kind, content, removed, state, received_at, written_at, corrects) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15, ?16) \
          ON CONFLICT (channel, account, chat, key) DO NOTHING",
         params![
             session.as_str(),
@@ -177,6 +204,7 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
             removed,
             tx.now.0,
             inbound.written_at.map(|written| written.0),
+            inbound.corrects.as_ref().map(DedupeKey::as_str),
         ],
     )?;
     Ok(id.map(MessageId))
@@ -207,7 +235,7 @@ fn consequence(
         return Ok(AcceptedAs::Queued);
     }
     if let Some((wait, turn)) = newest_wait(tx, &message.session, None, &[WaitKind::Answer])? {
-        let answer = Resolution::Answer(message.inbound.content.as_text());
+        let answer = Resolution::Answer(message.model_text());
         resolve(tx, wait, &answer)?;
         tx.update_one(
             id,

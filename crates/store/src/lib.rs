@@ -5,6 +5,7 @@
 pub mod testing;
 
 mod cancel;
+mod correct;
 mod damage;
 mod error;
 mod inbox;
@@ -45,6 +46,7 @@ pub struct SqliteStore {
     readers: Readers,
     durability: Durability,
     default_mode: QueueMode,
+    answer_edits: bool,
     epoch: i64,
     _lock: Option<Arc<Lock>>,
 }

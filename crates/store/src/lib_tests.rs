@@ -14,6 +14,7 @@ async fn open(directory: &Path, durability: Durability) -> SqliteStore {
         directory: directory.to_owned(),
         durability,
         default_mode: QueueMode::Queue,
+        answer_edits: false,
         start_empty: false,
         holder: Holder::Daemon,
     };

@@ -32,6 +32,8 @@ pub struct OpenOptions {
     pub durability: Durability,
     /// The queue mode of sessions that have not chosen one.
     pub default_mode: QueueMode,
+    /// Whether the correction of a message that was answered is answered anew.
+    pub answer_edits: bool,
     /// Begin with an empty log although a damaged one was moved aside.
     pub start_empty: bool,
     /// Who opens it.
@@ -69,6 +71,7 @@ impl SqliteStore {
             readers,
             durability: options.durability,
             default_mode: options.default_mode,
+            answer_edits: options.answer_edits,
             epoch,
             _lock: Some(Arc::new(lock)),
         })
@@ -99,6 +102,7 @@ impl SqliteStore {
             readers: Readers::start(&path, group, || read_only(&path))?,
             durability: Durability::Synced,
             default_mode: QueueMode::default(),
+            answer_edits: false,
             epoch,
             _lock: None,
         }))

@@ -85,16 +85,16 @@ pub(crate) fn address(row: &Row<'_>) -> Read<ChatAddress> {
 }
 
 pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, chat_kind, \
-    key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at FROM inbound";
+    key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
+    corrects FROM inbound";
 
 pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
-    let kinds = [InboundKind::Text, InboundKind::Command];
     Ok(LoggedInbound {
         id: MessageId(row.get("id")?),
         received_at: Timestamp(row.get("received_at")?),
         message: NewInbound {
             session: parsed(row, "session")?,
-            kind: word(row, "kind", &kinds, kind_word)?,
+            kind: kind(row)?,
             inbound: Inbound {
                 address: address(row)?,
                 sender: sender(row)?,
@@ -102,11 +102,15 @@ pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
                 content: json::<Content>(row, "content")?,
                 chat: word(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
                 written_at: row.get::<_, Option<i64>>("written_at")?.map(Timestamp),
-                corrects: None,
+                corrects: parsed_if_any(row, "corrects")?,
             },
             removed: row.get("removed")?,
         },
     })
+}
+
+pub(crate) fn kind(row: &Row<'_>) -> Read<InboundKind> {
+    word(row, "kind", &[InboundKind::Text, InboundKind::Command], kind_word)
 }
 
 fn sender(row: &Row<'_>) -> Read<Sender> {

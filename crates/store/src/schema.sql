@@ -71,12 +71,15 @@ CREATE TABLE inbound (
     chat_kind   TEXT NOT NULL DEFAULT 'private' CHECK (chat_kind IN ('private', 'group')),
     is_bot      INTEGER NOT NULL DEFAULT 0,
     written_at  INTEGER,                        -- as the platform says; NULL: when it was received
+    corrects    TEXT,                           -- the key of the message that it corrects
     edited_at   INTEGER,                        -- the platform's time of the last correction in it
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
 CREATE INDEX inbound_open ON inbound (session, id) WHERE state = 'queued' AND turn IS NULL;
 CREATE INDEX inbound_commands ON inbound (id) WHERE state = 'queued' AND kind = 'command';
+CREATE INDEX inbound_corrects ON inbound (channel, account, chat, corrects)
+    WHERE corrects IS NOT NULL;
 CREATE INDEX inbound_turn ON inbound (turn, id) WHERE turn IS NOT NULL;
 
 CREATE TABLE steps (

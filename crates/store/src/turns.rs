@@ -121,26 +121,17 @@ fn begin_turn(
     burst: Duration,
     default_mode: QueueMode,
 ) -> Result<Begun> {
-    let next = tx.db.one(
-        &format!("SELECT min(id), min(received_at), max(received_at) FROM inbound WHERE {NEXT}"),
-        [session.as_str()],
-        |row| {
-            let (oldest, newest) = (row.get(1)?, row.get(2)?);
-            Ok(row.get::<_, Option<i64>>(0)?.zip(oldest).zip(newest))
-        },
-    )?;
-    let Some(((first, oldest), newest)) = next else { return Ok(Begun::Nothing) };
-    let last = match rows::mode(tx.db, session, default_mode)? {
-        QueueMode::Collect => {
-            let (oldest, newest) = (Timestamp(oldest), Timestamp(newest));
-            let whole = newest.after(burst).min(oldest.after(LONGEST_BURST * burst));
-            // A clock that was set back does not make anybody wait for it.
-            if tx.now < whole && tx.now.until(whole) <= LONGEST_BURST * burst {
-                return Ok(Begun::Later(whole));
-            }
-            i64::MAX
+    let Some(line) = line(tx, session)? else { return Ok(Begun::Nothing) };
+    let mode = rows::mode(tx.db, session, default_mode)?;
+    let last = if mode == QueueMode::Collect || line.late {
+        let whole = line.newest.after(burst).min(line.oldest.after(LONGEST_BURST * burst));
+        // A clock that was set back does not make anybody wait for it.
+        if tx.now < whole && tx.now.until(whole) <= LONGEST_BURST * burst {
+            return Ok(Begun::Later(whole));
         }
-        QueueMode::Queue | QueueMode::Steer | QueueMode::Interrupt => first,
+        if mode == QueueMode::Collect { i64::MAX } else { last_late(tx, session)? }
+    } else {
+        line.first
     };
     let turn = insert_turn(tx, session, "running", None)?;
     tx.update(
@@ -149,6 +140,49 @@ fn begin_turn(
     )?;
     Ok(Begun::Turn(turn))
 }
+
+/// The messages that wait.
+struct Line {
+    first: i64,
+    oldest: Timestamp,
+    newest: Timestamp,
+    /// Whether the first of them came late.
+    late: bool,
+}
+
+fn line(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Line>> {
+    let first = tx.db.row(
+        &format!("SELECT id, {IS_LATE} AS late FROM inbound WHERE {NEXT} ORDER BY id LIMIT 1"),
+        [session.as_str()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let Some((first, late)) = first else { return Ok(None) };
+    tx.db.one(
+        &format!("SELECT min(received_at), max(received_at) FROM inbound WHERE {NEXT}"),
+        [session.as_str()],
+        |row| {
+            let (oldest, newest) = (Timestamp(row.get(0)?), Timestamp(row.get(1)?));
+            Ok(Some(Line { first, oldest, newest, late }))
+        },
+    )
+}
+
+/// The last of the late messages in front, or the hundredth.
+fn last_late(tx: &Tx<'_>, session: &SessionId) -> Result<i64> {
+    let front = tx.db.rows(
+        &format!("SELECT id, {IS_LATE} FROM inbound WHERE {NEXT} ORDER BY id LIMIT {AT_MOST_LATE}"),
+        [session.as_str()],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)),
+    )?;
+    let late = front.iter().take_while(|(_, late)| *late).last();
+    Ok(late.map_or(0, |(id, _)| *id))
+}
+
+/// `LoggedInbound::is_late`.
+const IS_LATE: &str = "coalesce(received_at - written_at > 900000, 0)";
+
+/// Late messages that one turn answers.
+const AT_MOST_LATE: u32 = 100;
 
 /// How many times longer than the pause between two messages a burst may be.
 const LONGEST_BURST: u32 = 10;

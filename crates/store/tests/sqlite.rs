@@ -22,6 +22,7 @@ fn options(directory: &Path) -> OpenOptions {
         directory: directory.to_owned(),
         durability: Durability::Synced,
         default_mode: QueueMode::Queue,
+        answer_edits: false,
         start_empty: false,
         holder: Holder::Daemon,
     }

@@ -2,11 +2,11 @@
 
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, Content, DedupeKey, IdError, Inbound,
-    Sender, SenderId, Timestamp, TopicId,
+    Quote, Sender, SenderId, Timestamp, TopicId,
 };
 use teloxide::types::{
-    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, ThreadId,
-    Update, UpdateKind, User,
+    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageOrigin,
+    ThreadId, Update, UpdateKind, User,
 };
 
 /// The bot, as its updates are read.
@@ -26,23 +26,53 @@ pub(crate) enum Converted {
     Ignored(&'static str),
 }
 
+impl Converted {
+    /// One message of this and of what belongs to it.
+    fn with(self, more: Self) -> Self {
+        match (self, more) {
+            (Self::Inbound(mut first), Self::Inbound(more)) => {
+                let (content, more) = (&mut first.content, more.content);
+                let gap = if content.text.is_empty() || more.text.is_empty() { "" } else { "\n" };
+                content.text = format!("{}{gap}{}", content.text, more.text);
+                content.attachments.extend(more.attachments);
+                Self::Inbound(first)
+            }
+            (Self::Ignored(_), some) => some,
+            (some, Self::Ignored(_)) => some,
+        }
+    }
+}
+
 impl Bot<'_> {
-    /// Reads an update. Ids come from the platform, which has its own rules for them.
-    pub(crate) fn convert(&self, update: &Update) -> Converted {
-        let converted = match &update.kind {
-            UpdateKind::Message(message) => self.message(message),
-            UpdateKind::CallbackQuery(query) => self.pressed(query),
-            UpdateKind::EditedMessage(_) => Ok(Converted::Ignored("edited")),
-            // An update that teloxide cannot read arrives as this, too.
-            _ => Ok(Converted::Ignored("of another kind")),
-        };
-        converted.unwrap_or_else(|error| {
-            tracing::warn!(update = update.id.0, %error, "an update with an impossible id");
-            Converted::Ignored("with an impossible id")
-        })
+    /// Reads an update, or those of an album as one. Ids come from the platform, which has its own
+    /// rules for them.
+    pub(crate) fn convert(&self, updates: &[Update]) -> Converted {
+        let addressed = updates.iter().any(|update| match &update.kind {
+            UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
+                message.chat.is_private() || self.is_addressed(message)
+            }
+            _ => false,
+        });
+        let converted = updates.iter().map(|update| {
+            self.convert_one(update, addressed).unwrap_or_else(|error| {
+                tracing::warn!(update = update.id.0, %error, "an update with an impossible id");
+                Converted::Ignored("with an impossible id")
+            })
+        });
+        converted.reduce(Converted::with).unwrap_or(Converted::Ignored("empty"))
     }
 
-    fn message(&self, message: &Message) -> Result<Converted, IdError> {
+    fn convert_one(&self, update: &Update, addressed: bool) -> Result<Converted, IdError> {
+        match &update.kind {
+            UpdateKind::Message(message) => self.message(message, addressed),
+            UpdateKind::EditedMessage(message) => self.edited(message, addressed),
+            UpdateKind::CallbackQuery(query) => self.pressed(query),
+            // An update that teloxide cannot read arrives as this, too.
+            _ => Ok(Converted::Ignored("of another kind")),
+        }
+    }
+
+    fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
         if from.is_bot {
             return Ok(Converted::Ignored("of a bot"));
@@ -50,19 +80,52 @@ impl Bot<'_> {
         let Some(text) = message.text().or_else(|| message.caption()) else {
             return Ok(Converted::Ignored("without text"));
         };
-        if !message.chat.is_private() && !self.is_addressed(message) {
+        if !addressed {
             return Ok(Converted::Ignored("not mentioned"));
         }
         let topic = message.thread_id.filter(|_| message.is_topic_message);
         // Update ids begin anew after an idle week; message ids do not.
         let key = DedupeKey::parse(&format!("m{}", message.id.0))?;
-        let content = Content::text(self.without_own_name(text));
+        let content = Content {
+            quote: self.quote(message),
+            forwarded_from: message.forward_origin().map(original_sender),
+            ..Content::text(self.without_own_name(text))
+        };
         let address = self.address(message.chat.id, topic)?;
         Ok(Converted::Inbound(Box::new(Inbound {
             chat: kind(&message.chat),
             written_at: Some(Timestamp(message.date.timestamp_millis())),
             ..Inbound::new(address, sender(from)?, key, content)
         })))
+    }
+
+    /// An edit says what the message says now. Its time makes it another than the edits before.
+    fn edited(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
+        let Some(edited) = message.edit_date() else {
+            return Ok(Converted::Ignored("edited at no time"));
+        };
+        Ok(match self.message(message, addressed)? {
+            Converted::Inbound(inbound) => Converted::Inbound(Box::new(Inbound {
+                key: DedupeKey::parse(&format!("{}e{}", inbound.key, edited.timestamp()))?,
+                corrects: Some(inbound.key.clone()),
+                written_at: Some(Timestamp(edited.timestamp_millis())),
+                ..*inbound
+            })),
+            ignored @ Converted::Ignored(_) => ignored,
+        })
+    }
+
+    /// What the message replies to, or the part of it that was chosen. What stands above in a topic
+    /// is not what anybody replied to.
+    fn quote(&self, message: &Message) -> Option<Quote> {
+        let replied = message.reply_to_message().filter(|replied| {
+            replied.forum_topic_created().is_none()
+                && Some(replied.id) != message.thread_id.map(|topic| topic.0)
+        })?;
+        let chosen = message.quote().map(|quote| quote.text.as_str());
+        let text = chosen.or_else(|| replied.text()).or_else(|| replied.caption())?;
+        let from = replied.from.as_ref().filter(|from| from.id != self.me.id);
+        Some(Quote { from: from.map(User::full_name), text: text.to_owned() })
     }
 
     /// A pressed button says what it stands for.
@@ -130,6 +193,17 @@ impl Bot<'_> {
             chat: ChatId::parse(&chat.0.to_string())?,
             topic,
         })
+    }
+}
+
+/// Who wrote what was forwarded, as far as they let it be known.
+fn original_sender(origin: &MessageOrigin) -> String {
+    match origin {
+        MessageOrigin::User { sender_user, .. } => sender_user.full_name(),
+        MessageOrigin::HiddenUser { sender_user_name, .. } => sender_user_name.clone(),
+        MessageOrigin::Chat { sender_chat: chat, .. } | MessageOrigin::Channel { chat, .. } => {
+            chat.title().unwrap_or("a channel").to_owned()
+        }
     }
 }
 

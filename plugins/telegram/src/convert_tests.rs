@@ -40,7 +40,7 @@ fn convert(mut update: Value) -> Converted {
     let text = format!("{{\"update_id\":{id},{}", &update.to_string()[1..]);
     let (me, update) = (me(), serde_json::from_str(&text).unwrap());
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
-    Bot { me: &me, channel: &channel, account: &account }.convert(&update)
+    Bot { me: &me, channel: &channel, account: &account }.convert(&[update])
 }
 
 #[track_caller]
@@ -115,16 +115,67 @@ fn a_pressed_button_says_what_it_stands_for() {
 fn everything_else_is_counted_and_does_not_stall() {
     let of_bot = json!({ "text": "hi", "from": { "id": 9, "is_bot": true, "first_name": "B" } });
     let sticker = json!({ "left_chat_member": { "id": 9, "is_bot": false, "first_name": "B" } });
-    let edited = json!({ "update_id": 1, "edited_message":
-        message(&private(), &json!({ "text": "hallo", "edit_date": 1_700_000_001 }))["message"] });
     let cases = [
         (message(&private(), &of_bot), "of a bot"),
         (message(&private(), &sticker), "without text"),
-        (edited, "edited"),
         (json!({ "update_id": 2, "tea_leaves": { "read": true } }), "of another kind"),
         (json!({ "update_id": 3, "message": { "unreadable": true } }), "of another kind"),
     ];
     for (update, reason) in cases {
         assert_eq!(convert(update.clone()), Converted::Ignored(reason), "{update}");
     }
+}
+
+#[test]
+fn an_edit_corrects_its_message() {
+    let edited = |more: Value| {
+        json!({ "update_id": 1, "edited_message":
+        message(&private(), &more)["message"] })
+    };
+    let update = edited(json!({ "text": "hallo", "edit_date": 1_700_000_001 }));
+    let Converted::Inbound(inbound) = convert(update) else { panic!("ignored") };
+    assert_eq!(inbound.key.as_str(), "m5e1700000001");
+    assert_eq!(inbound.corrects.unwrap().as_str(), "m5");
+    assert_eq!(inbound.written_at, Some(Timestamp(1_700_000_001_000)));
+    assert_eq!(inbound.content.text, "hallo");
+}
+
+#[test]
+fn a_reply_quotes_and_a_forward_names_its_author() {
+    let said = |from: Value| {
+        json!({ "message_id": 4, "date": 1, "chat": private(),
+        "from": from, "text": "how are you?" })
+    };
+    let ours = json!({ "id": 42, "is_bot": true, "first_name": "Avocet" });
+    let bob = json!({ "id": 9, "is_bot": false, "first_name": "Bob" });
+    let forwarded = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Bob" });
+    let table = [
+        (
+            json!({ "text": "fine", "reply_to_message": said(ours) }),
+            "[in reply to you]\n> how are you?\nfine",
+        ),
+        (
+            json!({ "text": "fine", "reply_to_message": said(bob.clone()) }),
+            "[in reply to Bob]\n> how are you?\nfine",
+        ),
+        (
+            json!({ "text": "fine", "reply_to_message": said(bob),
+                "quote": { "text": "how", "position": 0 } }),
+            "[in reply to Bob]\n> how\nfine",
+        ),
+        (json!({ "text": "fine", "forward_origin": forwarded }), "[forwarded from Bob]\nfine"),
+    ];
+    for (more, text) in table {
+        let Converted::Inbound(inbound) = convert(message(&private(), &more)) else {
+            panic!("ignored: {more}")
+        };
+        assert_eq!(inbound.content.as_text(), text);
+    }
+    let first = json!({ "message_id": 9, "date": 1, "chat": group(), "text": "the topic",
+        "from": { "id": 7, "is_bot": false, "first_name": "Ann" } });
+    let in_topic = json!({ "text": "/id", "entities": entity("bot_command", 0, 3),
+        "message_thread_id": 9, "is_topic_message": true, "reply_to_message": first });
+    says(message(&group(), &in_topic), "telegram:main:-1001:9", "/id");
+    let Converted::Inbound(inbound) = convert(message(&group(), &in_topic)) else { panic!() };
+    assert_eq!(inbound.content.quote, None, "every message of a topic replies to its first");
 }

@@ -1,6 +1,7 @@
 //! Telegram, as a channel: updates come in by long polling and are confirmed when they are
 //! committed; messages go out one by one, rendered and cut as the platform wants them.
 
+mod album;
 mod config;
 mod convert;
 mod fault;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChannelContext, ChannelError, Cursor, Inbound, PublishError, StoreError, within,
+    ChannelContext, ChannelError, Cursor, Inbound, NoCorrection, PublishError, StoreError, within,
 };
 use avocet_supervise::{Backoff, patiently};
 use teloxide::payloads::GetUpdatesSetters;
@@ -12,14 +12,17 @@ use teloxide::requests::{Request, Requester};
 use teloxide::types::{AllowedUpdate, CallbackQueryId, Me, Update, UpdateKind};
 use teloxide::{ApiError, RequestError};
 
-use crate::Telegram;
 use crate::convert::{Bot, Converted};
 use crate::fault::{self, fault};
+use crate::{Telegram, album};
 
 /// How much longer than its time a poll may hang before it is given up (F3).
 const GRACE: Duration = Duration::from_secs(15);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// How long after a part of an album no other part has come when it is taken for whole.
+const ALBUM_PAUSE: Duration = Duration::from_millis(500);
 
 /// A channel that receives.
 pub(crate) struct Receiver<'a> {
@@ -54,15 +57,18 @@ impl Receiver<'_> {
         };
         self.telegram.health.works();
         tracing::info!(account = %self.telegram.account, bot = me.username(), "connected");
+        let committed = self.last_committed().await?;
         let mut next = None;
         loop {
-            match self.poll(next).await? {
+            match self.poll_whole_albums(next).await? {
                 Ok(updates) => {
                     self.telegram.health.works();
                     backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-                    for update in updates {
-                        self.take(&me, &update).await?;
-                        next = Some(update.id.0.wrapping_add(1).cast_signed());
+                    if let Some(last) = updates.last() {
+                        next = Some(last.id.0.wrapping_add(1).cast_signed());
+                    }
+                    for together in album::gather(updates, committed) {
+                        self.take(&me, &together).await?;
                     }
                 }
                 Err(error) => self.recover(&error, &mut backoff).await?,
@@ -70,15 +76,46 @@ impl Receiver<'_> {
         }
     }
 
+    /// The last update that is known to be in the log.
+    async fn last_committed(&self) -> Result<u32, Stopped> {
+        let Telegram { name, account, .. } = self.telegram;
+        let publish = &self.context.publish;
+        let cursors = self.committed(|| publish.cursors(name, account)).await?;
+        let last = cursors.ok().and_then(|cursors| cursors.first()?.position.parse().ok());
+        Ok(last.unwrap_or(0))
+    }
+
+    /// As [`Self::poll`]. If what comes ends in the middle of an album, the rest is waited for: what
+    /// is not confirmed comes again.
+    async fn poll_whole_albums(
+        &self,
+        next: Option<i32>,
+    ) -> Result<Result<Vec<Update>, RequestError>, Stopped> {
+        let mut polled = self.poll(next, self.telegram.poll_seconds).await?;
+        while let Ok(updates) = &polled
+            && album::may_go_on(updates)
+        {
+            self.unless_stopped(self.context.clock.sleep(ALBUM_PAUSE)).await?;
+            let again = self.poll(next, 0).await?;
+            match again {
+                Ok(more) if more.len() > updates.len() => polled = Ok(more),
+                _ => break,
+            }
+        }
+        Ok(polled)
+    }
+
     /// Asks for updates, from `next` on; asking confirms those before it.
-    async fn poll(&self, next: Option<i32>) -> Result<Result<Vec<Update>, RequestError>, Stopped> {
-        let seconds = self.telegram.poll_seconds;
-        let mut request = self
-            .telegram
-            .client
-            .get_updates()
-            .timeout(seconds)
-            .allowed_updates([AllowedUpdate::Message, AllowedUpdate::CallbackQuery]);
+    async fn poll(
+        &self,
+        next: Option<i32>,
+        seconds: u32,
+    ) -> Result<Result<Vec<Update>, RequestError>, Stopped> {
+        let mut request = self.telegram.client.get_updates().timeout(seconds).allowed_updates([
+            AllowedUpdate::Message,
+            AllowedUpdate::EditedMessage,
+            AllowedUpdate::CallbackQuery,
+        ]);
         if let Some(next) = next {
             request = request.offset(next);
         }
@@ -87,12 +124,14 @@ impl Receiver<'_> {
         Ok(self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(fault::silent())))
     }
 
-    /// Commits an update, however long the log takes for that: as long, Telegram keeps the rest.
-    async fn take(&self, me: &Me, update: &Update) -> Result<(), Stopped> {
+    /// Commits an update, or those of an album, however long the log takes for that: as long,
+    /// Telegram keeps the rest.
+    async fn take(&self, me: &Me, updates: &[Update]) -> Result<(), Stopped> {
+        let Some(update) = updates.first() else { return Ok(()) };
         let Telegram { name, account, .. } = self.telegram;
         let bot = Bot { me, channel: name, account };
         let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
-        let ignored = match bot.convert(update) {
+        let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
             Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
         };
@@ -125,6 +164,11 @@ impl Receiver<'_> {
             }
             Err(PublishError::Empty) => Some("empty"),
             Err(PublishError::TooLong { .. }) => Some("too long"),
+            Err(PublishError::NoCorrection(NoCorrection::Unknown)) => {
+                Some("an edit of the unknown")
+            }
+            Err(PublishError::NoCorrection(NoCorrection::Answered)) => Some("an edit too late"),
+            Err(PublishError::NoCorrection(NoCorrection::Command)) => Some("an edit of a command"),
             Err(error) => {
                 tracing::warn!(%error, "an update was refused");
                 Some("refused")

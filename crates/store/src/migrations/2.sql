@@ -16,7 +16,10 @@ ALTER TABLE inbound ADD COLUMN chat_kind TEXT NOT NULL DEFAULT 'private'
     CHECK (chat_kind IN ('private', 'group'));
 ALTER TABLE inbound ADD COLUMN is_bot INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE inbound ADD COLUMN written_at INTEGER;
+ALTER TABLE inbound ADD COLUMN corrects TEXT;
 ALTER TABLE inbound ADD COLUMN edited_at INTEGER;
+CREATE INDEX inbound_corrects ON inbound (channel, account, chat, corrects)
+    WHERE corrects IS NOT NULL;
 
 -- Its words have become more.
 ALTER TABLE outbox RENAME TO old_outbox;

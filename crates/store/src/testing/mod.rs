@@ -41,6 +41,7 @@ impl TempStore {
             directory: self.path().to_owned(),
             durability: Durability::Process,
             default_mode: QueueMode::Queue,
+            answer_edits: false,
             start_empty: false,
             holder: Holder::Daemon,
         }

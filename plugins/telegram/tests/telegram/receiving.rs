@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, ChannelError, Cursor, Health, PublishError, StoreError};
-use avocet_testkit::telegram::{ApiError, Break, Fault, On};
+use avocet_protocol::{
+    Channel, ChannelError, Cursor, Health, NoCorrection, PublishError, StoreError,
+};
+use avocet_testkit::telegram::{ApiError, Break, Fault, On, Said};
 use serde_json::json;
 
 use crate::{ANN, TOKEN, World, chat};
@@ -124,5 +126,42 @@ async fn a_log_that_is_full_keeps_the_platform_waiting() {
         world.clock.advance(Duration::from_secs(5));
     }
     assert_eq!(world.bus.taken(1).await.len(), 1);
+    world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn an_album_that_comes_in_two_polls_is_one_message() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    let part =
+        || Said::thing(ANN, ANN, "photo", Said::photo("f")).with("media_group_id", "a".into());
+    world.platform.say(part().with("caption", "the beach".into()));
+    // Half a second without another part, then it is whole.
+    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
+    world.platform.say(part());
+    world.clock.advance(Duration::from_millis(500));
+    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
+    assert_eq!(world.platform.unconfirmed().len(), 2);
+    world.clock.advance(Duration::from_millis(500));
+    assert_eq!(world.bus.taken(1).await[0].content.text, "the beach");
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.taken(1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_edit_reaches_the_bus_as_a_correction() {
+    let world = World::new().await;
+    let _running = world.run();
+    let heard = world.platform.private_text(ANN, "helo");
+    world.bus.taken(1).await;
+    world.platform.wait_for_poll().await;
+    world.bus.refuse([PublishError::NoCorrection(NoCorrection::Answered)]);
+    world.platform.edit(heard, "hello").unwrap();
+    assert_eq!(world.bus.ignored(1).await, ["an edit too late"]);
+    world.platform.edit(heard, "hello!").unwrap();
+    let taken = world.bus.taken(2).await;
+    assert_eq!(taken[1].corrects.as_ref(), Some(&taken[0].key));
+    assert_eq!(taken[1].content.text, "hello!");
     world.platform.wait_for_confirmed().await;
 }

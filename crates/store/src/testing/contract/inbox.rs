@@ -1,9 +1,9 @@
 //! Rules of acceptance, dedupe, cursors and commands.
 
 use avocet_protocol::{
-    AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, CommandAction, CommandEffect,
-    CommandReply, Cursor, InboundKind, Outcome, QueueMode, Resolution, StoreError, Timestamp,
-    ToolClass, TurnState,
+    Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Claim, CommandAction,
+    CommandEffect, CommandReply, Correction, Cursor, InboundKind, MessageId, NewInbound,
+    NoCorrection, Outcome, QueueMode, Resolution, StoreError, Timestamp, ToolClass, TurnState,
 };
 
 use super::Backend;
@@ -27,7 +27,7 @@ pub async fn a_message_is_accepted_once_and_moves_the_cursor(backend: &impl Back
     let world = world.restart().await;
     let again = world.accept(&hello).await;
     assert_eq!((again.id, again.what), (first.id, AcceptedAs::Duplicate));
-    assert_eq!(world.claim(&a).await, avocet_protocol::Claim::Nothing);
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
 /// Keys are unique within a chat only.
@@ -62,7 +62,7 @@ pub async fn a_command_never_waits_in_the_lane_and_acts_once(backend: &impl Back
     let world = World::new(backend).await;
     let (a, inbox) = (session("a"), &world.ports.inbox);
     let command = world.command(&a, "/queue collect").await;
-    assert_eq!(world.claim(&a).await, avocet_protocol::Claim::Nothing);
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
     assert_eq!(inbox.open_commands().await.unwrap()[0].id, command);
 
     let action = CommandAction::SetMode(QueueMode::Collect);
@@ -114,7 +114,7 @@ pub async fn stop_ends_the_turn_that_was_begun_before_it(backend: &impl Backend)
     world.reply(next.id, "done").await;
     let third = world.say(&a, "3").await;
     let waits = "what comes after a command is not begun before it has acted";
-    assert_eq!(world.claim(&a).await, avocet_protocol::Claim::Nothing, "{waits}");
+    assert_eq!(world.claim(&a).await, Claim::Nothing, "{waits}");
     let effect = inbox.settle_command(older, &CommandAction::Stop, &CommandReply::default()).await;
     assert_eq!(effect, Ok(CommandEffect::Nothing));
     let running = world.take(&a).await;
@@ -200,4 +200,86 @@ pub async fn cursors_are_kept_by_scope_and_messages_whole(backend: &impl Backend
     assert_eq!(cursors, [at("7", "1"), at("8", "6")]);
     let turn = world.take(&a).await;
     assert_eq!(turn.origin.messages()[0].message, hello);
+}
+
+/// `text`, said by an edit of the message whose text was `original`, at this time of the platform.
+fn edit(original: &NewInbound, text: &str, at: i64) -> NewInbound {
+    let mut edit = message(&original.session, text, InboundKind::Text);
+    edit.inbound.key = format!("{}e{at}", original.inbound.key).parse().unwrap();
+    edit.inbound.corrects = Some(original.inbound.key.clone());
+    edit.inbound.written_at = Some(Timestamp(at));
+    edit
+}
+
+/// A message that waits says what its last edit says, in whatever order edits are redelivered.
+pub async fn a_message_that_waits_is_replaced_by_its_correction(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let inbox = &world.ports.inbox;
+    let a = session("a");
+    let original = message(&a, "helo", InboundKind::Text);
+    let id = world.accept(&original).await.id;
+    for (text, at) in [("hello", 1), ("hello!", 2), ("hello", 1)] {
+        let edit = edit(&original, text, at);
+        let replaced = inbox.correct(&edit, Some(&cursor(text))).await;
+        assert_eq!(replaced, Ok(Correction::Replaced(id)), "{text}");
+    }
+    assert_eq!(world.texts(&a).await, ["hello!"]);
+    let ChatAddress { channel, account, .. } = a.address();
+    assert_eq!(inbox.cursors(&channel, &account).await, Ok(vec![cursor("hello")]));
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
+/// The correction of a message that is being answered is a message of its own, which can be
+/// corrected in turn; redelivered it is absorbed.
+pub async fn a_message_that_is_answered_is_corrected_by_another(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let inbox = &world.ports.inbox;
+    let a = session("a");
+    let original = message(&a, "helo", InboundKind::Text);
+    world.accept(&original).await;
+    let turn = world.take(&a).await;
+    let first = inbox.correct(&edit(&original, "hello", 1), None).await.unwrap();
+    let Correction::Accepted(Accepted { id, what: AcceptedAs::Queued }) = first else {
+        panic!("{first:?}")
+    };
+    let again = inbox.correct(&edit(&original, "hello", 1), None).await;
+    assert_eq!(again, Ok(Correction::Replaced(id)));
+    let second = inbox.correct(&edit(&original, "hello!", 2), None).await;
+    assert_eq!(second, Ok(Correction::Replaced(id)));
+    world.reply(turn.id, "hi").await;
+    let texts = world.texts(&a).await;
+    assert_eq!(texts.len(), 1);
+    assert!(texts[0].ends_with("[corrects an earlier message]\nhello!"), "{texts:?}");
+}
+
+/// What was answered stays answered, unless the configuration says otherwise; a command acts once.
+pub async fn what_cannot_be_corrected_is_left_alone(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let inbox = &world.ports.inbox;
+    let a = session("a");
+    let (answered, command) =
+        (message(&a, "hello", InboundKind::Text), message(&a, "/stop", InboundKind::Command));
+    world.accept(&answered).await;
+    world.accept(&command).await;
+    inbox
+        .settle_command(MessageId(2), &CommandAction::None, &CommandReply::default())
+        .await
+        .unwrap();
+    world.texts(&a).await;
+    let mut to_command = edit(&answered, "/new", 1);
+    to_command.kind = InboundKind::Command;
+    let table = [
+        (edit(&answered, "hello!", 1), NoCorrection::Answered),
+        (edit(&command, "stop", 1), NoCorrection::Command),
+        (to_command, NoCorrection::Command),
+        (edit(&message(&a, "unknown", InboundKind::Text), "?", 1), NoCorrection::Unknown),
+        (edit(&message(&session("b"), "hello", InboundKind::Text), "?", 1), NoCorrection::Unknown),
+    ];
+    for (edit, why) in table {
+        let refused = inbox.correct(&edit, Some(&cursor("9"))).await;
+        assert_eq!(refused, Ok(Correction::Refused(why)), "{edit:?}");
+    }
+    let ChatAddress { channel, account, .. } = a.address();
+    assert_eq!(inbox.cursors(&channel, &account).await, Ok(Vec::new()), "nothing is written");
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
 }

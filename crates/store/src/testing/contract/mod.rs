@@ -87,6 +87,9 @@ rules! {
         the_same_key_in_another_chat_is_another_message
         what_is_not_for_the_agent_is_counted_and_moves_the_cursor
         cursors_are_kept_by_scope_and_messages_whole
+        a_message_that_waits_is_replaced_by_its_correction
+        a_message_that_is_answered_is_corrected_by_another
+        what_cannot_be_corrected_is_left_alone
         a_command_never_waits_in_the_lane_and_acts_once
         a_dropped_message_is_dead_and_says_so
         stop_ends_the_turn_that_was_begun_before_it
@@ -95,6 +98,7 @@ rules! {
     turns:
         messages_of_a_session_are_taken_one_at_a_time_in_order
         collect_takes_all_that_wait
+        f37_a_backlog_is_answered_in_one_turn
         interrupt_ends_the_running_turn_in_the_same_transaction
         steer_binds_what_waits_when_a_step_closes
         a_turn_settles_once_with_its_reply_and_outcome

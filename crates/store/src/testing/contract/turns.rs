@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     AcceptedAs, Claim, CommandAction, CommandReply, InboundKind, Outcome, QueueMode, SessionId,
-    StoreError, ToolClass, TurnState,
+    StoreError, Timestamp, ToolClass, TurnState,
 };
 
 use super::Backend;
@@ -187,4 +187,21 @@ pub async fn sessions_with_work_are_found(backend: &impl Backend) {
     assert_eq!(open, [b.clone(), a]);
     let claimed = taken(world.ports.turns.claim(&b, true, Duration::ZERO).await.unwrap());
     assert_eq!(claimed.turn.origin.messages()[0].model_text(), "1");
+}
+
+/// Messages that came late are answered together; what was written just now is not among them.
+pub async fn f37_a_backlog_is_answered_in_one_turn(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    for text in ["1", "2", "3"] {
+        let mut late = message(&a, text, InboundKind::Text);
+        late.inbound.written_at = Some(Timestamp(0));
+        world.accept(&late).await;
+    }
+    world.say(&a, "now").await;
+    let late = world.texts(&a).await;
+    let said: Vec<_> =
+        late.iter().filter_map(|text| text.split_once(" before it arrived]\n")).collect();
+    assert_eq!(said.iter().map(|(_, text)| *text).collect::<Vec<_>>(), ["1", "2", "3"], "{late:?}");
+    assert_eq!(world.texts(&a).await, ["now"]);
 }

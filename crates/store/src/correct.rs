@@ -1,0 +1,92 @@
+//! Corrections: what becomes of a message that its sender has edited.
+
+use avocet_protocol::{
+    Correction, InboundKind, MessageId, NewInbound, NoCorrection, QueueMode, StoreError, Timestamp,
+};
+use rusqlite::params;
+
+use crate::inbox::accept;
+use crate::rows::{self, to_json};
+use crate::tx::{Result, Tx};
+
+/// The message that is corrected, or the correction before this one that is a message of its own.
+struct Corrected {
+    id: MessageId,
+    key: String,
+    kind: InboundKind,
+    waits: bool,
+    ended: bool,
+    edited_at: Option<i64>,
+}
+
+/// Applies a correction, or says why there is nothing to correct.
+pub(crate) fn correct(
+    tx: &Tx<'_>,
+    message: &NewInbound,
+    default_mode: QueueMode,
+    answer_edits: bool,
+) -> Result<Correction> {
+    let Some(corrected) = find(tx, message)? else {
+        return Ok(Correction::Refused(NoCorrection::Unknown));
+    };
+    if corrected.kind == InboundKind::Command || message.kind == InboundKind::Command {
+        return Ok(Correction::Refused(NoCorrection::Command));
+    }
+    if corrected.key == message.inbound.key.as_str() || is_old(message, &corrected) {
+        return Ok(Correction::Replaced(corrected.id));
+    }
+    if corrected.waits {
+        return replace(tx, message, &corrected);
+    }
+    if corrected.ended && !answer_edits {
+        return Ok(Correction::Refused(NoCorrection::Answered));
+    }
+    accept(tx, message, default_mode).map(Correction::Accepted)
+}
+
+fn find(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Corrected>> {
+    let address = &message.inbound.address;
+    let Some(key) = &message.inbound.corrects else {
+        return Err(StoreError::Internal("a correction of nothing".to_owned()));
+    };
+    tx.db.row(
+        "SELECT id, key, kind, state = 'queued' AND turn IS NULL AS waits, \
+             outcome IS NOT NULL AS ended, edited_at \
+         FROM inbound WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND id = max( \
+             coalesce((SELECT id FROM inbound WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
+                 AND key = ?4), 0), \
+             coalesce((SELECT max(id) FROM inbound WHERE channel = ?1 AND account = ?2 \
+                 AND chat = ?3 AND corrects = ?4 AND corrects IS NOT NULL), 0))",
+        [address.channel.as_str(), address.account.as_str(), address.chat.as_str(), key.as_str()],
+        |row| {
+            Ok(Corrected {
+                id: MessageId(row.get("id")?),
+                key: row.get("key")?,
+                kind: rows::kind(row)?,
+                waits: row.get("waits")?,
+                ended: row.get("ended")?,
+                edited_at: row.get("edited_at")?,
+            })
+        },
+    )
+}
+
+/// Platforms deliver a correction again too; a newer one may have come meanwhile.
+fn is_old(message: &NewInbound, corrected: &Corrected) -> bool {
+    let written = message.inbound.written_at.map(|Timestamp(written)| written);
+    written.zip(corrected.edited_at).is_some_and(|(written, edited)| written < edited)
+}
+
+fn replace(tx: &Tx<'_>, message: &NewInbound, corrected: &Corrected) -> Result<Correction> {
+    tx.update_one(
+        corrected.id,
+        "UPDATE inbound SET content = ?2, removed = ?3, edited_at = ?4 WHERE id = ?1",
+        params![
+            corrected.id.0,
+            to_json(&message.inbound.content)?,
+            message.removed,
+            message.inbound.written_at.map(|written| written.0),
+        ],
+    )?;
+    Ok(Correction::Replaced(corrected.id))
+}

@@ -1,0 +1,82 @@
+//! Albums: several messages to the bot that are one to the eye.
+
+use teloxide::types::{Update, UpdateKind};
+
+/// The updates of a batch in order, those of an album together at the place of its first. What was
+/// committed before a crash (`committed` is the last update of which that is known) is not mixed
+/// with what came later: it would be taken for what is known already.
+pub(crate) fn gather(updates: Vec<Update>, committed: u32) -> Vec<Vec<Update>> {
+    let mut gathered: Vec<Vec<Update>> = Vec::new();
+    for update in updates {
+        let belongs = |known: &&mut Vec<Update>| {
+            let first = &known[0];
+            album(&update).is_some()
+                && album(&update) == album(first)
+                && (update.id.0 > committed) == (first.id.0 > committed)
+        };
+        match gathered.iter_mut().find(belongs) {
+            Some(album) => album.push(update),
+            None => gathered.push(vec![update]),
+        }
+    }
+    gathered
+}
+
+/// Whether more of an album may follow the last of these.
+pub(crate) fn may_go_on(updates: &[Update]) -> bool {
+    updates.last().is_some_and(|last| album(last).is_some())
+}
+
+/// The chat and the name of the album that an update is a part of.
+fn album(update: &Update) -> Option<(i64, &str)> {
+    let UpdateKind::Message(message) = &update.kind else { return None };
+    Some((message.chat.id.0, message.media_group_id()?.0.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn update(id: u32, album: Option<&str>) -> Update {
+        let mut message = json!({
+            "message_id": id, "date": 1, "chat": { "id": 7, "type": "private", "first_name": "A" },
+            "photo": [{ "file_id": "f", "file_unique_id": "u", "width": 1, "height": 1 }],
+        });
+        if let Some(album) = album {
+            message["media_group_id"] = json!(album);
+        }
+        let text = format!("{{\"update_id\":{id},\"message\":{message}}}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn ids(gathered: &[Vec<Update>]) -> Vec<Vec<u32>> {
+        let ids = |updates: &Vec<Update>| updates.iter().map(|update| update.id.0).collect();
+        gathered.iter().map(ids).collect()
+    }
+
+    #[test]
+    fn an_album_is_one_message_at_the_place_of_its_first() {
+        let batch = || {
+            [(1, None), (2, Some("a")), (3, None), (4, Some("a")), (5, Some("b"))]
+                .map(|(id, album)| update(id, album))
+                .to_vec()
+        };
+        let table = [
+            (0, vec![vec![1], vec![2, 4], vec![3], vec![5]]),
+            (3, vec![vec![1], vec![2], vec![3], vec![4], vec![5]]),
+            (9, vec![vec![1], vec![2, 4], vec![3], vec![5]]),
+        ];
+        for (committed, expected) in table {
+            assert_eq!(ids(&gather(batch(), committed)), expected, "{committed}");
+        }
+    }
+
+    #[test]
+    fn only_an_album_at_the_end_may_go_on() {
+        assert!(may_go_on(&[update(1, None), update(2, Some("a"))]));
+        assert!(!may_go_on(&[update(1, Some("a")), update(2, None)]));
+        assert!(!may_go_on(&[]));
+    }
+}
