@@ -64,7 +64,7 @@ impl Bot<'_> {
     }
 
     fn is_command(&self, text: &str) -> bool {
-        let word = text.trim_start().split_whitespace().next().unwrap_or_default();
+        let word = text.split_whitespace().next().unwrap_or_default();
         let name = word.strip_prefix('/');
         name.is_some_and(|name| self.commands.iter().any(|command| command.name == name))
     }
@@ -95,7 +95,7 @@ impl Bot<'_> {
         let Some(at) = message.edited_timestamp.filter(|_| edited) else { return Ok(said) };
         let moment = at.unix_timestamp() * 1000 + i64::from(at.millisecond());
         Ok(Inbound {
-            key: DedupeKey::parse(&format!("e{}-{moment}", message.id))?,
+            key: DedupeKey::parse(&format!("{key}e{moment}"))?,
             written_at: Some(Timestamp(moment)),
             corrects: Some(key),
             ..said
@@ -185,3 +185,7 @@ pub(crate) fn person(user: &User, nick: Option<&str>) -> Result<Sender, IdError>
         is_bot: user.bot,
     })
 }
+
+#[cfg(test)]
+#[path = "convert_tests.rs"]
+mod tests;

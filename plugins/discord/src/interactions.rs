@@ -49,7 +49,7 @@ impl<'a> Called<'a> {
         match interaction {
             Interaction::Component(pressed) => Self::pressed(pressed),
             Interaction::Command(called) if called.data.kind == CommandType::ChatInput => {
-                Some(Self::called(called))
+                Some(Self::command(called))
             }
             _ => None,
         }
@@ -68,7 +68,7 @@ impl<'a> Called<'a> {
         })
     }
 
-    fn called(called: &'a CommandInteraction) -> Self {
+    fn command(called: &'a CommandInteraction) -> Self {
         let mut says = format!("/{}", called.data.name);
         for value in called.data.options.iter().filter_map(text_of) {
             says.push(' ');

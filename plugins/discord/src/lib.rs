@@ -1,6 +1,7 @@
 //! Discord, as a channel: events come in over the gateway and are committed one by one; what was missed
 //! is read from the channels' histories; messages go out one by one, each made once.
 
+mod accept;
 mod attachments;
 mod budget;
 mod commit;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{ChannelContext, ChannelError, Cursor, Inbound, PublishError};
+use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::application::Interaction;
@@ -224,57 +224,6 @@ impl<'a> Receiver<'a> {
         self.ignore("unreadable", cursor).await?;
         if let Some((channel, message)) = place {
             self.has_read(channel, message);
-        }
-        Ok(())
-    }
-
-    async fn commit(&self, converted: Converted, cursor: Option<Cursor>) -> Result<(), Stopped> {
-        let ignored = match converted {
-            Converted::Ignored(reason) => Some(reason),
-            Converted::Inbound(inbound) => self.publish(*inbound, cursor.clone()).await?,
-        };
-        match ignored {
-            Some(reason) => self.ignore(reason, cursor).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Returns why the message was not taken, if it was not.
-    async fn publish(
-        &self,
-        inbound: Inbound,
-        cursor: Option<Cursor>,
-    ) -> Result<Option<&'static str>, Stopped> {
-        let publishing = || self.context.publish.publish(inbound.clone(), cursor.clone());
-        Ok(match committed(self.context, publishing).await? {
-            Ok(_) => None,
-            Err(PublishError::NotAllowed { sender, .. }) => {
-                tracing::info!(sender, "not on the allow-list");
-                Some("not allowed")
-            }
-            Err(PublishError::Empty) => Some("empty"),
-            Err(PublishError::TooLong { .. }) => Some("too long"),
-            Err(error) => {
-                tracing::warn!(%error, "a message was refused");
-                Some("refused")
-            }
-        })
-    }
-
-    async fn ignore(&self, reason: &str, cursor: Option<Cursor>) -> Result<(), Stopped> {
-        let Discord { name, account, .. } = self.discord;
-        let ignoring = || self.context.publish.ignore(name, account, reason, cursor.clone());
-        if let Err(error) = committed(self.context, ignoring).await? {
-            tracing::warn!(%error, "an event was not counted");
-        }
-        Ok(())
-    }
-
-    async fn move_to(&self, cursor: Cursor) -> Result<(), Stopped> {
-        let Discord { name, account, .. } = self.discord;
-        let moving = || self.context.publish.move_cursor(name, account, cursor.clone());
-        if let Err(error) = committed(self.context, moving).await? {
-            tracing::warn!(%error, "a cursor was not moved");
         }
         Ok(())
     }
