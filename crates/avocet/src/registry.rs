@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use avocet_bus::{Admission, Allow};
 use avocet_config::{ConfigError, Document, Settings};
+use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{Offline, OpenAi, OpenAiConfig};
 use avocet_protocol::{AccountName, Attach, Channel, ChannelName, Clock, Model, SenderId};
 use avocet_telegram::{Telegram, TelegramConfig};
@@ -48,6 +49,7 @@ struct ChannelKind {
 
 /// Every kind of channel.
 const CHANNELS: &[ChannelKind] = &[
+    ChannelKind { name: "discord", always: false, make: make_discord },
     ChannelKind { name: "telegram", always: false, make: make_telegram },
     ChannelKind { name: "terminal", always: true, make: make_terminal },
 ];
@@ -202,6 +204,25 @@ fn accounts(document: &Document, path: &str) -> Result<Vec<(AccountName, String)
         }
         _ => Ok(vec![(name("main")?, path.to_owned())]),
     }
+}
+
+fn make_discord(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+    let accounts = accounts(document, path)?.into_iter();
+    accounts.map(|(account, path)| make_discord_bot(document, account, &path)).collect()
+}
+
+fn make_discord_bot(
+    document: &Document,
+    account: AccountName,
+    path: &str,
+) -> Result<Configured, ConfigError> {
+    let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
+    let config: DiscordConfig = document.table(path)?;
+    let name = ChannelName::parse("discord").map_err(|error| fault(error.to_string()))?;
+    let allow = config.allow.iter().map(|id| SenderId::parse(&id.to_string()));
+    let allow = allow.collect::<Result<_, _>>().map_err(|error| fault(error.to_string()))?;
+    let discord = Discord::new(name, account, &config).map_err(|error| fault(error.to_string()))?;
+    Ok(Configured { channel: Arc::new(discord), attach: None, allow: Allow::Listed(allow) })
 }
 
 fn make_telegram(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {

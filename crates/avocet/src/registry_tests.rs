@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use avocet_config::{Document, Settings, keys};
 use avocet_llm::OpenAiConfig;
+use avocet_discord::DiscordConfig;
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 
@@ -44,6 +45,7 @@ fn the_example_names_every_key() {
     let expected = [
         under("", keys::<Settings>()),
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
+        under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
         under("channels.terminal.", keys::<TerminalConfig>()),
     ];
@@ -68,6 +70,9 @@ fn the_example_shows_the_defaults() {
     same(&shown, &Settings::default());
     same(&openai_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
+    let discord: DiscordConfig = whole().table("channels.discord").unwrap();
+    let without = DiscordConfig { token: None, allow: Vec::new(), ..discord };
+    same(&without, &DiscordConfig::default());
     let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
     let without = TelegramConfig { token: None, allow: Vec::new(), ..telegram };
     same(&without, &TelegramConfig::default());
@@ -81,14 +86,16 @@ fn a_channel_has_one_account_or_a_table_for_each() {
             "[channels.telegram.work]\ntoken = \"1:a\"\n[channels.telegram.home]\ntoken = \"2:b\"\n",
             &["telegram:home", "telegram:work"],
         ),
+        ("[channels.discord]\ntoken = \"a.b.c\"\n", &["discord:main"][..]),
+        ("[channels.discord.work]\ntoken = \"a.b.c\"\n", &["discord:work"][..]),
     ];
     for (text, expected) in cases {
         let document = parse(text);
         let found = channels(&document, &document.table("").unwrap()).unwrap().channels;
         let names =
             found.iter().map(|one| format!("{}:{}", one.channel.name(), one.channel.account()));
-        let telegram: Vec<String> = names.filter(|name| name.starts_with("telegram")).collect();
-        assert_eq!(telegram, expected, "{text}");
+        let made: Vec<String> = names.filter(|name| !name.starts_with("terminal")).collect();
+        assert_eq!(made, expected, "{text}");
     }
 }
 

@@ -1,1 +1,185 @@
-//! Discord, as a channel.
+//! Discord, as a channel: events come in over the gateway and are committed one by one; what was missed
+//! is read from the channels' histories; messages go out one by one, each made once.
+
+mod accept;
+mod attachments;
+mod budget;
+mod commit;
+mod config;
+mod convert;
+mod fault;
+mod gateway;
+mod history;
+mod interactions;
+mod limits;
+mod places;
+mod plan;
+mod receive;
+mod rest;
+mod send;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
+    Delivery, FetchError, Health, OnUnknown, Receipt, SendError,
+};
+use serenity::model::id::UserId;
+
+pub use config::DiscordConfig;
+
+use fault::Exchanges;
+use limits::Limits;
+use rest::Rest;
+
+/// The platform takes five edits in five seconds; a sixth would wait.
+const PREVIEW_INTERVAL: Duration = Duration::from_millis(1200);
+
+/// A bot.
+pub struct Discord {
+    name: ChannelName,
+    account: AccountName,
+    rest: Rest,
+    /// Whom the bot may write to without having been written to.
+    allow: BTreeSet<u64>,
+    answer_all: bool,
+    message_content: bool,
+    health: Exchanges,
+    limits: Limits,
+    /// The bot's own id, once the platform has said it.
+    me: OnceLock<UserId>,
+    /// Time, once the channel runs.
+    clock: OnceLock<Arc<dyn Clock>>,
+}
+
+/// Without the client, which would show the token (F15).
+impl fmt::Debug for Discord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Discord").field("account", &self.account).finish_non_exhaustive()
+    }
+}
+
+/// Why a bot cannot be made of its configuration. The operator changes it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DiscordError {
+    /// There is no token.
+    #[error(
+        "there is no token; get one from the developer portal (your application, Bot) and refer to \
+         it: token = \"${{DISCORD_TOKEN}}\""
+    )]
+    NoToken,
+    /// The token cannot be one.
+    #[error(
+        "the token has characters that no token has; copy it again from the developer portal (your \
+         application, Bot)"
+    )]
+    Token,
+    /// `api_url` is none.
+    #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
+    Url,
+    /// There can be no HTTP client.
+    #[error("no HTTP client: {0}")]
+    Client(String),
+}
+
+impl Discord {
+    /// The bot of a configuration.
+    ///
+    /// # Errors
+    /// [`DiscordError`] says what to change.
+    pub fn new(
+        name: ChannelName,
+        account: AccountName,
+        config: &DiscordConfig,
+    ) -> Result<Self, DiscordError> {
+        let token = config.token.as_ref().ok_or(DiscordError::NoToken)?;
+        let rest = Rest::new(token, &config.api_url)?;
+        Ok(Self {
+            name,
+            account,
+            rest,
+            allow: config.allow.iter().copied().collect(),
+            answer_all: config.answer_all,
+            message_content: config.message_content,
+            health: Exchanges::default(),
+            limits: Limits::default(),
+            me: OnceLock::new(),
+            clock: OnceLock::new(),
+        })
+    }
+
+    /// The platform has said who the bot is. That does not change.
+    fn is(&self, me: UserId) {
+        self.me.get_or_init(|| me);
+    }
+
+    fn known_as(&self) -> Option<UserId> {
+        self.me.get().copied()
+    }
+
+    /// Where the bot is configured, as an operator finds it.
+    fn table(&self) -> String {
+        format!("[channels.{}] ({})", self.name, self.account)
+    }
+
+    fn unknown_token(&self) -> String {
+        format!(
+            "Discord does not know the token of {}; get the right one from the developer portal (your \
+             application, Bot, Reset Token)",
+            self.table()
+        )
+    }
+}
+
+#[async_trait]
+impl Channel for Discord {
+    fn name(&self) -> ChannelName {
+        self.name.clone()
+    }
+
+    fn account(&self) -> AccountName {
+        self.account.clone()
+    }
+
+    async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
+        self.clock.get_or_init(|| context.clock.clone());
+        receive::run(self, &context).await
+    }
+
+    async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        self.send(delivery).await
+    }
+
+    fn plan(&self, reply: &Content) -> Vec<Content> {
+        plan::plan(reply)
+    }
+
+    fn may_write(&self, chat: &ChatAddress) -> bool {
+        chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
+    }
+
+    fn preview_interval(&self) -> Option<Duration> {
+        Some(PREVIEW_INTERVAL)
+    }
+
+    async fn typing(&self, chat: &ChatAddress) {
+        self.show_typing(chat).await;
+    }
+
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        self.fetch_attachment(reference, limit).await
+    }
+
+    /// The platform recognises a message by its nonce, and later we do by its text.
+    fn on_unknown(&self) -> OnUnknown {
+        OnUnknown::RepeatSafe
+    }
+
+    fn health(&self) -> Health {
+        self.health.get()
+    }
+}

@@ -1,0 +1,72 @@
+use super::*;
+
+/// Noon of the day 20,000.
+const NOON: Timestamp = Timestamp(20_000 * DAY_MILLIS + DAY_MILLIS / 2);
+const HALF_A_DAY: Duration = Duration::from_hours(12);
+const HOUR: Duration = Duration::from_hours(1);
+
+fn used(count: u64, last: Option<Duration>) -> Budget {
+    Budget { day: 20_000, count, last, read_at: HOUR }
+}
+
+fn limit(remaining: u64, reset_after: u64) -> SessionStartLimit {
+    let limit = serde_json::json!({
+        "total": 1000, "remaining": remaining, "reset_after": reset_after, "max_concurrency": 1,
+    });
+    serde_json::from_value(limit).unwrap()
+}
+
+#[test]
+fn f9_the_first_of_a_day_are_five_seconds_apart() {
+    let budget = used(49, Some(HOUR));
+    assert_eq!(budget.wait(None, NOON, HOUR), Some(APART));
+    assert_eq!(budget.wait(None, NOON, HOUR + APART), None);
+    assert_eq!(used(49, None).wait(None, NOON, Duration::ZERO), None, "after a restart");
+}
+
+#[test]
+fn f9_after_that_each_waits_for_its_share_of_the_day() {
+    let share = HALF_A_DAY / 450;
+    assert_eq!(used(50, Some(HOUR)).wait(None, NOON, HOUR), Some(share));
+    assert_eq!(used(50, Some(HOUR)).wait(None, NOON, HOUR + share), None);
+    assert_eq!(used(50, None).wait(None, NOON, HOUR), Some(share), "restarts do not go round it");
+    assert_eq!(used(50, None).wait(None, NOON, HOUR + share), None);
+    assert_eq!(used(499, Some(HOUR)).wait(None, NOON, HOUR), Some(HALF_A_DAY));
+    assert_eq!(used(9999, Some(HOUR)).wait(None, NOON, HOUR), Some(HALF_A_DAY));
+}
+
+#[test]
+fn f9_a_day_of_failures_stays_far_below_what_resets_the_token() {
+    let (mut now, mut elapsed, mut budget) = (Timestamp(20_000 * DAY_MILLIS), HOUR, used(0, None));
+    let mut made = 0;
+    while now.0 < 20_001 * DAY_MILLIS {
+        if let Some(wait) = budget.wait(None, now, elapsed) {
+            (now, elapsed) = (now.after(wait + Duration::from_millis(1)), elapsed + wait);
+        } else {
+            budget = budget.next(now, elapsed);
+            made += 1;
+        }
+    }
+    assert!((400..=500).contains(&made), "{made}");
+}
+
+#[test]
+fn f9_none_is_made_when_the_platform_says_that_none_remains() {
+    let budget = used(0, None);
+    assert_eq!(budget.wait(Some(&limit(0, 60_000)), NOON, HOUR), Some(Duration::from_mins(1)));
+    assert_eq!(budget.wait(Some(&limit(0, 0)), NOON, HOUR), Some(APART));
+    assert_eq!(budget.wait(Some(&limit(1, 60_000)), NOON, HOUR), None);
+}
+
+#[test]
+fn the_count_lasts_over_restarts_and_begins_anew_each_day() {
+    let budget = used(7, None).next(NOON, HOUR);
+    assert_eq!(budget.cursor().position, "20000 8");
+    assert_eq!(Budget::read(&[budget.cursor()], HOUR), used(8, None));
+    let tomorrow = Timestamp(NOON.0 + DAY_MILLIS);
+    assert_eq!(budget.next(tomorrow, HOUR).cursor().position, "20001 1");
+    let yesterday = Timestamp(NOON.0 - DAY_MILLIS);
+    assert_eq!(budget.next(yesterday, HOUR).cursor().position, "20000 9", "a clock set back");
+    let odd = Cursor { scope: SCOPE.to_owned(), position: "lots".to_owned() };
+    assert_eq!(Budget::read(&[odd], Duration::ZERO), Budget::default());
+}

@@ -1,0 +1,37 @@
+//! The configuration of a Discord bot.
+
+use avocet_protocol::Secret;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A Discord bot. Several have a table each: `[channels.discord.work]`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DiscordConfig {
+    /// The bot's token, from the developer portal (your application, Bot). Best not written here but
+    /// referred to: `"${DISCORD_TOKEN}"`.
+    pub token: Option<Secret>,
+    /// Where the REST API is, without its version; can point at a local server. The gateway's address
+    /// is asked from it.
+    pub api_url: String,
+    /// Who may speak: numeric user ids. Empty means nobody; the log names whoever is turned away.
+    pub allow: Vec<u64>,
+    /// Whether every message in a server's channels is answered, not only those that mention the bot,
+    /// reply to it or begin with a command.
+    pub answer_all: bool,
+    /// Whether the bot reads messages in a server's channels that do not mention it. Discord has to
+    /// allow it: developer portal, Bot, Message Content Intent.
+    pub message_content: bool,
+}
+
+impl Default for DiscordConfig {
+    fn default() -> Self {
+        Self {
+            token: None,
+            api_url: "https://discord.com".to_owned(),
+            allow: Vec::new(),
+            answer_all: false,
+            message_content: true,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn user(id: u64, name: &str) -> Value {
+    json!({ "id": id.to_string(), "username": name, "discriminator": "0", "avatar": null })
+}
+
+fn message(more: &Value) -> Message {
+    let mut message = json!({
+        "id": "175928847299117063", "channel_id": "5", "author": user(7, "ann"), "content": "",
+        "timestamp": "2016-04-30T11:18:25.796Z", "edited_timestamp": null, "tts": false,
+        "mention_everyone": false, "mentions": [], "mention_roles": [], "attachments": [],
+        "embeds": [], "pinned": false, "type": 0,
+    });
+    message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(message).unwrap()
+}
+
+fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {
+    let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
+    let commands = [CommandHelp { name: "stop", argument: "", help: "stop" }];
+    let me = UserId::new(42);
+    with(Bot { me, channel: &channel, account: &account, answer_all, commands: &commands })
+}
+
+#[track_caller]
+fn read(more: &Value) -> Inbound {
+    match with_bot(false, |bot| bot.message(&message(more), Place::Private, false)) {
+        Converted::Inbound(inbound) => *inbound,
+        Converted::Ignored(reason) => panic!("{reason}"),
+    }
+}
+
+#[test]
+fn names_stand_where_discord_writes_numbers_and_our_own_goes_from_the_front() {
+    let mentions = json!([user(42, "avocet"), user(9, "bob")]);
+    let table = [
+        ("<@42> /stop", "/stop"),
+        ("<@!42>  <@42> hello", "hello"),
+        ("ask <@9> or <@!9>", "ask @bob or @bob"),
+        ("is <@42> there?", "is @avocet there?"),
+        ("<@1> is nobody", "<@1> is nobody"),
+    ];
+    for (content, expected) in table {
+        let inbound = read(&json!({ "content": content, "mentions": mentions }));
+        assert_eq!(inbound.content.text, expected, "{content}");
+    }
+}
+
+#[test]
+fn in_a_server_only_what_is_for_the_agent_is_heard() {
+    let mentions = json!([user(42, "avocet")]);
+    let replied = |author: u64| {
+        let replied = message(&json!({ "author": user(author, "x"), "content": "hi" }));
+        json!({ "content": "x", "type": 19, "referenced_message": replied })
+    };
+    let table = [
+        (json!({ "content": "hello" }), Some("not mentioned")),
+        (json!({ "content": "<@42> hello", "mentions": mentions }), None),
+        (json!({ "content": "/stop" }), None),
+        (json!({ "content": "/stopped" }), Some("not mentioned")),
+        (json!({ "content": "stop" }), Some("not mentioned")),
+        (replied(42), None),
+        (replied(9), Some("not mentioned")),
+        (json!({ "content": "", "type": 7 }), Some("of another kind")),
+        (json!({ "content": "@everyone", "mention_everyone": true }), Some("not mentioned")),
+    ];
+    for (more, expected) in table {
+        let why = with_bot(false, |bot| bot.why_not(&message(&more), false));
+        assert_eq!(why, expected, "{more}");
+        let private = with_bot(false, |bot| bot.why_not(&message(&more), true));
+        let all = with_bot(true, |bot| bot.why_not(&message(&more), false));
+        assert_eq!((private, all), (expected.filter(|why| *why != "not mentioned"), private));
+    }
+}
+
+#[test]
+fn what_is_replied_to_is_quoted_with_its_author() {
+    let replied = message(&json!({ "author": user(9, "bob"), "content": "ask <@42>",
+        "mentions": [user(42, "avocet")] }));
+    let inbound = read(&json!({ "content": "well?", "referenced_message": replied }));
+    let quote = inbound.content.quote.unwrap();
+    assert_eq!((quote.from.as_deref(), quote.text.as_str()), (Some("bob"), "ask @avocet"));
+}
+
+#[test]
+fn what_is_forwarded_is_read_with_its_files() {
+    let file = json!({ "id": "8", "filename": "a.ogg", "size": 3, "url": "https://x/a",
+        "proxy_url": "https://x/a", "content_type": "audio/ogg" });
+    let snapshot = json!({ "content": "look", "timestamp": "2016-04-30T11:18:25.796Z",
+        "edited_timestamp": null, "mentions": [], "attachments": [file], "embeds": [], "type": 0 });
+    let inbound = read(&json!({
+        "message_reference": { "type": 1, "channel_id": "6", "message_id": "7" },
+        "message_snapshots": [{ "message": snapshot }],
+    }));
+    assert_eq!(inbound.content.text, "look");
+    assert!(inbound.content.forwarded_from.is_some());
+    let file = &inbound.content.attachments[0];
+    assert_eq!(file.kind, avocet_protocol::AttachmentKind::Audio);
+    let reference = "5/175928847299117063/8".to_owned();
+    assert_eq!(file.source, avocet_protocol::AttachmentSource::Platform(reference));
+}
+
+#[test]
+fn a_sticker_is_named_and_a_message_of_nothing_is_none() {
+    let sticker = json!([{ "id": "1", "name": "wave", "format_type": 1 }]);
+    assert_eq!(read(&json!({ "sticker_items": sticker })).content.text, "[sticker: wave]");
+    let nothing = with_bot(false, |bot| bot.message(&message(&json!({})), Place::Private, false));
+    assert_eq!(nothing, Converted::Ignored("without text"));
+}
+
+#[test]
+fn who_wrote_is_named_as_they_are_known_there() {
+    let mut ann = user(7, "ann");
+    ann["global_name"] = json!("Ann Lee");
+    let inbound = read(&json!({ "content": "x", "author": ann }));
+    assert_eq!(inbound.sender.name.as_deref(), Some("Ann Lee"));
+    let member = json!({ "nick": "Annie", "roles": [], "deaf": false, "mute": false });
+    let inbound = read(&json!({ "content": "x", "author": ann, "member": member }));
+    assert_eq!((inbound.sender.name.as_deref(), inbound.sender.is_bot), (Some("Annie"), false));
+    let hook = read(&json!({ "content": "x", "webhook_id": "3" }));
+    assert!(hook.sender.is_bot);
+    assert_eq!(hook.written_at, Some(Timestamp(1_462_015_105_000)));
+}

@@ -1,0 +1,49 @@
+//! What the platform means by closing a connection (Discord API, "Gateway Close Event Codes").
+
+use serenity::constants::close_codes;
+
+use super::Lost;
+use crate::Discord;
+
+/// The gateway's API version is not supported; serenity has no name for it.
+const INVALID_VERSION: u16 = 4012;
+
+/// What a close code, if there was one, means for the session.
+pub(super) fn lost(discord: &Discord, code: Option<u16>) -> Lost {
+    let Some(code) = code else {
+        return Lost::Resumable("the connection was closed without a word".to_owned());
+    };
+    let why = format!("the gateway closed the connection ({code})");
+    match code {
+        close_codes::AUTHENTICATION_FAILED => Lost::Fatal(discord.unknown_token()),
+        close_codes::INVALID_SHARD => fatal(code, "rejects the shard; update Avocet"),
+        close_codes::SHARDING_REQUIRED => fatal(
+            code,
+            "wants more than one connection for a bot in so many servers, which Avocet does not \
+             make; take the bot out of some",
+        ),
+        INVALID_VERSION => {
+            fatal(code, "no longer speaks this version of the gateway; update Avocet")
+        }
+        close_codes::INVALID_GATEWAY_INTENTS => fatal(code, "rejects the intents; update Avocet"),
+        close_codes::DISALLOWED_GATEWAY_INTENTS => Lost::Fatal(no_content(discord)),
+        close_codes::NOT_AUTHENTICATED
+        | close_codes::INVALID_SEQUENCE
+        | close_codes::SESSION_TIMEOUT => Lost::Over(why),
+        _ => Lost::Resumable(why),
+    }
+}
+
+fn fatal(code: u16, what: &str) -> Lost {
+    Lost::Fatal(format!("Discord {what} (close code {code})"))
+}
+
+fn no_content(discord: &Discord) -> String {
+    format!(
+        "Discord does not let the bot of {} read messages (close code {}): switch on \"Message \
+         Content Intent\" in the developer portal (your application, Bot), or set message_content \
+         = false",
+        discord.table(),
+        close_codes::DISALLOWED_GATEWAY_INTENTS
+    )
+}

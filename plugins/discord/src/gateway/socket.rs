@@ -1,0 +1,75 @@
+//! The websocket under the gateway: JSON frames, uncompressed.
+
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use serde_json::Value;
+use serenity::constants::GATEWAY_VERSION;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+/// A server with many channels and threads is described in one frame of some megabytes.
+const MAX_FRAME: usize = 64 << 20;
+
+/// A connection.
+pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+/// One payload (Discord API, "Gateway Event Payload Structure").
+#[derive(Debug, Deserialize)]
+pub(super) struct Frame {
+    pub(super) op: u8,
+    #[serde(default)]
+    pub(super) d: Value,
+    #[serde(default)]
+    pub(super) s: Option<u64>,
+    #[serde(default)]
+    pub(super) t: Option<String>,
+}
+
+/// What a read comes to.
+#[derive(Debug)]
+pub(super) enum Read {
+    Frame(Frame),
+    /// Something that is no payload.
+    Unreadable,
+    /// The end, with a code if the other side gave one.
+    Closed(Option<u16>),
+}
+
+impl Socket {
+    /// Connects. `None` if that cannot be done.
+    pub(super) async fn connect(address: &str) -> Option<Self> {
+        let mut url = reqwest::Url::parse(address).ok()?;
+        url.set_query(Some(&format!("v={GATEWAY_VERSION}&encoding=json")));
+        let config = WebSocketConfig {
+            max_message_size: Some(MAX_FRAME),
+            max_frame_size: Some(MAX_FRAME),
+            ..Default::default()
+        };
+        let connected = connect_async_with_config(url.as_str(), Some(config), true).await;
+        connected.ok().map(|(stream, _)| Self(stream))
+    }
+
+    /// The next payload. Can be dropped without losing anything.
+    pub(super) async fn read(&mut self) -> Read {
+        loop {
+            match self.0.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    return serde_json::from_str(&text).map_or(Read::Unreadable, Read::Frame);
+                }
+                Some(Ok(Message::Binary(_))) => return Read::Unreadable,
+                Some(Ok(Message::Close(frame))) => {
+                    return Read::Closed(frame.map(|frame| frame.code.into()));
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                Some(Err(_)) | None => return Read::Closed(None),
+            }
+        }
+    }
+
+    /// Writes a payload. `false` if that cannot be done.
+    pub(super) async fn write(&mut self, payload: &Value) -> bool {
+        self.0.send(Message::Text(payload.to_string())).await.is_ok()
+    }
+}

@@ -1,0 +1,72 @@
+//! How a reply is written for Discord: Markdown of its dialect, cut to what one message takes, with
+//! buttons.
+
+use avocet_channel_kit::{Styled, discord, render, split};
+use avocet_protocol::{Choice, Content, REPEAT_MARK};
+use serenity::all::ButtonStyle;
+use serenity::builder::{CreateActionRow, CreateButton};
+
+/// Buttons in a row, and rows in a message (Discord API, "Action Row").
+const ROW: usize = 5;
+const ROWS: usize = 5;
+/// Characters on a button, and of what it says (Discord API, "Button").
+const MAX_LABEL: usize = 80;
+const MAX_SAYS: usize = 100;
+
+/// Cuts a reply into messages. The buttons go with the last one.
+pub(crate) fn plan(reply: &Content) -> Vec<Content> {
+    // Room for the mark of a message that is sent again.
+    let limit = discord::limit().reserving(mark().chars().count());
+    let chunks = split(&styled(reply), limit);
+    let last = chunks.len().saturating_sub(1);
+    let content = |(place, Styled { text, styles })| {
+        let (attachments, choices) = match place == last {
+            true => (reply.attachments.clone(), reply.choices.clone()),
+            false => Default::default(),
+        };
+        Content { styles: Some(styles), attachments, choices, ..Content::text(text) }
+    };
+    chunks.into_iter().enumerate().map(content).collect()
+}
+
+/// What a message says, in Discord's Markdown.
+pub(crate) fn text(content: &Content, repeat: bool) -> String {
+    let text = discord::markdown(&styled(content));
+    if repeat { mark() + &text } else { text }
+}
+
+/// Its marks mean nothing in Markdown.
+fn mark() -> String {
+    format!("{REPEAT_MARK}\n")
+}
+
+/// The text as it looks; one that was planned is rendered already.
+fn styled(content: &Content) -> Styled {
+    match &content.styles {
+        Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
+        None => render(&content.as_text()),
+    }
+}
+
+/// A button for each choice that the platform can carry; the others are in the text.
+pub(crate) fn buttons(choices: &[Choice]) -> Vec<CreateActionRow> {
+    let mut fits: Vec<&Choice> = Vec::new();
+    for choice in choices {
+        let says = choice.says.chars().count();
+        let twice = fits.iter().any(|other| other.says == choice.says);
+        if (1..=MAX_SAYS).contains(&says) && !choice.label.trim().is_empty() && !twice {
+            fits.push(choice);
+        }
+    }
+    let buttons: Vec<CreateButton> = fits.into_iter().take(ROW * ROWS).map(button).collect();
+    buttons.chunks(ROW).map(|row| CreateActionRow::Buttons(row.to_vec())).collect()
+}
+
+fn button(choice: &Choice) -> CreateButton {
+    let label: String = choice.label.chars().take(MAX_LABEL).collect();
+    CreateButton::new(&choice.says).label(label).style(ButtonStyle::Secondary)
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,225 @@
+//! A chunk on its way to the platform, and what its answer says of the outcome.
+//!
+//! Every create carries the outbox's id as a nonce that the platform enforces: for some minutes a
+//! second one with the same nonce makes nothing and returns the first. After that the channel's
+//! history is read before anything is made.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use avocet_protocol::{ChatAddress, Delivery, PlatformId, Receipt, SendError, Timestamp};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use serenity::builder::{CreateAllowedMentions, CreateMessage, EditMessage};
+use serenity::http::{LightMethod, Route};
+use serenity::model::channel::{MessageFlags, Nonce};
+use serenity::model::id::{ChannelId, MessageId, UserId};
+use serenity::model::user::CurrentUser;
+
+use crate::fault::{Fault, Refusal};
+use crate::{Discord, history, plan};
+
+/// How long the platform is trusted to remember a nonce; it says "a few minutes".
+const NONCE_KEPT: Duration = Duration::from_mins(4);
+/// How far the platform's clock may be behind ours.
+const CLOCKS_APART: Duration = Duration::from_mins(1);
+/// The moment that the platform's ids begin at, in milliseconds since 1970 (Discord API, "Snowflakes").
+const SNOWFLAKES_BEGIN: i64 = 1_420_070_400_000;
+/// Pages of history that are read for a message that may have arrived.
+const MAX_PAGES: usize = 50;
+
+const UNKNOWN_MESSAGE: isize = 10_008;
+const CANNOT_WRITE_TO_USER: isize = 50_007;
+
+/// What is read of a message that was made.
+#[derive(Deserialize)]
+struct Made {
+    id: MessageId,
+}
+
+impl Discord {
+    /// Makes a message of a chunk, or of the one that shows a part of it already.
+    pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        let channel = self.target(&delivery.address).await?;
+        let text = plan::text(&delivery.content, delivery.repeat);
+        if let Some(shown_as) = &delivery.shown_as
+            && self.edit(channel, shown_as, delivery, &text).await?
+        {
+            return Ok(Receipt { platform_id: Some(shown_as.clone()) });
+        }
+        let id = match self.look_for(channel, delivery, &text).await? {
+            Some(id) => id,
+            None => self.create(channel, delivery, &text).await?,
+        };
+        Ok(Receipt { platform_id: PlatformId::parse(&id.to_string()).ok() })
+    }
+
+    /// The channel to send to. The id of somebody who is allowed stands for the chat with them.
+    async fn target(&self, address: &ChatAddress) -> Result<ChannelId, SendError> {
+        let id = address.topic.as_ref().map_or(address.chat.as_str(), |topic| topic.as_str());
+        let id: NonZeroU64 = id.parse().map_err(|_| {
+            SendError::Refused(format!("{id} is no channel of Discord: it is not a number"))
+        })?;
+        if !self.allow.contains(&id.get()) {
+            return Ok(id.into());
+        }
+        let body = json!({ "recipient_id": id.to_string() });
+        let opened = self.rest.send(LightMethod::Post, Route::UserMeDmChannels, &body).await;
+        let opened = opened.and_then(|answer| answer.read::<Opened>());
+        opened.map(|opened| opened.id).map_err(|fault| self.outcome(&fault))
+    }
+
+    /// Returns whether there was a message to edit.
+    async fn edit(
+        &self,
+        channel_id: ChannelId,
+        shown_as: &PlatformId,
+        delivery: &Delivery,
+        text: &str,
+    ) -> Result<bool, SendError> {
+        let Ok(id) = shown_as.as_str().parse::<NonZeroU64>() else { return Ok(false) };
+        let message = EditMessage::new()
+            .content(text)
+            .allowed_mentions(CreateAllowedMentions::new())
+            .flags(MessageFlags::SUPPRESS_EMBEDS)
+            .components(plan::buttons(&delivery.content.choices));
+        let route = Route::ChannelMessage { channel_id, message_id: id.into() };
+        match self.rest.send(LightMethod::Patch, route, &message).await {
+            Ok(_) => {
+                self.health.works();
+                Ok(true)
+            }
+            Err(fault) if fault.is_refused_with(UNKNOWN_MESSAGE) => Ok(false),
+            Err(fault) => Err(self.outcome(&fault)),
+        }
+    }
+
+    async fn create(
+        &self,
+        channel_id: ChannelId,
+        delivery: &Delivery,
+        text: &str,
+    ) -> Result<MessageId, SendError> {
+        if let Some(clock) = self.clock.get() {
+            self.limits.check(channel_id, clock.as_ref())?;
+        }
+        let message = CreateMessage::new()
+            .content(text)
+            .allowed_mentions(CreateAllowedMentions::new())
+            .flags(MessageFlags::SUPPRESS_EMBEDS)
+            .components(plan::buttons(&delivery.content.choices))
+            .nonce(Nonce::String(delivery.id.to_string()))
+            .enforce_nonce(true);
+        let route = Route::ChannelMessages { channel_id };
+        let answer = self.rest.send(LightMethod::Post, route, &message).await;
+        let answer = answer.map_err(|fault| self.outcome(&fault))?;
+        self.health.works();
+        if let (Some(wait), Some(clock)) = (answer.exhausted_for, self.clock.get()) {
+            self.limits.exhausted(channel_id, wait, clock.as_ref());
+        }
+        let made = answer.read::<Made>().map_err(|fault| self.outcome(&fault))?;
+        Ok(made.id)
+    }
+
+    /// Looks for a message that may have been made before, where the nonce does not tell any more.
+    async fn look_for(
+        &self,
+        channel: ChannelId,
+        delivery: &Delivery,
+        text: &str,
+    ) -> Result<Option<MessageId>, SendError> {
+        let Some(first) = delivery.first_sent_at else { return Ok(None) };
+        if self.clock.get().is_some_and(|clock| first.until(clock.now()) < NONCE_KEPT) {
+            return Ok(None);
+        }
+        let me = self.me().await.map_err(|fault| self.outcome(&fault))?;
+        let mut after = snowflake(first);
+        for _ in 0..MAX_PAGES {
+            let page = self.history(channel, after).await;
+            let page = page.map_err(|fault| self.unknown_history(&fault))?;
+            let Some(last) = page.last() else { return Ok(None) };
+            after = history::id(last);
+            if let Some(made) = page.iter().find(|message| is_same(message, me, delivery, text)) {
+                return Ok(Some(history::id(made)));
+            }
+        }
+        Err(SendError::Unknown("too much was said since it was sent first".to_owned()))
+    }
+
+    /// Without the history nobody knows whether the message is there.
+    fn unknown_history(&self, fault: &Fault) -> SendError {
+        match fault {
+            Fault::Refused(Refusal { status: 403, .. }) => SendError::Unknown(format!(
+                "the channel's history cannot be read: {fault}; let the bot read it"
+            )),
+            fault => self.outcome(fault),
+        }
+    }
+
+    /// The bot itself.
+    async fn me(&self) -> Result<UserId, Fault> {
+        if let Some(me) = self.known_as() {
+            return Ok(me);
+        }
+        let user: CurrentUser = self.rest.get(Route::UserMe).await?;
+        self.is(user.id);
+        Ok(user.id)
+    }
+
+    /// What is known of a send that was answered with an error.
+    fn outcome(&self, fault: &Fault) -> SendError {
+        let text = fault.to_string();
+        match fault {
+            Fault::Wait(wait) => SendError::RetryAfter(*wait),
+            // The operator gives the bot another token; until then messages wait.
+            fault if fault.is_about_token() => SendError::Failed(text),
+            fault if fault.is_refused_with(CANNOT_WRITE_TO_USER) => SendError::Refused(format!(
+                "this person takes no direct messages from the bot: they have to share a server with \
+                 it and allow messages from its members ({text})"
+            )),
+            Fault::Refused(_) => SendError::Refused(text),
+            Fault::NotSent(_) => {
+                self.health.fails("messages cannot be sent");
+                SendError::Failed(text)
+            }
+            Fault::Server(_) | Fault::Broken(_) => {
+                self.health.fails("messages cannot be sent");
+                SendError::Unknown(text)
+            }
+        }
+    }
+
+    /// Shows that the bot writes, for about ten seconds.
+    pub(crate) async fn show_typing(&self, address: &ChatAddress) {
+        let Ok(channel_id) = self.target(address).await else { return };
+        let route = Route::ChannelTyping { channel_id };
+        if let Err(fault) = self.rest.send(LightMethod::Post, route, &json!({})).await {
+            tracing::debug!(error = %fault, "typing is not shown");
+        }
+    }
+}
+
+/// What is read of a direct message channel.
+#[derive(Deserialize)]
+struct Opened {
+    id: ChannelId,
+}
+
+/// The smallest id of what was made after a moment, with room for clocks that differ.
+fn snowflake(moment: Timestamp) -> MessageId {
+    let apart = i64::try_from(CLOCKS_APART.as_millis()).unwrap_or_default();
+    let millis = u64::try_from(moment.0 - apart - SNOWFLAKES_BEGIN).unwrap_or_default();
+    MessageId::new((millis << 22).max(1))
+}
+
+/// Whether a message of the history is this chunk. Its nonce says so, if the platform still shows one.
+fn is_same(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool {
+    let author = UserId::deserialize(&message["author"]["id"]);
+    if author.ok() != Some(me) {
+        return false;
+    }
+    match message["nonce"].as_str() {
+        Some(nonce) => nonce == delivery.id.to_string(),
+        None => message["content"].as_str().is_some_and(|said| said.trim() == text.trim()),
+    }
+}

@@ -1,0 +1,290 @@
+//! The gateway: it is always connected again, and never identifies too often (F9).
+
+use std::time::Duration;
+
+use avocet_protocol::{Channel, ChannelError, Clock, Cursor, Health};
+use avocet_testkit::discord::{
+    ApiError, DiscordFake, Fault, GatewayFault, HEARTBEAT_INTERVAL, On, Route,
+};
+
+use crate::{ANN, TOKEN, World};
+
+/// How long an acknowledgement, HELLO or a session's beginning may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+const MINUTE: Duration = Duration::from_mins(1);
+
+impl World {
+    fn identify_counts(&self) -> Vec<String> {
+        let counts = self.bus.moves().into_iter().filter(|cursor| cursor.scope == "identify");
+        counts.map(|cursor| cursor.position).collect()
+    }
+
+    /// The next connection has a session, and what is said then is heard.
+    async fn hears_again(&self, connection: u64, what: &str) {
+        self.connected_again(connection).await;
+        let heard = self.bus.taken(0).await.len();
+        self.platform.say(self.dm, ANN, what);
+        assert_eq!(self.texts(heard + 1).await.last().unwrap(), what);
+        assert_eq!(self.discord.health(), Health::Up, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn f9_a_connection_that_is_lost_is_made_again_within_a_minute() {
+    type Loss = (&'static str, fn(&DiscordFake));
+    let losses: [Loss; 12] = [
+        ("reset (1006)", DiscordFake::drop_connections),
+        ("op 7", DiscordFake::request_reconnect),
+        ("op 9, resumable", |platform| platform.invalidate_session(true)),
+        ("op 9", |platform| platform.invalidate_session(false)),
+        ("1000", |platform| platform.close_connections(1000)),
+        ("4000", |platform| platform.close_connections(4000)),
+        ("4003", |platform| platform.close_connections(4003)),
+        ("4005", |platform| platform.close_connections(4005)),
+        ("4007", |platform| platform.close_connections(4007)),
+        ("4008", |platform| platform.close_connections(4008)),
+        ("4009", |platform| platform.close_connections(4009)),
+        ("4999", |platform| platform.close_connections(4999)),
+    ];
+    for (name, lose) in losses {
+        let world = World::new().await;
+        let _running = world.connected().await;
+        let began = world.clock.elapsed();
+        lose(&world.platform);
+        world.hears_again(2, name).await;
+        assert!(world.clock.elapsed() - began < MINUTE, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn f9_heartbeats_that_are_not_answered_end_the_connection_within_a_minute() {
+    for frozen in [false, true] {
+        let world = World::new().await;
+        let _running = world.connected().await;
+        world.platform.wait_for_heartbeats(1).await;
+        world.clock.sleeper_within(HEARTBEAT_INTERVAL..).await;
+        let began = world.clock.elapsed();
+        match frozen {
+            true => world.platform.freeze_connections(),
+            false => world.platform.acknowledge_heartbeats(false),
+        }
+        world.clock.advance(HEARTBEAT_INTERVAL);
+        world.clock.sleeper_within(PATIENCE..=PATIENCE).await;
+        world.clock.advance(PATIENCE);
+        world.platform.acknowledge_heartbeats(true);
+        world.hears_again(2, "again").await;
+        assert!(world.clock.elapsed() - began < MINUTE);
+        assert_eq!(world.platform.identifies().len(), 1, "the session goes on");
+    }
+}
+
+#[tokio::test]
+async fn f9_a_connection_that_does_not_begin_is_made_again_within_a_minute() {
+    let cases = [
+        (GatewayFault::NoHello, PATIENCE),
+        (GatewayFault::Hang, Duration::from_secs(10)),
+        (GatewayFault::Reset, Duration::ZERO),
+    ];
+    for (fault, limit) in cases {
+        let world = World::new().await;
+        world.platform.inject_gateway(1, fault);
+        let _running = world.run();
+        world.platform.wait_for_connections(1).await;
+        if !limit.is_zero() {
+            world.clock.sleeper_within(limit..=limit).await;
+            world.clock.advance(limit);
+        }
+        world.hears_again(2, "hello").await;
+        assert!(world.clock.elapsed() < MINUTE, "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn f9_a_session_is_resumed_where_the_platform_wants_it_and_nothing_is_missed() {
+    let world = World::new().await;
+    world.platform.resume_only_at_its_url(true);
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "one");
+    world.bus.taken(1).await;
+    world.platform.drop_connections();
+    world.platform.wait_for_disconnected().await;
+    for text in ["two", "three", "four"] {
+        world.platform.say(world.dm, ANN, text);
+    }
+    world.connected_again(2).await;
+    assert_eq!(world.texts(4).await, ["one", "two", "three", "four"]);
+    let resumes = world.platform.resumes();
+    assert!(
+        matches!(&resumes[..], [resume] if resume.at_resume_url && resume.taken),
+        "{resumes:?}"
+    );
+    assert_eq!(world.platform.identifies().len(), 1);
+    assert_eq!(world.platform.calls(Route::History), 0, "there was no gap");
+}
+
+#[tokio::test]
+async fn f9_only_what_the_operator_has_to_change_is_fatal_and_says_so_in_a_line() {
+    let cases = [
+        (4004, "developer portal"),
+        (4010, "update Avocet"),
+        (4011, "take the bot out of some"),
+        (4012, "update Avocet"),
+        (4013, "update Avocet"),
+        (4014, "Message Content Intent"),
+    ];
+    for (code, fix) in cases {
+        let world = World::new().await;
+        world.platform.inject_gateway(1, GatewayFault::Close(code));
+        let ended = world.run().await.unwrap();
+        let Err(ChannelError::Fatal(error)) = ended else { panic!("{code}: {ended:?}") };
+        assert!(error.contains(fix) && !error.contains('\n'), "{code}: {error}");
+        assert!(!error.contains(TOKEN), "{error}");
+        assert_eq!(world.discord.health(), Health::Down(error));
+    }
+}
+
+#[tokio::test]
+async fn f9_a_token_that_is_unknown_or_revoked_is_fatal() {
+    let world = World::new().await;
+    let running = world.connected().await;
+    world.platform.revoke();
+    let Err(ChannelError::Fatal(error)) = running.await.unwrap() else { panic!("it goes on") };
+    assert!(error.contains("Reset Token") && !error.contains(TOKEN), "{error}");
+
+    let ended = world.restarted().run().await.unwrap();
+    assert_eq!(ended, Err(ChannelError::Fatal(error)), "asked over REST");
+}
+
+#[tokio::test]
+async fn f9_an_identify_is_counted_before_it_is_made_and_the_count_lasts() {
+    let world = World::new().await;
+    world.bus.set_open(false);
+    let running = world.run();
+    world.platform.wait_for_connections(1).await;
+    assert_eq!(world.platform.identifies(), []);
+    world.bus.set_open(true);
+    world.platform.wait_for_connected().await;
+    let day = world.clock.now().0 / 86_400_000;
+    assert_eq!(world.identify_counts(), [format!("{day} 1")]);
+    running.abort();
+
+    let world = world.restarted();
+    let _running = world.run();
+    world.platform.wait_for_identifies(2).await;
+    assert_eq!(world.identify_counts(), [format!("{day} 1"), format!("{day} 2")]);
+}
+
+#[tokio::test]
+async fn f9_sessions_that_keep_ending_are_begun_more_and_more_slowly() {
+    let world = World::new().await;
+    let day = world.clock.now().0 / 86_400_000;
+    let scope = "identify".to_owned();
+    let (name, account) = (world.discord.name(), world.discord.account());
+    let used = Cursor { scope, position: format!("{day} 400") };
+    avocet_protocol::Publish::move_cursor(&*world.bus, &name, &account, used).await.unwrap();
+    let _running = world.run();
+    // A hundredth of the day.
+    let share = Duration::from_secs(864);
+    world.clock.sleeper_within(share..=share).await;
+    assert!(matches!(world.discord.health(), Health::Down(why) if why.contains("400")));
+    assert_eq!(world.platform.connections(), 0);
+    world.clock.advance(share);
+    world.platform.wait_for_identifies(1).await;
+    assert_eq!(world.identify_counts().last(), Some(&format!("{day} 401")));
+}
+
+#[tokio::test]
+async fn f9_it_does_not_identify_when_the_platform_says_that_it_may_not() {
+    let world = World::new().await;
+    world.platform.limit_identifies(1);
+    let running = world.connected().await;
+    running.abort();
+    drop(running.await);
+    let world = world.restarted();
+    let _running = world.run();
+    let window = Duration::from_hours(24);
+    world.clock.sleeper_within(window..=window).await;
+    assert_eq!(world.platform.identifies().len(), 1);
+    world.platform.advance(window);
+    world.clock.advance(window);
+    world.platform.wait_for_identifies(2).await;
+}
+
+#[tokio::test]
+async fn f9_an_api_that_has_trouble_or_is_busy_is_asked_again() {
+    let world = World::new().await;
+    let on = || On::route(Route::GatewayBot);
+    world.platform.inject(on(), 1, Fault::Refuse(ApiError::bad_gateway()));
+    let _running = world.run();
+    world.connected_again(1).await;
+
+    let world = World::new().await;
+    let wait = Duration::from_secs(300);
+    world.platform.inject(on(), 1, Fault::Refuse(ApiError::rate_limited(wait)));
+    let _running = world.run();
+    world.clock.sleeper_within(wait..=wait).await;
+    world.clock.advance(wait);
+    world.platform.wait_for_connected().await;
+}
+
+#[tokio::test]
+async fn events_keep_their_order() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let said: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
+    for text in &said {
+        world.platform.say(world.dm, ANN, text);
+    }
+    assert_eq!(world.texts(said.len()).await, said);
+}
+
+#[tokio::test]
+async fn a_log_that_is_slow_does_not_cost_the_connection() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.wait_for_heartbeats(1).await;
+    world.bus.set_open(false);
+    // More than may wait in the queue.
+    for number in 0..1000 {
+        world.platform.say(world.dm, ANN, &number.to_string());
+    }
+    for beat in 2..6 {
+        world.clock.sleeper_within(..=HEARTBEAT_INTERVAL).await;
+        while world.platform.heartbeats() < beat {
+            world.clock.advance(Duration::from_secs(5));
+            tokio::task::yield_now().await;
+        }
+    }
+    world.bus.set_open(true);
+    assert_eq!(world.bus.taken(1000).await.len(), 1000);
+    assert_eq!(world.platform.connections(), 1);
+}
+
+#[tokio::test]
+async fn it_stops_when_it_is_asked_to() {
+    let world = World::new().await;
+    let running = world.connected().await;
+    world.stop.cancel();
+    assert_eq!(running.await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
+async fn only_who_may_read_messages_asks_for_them() {
+    const MESSAGE_CONTENT: u64 = 1 << 15;
+    let world = World::new().await;
+    let _running = world.connected().await;
+    assert_ne!(world.platform.identifies()[0].intents & MESSAGE_CONTENT, 0);
+
+    let config = avocet_discord::DiscordConfig {
+        token: Some(TOKEN.to_owned().into()),
+        api_url: world.platform.base_url(),
+        message_content: false,
+        ..Default::default()
+    };
+    let (name, account) = (world.discord.name(), world.discord.account());
+    let discord = avocet_discord::Discord::new(name, account, &config).unwrap();
+    let world = World { discord: discord.into(), ..world };
+    world.platform.grant_message_content(false);
+    let _running = world.run();
+    assert_eq!(world.platform.wait_for_identifies(2).await[1].intents & MESSAGE_CONTENT, 0);
+}

@@ -1,0 +1,145 @@
+//! What was said while nobody listened (F32).
+
+use std::time::Duration;
+
+use avocet_protocol::Cursor;
+use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
+
+use crate::{ANN, World};
+
+impl World {
+    /// Something is said and committed, so that the channel has a place to go on from.
+    async fn has_heard(&self, channel: u64) {
+        let heard = self.bus.taken(0).await.len();
+        self.platform.post(Said::new(channel, ANN, "first").mention());
+        self.bus.taken(heard + 1).await;
+    }
+}
+
+#[tokio::test]
+async fn f32_what_was_said_while_the_daemon_was_down_is_read_once_before_anything_new() {
+    let world = World::new().await;
+    let running = world.connected().await;
+    world.has_heard(world.dm).await;
+    running.abort();
+    drop(running.await);
+    // Three pages.
+    let missed: Vec<String> = (0..250).map(|number| format!("missed {number}")).collect();
+    for text in &missed {
+        world.platform.say(world.dm, ANN, text);
+    }
+
+    let world = world.restarted();
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "live");
+    let texts = world.texts(252).await;
+    assert_eq!(texts[0], "first");
+    assert_eq!(texts[1..251], missed);
+    assert_eq!(texts[251], "live");
+    let taken = world.bus.taken(252).await;
+    let keys: std::collections::BTreeSet<_> = taken.iter().map(|one| one.key.clone()).collect();
+    assert_eq!(keys.len(), 252, "nothing twice");
+}
+
+#[tokio::test]
+async fn f32_a_gap_that_cannot_be_resumed_is_read_from_the_history() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.has_heard(world.dm).await;
+    world.has_heard(world.channel).await;
+    world.platform.drop_connections();
+    world.platform.wait_for_disconnected().await;
+    world.platform.forget_sessions();
+    world.platform.say(world.dm, ANN, "in private");
+    world.platform.say(world.channel, ANN, "not for the bot");
+    world.platform.post(Said::new(world.channel, ANN, "in public").mention());
+    world.connected_again(3).await;
+    let mut texts = world.texts(4).await.split_off(2);
+    texts.sort();
+    assert_eq!(texts, ["in private", "in public"]);
+    assert_eq!(world.platform.identifies().len(), 2);
+    assert_eq!(world.bus.ignored(1).await, ["not mentioned"]);
+}
+
+#[tokio::test]
+async fn f32_what_was_not_committed_is_read_again() {
+    let world = World::new().await;
+    let running = world.connected().await;
+    world.has_heard(world.dm).await;
+    world.bus.set_open(false);
+    world.platform.say(world.dm, ANN, "lost in memory");
+    running.abort();
+    drop(running.await);
+    world.bus.set_open(true);
+    let world = world.restarted();
+    let _running = world.run();
+    assert_eq!(world.texts(2).await, ["first", "lost in memory"]);
+}
+
+#[tokio::test]
+async fn f32_a_message_and_its_place_are_committed_together() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let heard = world.platform.say(world.dm, ANN, "hello");
+    world.bus.taken(1).await;
+    let place = Cursor { scope: world.dm.to_string(), position: heard.to_string() };
+    assert!(world.bus.moves().contains(&place));
+}
+
+#[tokio::test]
+async fn f32_what_we_said_ourselves_is_passed_over_without_being_counted() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let said = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
+    avocet_protocol::Channel::deliver(&*world.discord, &said).await.unwrap();
+    let sent = world.platform.sent()[0].id;
+    world.has_heard(world.dm).await;
+    let place = Cursor { scope: world.dm.to_string(), position: sent.to_string() };
+    assert!(world.bus.moves().contains(&place));
+    assert_eq!(world.bus.ignored(0).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn f32_a_channel_that_cannot_be_read_does_not_keep_the_others_from_it() {
+    let world = World::new().await;
+    let running = world.connected().await;
+    world.has_heard(world.dm).await;
+    world.has_heard(world.channel).await;
+    running.abort();
+    drop(running.await);
+    world.platform.say(world.dm, ANN, "missed");
+    world.platform.hide(world.channel);
+    let world = world.restarted();
+    let _running = world.run();
+    assert_eq!(world.texts(3).await[2], "missed");
+}
+
+#[tokio::test]
+async fn f32_a_history_that_cannot_be_had_yet_is_asked_for_again() {
+    let wait = Duration::from_secs(45);
+    let faults = [
+        (Fault::Refuse(ApiError::internal()), Duration::from_secs(2)),
+        (Fault::ResetBefore, Duration::from_secs(2)),
+        (Fault::Refuse(ApiError::rate_limited(wait)), wait),
+    ];
+    for (fault, wait) in faults {
+        let world = World::new().await;
+        let running = world.connected().await;
+        world.has_heard(world.dm).await;
+        running.abort();
+        drop(running.await);
+        world.platform.say(world.dm, ANN, "missed");
+        world.platform.inject(On::route(Route::History), 1, fault.clone());
+        let world = world.restarted();
+        let _running = world.run();
+        world.platform.wait_for_calls(Route::History, 1).await;
+        world.clock.sleeper_within(Duration::from_millis(1)..=wait).await;
+        let mut heard = 1;
+        while heard < 2 {
+            world.clock.advance(wait);
+            tokio::task::yield_now().await;
+            heard = world.bus.taken(0).await.len();
+        }
+        assert_eq!(world.texts(2).await[1], "missed", "{fault:?}");
+    }
+}

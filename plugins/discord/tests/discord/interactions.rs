@@ -1,0 +1,111 @@
+//! Slash commands and buttons.
+
+use avocet_protocol::{Channel, ChatKind, Choice, Content, PublishError};
+use avocet_testkit::discord::{ApiError, Fault, On, Route};
+use serde_json::json;
+
+use crate::{ANN, BOB, World, chat};
+
+#[tokio::test]
+async fn the_commands_are_offered_once() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.wait_for_calls(Route::SetCommands, 1).await;
+    let offered = world.platform.commands();
+    assert_eq!(offered.len(), 2);
+    assert_eq!(offered[0]["name"], "stop");
+    assert_eq!(offered[0]["description"], "stop what I am doing");
+    let argument = &offered[1]["options"][0];
+    assert_eq!((&argument["type"], &argument["required"]), (&json!(3), &json!(false)));
+    assert_eq!(argument["description"], "[mode]");
+
+    world.platform.invalidate_session(false);
+    world.connected_again(2).await;
+    world.platform.say(world.dm, ANN, "hello");
+    world.bus.taken(1).await;
+    assert_eq!(world.platform.calls(Route::SetCommands), 1);
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn commands_that_are_not_taken_are_no_reason_to_hear_nothing() {
+    let world = World::new().await;
+    let refusal = Fault::Refuse(ApiError::missing_access());
+    world.platform.inject(On::route(Route::SetCommands), 1, refusal);
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "hello");
+    assert_eq!(world.texts(1).await, ["hello"]);
+}
+
+#[tokio::test]
+async fn a_slash_command_is_its_text_and_is_answered_for_its_sender_alone() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.bus.set_open(false);
+    let stop = world.platform.slash(ANN, world.channel, "stop", &json!([]));
+    let options = json!([{ "name": "argument", "type": 3, "value": "steer" }]);
+    let queue = world.platform.slash(ANN, world.dm, "queue", &options);
+    // Not before it is committed.
+    assert_eq!(world.platform.interaction(stop).answered, None);
+    world.bus.set_open(true);
+    for id in [stop, queue] {
+        let answer = world.platform.wait_for_answer(id).await;
+        assert_eq!((answer.answered, &answer.data["flags"]), (Some(4), &json!(64)));
+    }
+    let heard = world.bus.taken(2).await;
+    assert_eq!((heard[0].content.text.as_str(), heard[0].chat), ("/stop", ChatKind::Group));
+    assert_eq!(heard[1].content.text, "/queue steer");
+    assert_eq!((&heard[0].address, &heard[1].address), (&chat(world.channel), &chat(world.dm)));
+    assert_eq!(heard[0].sender.id.as_str(), "77");
+    assert_ne!(heard[0].key, heard[1].key);
+}
+
+#[tokio::test]
+async fn a_command_in_a_thread_belongs_to_the_thread() {
+    let world = World::new().await;
+    let thread = world.platform.thread(world.channel, "plans");
+    let _running = world.connected().await;
+    world.platform.slash(ANN, thread, "stop", &json!([]));
+    let expected = format!("discord:main:{}:{thread}", world.channel);
+    assert_eq!(world.bus.taken(1).await[0].address.to_string(), expected);
+}
+
+#[tokio::test]
+async fn a_button_says_what_it_stands_for() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let choices = vec![Choice::new("Retry", "/retry w3"), Choice::new("Skip", "/skip w3")];
+    let question = Content { choices, ..Content::text("Again?") };
+    for chunk in world.discord.plan(&question) {
+        world.discord.deliver(&crate::delivery(world.dm, chunk)).await.unwrap();
+    }
+    let sent = world.platform.sent().remove(0);
+    let pressed = world.platform.press(ANN, sent.id, "/skip w3");
+    let heard = &world.bus.taken(1).await[0];
+    assert_eq!((heard.content.text.as_str(), heard.sender.id.as_str()), ("/skip w3", "77"));
+    let answer = world.platform.wait_for_answer(pressed).await;
+    assert_eq!(answer.answered, Some(6), "the message stays as it is");
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn f14_a_strangers_press_goes_to_the_bus_as_theirs() {
+    let world = World::new().await;
+    let refusal = PublishError::NotAllowed { channel: "discord".into(), sender: "88".into() };
+    world.bus.refuse([refusal]);
+    let _running = world.connected().await;
+    let called = world.platform.slash(BOB, world.channel, "stop", &json!([]));
+    assert_eq!(world.bus.ignored(1).await, ["not allowed"]);
+    // It was heard, if not obeyed.
+    assert_eq!(world.platform.wait_for_answer(called).await.answered, Some(4));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_costs_nothing() {
+    let world = World::new().await;
+    world.platform.inject(On::route(Route::Respond), 1, Fault::ResetBefore);
+    let _running = world.connected().await;
+    world.platform.slash(ANN, world.dm, "stop", &json!([]));
+    world.platform.say(world.dm, ANN, "hello");
+    assert_eq!(world.texts(2).await, ["/stop", "hello"]);
+}

@@ -1,0 +1,125 @@
+//! The channel against the strict fake, over the wire: what it hears, and what it says.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod connecting;
+mod history;
+mod interactions;
+mod receiving;
+mod sending;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_discord::{Discord, DiscordConfig};
+use avocet_protocol::{
+    ChannelContext, ChannelError, ChatAddress, CommandHelp, Content, Delivery, DeliveryId,
+};
+use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+const TOKEN: &str = "MTIz.secret.token";
+const ANN: u64 = 77;
+const BOB: u64 = 88;
+
+const COMMANDS: [CommandHelp; 2] = [
+    CommandHelp { name: "stop", argument: "", help: "stop what I am doing" },
+    CommandHelp { name: "queue", argument: "[mode]", help: "what happens to messages" },
+];
+
+struct World {
+    platform: DiscordFake,
+    discord: Arc<Discord>,
+    bus: Arc<FakeBus>,
+    clock: Arc<ManualClock>,
+    stop: CancellationToken,
+    /// A channel of a server.
+    channel: u64,
+    /// The direct messages with Ann.
+    dm: u64,
+}
+
+impl World {
+    async fn new() -> Self {
+        let platform = DiscordFake::start(TOKEN).await;
+        platform.limit_rates(false);
+        let channel = platform.channel(platform.guild("Birds"), "general");
+        let dm = platform.dm(ANN);
+        let discord = Arc::new(discord(&platform.base_url()));
+        let (bus, clock) = (Arc::default(), Arc::default());
+        Self { platform, discord, bus, clock, stop: CancellationToken::new(), channel, dm }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the test runs the channel")]
+    fn run(&self) -> JoinHandle<Result<(), ChannelError>> {
+        let context = ChannelContext {
+            publish: self.bus.clone(),
+            deliveries: Arc::new(FakeDestinations::default()),
+            clock: self.clock.clone(),
+            commands: Arc::new(COMMANDS),
+            stop: self.stop.clone(),
+        };
+        let discord = self.discord.clone();
+        tokio::spawn(async move { avocet_protocol::Channel::run(&*discord, context).await })
+    }
+
+    /// Runs the channel until it is connected.
+    async fn connected(&self) -> JoinHandle<Result<(), ChannelError>> {
+        let running = self.run();
+        self.platform.wait_for_connected().await;
+        running
+    }
+
+    /// A new daemon: only the log knows what was before.
+    fn restarted(self) -> Self {
+        let discord = Arc::new(discord(&self.platform.base_url()));
+        Self { discord, stop: CancellationToken::new(), ..self }
+    }
+
+    /// Lets the waits before new attempts pass, until there were so many connections and the last one
+    /// has a session.
+    async fn connected_again(&self, connection: u64) {
+        let connecting = async {
+            self.platform.wait_for_connections(connection).await;
+            self.platform.wait_for_connected().await;
+        };
+        tokio::select! {
+            biased;
+            () = connecting => {}
+            () = self.waits_pass() => {}
+        }
+    }
+
+    /// Whenever somebody waits for a few seconds, they pass. Never ends.
+    async fn waits_pass(&self) {
+        let second = Duration::from_secs(1);
+        loop {
+            self.clock.sleeper_within(Duration::from_millis(1)..=5 * second).await;
+            self.clock.advance(second);
+        }
+    }
+
+    async fn texts(&self, count: usize) -> Vec<String> {
+        self.bus.taken(count).await.into_iter().map(|inbound| inbound.content.text).collect()
+    }
+}
+
+fn discord(url: &str) -> Discord {
+    let config = DiscordConfig {
+        token: Some(TOKEN.to_owned().into()),
+        api_url: url.to_owned(),
+        allow: vec![ANN],
+        ..DiscordConfig::default()
+    };
+    Discord::new("discord".parse().unwrap(), "main".parse().unwrap(), &config).unwrap()
+}
+
+fn chat(id: u64) -> ChatAddress {
+    format!("discord:main:{id}").parse().unwrap()
+}
+
+fn delivery(chat_id: u64, content: Content) -> Delivery {
+    Delivery::new(DeliveryId(1), chat(chat_id), content)
+}

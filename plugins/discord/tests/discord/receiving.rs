@@ -1,0 +1,224 @@
+//! What is heard, from whom and where, and what is not for the agent.
+
+use std::time::Duration;
+
+use avocet_protocol::{
+    AttachmentKind, AttachmentSource, Channel, ChatKind, FetchError, PublishError, StoreError,
+    Timestamp,
+};
+use avocet_testkit::START;
+use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
+use serde_json::json;
+
+use crate::{ANN, BOB, World, chat};
+
+#[tokio::test]
+async fn a_direct_message_is_heard() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "hello");
+    let heard = &world.bus.taken(1).await[0];
+    assert_eq!((&heard.address, heard.chat), (&chat(world.dm), ChatKind::Private));
+    assert_eq!((heard.sender.id.as_str(), heard.sender.is_bot), ("77", false));
+    assert_eq!(heard.content.text, "hello");
+    let seconds = |moment: Timestamp| moment.0 / 1000;
+    assert_eq!(heard.written_at.map(seconds), Some(seconds(START)));
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn in_a_server_the_agent_hears_only_what_is_for_it() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.say(world.channel, ANN, "good morning all");
+    world.platform.say(world.channel, ANN, "/unknown");
+    world.platform.post(Said::new(world.channel, ANN, "what's up?").mention());
+    world.platform.say(world.channel, ANN, "/stop");
+    let said = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
+    world.discord.deliver(&said).await.unwrap();
+    let pong = world.platform.sent()[0].id;
+    world.platform.post(Said::new(world.channel, ANN, "and?").reply_to(pong));
+    assert_eq!(world.texts(3).await, ["what's up?", "/stop", "and?"]);
+    let heard = world.bus.taken(3).await;
+    assert!(heard.iter().all(|one| one.chat == ChatKind::Group));
+    let quote = heard[2].content.quote.clone().unwrap();
+    assert_eq!((quote.from, quote.text.as_str()), (None, "pong"));
+    assert_eq!(world.bus.ignored(2).await, ["not mentioned"; 2]);
+}
+
+#[tokio::test]
+async fn a_thread_is_a_topic_of_its_channel() {
+    let world = World::new().await;
+    let early = world.platform.thread(world.channel, "early");
+    let _running = world.connected().await;
+    let late = world.platform.thread(world.channel, "late");
+    for thread in [early, late] {
+        world.platform.post(Said::new(thread, ANN, "here").mention());
+    }
+    let heard = world.bus.taken(2).await;
+    for (place, thread) in [early, late].into_iter().enumerate() {
+        let expected = format!("discord:main:{}:{thread}", world.channel);
+        assert_eq!(heard[place].address.to_string(), expected);
+        assert_eq!(heard[place].chat, ChatKind::Group);
+    }
+    let answer = avocet_protocol::Delivery::new(
+        avocet_protocol::DeliveryId(1),
+        heard[0].address.clone(),
+        avocet_protocol::Content::text("hello"),
+    );
+    world.discord.deliver(&answer).await.unwrap();
+    assert_eq!(world.platform.sent()[0].channel, early, "the answer goes into the thread");
+}
+
+#[tokio::test]
+async fn an_edit_corrects_the_message() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let message = world.platform.say(world.dm, ANN, "helo");
+    world.platform.advance(Duration::from_secs(2));
+    world.platform.edit(message, "hello");
+    let heard = world.bus.taken(2).await;
+    assert_eq!(heard[1].content.text, "hello");
+    assert_eq!(heard[1].corrects.as_ref(), Some(&heard[0].key));
+    assert_ne!(heard[1].key, heard[0].key);
+    assert_eq!(heard[1].written_at, Some(START.after(Duration::from_secs(2))));
+}
+
+#[tokio::test]
+async fn a_link_that_was_looked_up_is_no_edit() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let message = world.platform.say(world.dm, ANN, "https://example.org");
+    world.platform.push("MESSAGE_UPDATE", &world.platform.describe_message(message));
+    world.platform.say(world.dm, ANN, "and now?");
+    assert_eq!(world.texts(2).await, ["https://example.org", "and now?"]);
+}
+
+#[tokio::test]
+async fn a_bot_is_said_to_be_one() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.post(Said::new(world.channel, 99, "beep").mention().by_bot());
+    assert!(world.bus.taken(1).await[0].sender.is_bot);
+}
+
+#[tokio::test]
+async fn a_file_is_kept_by_reference_and_fetched_by_a_fresh_url() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.post(Said::new(world.dm, ANN, "").file("bird.png", "image/png", b"PNG"));
+    world.platform.post(Said::new(world.dm, ANN, "").file("notes.txt", "text/plain", b"notes"));
+    let heard = world.bus.taken(2).await;
+    let (image, notes) = (&heard[0].content.attachments[0], &heard[1].content.attachments[0]);
+    assert_eq!((image.kind, image.bytes), (AttachmentKind::Image, Some(3)));
+    assert_eq!((notes.kind, notes.name.as_deref()), (AttachmentKind::Document, Some("notes.txt")));
+    let AttachmentSource::Platform(reference) = &notes.source else { panic!("{notes:?}") };
+
+    // Longer than a URL lasts.
+    world.platform.advance(Duration::from_hours(48));
+    assert_eq!(world.discord.fetch(reference, 5).await, Ok(b"notes".to_vec()));
+    assert_eq!(world.discord.fetch(reference, 4).await, Err(FetchError::TooLarge { limit: 4 }));
+    for nonsense in ["", "1/2", "1/2/3/4", "a/b/c", "0/0/0"] {
+        let fetched = world.discord.fetch(nonsense, 5).await;
+        assert!(matches!(fetched, Err(FetchError::Gone(_))), "{nonsense}: {fetched:?}");
+    }
+    world.platform.delete(heard[1].key.as_str()[1..].parse().unwrap());
+    let fetched = world.discord.fetch(reference, 5).await;
+    assert!(matches!(fetched, Err(FetchError::Gone(_))), "{fetched:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_larger_than_it_says_is_not_fetched() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let bomb = Said::new(world.dm, ANN, "").file_of_size("a.txt", "text/plain", 3, &[0; 5000]);
+    world.platform.post(bomb);
+    let heard = &world.bus.taken(1).await[0];
+    let AttachmentSource::Platform(reference) = &heard.content.attachments[0].source else {
+        panic!("{heard:?}")
+    };
+    let fetched = world.discord.fetch(reference, 100).await;
+    assert_eq!(fetched, Err(FetchError::TooLarge { limit: 100 }));
+}
+
+#[tokio::test]
+async fn what_is_not_for_the_agent_is_counted_and_passed_over() {
+    let world = World::new().await;
+    let refusal = PublishError::NotAllowed { channel: "discord".into(), sender: "88".into() };
+    world.bus.refuse([refusal]);
+    let _running = world.connected().await;
+    let stranger = world.platform.say(world.platform.dm(BOB), BOB, "let me in");
+    world.platform.push("SOMETHING_NEW", &json!({ "tea": "leaves" }));
+    world.platform.push("MESSAGE_CREATE", &json!({ "tea": "leaves" }));
+    let odd = json!({ "id": "5000", "channel_id": world.dm.to_string(), "content": 7 });
+    world.platform.push("MESSAGE_CREATE", &odd);
+    world.platform.push("INTERACTION_CREATE", &json!({ "type": 3 }));
+    world.platform.post(Said::new(world.dm, ANN, "joined").with("type", 7.into()));
+    let reasons = world.bus.ignored(6).await;
+    let expected = [
+        "not allowed",
+        "of another kind",
+        "unreadable",
+        "unreadable",
+        "unreadable",
+        "of another kind",
+    ];
+    assert_eq!(reasons, expected);
+    let places: Vec<String> = world.bus.moves().into_iter().map(|place| place.position).collect();
+    assert!(places.contains(&stranger.to_string()) && places.contains(&"5000".to_owned()));
+}
+
+#[tokio::test]
+async fn nonsense_on_the_gateway_ends_nothing() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    for payload in ["", "{", "[]", "7", r#"{"op":99}"#, r#"{"op":0}"#, r#"{"op":0,"t":"X","s":-1}"#]
+    {
+        world.platform.push_raw(payload);
+    }
+    world.platform.say(world.dm, ANN, "still there?");
+    assert_eq!(world.texts(1).await, ["still there?"]);
+    assert_eq!(world.platform.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_channel_that_cannot_be_asked_for_is_asked_again() {
+    let world = World::new().await;
+    let thread = world.platform.thread(world.channel, "plans");
+    let running = world.connected().await;
+    world.platform.post(Said::new(thread, ANN, "one").mention());
+    world.bus.taken(1).await;
+    running.abort();
+    drop(running.await);
+
+    // Only the history tells of it now, and that does not say what kind of channel it is.
+    world.platform.post(Said::new(thread, ANN, "two").mention());
+    let trouble = Fault::Refuse(ApiError::internal());
+    world.platform.inject(On::route(Route::Channel), 1, trouble);
+    let world = world.restarted();
+    let _running = world.run();
+    world.connected_again(2).await;
+    tokio::select! {
+        biased;
+        heard = world.bus.taken(2) => {
+            assert_eq!(heard[1].address, heard[0].address);
+        }
+        () = world.waits_pass() => {}
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_full_keeps_everything_waiting() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let full = StoreError::Full { path: "avocet.db".to_owned() };
+    world.bus.refuse(vec![PublishError::Log(full); 2]);
+    for text in ["one", "two"] {
+        world.platform.say(world.dm, ANN, text);
+    }
+    tokio::select! {
+        biased;
+        texts = world.texts(2) => assert_eq!(texts, ["one", "two"]),
+        () = world.waits_pass() => {}
+    }
+}

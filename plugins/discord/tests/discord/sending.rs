@@ -1,0 +1,292 @@
+//! What is said, and what is known of it when something goes wrong.
+
+use std::time::Duration;
+
+use avocet_discord::{Discord, DiscordConfig, DiscordError};
+use avocet_protocol::{
+    Channel, Choice, Content, Delivery, DeliveryId, Health, OnUnknown, PlatformId, Receipt,
+    SendError,
+};
+use avocet_testkit::START;
+use avocet_testkit::discord::{ApiError, Fault, On, Route};
+use serde_json::json;
+
+use crate::{ANN, BOB, TOKEN, World, chat, delivery};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+impl World {
+    /// Has a reply delivered as the outbox does it: chunk by chunk.
+    async fn say(&self, chat_id: u64, reply: Content) -> Vec<Result<(), SendError>> {
+        let mut sent = Vec::new();
+        for (number, chunk) in (1..).zip(self.discord.plan(&reply)) {
+            let delivery = Delivery { id: DeliveryId(number), ..delivery(chat_id, chunk) };
+            sent.push(self.discord.deliver(&delivery).await.map(|_| ()));
+        }
+        sent
+    }
+
+    fn sent_texts(&self) -> Vec<String> {
+        self.platform.sent().into_iter().map(|message| message.text).collect()
+    }
+
+    /// Time passes for everybody.
+    fn pass(&self, time: Duration) {
+        self.platform.advance(time);
+        self.clock.advance(time);
+    }
+}
+
+#[tokio::test]
+async fn markdown_is_shown_without_previews_and_nobody_is_mentioned() {
+    let world = World::new().await;
+    let reply = "# Title\n\n**bold** [here](https://example.org) @everyone <@77>";
+    assert_eq!(world.say(world.channel, Content::text(reply)).await, [Ok(())]);
+    let sent = &world.platform.sent()[0];
+    assert!(sent.text.starts_with("**Title**"), "{}", sent.text);
+    assert_eq!(sent.flags & 4, 4, "no embeds");
+    assert_eq!(world.platform.mentioned(), []);
+    let body = &world.platform.requests(Route::CreateMessage)[0].body;
+    assert_eq!(body["allowed_mentions"]["parse"], json!([]));
+    assert_eq!((&body["nonce"], &body["enforce_nonce"]), (&json!("o1"), &json!(true)));
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn f23_a_long_reply_arrives_whole_and_in_order() {
+    let world = World::new().await;
+    let words: Vec<String> = (0..4000).map(|number| format!("🐦{number}")).collect();
+    let sent = world.say(world.dm, Content::text(words.join(" "))).await;
+    assert!(sent.len() > 5 && sent.iter().all(Result::is_ok), "{sent:?}");
+    assert_eq!(world.sent_texts().join(" ").split_whitespace().collect::<Vec<_>>(), words);
+    let combining = format!("e{}", "\u{301}".repeat(4096));
+    assert!(world.say(world.dm, Content::text(combining)).await.iter().all(Result::is_ok));
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn f5_a_send_without_an_answer_can_be_repeated_and_makes_no_copy() {
+    for fault in [Fault::ResetAfter, Fault::CutAnswer] {
+        let world = World::new().await;
+        let _running = world.connected().await;
+        world.platform.inject(On::route(Route::CreateMessage), 1, fault);
+        let hello = delivery(world.dm, Content::text("hello"));
+        let sent = world.discord.deliver(&hello).await;
+        assert!(matches!(sent, Err(SendError::Unknown(_))), "{sent:?}");
+        assert_eq!(world.discord.on_unknown(), OnUnknown::RepeatSafe);
+        world.pass(3 * MINUTE);
+        let again = Delivery { first_sent_at: Some(START), ..hello };
+        let sent = world.discord.deliver(&again).await.unwrap();
+        assert_eq!(world.sent_texts(), ["hello"]);
+        let id = world.platform.sent()[0].id.to_string();
+        assert_eq!(sent.platform_id, Some(PlatformId::parse(&id).unwrap()));
+        assert_eq!(world.platform.calls(Route::History), 0);
+    }
+}
+
+#[tokio::test]
+async fn f5_once_the_nonce_is_forgotten_the_history_is_read_first() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    let hello = delivery(world.dm, Content::text("**hello**"));
+    world.discord.deliver(&hello).await.unwrap_err();
+    // More than a page, from others; one says the same.
+    world.platform.say(world.dm, ANN, "**hello**");
+    for number in 0..150 {
+        world.platform.say(world.dm, ANN, &number.to_string());
+    }
+    world.pass(10 * MINUTE);
+    let again = Delivery { first_sent_at: Some(START), ..hello };
+    let sent = world.discord.deliver(&again).await.unwrap();
+    assert_eq!(world.platform.created().len(), 1);
+    let id = world.platform.created()[0].id.to_string();
+    assert_eq!(sent.platform_id, Some(PlatformId::parse(&id).unwrap()));
+}
+
+#[tokio::test]
+async fn f5_what_never_arrived_is_sent_however_late_it_is() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetBefore);
+    let hello = delivery(world.dm, Content::text("hello"));
+    world.discord.deliver(&hello).await.unwrap_err();
+    for number in 0..150 {
+        world.platform.say(world.dm, ANN, &number.to_string());
+    }
+    world.pass(10 * MINUTE);
+    let again = Delivery { first_sent_at: Some(START), ..hello };
+    world.discord.deliver(&again).await.unwrap();
+    assert_eq!(world.sent_texts(), ["hello"]);
+}
+
+#[tokio::test]
+async fn f5_before_the_channel_runs_a_message_that_may_have_arrived_is_looked_for() {
+    let world = World::new().await;
+    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    let hello = delivery(world.dm, Content::text("hello"));
+    world.discord.deliver(&hello).await.unwrap_err();
+    world.pass(10 * MINUTE);
+    let world = world.restarted();
+    let again = Delivery { first_sent_at: Some(START), ..hello };
+    world.discord.deliver(&again).await.unwrap();
+    assert_eq!(world.platform.created().len(), 1);
+}
+
+#[tokio::test]
+async fn f5_without_the_history_nothing_is_sent_twice() {
+    let world = World::new().await;
+    let refusal = Fault::Refuse(ApiError::missing_access());
+    world.platform.inject(On::route(Route::History), 1, refusal);
+    let hello = delivery(world.dm, Content::text("hello"));
+    let again = Delivery { first_sent_at: Some(START), ..hello };
+    let sent = world.discord.deliver(&again).await;
+    assert!(matches!(sent, Err(SendError::Unknown(_))), "{sent:?}");
+    assert_eq!(world.platform.calls(Route::CreateMessage), 0);
+}
+
+#[tokio::test]
+async fn f6_flood_control_is_passed_on_however_it_is_said() {
+    let wait = Duration::from_millis(1700);
+    for error in [ApiError::rate_limited(wait), ApiError::globally_limited(wait)] {
+        let world = World::new().await;
+        world.platform.inject(On::route(Route::CreateMessage), 1, Fault::Refuse(error));
+        let sent = world.say(world.dm, Content::text("hello")).await;
+        assert_eq!(sent, [Err(SendError::RetryAfter(wait))]);
+        assert!(world.sent_texts().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn f6_what_would_be_refused_is_not_sent() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.limit_rates(true);
+    let mut waits = Vec::new();
+    for number in 1..=12 {
+        let content = Content::text(number.to_string());
+        let delivery = Delivery { id: DeliveryId(number), ..delivery(world.dm, content) };
+        while let Err(error) = world.discord.deliver(&delivery).await {
+            let SendError::RetryAfter(wait) = error else { panic!("{error}") };
+            waits.push(wait);
+            world.pass(wait);
+        }
+    }
+    assert_eq!(waits.len(), 2, "{waits:?}");
+    assert_eq!(world.sent_texts().len(), 12);
+    assert_eq!(world.platform.refusals(), [], "none was too much");
+}
+
+#[tokio::test]
+async fn a_chat_that_cannot_be_written_to_is_refused_for_good_in_clear_words() {
+    let world = World::new().await;
+    let blocked = world.platform.dm(BOB);
+    world.platform.block(BOB);
+    world.platform.mute(world.channel);
+    let cases = [
+        (blocked.to_string(), "takes no direct messages"),
+        (world.channel.to_string(), "Missing Permissions"),
+        ("404".to_owned(), "Unknown Channel"),
+        ("general".to_owned(), "is no channel of Discord"),
+        ("0".to_owned(), "is no channel of Discord"),
+    ];
+    for (id, words) in cases {
+        let address = format!("discord:main:{id}").parse().unwrap();
+        let hello = Delivery { address, ..delivery(1, Content::text("hello")) };
+        let sent = world.discord.deliver(&hello).await;
+        let Err(SendError::Refused(error)) = sent else { panic!("{id}: {sent:?}") };
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn trouble_of_the_platform_is_no_refusal() {
+    let world = World::new().await;
+    world.platform.inject(On::any(), 1, Fault::Refuse(ApiError::internal()));
+    let sent = world.say(world.dm, Content::text("hello")).await;
+    assert!(matches!(sent[..], [Err(SendError::Unknown(_))]), "{sent:?}");
+    assert!(matches!(world.discord.health(), Health::Down(_)));
+    assert_eq!(world.say(world.dm, Content::text("hello")).await, [Ok(())]);
+    assert_eq!(world.discord.health(), Health::Up);
+
+    world.platform.revoke();
+    let sent = world.say(world.dm, Content::text("hello")).await;
+    assert!(matches!(sent[..], [Err(SendError::Failed(_))]), "the operator can help: {sent:?}");
+}
+
+#[tokio::test]
+async fn f15_no_error_shows_the_token() {
+    let closed = crate::discord("http://127.0.0.1:1");
+    assert!(!format!("{closed:?}").contains("secret"));
+    let sent = closed.deliver(&delivery(1, Content::text("hi"))).await;
+    let error = format!("{sent:?} {}", sent.as_ref().unwrap_err());
+    assert!(error.contains("no connection") && !error.contains("secret"), "{error}");
+    assert!(matches!(sent, Err(SendError::Failed(_))), "nothing was sent");
+}
+
+#[tokio::test]
+async fn what_shows_a_part_already_becomes_the_message() {
+    let world = World::new().await;
+    let preview = delivery(world.dm, Content::text("I am th"));
+    let Receipt { platform_id } = world.discord.deliver(&preview).await.unwrap();
+    let choices = vec![Choice::new("Go on", "go on")];
+    let whole = Content { choices, ..Content::text("I am **thinking** @everyone") };
+    let whole = Delivery { shown_as: platform_id.clone(), ..delivery(world.dm, whole) };
+    for _ in 0..2 {
+        let receipt = world.discord.deliver(&whole).await.unwrap();
+        assert_eq!(receipt.platform_id, platform_id, "an edit can be repeated");
+    }
+    let sent = world.platform.sent();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].text.starts_with("I am **thinking**"), "{}", sent[0].text);
+    assert_eq!((sent[0].buttons().len(), sent[0].flags & 4), (1, 4));
+    assert_eq!((world.platform.mentioned(), world.platform.refusals()), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn a_preview_that_is_gone_is_made_anew() {
+    let world = World::new().await;
+    let preview = delivery(world.dm, Content::text("I am th"));
+    let shown_as = world.discord.deliver(&preview).await.unwrap().platform_id;
+    world.platform.delete(world.platform.sent()[0].id);
+    let whole = delivery(world.dm, Content::text("I am thinking"));
+    let whole = Delivery { id: DeliveryId(2), shown_as, ..whole };
+    world.discord.deliver(&whole).await.unwrap();
+    assert_eq!(world.sent_texts()[1], "I am thinking");
+}
+
+#[tokio::test]
+async fn somebody_who_is_allowed_is_written_to_by_their_own_id() {
+    let world = World::new().await;
+    assert!(world.discord.may_write(&chat(ANN)) && !world.discord.may_write(&chat(BOB)));
+    assert_eq!(world.say(ANN, Content::text("hello")).await, [Ok(())]);
+    assert_eq!(world.platform.sent()[0].channel, world.dm);
+}
+
+#[tokio::test]
+async fn that_the_bot_writes_is_shown() {
+    let world = World::new().await;
+    world.discord.typing(&chat(world.channel)).await;
+    world.discord.typing(&chat(404)).await;
+    assert_eq!(world.platform.calls(Route::Typing), 2);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
+    let bot = |config: &DiscordConfig| {
+        Discord::new("discord".parse().unwrap(), "main".parse().unwrap(), config).unwrap_err()
+    };
+    assert_eq!(bot(&DiscordConfig::default()), DiscordError::NoToken);
+    let with = |token: &str, api_url: &str| DiscordConfig {
+        token: Some(token.to_owned().into()),
+        api_url: api_url.to_owned(),
+        ..Default::default()
+    };
+    for api_url in ["nonsense", "mailto:ann@example.org", "ftp://example.org", ""] {
+        assert_eq!(bot(&with(TOKEN, api_url)), DiscordError::Url, "{api_url}");
+    }
+    for token in ["a b", "a\nb", "tökén"] {
+        assert_eq!(bot(&with(token, "https://discord.com")), DiscordError::Token, "{token}");
+    }
+    assert_eq!(bot(&with(" ", "https://discord.com")), DiscordError::NoToken);
+}
