@@ -1,5 +1,7 @@
 //! From a platform update to an inbound message, or to the reason why it is none.
 
+use std::collections::BTreeSet;
+
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, Content, DedupeKey, IdError, Inbound,
     Sender, SenderId, Timestamp, TopicId,
@@ -15,6 +17,8 @@ pub(crate) struct Bot<'a> {
     pub(crate) me: &'a Me,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
+    /// Groups in which it answers without being mentioned.
+    pub(crate) unmentioned: &'a BTreeSet<i64>,
 }
 
 /// What an update is.
@@ -50,7 +54,8 @@ impl Bot<'_> {
         let Some(text) = message.text().or_else(|| message.caption()) else {
             return Ok(Converted::Ignored("without text"));
         };
-        if !message.chat.is_private() && !self.is_addressed(message) {
+        let listens = message.chat.is_private() || self.unmentioned.contains(&message.chat.id.0);
+        if !listens && !self.is_addressed(message) {
             return Ok(Converted::Ignored("not mentioned"));
         }
         let topic = message.thread_id.filter(|_| message.is_topic_message);

@@ -89,8 +89,8 @@ impl Receiver<'_> {
 
     /// Commits an update, however long the log takes for that: as long, Telegram keeps the rest.
     async fn take(&self, me: &Me, update: &Update) -> Result<(), Stopped> {
-        let Telegram { name, account, .. } = self.telegram;
-        let bot = Bot { me, channel: name, account };
+        let Telegram { name, account, unmentioned, .. } = self.telegram;
+        let bot = Bot { me, channel: name, account, unmentioned };
         let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
         let ignored = match bot.convert(update) {
             Converted::Ignored(reason) => Some(reason),
