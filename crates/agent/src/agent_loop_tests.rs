@@ -11,7 +11,9 @@ use avocet_protocol::{
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel};
+use avocet_testkit::{
+    FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -71,8 +73,21 @@ impl World {
     }
 
     async fn run(&self, turn: TurnRecord) -> Result<TurnEnd, StoreError> {
-        let chat = Some(session().address());
-        self.agent.run_tool_loop(turn, &Scene { chat, cancel: CancellationToken::new() }).await
+        self.run_in(turn, Vec::new()).await
+    }
+
+    async fn run_in(
+        &self,
+        turn: TurnRecord,
+        asked_by: Vec<LoggedInbound>,
+    ) -> Result<TurnEnd, StoreError> {
+        let scene = Scene {
+            chat: Some(session().address()),
+            cancel: CancellationToken::new(),
+            asked_by,
+            roles: Arc::new(FakeRoles),
+        };
+        self.agent.run_tool_loop(turn, &scene).await
     }
 
     /// The next turn of the session, to its end.
@@ -557,4 +572,23 @@ async fn a_parallel_call_that_waits_alone_is_waited_for() {
     let world = World::new(vec![Scripted::calls(&calls)]).await;
     let end = world.turn("go").await;
     assert!(matches!(end, TurnEnd::Waiting { call, .. } if call.ordinal == 0), "{end:?}");
+}
+
+#[tokio::test]
+async fn f13_a_turn_has_the_least_role_of_all_whose_words_it_works_on() {
+    let keys = || Scripted::calls(&[("keys", json!({}))]);
+    let answers = vec![keys(), Scripted::says("ok"), keys(), Scripted::says("ok")];
+    let world = World::new(answers).await;
+    world.turn("mine").await;
+    assert_eq!(world.runs("keys"), 1);
+    world.settle("ok").await;
+
+    world.say("of a guest's parent").await;
+    let turn = world.claim().await;
+    let mut guest = turn.origin.messages()[0].clone();
+    guest.message.inbound.sender.id = "guest".parse().unwrap();
+    world.run_in(turn, vec![guest]).await.unwrap();
+    assert_eq!(world.runs("keys"), 1, "refused");
+    let (owner, user) = (Role::Owner, Role::User);
+    assert_eq!(world.tools.offered(), [owner, owner, user, user]);
 }

@@ -96,13 +96,16 @@ impl Daemon {
         let channels = Arc::new(Channels::new(channels));
         let deliverer =
             Deliverer::new(store.clone(), channels.clone(), clock.clone(), group.child("outbox"));
-        let (bus, wakes) = Bus::new(
+        let (bus, wakes) = Bus::open(avocet_bus::Parts {
             admission,
-            store.clone(),
-            store.clone(),
-            channels.clone(),
-            Arc::new(deliverer.clone()),
-        );
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+        })
+        .await?;
         let bus = Arc::new(bus);
         let events = Arc::new(Events::default());
         let agent = agent(context, configuration, &store, &channels, &events)?;
@@ -139,6 +142,7 @@ impl Daemon {
             &configuration.socket,
             avocet_gateway::Parts {
                 publish: bus.clone(),
+                door: bus.clone(),
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,
@@ -219,7 +223,7 @@ fn agent(
     };
     Ok(AgentLoop {
         model: registry::model(document, settings, context.clock.clone())?,
-        toolbox: Arc::new(tools(context, &parts)?),
+        toolbox: Arc::new(tools(context, &parts, &settings.tools.users)?),
         log: store.clone(),
         events: events.clone(),
         clock: context.clock.clone(),
@@ -235,11 +239,20 @@ fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn 
     attach.collect()
 }
 
-fn tools(context: &Context, parts: &avocet_tools::Parts) -> Result<Registry, Failure> {
+fn tools(
+    context: &Context,
+    parts: &avocet_tools::Parts,
+    for_users: &[String],
+) -> Result<Registry, Failure> {
     let mut registry = Registry::new(context.clock.clone());
     add_builtin(&mut registry, parts)
         .and_then(|()| (context.add_tools)(&mut registry))
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    for pattern in for_users {
+        if registry.open_to_users(pattern) == 0 {
+            tracing::warn!(pattern, "[tools] users names no tool; look for a slip of the pen");
+        }
+    }
     Ok(registry)
 }
 

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use avocet_bus::{Admission, Allow};
+use avocet_bus::{Admission, Allow, GroupRules, Lists};
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{Offline, OpenAi, OpenAiConfig};
-use avocet_protocol::{AccountName, Attach, Channel, ChannelName, Clock, Model, SenderId};
-use avocet_telegram::{Telegram, TelegramConfig};
+use avocet_protocol::{
+    AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId,
+};
+use avocet_telegram::{GroupConfig, Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
 
 /// Makes a model of a provider.
@@ -238,11 +240,25 @@ fn make_telegram_bot(
     let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
     let config: TelegramConfig = document.table(path)?;
     let name = ChannelName::parse("telegram").map_err(|error| fault(error.to_string()))?;
-    let allow = config.allow.iter().map(|id| SenderId::parse(&id.to_string()));
-    let allow = allow.collect::<Result<_, _>>().map_err(|error| fault(error.to_string()))?;
+    let allow = telegram_lists(&config).map_err(|error| fault(error.to_string()))?;
     let telegram =
         Telegram::new(name, account, &config).map_err(|error| fault(error.to_string()))?;
     Ok(Configured { channel: Arc::new(telegram), attach: None, allow: Allow::Listed(allow) })
+}
+
+fn telegram_lists(config: &TelegramConfig) -> Result<Lists, IdError> {
+    let ids = |ids: &[u64]| ids.iter().map(|id| SenderId::parse(&id.to_string())).collect();
+    let rules = |group: &GroupConfig| {
+        let allow = group.allow.as_deref().map(ids).transpose()?;
+        Ok(GroupRules { allow, owner_tools: group.owner_tools })
+    };
+    let groups = config.groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
+    Ok(Lists {
+        users: ids(&config.allow)?,
+        owners: ids(&config.owners)?,
+        groups: groups.collect::<Result<_, IdError>>()?,
+        pairing: config.pairing,
+    })
 }
 
 pub(crate) fn terminal_config(document: &Document) -> Result<TerminalConfig, ConfigError> {
@@ -251,7 +267,7 @@ pub(crate) fn terminal_config(document: &Document) -> Result<TerminalConfig, Con
 
 fn make_terminal(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
     let _: TerminalConfig = document.table(path)?;
-    let id = |error: avocet_protocol::IdError| document.error_at(path, error.to_string());
+    let id = |error: IdError| document.error_at(path, error.to_string());
     let name = ChannelName::parse("terminal").map_err(id)?;
     let account = AccountName::parse("local").map_err(id)?;
     let terminal = Arc::new(Terminal::new(name, account));

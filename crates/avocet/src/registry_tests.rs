@@ -5,13 +5,14 @@ use std::fmt::Debug;
 use avocet_config::{Document, Settings, keys};
 use avocet_llm::OpenAiConfig;
 use avocet_discord::DiscordConfig;
-use avocet_telegram::TelegramConfig;
+use avocet_telegram::{GroupConfig, TelegramConfig};
 use avocet_terminal::TerminalConfig;
 
 use super::{CHANNELS, PROVIDERS, channels, check, openai_config, terminal_config};
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PROVIDER: &str = "providers.local";
+const GROUP: &str = "channels.telegram.groups.-1001234567890";
 
 fn parse(text: &str) -> Document {
     let environment = |name: &str| Some(format!("the value of {name}"));
@@ -47,6 +48,7 @@ fn the_example_names_every_key() {
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
+        under(&format!("{GROUP}."), keys::<GroupConfig>()),
         under("channels.terminal.", keys::<TerminalConfig>()),
     ];
     for key in expected.iter().flatten() {
@@ -74,8 +76,11 @@ fn the_example_shows_the_defaults() {
     let without = DiscordConfig { token: None, allow: Vec::new(), ..discord };
     same(&without, &DiscordConfig::default());
     let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
-    let without = TelegramConfig { token: None, allow: Vec::new(), ..telegram };
+    let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
+    let without = TelegramConfig { token, allow, owners, groups, ..telegram };
     same(&without, &TelegramConfig::default());
+    let group: GroupConfig = whole().table(GROUP).unwrap();
+    same(&GroupConfig { allow: None, ..group }, &GroupConfig::default());
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub struct Settings {
     pub daemon: Daemon,
     /// The door for other processes.
     pub gateway: Gateway,
+    /// What the agent can do.
+    pub tools: Tools,
     /// Model providers, by the names that you give them.
     pub providers: Map<String, Value>,
     /// Channels, by the names of their platforms.
@@ -139,6 +141,15 @@ impl Default for Sessions {
             answer_edits: false,
         }
     }
+}
+
+/// What the agent can do.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tools {
+    /// Tools that users have beside those that are for everybody: names, in which `*` stands for any
+    /// characters. Without it they are for owners.
+    pub users: Vec<String>,
 }
 
 /// Starting and stopping.

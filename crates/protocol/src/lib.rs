@@ -6,12 +6,14 @@ mod bus;
 mod channel;
 mod clock;
 mod content;
+mod door;
 mod events;
 mod ids;
 mod inbound;
 mod message;
 mod model;
 mod outbound;
+mod people;
 mod query;
 mod secret;
 mod store;
@@ -30,6 +32,7 @@ pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
 };
+pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
@@ -41,6 +44,7 @@ pub use inbound::{
 pub use message::{Arguments, Message, SentCall, ToolCall};
 pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
 pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};
+pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
     Report, SessionStatus, SessionSummary,

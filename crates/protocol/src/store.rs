@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    AccountName, CallId, CallResult, ChannelName, ChatAddress, Cursor, DedupeKey, Delivery,
-    DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId, NewInbound, Outcome, Planned,
-    QueueMode, Receipt, SessionId, Timestamp, ToolCall, ToolClass, TurnId, TurnRecord, Usage,
-    WaitId, WaitKind,
+    AccountName, CallId, CallResult, ChannelName, ChatAddress, ChatLink, Cursor, DedupeKey,
+    Delivery, DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId, NewInbound, Outcome,
+    Planned, QueueMode, Receipt, SessionId, SettledPairing, Timestamp, ToolCall, ToolClass, TurnId,
+    TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Why the log did not do something.
@@ -182,8 +182,14 @@ pub enum CommandAction {
         /// How.
         resolution: Resolution,
     },
-    /// Sends again what was given up as unconfirmed or dead in this session's chat.
+    /// Sends again what was given up as unconfirmed or dead in the command's chat.
     Resend,
+    /// Decides about a stranger's code.
+    Decide(SettledPairing),
+    /// Lets a private chat speak in another's session.
+    Link(ChatLink),
+    /// Gives a private chat its own session back.
+    Unlink(ChatAddress),
 }
 
 /// What a command says in its chat.
@@ -232,6 +238,10 @@ pub trait Turns: fmt::Debug + Send + Sync {
 
     /// Resolves a wait; none if it has been resolved before.
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>>;
+
+    /// The messages whose words a turn works on: its own, those that steered it, and, for a child,
+    /// those of the turn at the root.
+    async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
 
     /// Waits in the order in which they expire.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;

@@ -237,7 +237,12 @@ impl Lanes {
             if !self.readmit(&mut turn).await? {
                 return self.settle(&turn, Ending::NothingAdmitted).await;
             }
-            let scene = Scene { chat: chat_of(&turn), cancel: ended.clone() };
+            let scene = Scene {
+                chat: chat_of(&turn),
+                cancel: ended.clone(),
+                asked_by: self.asked_by(&turn).await?,
+                roles: self.parts.bus.clone(),
+            };
             match catch(self.parts.agent.run_tool_loop(turn.clone(), &scene)).await {
                 Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,
                 Ok(Err(StoreError::Internal(error))) => {
@@ -303,6 +308,15 @@ impl Lanes {
         }
         messages.extend(admitted.into_iter().map(Admitted::into_inner));
         Ok(!messages.is_empty())
+    }
+
+    /// For a child: the messages that the turn at the root works on. None is added to them while it
+    /// waits for its child; what their senders may do is looked up anew at each step.
+    async fn asked_by(&self, turn: &TurnRecord) -> Result<Vec<LoggedInbound>, StoreError> {
+        match turn.origin {
+            Origin::Messages(_) => Ok(Vec::new()),
+            Origin::Child { .. } => self.patiently(|| self.parts.turns.asked_by(turn.id)).await,
+        }
     }
 
     fn tell_started(&self, turn: &TurnRecord) {

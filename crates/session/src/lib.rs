@@ -6,6 +6,7 @@ mod events;
 mod expiry;
 mod lane;
 mod patient;
+mod people;
 mod running;
 mod sessions;
 mod settle;

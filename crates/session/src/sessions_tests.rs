@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, Limits};
-use avocet_bus::{Admission, Allow, Bus};
+use avocet_bus::{Admission, Allow, Bus, Lists};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     Accepted, Clock, Content, Inbound, LoggedInbound, Message, MessageId, ModelError, ModelRequest,
@@ -72,13 +72,17 @@ impl World {
         let group = root.child("outbox");
         let deliverer = Deliverer::new(store.clone(), channels.clone(), clock.clone(), group);
         let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
-        let (bus, wakes) = Bus::new(
-            Admission::default().with(name, account, setup.allow.clone()),
-            store.clone(),
-            store.clone(),
-            channels.clone(),
-            Arc::new(deliverer.clone()),
-        );
+        let (bus, wakes) = Bus::open(avocet_bus::Parts {
+            admission: Admission::default().with(name, account, setup.allow.clone()),
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+        })
+        .await
+        .unwrap();
         let (bus, events, model) = (Arc::new(bus), Arc::new(Events::default()), Arc::new(model));
         let tools =
             if setup.post_hangs { FakeToolbox::hanging_post() } else { FakeToolbox::default() };
@@ -158,6 +162,11 @@ impl World {
             tokio::task::yield_now().await;
         }
     }
+}
+
+fn users(ids: &[&str]) -> Allow {
+    let users = ids.iter().map(|id| id.parse().unwrap()).collect();
+    Allow::Listed(Lists { users, ..Lists::default() })
 }
 
 fn session(name: &str) -> SessionId {
@@ -417,7 +426,7 @@ async fn whoever_was_struck_off_is_not_answered_and_told_so() {
     let mut world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
     let id = world.say("hello").await;
     world.asked(1).await;
-    world.setup.allow = Allow::Listed(["somebody else".parse().unwrap()].into());
+    world.setup.allow = users(&["somebody else"]);
     let world = world.restart(ScriptedModel::new(Vec::new())).await;
     let notice = "I dropped a message: me may not speak on terminal; add it to \
                   [channels.terminal] allow.";
@@ -611,7 +620,7 @@ async fn commands_answer_without_the_lane() {
             "t1 is running, step 1, 5 s old. Messages waiting: 0 (queue mode queue). To be \
              delivered: 0; unconfirmed: 0.",
         ),
-        ("/id", "This chat is terminal:local:a. You are me."),
+        ("/id", "This chat is terminal:local:a. Its session is terminal:local:a. You are me."),
         (
             "/queue",
             "The queue mode is queue: messages that come while I work are answered one by one \
@@ -718,3 +727,6 @@ async fn whoever_ends_a_turn_that_is_just_being_taken_is_heard() {
         assert!(idle.is_ok(), "round {round}: the lane works on a turn that was ended");
     }
 }
+
+#[path = "sessions_people_tests.rs"]
+mod people;

@@ -14,6 +14,7 @@ mod migrate;
 mod notes;
 mod open;
 mod outbox;
+mod people;
 mod query;
 mod readers;
 mod recover;

@@ -145,10 +145,12 @@ fn session_status(
     let in_outbox = |which: &str| {
         db.one(
             &format!(
-                "SELECT count(*) FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-                     AND {which}"
+                "WITH chats (channel, account, chat) AS (VALUES (?1, ?2, ?3) UNION \
+                     SELECT channel, account, chat FROM links WHERE session = ?4) \
+                 SELECT count(*) FROM chats CROSS JOIN outbox USING (channel, account, chat) \
+                 WHERE {which}"
             ),
-            [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+            [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str(), session.as_str()],
             |row| row.get(0),
         )
     };

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, Claimed, NewWait, OpenWait, Outcome, QueueMode, Resolution, SessionId,
-    Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
+    Answer, Claim, Claimed, LoggedInbound, NewWait, OpenWait, Outcome, QueueMode, Resolution,
+    SessionId, Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
 };
 use rusqlite::params;
 
 use crate::outbox::{Source, insert_planned};
 use crate::recover::put_back;
-use crate::rows;
+use crate::rows::{self, INBOUND};
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
@@ -44,6 +44,22 @@ impl Turns for SqliteStore {
         let resolution = resolution.clone();
         self.write("resolve", Durability::Synced, move |tx| waits::resolve(tx, wait, &resolution))
             .await
+    }
+
+    async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>> {
+        self.read(move |db| {
+            db.rows(
+                &format!(
+                    "WITH RECURSIVE line (turn) AS (VALUES (?1) UNION \
+                         SELECT parent FROM turns JOIN line ON turns.id = line.turn \
+                         WHERE parent IS NOT NULL) \
+                     {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) ORDER BY id"
+                ),
+                [turn.0],
+                rows::inbound,
+            )
+        })
+        .await
     }
 
     async fn open_waits(&self) -> Result<Vec<OpenWait>> {

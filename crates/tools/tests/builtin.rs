@@ -8,7 +8,7 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Arguments, CallId, LogWrite, SessionId, ToolCall, ToolClass, ToolContext, ToolError,
+    Arguments, CallId, LogWrite, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError,
     ToolOutcome, ToolOutput, Toolbox, TurnId, Verdict,
 };
 use avocet_sandbox::Workspace;
@@ -85,6 +85,7 @@ fn context() -> ToolContext {
         session: session(),
         chat: Some(session().address()),
         cancel: CancellationToken::new(),
+        role: Role::Owner,
     }
 }
 
@@ -93,7 +94,7 @@ async fn every_tool_is_described_to_the_model() {
     let world = World::new().await;
     let specs: Vec<Value> = world
         .registry
-        .specs()
+        .specs(Role::Owner)
         .iter()
         .map(|spec| {
             json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters })
@@ -305,6 +306,25 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
     let id = CallId { turn, step: 0, ordinal: 0 };
     let result = CallResult { ok: true, value: json!("done") };
     world.store.finish_call(id, &result, kept, writes).await.unwrap();
+}
+
+#[tokio::test]
+async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
+    let world = World::new().await;
+    let specs = world.registry.specs(Role::User);
+    let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["message", "read_result"]);
+    let context = ToolContext { role: Role::User, ..context() };
+    let say = async |chat: &str| {
+        let call = call("message", &json!({ "text": "hi", "chat": chat }));
+        world.registry.execute(&call, &context).await.map(|_| ())
+    };
+    assert_eq!(say("terminal:local:a").await, Ok(()));
+    assert_eq!(
+        say("terminal:local:b").await.unwrap_err().to_string(),
+        "permission denied: writing to terminal:local:b is for owners; only this chat may be \
+         written to"
+    );
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! From a platform update to an inbound message, or to the reason why it is none.
 
+use std::collections::BTreeSet;
+
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, Content, DedupeKey, IdError, Inbound,
     Quote, Sender, SenderId, Timestamp, TopicId,
@@ -15,6 +17,8 @@ pub(crate) struct Bot<'a> {
     pub(crate) me: &'a Me,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
+    /// Groups in which it answers without being mentioned.
+    pub(crate) unmentioned: &'a BTreeSet<i64>,
 }
 
 /// What an update is.
@@ -49,7 +53,9 @@ impl Bot<'_> {
     pub(crate) fn convert(&self, updates: &[Update]) -> Converted {
         let addressed = updates.iter().any(|update| match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
-                message.chat.is_private() || self.is_addressed(message)
+                message.chat.is_private()
+                    || self.unmentioned.contains(&message.chat.id.0)
+                    || self.is_addressed(message)
             }
             _ => false,
         });

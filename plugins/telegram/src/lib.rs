@@ -19,7 +19,7 @@ use avocet_protocol::{
 };
 use teloxide::net::default_reqwest_settings;
 
-pub use config::TelegramConfig;
+pub use config::{GroupConfig, TelegramConfig};
 
 use fault::Exchanges;
 use receive::Receiver;
@@ -35,6 +35,8 @@ pub struct Telegram {
     /// Whom the bot may write to without having been written to: a person's private chat has the
     /// person's id.
     allow: BTreeSet<u64>,
+    /// Groups in which it answers without being mentioned.
+    unmentioned: BTreeSet<i64>,
     poll_seconds: u32,
     health: Exchanges,
 }
@@ -57,6 +59,11 @@ pub enum TelegramError {
     /// `api_url` is none.
     #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
     Url,
+    /// The table of a group is not named by an id.
+    #[error(
+        "groups: {0:?} is no id of a group; it is a negative number, which /id shows in the group"
+    )]
+    Group(String),
     /// There can be no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),
@@ -88,9 +95,24 @@ impl Telegram {
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(TelegramError::Url);
         }
-        let (allow, health) = (config.allow.iter().copied().collect(), Exchanges::default());
-        Ok(Self { name, account, client, allow, poll_seconds, health })
+        let allow = config.allow.iter().chain(&config.owners).copied().collect();
+        let unmentioned = unmentioned(config)?;
+        let health = Exchanges::default();
+        Ok(Self { name, account, client, allow, unmentioned, poll_seconds, health })
     }
+}
+
+/// The groups in which the bot answers without being mentioned. Every group's id is checked here.
+fn unmentioned(config: &TelegramConfig) -> Result<BTreeSet<i64>, TelegramError> {
+    let mut unmentioned = BTreeSet::new();
+    for (id, group) in &config.groups {
+        let parsed = id.parse().ok().filter(|parsed: &i64| *parsed < 0);
+        let parsed = parsed.ok_or_else(|| TelegramError::Group(id.clone()))?;
+        if !group.mention {
+            unmentioned.insert(parsed);
+        }
+    }
+    Ok(unmentioned)
 }
 
 #[async_trait]

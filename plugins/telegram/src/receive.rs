@@ -128,8 +128,8 @@ impl Receiver<'_> {
     /// Telegram keeps the rest.
     async fn take(&self, me: &Me, updates: &[Update]) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
-        let Telegram { name, account, .. } = self.telegram;
-        let bot = Bot { me, channel: name, account };
+        let Telegram { name, account, unmentioned, .. } = self.telegram;
+        let bot = Bot { me, channel: name, account, unmentioned };
         let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),

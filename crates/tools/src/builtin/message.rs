@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ChatAddress, Content, Description, Destinations, LogWrite, Tool, ToolClass, ToolContext,
+    ChatAddress, Content, Description, Destinations, LogWrite, Role, Tool, ToolClass, ToolContext,
     ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
@@ -40,7 +40,7 @@ impl Tool for Message {
         const TEXT: &str = "Send a message now, to this chat or another one. The answer at the end \
             of your work is sent by itself: use this for something that should be read earlier, or \
             elsewhere.";
-        Description::new("message", ToolClass::InLog, TEXT)
+        Description::new("message", ToolClass::InLog, TEXT).for_everyone()
     }
 
     async fn execute(
@@ -72,7 +72,15 @@ impl Message {
         let address: ChatAddress = chat
             .parse()
             .map_err(|error: avocet_protocol::IdError| ToolError::InvalidArgs(error.to_string()))?;
-        if context.chat.as_ref() == Some(&address) || self.destinations.may_write(&address) {
+        if context.chat.as_ref() == Some(&address) {
+            return Ok(address);
+        }
+        if context.role < Role::Owner {
+            return Err(ToolError::PermissionDenied(format!(
+                "writing to {address} is for owners; only this chat may be written to"
+            )));
+        }
+        if self.destinations.may_write(&address) {
             return Ok(address);
         }
         Err(ToolError::PermissionDenied(format!(

@@ -55,7 +55,7 @@ fn telegram(url: &str) -> Telegram {
         token: Some(TOKEN.to_owned().into()),
         api_url: url.to_owned(),
         allow: vec![7],
-        poll_seconds: 50,
+        ..TelegramConfig::default()
     };
     Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), &config).unwrap()
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
-use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
+use avocet_telegram::{GroupConfig, Telegram, TelegramConfig, TelegramError};
 use avocet_testkit::telegram::{ApiError, Fault, On};
 
 use crate::{ANN, World, delivery};
@@ -134,6 +134,12 @@ fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
         Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), config).unwrap_err()
     };
     assert_eq!(bot(&TelegramConfig::default()), TelegramError::NoToken);
+    for id in ["birds", "7", "-x"] {
+        let groups = [(id.to_owned(), GroupConfig::default())].into();
+        let token = Some("4711:AA".to_owned().into());
+        let config = TelegramConfig { token, groups, ..TelegramConfig::default() };
+        assert_eq!(bot(&config), TelegramError::Group(id.to_owned()));
+    }
     for api_url in ["nonsense", "mailto:ann@example.org", "ftp://example.org", ""] {
         let token = Some("4711:AA".to_owned().into());
         let config = TelegramConfig { token, api_url: api_url.into(), ..Default::default() };

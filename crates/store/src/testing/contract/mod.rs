@@ -6,6 +6,7 @@
 mod calls;
 mod inbox;
 mod outbox;
+mod people;
 mod recovery;
 mod turns;
 mod waits;
@@ -14,7 +15,7 @@ mod world;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{Inbox, KeptResults, Notes, Outbox, Query, TurnLog, Turns};
+use avocet_protocol::{Inbox, KeptResults, Notes, Outbox, People, Query, TurnLog, Turns};
 
 /// A log that can be opened and killed.
 #[async_trait]
@@ -37,6 +38,7 @@ pub struct Ports {
     pub kept: Arc<dyn KeptResults>,
     pub outbox: Arc<dyn Outbox>,
     pub notes: Arc<dyn Notes>,
+    pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
 }
 
@@ -45,7 +47,7 @@ impl Ports {
     #[must_use]
     pub fn of<S>(store: &Arc<S>) -> Self
     where
-        S: Inbox + Turns + TurnLog + KeptResults + Outbox + Notes + Query + 'static,
+        S: Inbox + Turns + TurnLog + KeptResults + Outbox + Notes + People + Query + 'static,
     {
         Self {
             inbox: store.clone(),
@@ -54,6 +56,7 @@ impl Ports {
             kept: store.clone(),
             outbox: store.clone(),
             notes: store.clone(),
+            people: store.clone(),
             query: store.clone(),
         }
     }
@@ -142,4 +145,10 @@ rules! {
         an_unconfirmed_chunk_is_shown_and_lets_the_next_go
         what_was_given_up_can_be_sent_again
         open_chats_are_found;
+    people:
+        a_code_comes_with_its_hint
+        a_code_is_decided_about_once
+        a_command_lets_in_and_links
+        who_is_struck_off_leaves_nothing_behind
+        a_turn_knows_whose_words_it_works_on;
 }
