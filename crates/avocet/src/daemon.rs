@@ -89,7 +89,7 @@ impl Daemon {
         let options = open_options(configuration, Holder::Daemon, start_empty);
         let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);
         let registry::Channels { channels: configured, admission } =
-            registry::channels(document, settings)?;
+            registry::channels(document, settings, &clock)?;
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));

@@ -4,6 +4,7 @@
 mod breaks;
 mod builder;
 pub mod discord;
+mod exchanges;
 mod link;
 mod pieces;
 mod ranges;
@@ -14,6 +15,7 @@ mod table;
 pub mod telegram;
 
 pub use avocet_protocol::{Style, StyleRange};
+pub use exchanges::Exchanges;
 pub use link::MAX_URL_CHARS;
 pub use render::render;
 pub use split::{Limit, split};

@@ -1,6 +1,7 @@
 //! Telegram, as a channel: updates come in by long polling and are confirmed when they are
 //! committed; messages go out one by one, rendered and cut as the platform wants them.
 
+mod commands;
 mod config;
 mod convert;
 mod fault;
@@ -9,18 +10,19 @@ mod send;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use avocet_channel_kit::Exchanges;
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
     Delivery, Health, Receipt, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
 pub use config::TelegramConfig;
 
-use fault::Exchanges;
 use receive::Receiver;
 
 /// How long a request may take besides the time that a poll is held open.
@@ -70,6 +72,7 @@ impl Telegram {
         name: ChannelName,
         account: AccountName,
         config: &TelegramConfig,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self, TelegramError> {
         let token = config.token.as_ref().ok_or(TelegramError::NoToken)?;
         let poll_seconds = config.poll_seconds.clamp(1, 50);
@@ -87,7 +90,8 @@ impl Telegram {
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(TelegramError::Url);
         }
-        let (allow, health) = (config.allow.iter().copied().collect(), Exchanges::default());
+        let allow = config.allow.iter().copied().collect();
+        let health = Exchanges::new(clock);
         Ok(Self { name, account, client, allow, poll_seconds, health })
     }
 }

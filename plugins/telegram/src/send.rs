@@ -78,13 +78,7 @@ impl Telegram {
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        let sent = request.send().await;
-        match &sent {
-            Ok(_) => self.health.works(),
-            Err(RequestError::Network(_)) => self.health.fails("messages cannot be sent"),
-            Err(_) => {}
-        }
-        sent.map(|message| message.id)
+        Ok(request.send().await?.id)
     }
 }
 

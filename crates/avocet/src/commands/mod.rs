@@ -62,9 +62,13 @@ async fn reach(context: &Context, configuration: &Configuration) -> Result<Reach
 }
 
 /// A bus in front of the log of a daemon that does not run.
-fn bus_to_log(configuration: &Configuration, store: &Arc<SqliteStore>) -> Result<Bus, Failure> {
+fn bus_to_log(
+    context: &Context,
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+) -> Result<Bus, Failure> {
     let registry::Channels { channels, admission } =
-        registry::channels(&configuration.document, &configuration.settings)?;
+        registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
     let channels = channels.into_iter().map(|configured| configured.channel).collect();
     let channels = Arc::new(Channels::new(channels));
     let (bus, _) = Bus::new(admission, store.clone(), store.clone(), channels, Arc::new(NoOutbox));

@@ -1,9 +1,11 @@
 //! What is said, and what is known of it when something goes wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
 use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
+use avocet_testkit::ManualClock;
 use avocet_testkit::telegram::{ApiError, Fault, On};
 
 use crate::{ANN, World, delivery};
@@ -124,14 +126,15 @@ async fn choices_are_buttons_that_speak() {
 
 #[test]
 fn only_who_is_allowed_is_written_to_without_having_written() {
-    let telegram = crate::telegram("http://127.0.0.1:1");
+    let telegram = crate::telegram("http://127.0.0.1:1", &Arc::default());
     assert!(telegram.may_write(&crate::chat(ANN)) && !telegram.may_write(&crate::chat(8)));
 }
 
 #[test]
 fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
     let bot = |config: &TelegramConfig| {
-        Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), config).unwrap_err()
+        let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+        Telegram::new(name, account, config, Arc::new(ManualClock::default())).unwrap_err()
     };
     assert_eq!(bot(&TelegramConfig::default()), TelegramError::NoToken);
     for api_url in ["nonsense", "mailto:ann@example.org", "ftp://example.org", ""] {
