@@ -38,13 +38,17 @@ pub(crate) struct Configured {
     pub(crate) allow: Allow,
 }
 
+/// Makes each account of a channel.
+type MakeChannels =
+    fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
+
 /// A kind of channel.
 struct ChannelKind {
     name: &'static str,
     /// Whether it is there without being configured.
     always: bool,
     /// Each of its accounts.
-    make: fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>,
+    make: MakeChannels,
 }
 
 /// Every kind of channel.

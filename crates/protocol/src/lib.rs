@@ -7,6 +7,7 @@ mod channel;
 mod clock;
 mod content;
 mod events;
+mod files;
 mod ids;
 mod inbound;
 mod message;
@@ -31,6 +32,7 @@ pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
 };
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use files::{Files, FilesError};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
@@ -40,7 +42,9 @@ pub use inbound::{
 };
 pub use message::{Arguments, Message, SentCall, ToolCall};
 pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
-pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};
+pub use outbound::{
+    Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
+};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
     Report, SessionStatus, SessionSummary,

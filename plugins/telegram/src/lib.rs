@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod convert;
 mod fault;
+mod files;
 mod receive;
 mod send;
 
@@ -17,7 +18,7 @@ use async_trait::async_trait;
 use avocet_channel_kit::Exchanges;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
-    Delivery, Health, Receipt, SendError,
+    Delivery, Health, Receipt, Secret, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
@@ -27,12 +28,16 @@ use receive::Receiver;
 
 /// How long a request may take besides the time that a poll is held open.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+/// How long the largest file may take; who sends it has a limit of its own by the file's size.
+const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
 /// A bot.
 pub struct Telegram {
     name: ChannelName,
     account: AccountName,
     client: teloxide::Bot,
+    /// The same bot, with time for large files.
+    uploads: teloxide::Bot,
     /// Whom the bot may write to without having been written to: a person's private chat has the
     /// person's id.
     allow: BTreeSet<u64>,
@@ -77,14 +82,8 @@ impl Telegram {
         let token = config.token.as_ref().ok_or(TelegramError::NoToken)?;
         let poll_seconds = config.poll_seconds.clamp(1, 50);
         let limit = Duration::from_secs(u64::from(poll_seconds)) + REQUEST_LIMIT;
-        let client = default_reqwest_settings()
-            .timeout(limit)
-            .no_proxy()
-            .build()
-            .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
-        let client = teloxide::Bot::with_client(token.expose(), client);
-        let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
-        let client = client.set_api_url(url);
+        let uploads = client(token, config, UPLOAD_LIMIT)?;
+        let client = client(token, config, limit)?;
         // teloxide panics at the first request to a URL that cannot have a path, such as mailto:.
         let url = client.api_url();
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
@@ -92,8 +91,23 @@ impl Telegram {
         }
         let allow = config.allow.iter().copied().collect();
         let health = Exchanges::new(clock);
-        Ok(Self { name, account, client, allow, poll_seconds, health })
+        Ok(Self { name, account, client, uploads, allow, poll_seconds, health })
     }
+}
+
+/// The bot, as a client that gives a request so much time.
+fn client(
+    token: &Secret,
+    config: &TelegramConfig,
+    limit: Duration,
+) -> Result<teloxide::Bot, TelegramError> {
+    let client = default_reqwest_settings()
+        .timeout(limit)
+        .no_proxy()
+        .build()
+        .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
+    let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
+    Ok(teloxide::Bot::with_client(token.expose(), client).set_api_url(url))
 }
 
 #[async_trait]
@@ -111,11 +125,17 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        self.send(delivery).await
+        match delivery.content.attachments.is_empty() {
+            true => self.send(delivery).await,
+            false => self.send_file(delivery).await,
+        }
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        send::plan(reply)
+        match reply.attachments.is_empty() {
+            true => send::plan(reply),
+            false => files::plan(reply),
+        }
     }
 
     fn may_write(&self, chat: &ChatAddress) -> bool {
