@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod images;
 mod keyboard;
+mod limits;
 mod methods;
 mod multipart;
 mod said;
@@ -204,6 +205,11 @@ impl TelegramFake {
     /// No fault is to come any more.
     pub fn clear_faults(&self) {
         self.change(|bot| bot.faults.clear());
+    }
+
+    /// From now on the bot may speak no faster than the platform says: 429 with `retry_after`.
+    pub fn enforce_limits(&self) {
+        self.change(|bot| bot.limits.enforce());
     }
 
     /// The token is worth nothing any more: 401 from now on, also for the poll that waits.

@@ -6,6 +6,7 @@ mod config;
 mod convert;
 mod fault;
 mod files;
+mod pace;
 mod receive;
 mod send;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_channel_kit::Exchanges;
+use avocet_channel_kit::{Exchanges, Pace};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
     Delivery, Health, Receipt, Secret, SendError,
@@ -43,6 +44,7 @@ pub struct Telegram {
     allow: BTreeSet<u64>,
     poll_seconds: u32,
     health: Exchanges,
+    pace: Pace,
 }
 
 /// Without the client, which would show the token (F15).
@@ -90,8 +92,8 @@ impl Telegram {
             return Err(TelegramError::Url);
         }
         let allow = config.allow.iter().copied().collect();
-        let health = Exchanges::new(clock);
-        Ok(Self { name, account, client, uploads, allow, poll_seconds, health })
+        let (health, pace) = (Exchanges::new(clock.clone()), Pace::new(pace::RATES, clock));
+        Ok(Self { name, account, client, uploads, allow, poll_seconds, health, pace })
     }
 }
 
@@ -125,10 +127,13 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        match delivery.content.attachments.is_empty() {
+        self.in_time(delivery).await?;
+        let sent = match delivery.content.attachments.is_empty() {
             true => self.send(delivery).await,
             false => self.send_file(delivery).await,
-        }
+        };
+        self.heed(delivery, &sent);
+        sent
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {

@@ -1,6 +1,7 @@
 //! Files on their way out: what the platform gets, and what becomes of what it refuses.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Content, Delivery, LoadedFile,
@@ -9,6 +10,8 @@ use avocet_protocol::{
 use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, Fault, On, SentMessage, png};
 
 use crate::{ANN, World, delivery};
+
+const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
     /// Has a message with files delivered as the outbox does it.
@@ -22,6 +25,7 @@ impl World {
         let reply = Content { attachments, choices: choices.to_vec(), ..Content::text(text) };
         let mut sent = Vec::new();
         for chunk in self.telegram.plan(&reply) {
+            self.clock.advance(SECOND);
             let delivery = loaded(chunk, files, false);
             sent.push(self.telegram.deliver(&delivery).await.map(|_| ()));
         }
@@ -131,6 +135,7 @@ async fn what_the_platform_does_not_take_is_refused_for_good_in_its_words() {
         let [Err(SendError::Refused(error))] = &sent[..] else { panic!("{sent:?}") };
         assert!(error.contains(why) || error.contains("too large"), "{error}");
     }
+    world.clock.advance(SECOND);
     let unloaded =
         delivery(ANN, Content { attachments: vec![attachment("a")], ..Content::text("") });
     let sent = world.telegram.deliver(&unloaded).await;
@@ -160,6 +165,7 @@ async fn f5_a_file_without_an_answer_is_not_repeated_blindly_and_marked_in_its_c
         assert_eq!(world.platform.sent().len(), 1);
         let reply = Content { attachments: vec![attachment("a.txt")], ..Content::text(text) };
         let chunk = world.telegram.plan(&reply).remove(0);
+        world.clock.advance(SECOND);
         world.telegram.deliver(&loaded(chunk, &files, true)).await.unwrap();
         assert_eq!(world.platform.sent()[1].text, caption);
     }

@@ -4,6 +4,7 @@
 
 mod connecting;
 mod files;
+mod pacing;
 mod receiving;
 mod sending;
 

@@ -10,11 +10,14 @@ use avocet_testkit::telegram::{ApiError, Fault, On};
 
 use crate::{ANN, World, delivery};
 
+const SECOND: Duration = Duration::from_secs(1);
+
 impl World {
     /// Has a reply delivered as the outbox does it: chunk by chunk.
     async fn say(&self, chat: i64, reply: Content) -> Vec<Result<(), SendError>> {
         let mut sent = Vec::new();
         for chunk in self.telegram.plan(&reply) {
+            self.clock.advance(SECOND);
             sent.push(self.telegram.deliver(&delivery(chat, chunk)).await.map(|_| ()));
         }
         sent
@@ -66,6 +69,7 @@ async fn f5_a_send_without_an_answer_is_not_repeated_blindly() {
         let sent = world.say(ANN, Content::text("hello")).await;
         assert!(matches!(sent[..], [Err(SendError::Unknown(_))]), "{sent:?}");
         assert_eq!(world.texts(), ["hello"]);
+        world.clock.advance(SECOND);
         let again = Delivery { repeat: true, ..delivery(ANN, Content::text("**hello**")) };
         world.telegram.deliver(&again).await.unwrap();
         assert_eq!(world.texts()[1], format!("{REPEAT_MARK}\nhello"));
