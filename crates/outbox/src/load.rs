@@ -39,13 +39,13 @@ impl Loader {
             return Ok(Loaded::default());
         }
         // The semaphore is never closed.
-        let _place = self.at_once.acquire().await.ok();
+        let place = self.at_once.acquire().await.ok();
         let mut files = Vec::new();
         for (path, name) in paths {
             let bytes = self.files.read(path, MAX_SENT_FILE_BYTES).await?;
             files.push(LoadedFile { name: name.to_owned(), bytes: bytes.into() });
         }
-        Ok(Loaded { files, _place })
+        Ok(Loaded { files, _place: place })
     }
 }
 
