@@ -18,7 +18,7 @@ use avocet_sandbox::Workspace;
 use avocet_session::{Events, LaneLimits, NotMoving, Parts, Sessions};
 use avocet_store::{Holder, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
-use avocet_tools::{Registry, add_builtin};
+use avocet_tools::{Registry, WorkspaceFiles, add_builtin};
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
@@ -90,12 +90,19 @@ impl Daemon {
         let options = open_options(configuration, Holder::Daemon, start_empty);
         let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);
         let registry::Channels { channels: configured, admission } =
-            registry::channels(document, settings)?;
+            registry::channels(document, settings, &clock)?;
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
-        let deliverer =
-            Deliverer::new(store.clone(), channels.clone(), clock.clone(), group.child("outbox"));
+        let workspace = Arc::new(Workspace::open(&configuration.workspace)?);
+        let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
+        let deliverer = Deliverer::new(
+            store.clone(),
+            channels.clone(),
+            files,
+            clock.clone(),
+            group.child("outbox"),
+        );
         let (bus, wakes) = Bus::open(avocet_bus::Parts {
             admission,
             inbox: store.clone(),
@@ -108,7 +115,7 @@ impl Daemon {
         .await?;
         let bus = Arc::new(bus);
         let events = Arc::new(Events::default());
-        let agent = agent(context, configuration, &store, &channels, &events)?;
+        let agent = agent(context, configuration, workspace, &store, &channels, &events)?;
         let model = agent.model.name().to_owned();
 
         deliverer.start().await?;
@@ -210,13 +217,14 @@ impl std::fmt::Display for Stuck {
 fn agent(
     context: &Context,
     configuration: &Configuration,
+    workspace: Arc<Workspace>,
     store: &Arc<SqliteStore>,
     channels: &Arc<Channels>,
     events: &Arc<Events>,
 ) -> Result<AgentLoop, Failure> {
     let Configuration { document, settings, .. } = configuration;
     let parts = avocet_tools::Parts {
-        workspace: Arc::new(Workspace::open(&configuration.workspace)?),
+        workspace,
         notes: store.clone(),
         kept_results: store.clone(),
         destinations: channels.clone(),

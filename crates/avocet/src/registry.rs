@@ -10,6 +10,7 @@ use avocet_llm::{Offline, OpenAi, OpenAiConfig};
 use avocet_protocol::{
     AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId,
 };
+use avocet_supervise::SystemClock;
 use avocet_telegram::{GroupConfig, Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
 
@@ -40,13 +41,17 @@ pub(crate) struct Configured {
     pub(crate) allow: Allow,
 }
 
+/// Makes each account of a channel.
+type MakeChannels =
+    fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
+
 /// A kind of channel.
 struct ChannelKind {
     name: &'static str,
     /// Whether it is there without being configured.
     always: bool,
     /// Each of its accounts.
-    make: fn(&Document, &str) -> Result<Vec<Configured>, ConfigError>,
+    make: MakeChannels,
 }
 
 /// Every kind of channel.
@@ -68,7 +73,8 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
         let path = format!("providers.{provider}");
         (kind_of(document, &path)?.check)(document, &path)?;
     }
-    channels(document, settings)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    channels(document, settings, &clock)?;
     provider_and_model(document, settings).map(|_| ())
 }
 
@@ -174,7 +180,11 @@ fn make_openai(
 }
 
 /// The channels of the configuration, and those that are always there.
-pub(crate) fn channels(document: &Document, settings: &Settings) -> Result<Channels, ConfigError> {
+pub(crate) fn channels(
+    document: &Document,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<Channels, ConfigError> {
     let known: Vec<&str> = CHANNELS.iter().map(|kind| kind.name).collect();
     if let Some(name) = settings.channels.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(document.unknown_key(&format!("channels.{name}"), &known));
@@ -185,7 +195,7 @@ pub(crate) fn channels(document: &Document, settings: &Settings) -> Result<Chann
         if !kind.always && !settings.channels.contains_key(kind.name) {
             continue;
         }
-        for configured in (kind.make)(document, &format!("channels.{}", kind.name))? {
+        for configured in (kind.make)(document, &format!("channels.{}", kind.name), clock)? {
             let channel = &configured.channel;
             admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
             channels.push(configured);
@@ -208,7 +218,11 @@ fn accounts(document: &Document, path: &str) -> Result<Vec<(AccountName, String)
     }
 }
 
-fn make_discord(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+fn make_discord(
+    document: &Document,
+    path: &str,
+    _: &Arc<dyn Clock>,
+) -> Result<Vec<Configured>, ConfigError> {
     let accounts = accounts(document, path)?.into_iter();
     accounts.map(|(account, path)| make_discord_bot(document, account, &path)).collect()
 }
@@ -227,22 +241,27 @@ fn make_discord_bot(
     Ok(Configured { channel: Arc::new(discord), attach: None, allow: Allow::Listed(allow) })
 }
 
-fn make_telegram(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+fn make_telegram(
+    document: &Document,
+    path: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<Vec<Configured>, ConfigError> {
     let accounts = accounts(document, path)?.into_iter();
-    accounts.map(|(account, path)| make_telegram_bot(document, account, &path)).collect()
+    accounts.map(|(account, path)| make_telegram_bot(document, account, &path, clock)).collect()
 }
 
 fn make_telegram_bot(
     document: &Document,
     account: AccountName,
     path: &str,
+    clock: &Arc<dyn Clock>,
 ) -> Result<Configured, ConfigError> {
     let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
     let config: TelegramConfig = document.table(path)?;
     let name = ChannelName::parse("telegram").map_err(|error| fault(error.to_string()))?;
     let allow = telegram_lists(&config).map_err(|error| fault(error.to_string()))?;
-    let telegram =
-        Telegram::new(name, account, &config).map_err(|error| fault(error.to_string()))?;
+    let telegram = Telegram::new(name, account, &config, clock.clone())
+        .map_err(|error| fault(error.to_string()))?;
     Ok(Configured { channel: Arc::new(telegram), attach: None, allow: Allow::Listed(allow) })
 }
 
@@ -265,7 +284,11 @@ pub(crate) fn terminal_config(document: &Document) -> Result<TerminalConfig, Con
     document.table("channels.terminal")
 }
 
-fn make_terminal(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+fn make_terminal(
+    document: &Document,
+    path: &str,
+    _: &Arc<dyn Clock>,
+) -> Result<Vec<Configured>, ConfigError> {
     let _: TerminalConfig = document.table(path)?;
     let id = |error: IdError| document.error_at(path, error.to_string());
     let name = ChannelName::parse("terminal").map_err(id)?;

@@ -1,10 +1,13 @@
 //! The shipped example of a configuration is complete, shows the defaults, and can be used.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use avocet_config::{Document, Settings, keys};
 use avocet_llm::OpenAiConfig;
 use avocet_discord::DiscordConfig;
+use avocet_protocol::Clock;
+use avocet_supervise::SystemClock;
 use avocet_telegram::{GroupConfig, TelegramConfig};
 use avocet_terminal::TerminalConfig;
 
@@ -96,7 +99,8 @@ fn a_channel_has_one_account_or_a_table_for_each() {
     ];
     for (text, expected) in cases {
         let document = parse(text);
-        let found = channels(&document, &document.table("").unwrap()).unwrap().channels;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let found = channels(&document, &document.table("").unwrap(), &clock).unwrap().channels;
         let names =
             found.iter().map(|one| format!("{}:{}", one.channel.name(), one.channel.account()));
         let made: Vec<String> = names.filter(|name| !name.starts_with("terminal")).collect();

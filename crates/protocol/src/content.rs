@@ -163,6 +163,12 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    /// A file of which nothing is known but where it is.
+    #[must_use]
+    pub fn new(kind: AttachmentKind, source: AttachmentSource) -> Self {
+        Self { kind, source, name: None, media_type: None, bytes: None }
+    }
+
     fn describe(&self) -> String {
         let mut line = format!("[{}", self.kind.word());
         if let Some(name) = &self.name {

@@ -8,6 +8,7 @@ mod clock;
 mod content;
 mod door;
 mod events;
+mod files;
 mod ids;
 mod inbound;
 mod message;
@@ -34,6 +35,7 @@ pub use content::{
 };
 pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use files::{Files, FilesError};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
@@ -43,7 +45,9 @@ pub use inbound::{
 };
 pub use message::{Arguments, Message, SentCall, ToolCall};
 pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
-pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};
+pub use outbound::{
+    Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
+};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,

@@ -9,7 +9,9 @@ use avocet_protocol::{
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeChannel, FakeToolbox, ManualClock, Scripted, ScriptedModel, WAIT};
+use avocet_testkit::{
+    FakeChannel, FakeFiles, FakeToolbox, ManualClock, Scripted, ScriptedModel, WAIT,
+};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -70,7 +72,13 @@ impl World {
         let root = Group::new("test");
         let channels = Arc::new(Channels::new(vec![channel.clone()]));
         let group = root.child("outbox");
-        let deliverer = Deliverer::new(store.clone(), channels.clone(), clock.clone(), group);
+        let deliverer = Deliverer::new(
+            store.clone(),
+            channels.clone(),
+            Arc::<FakeFiles>::default(),
+            clock.clone(),
+            group,
+        );
         let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
         let (bus, wakes) = Bus::open(avocet_bus::Parts {
             admission: Admission::default().with(name, account, setup.allow.clone()),

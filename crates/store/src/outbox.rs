@@ -214,6 +214,7 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         repeat: row.get("repeat")?,
         first_sent_at: row.get::<_, Option<i64>>("first_sent_at")?.map(Timestamp),
         shown_as: rows::parsed_if_any(row, "platform_id")?,
+        files: Vec::new(),
     })
 }
 

@@ -2,36 +2,44 @@
 //! committed; messages go out one by one, rendered and cut as the platform wants them.
 
 mod album;
+mod commands;
 mod config;
 mod convert;
 mod fault;
+mod files;
+mod pace;
 mod receive;
 mod send;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use avocet_channel_kit::{Exchanges, Pace};
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, Health, Receipt, SendError,
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
+    Delivery, Health, Receipt, Secret, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
 pub use config::{GroupConfig, TelegramConfig};
 
-use fault::Exchanges;
 use receive::Receiver;
 
 /// How long a request may take besides the time that a poll is held open.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+/// How long the largest file may take; who sends it has a limit of its own by the file's size.
+const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
 /// A bot.
 pub struct Telegram {
     name: ChannelName,
     account: AccountName,
     client: teloxide::Bot,
+    /// The same bot, with time for large files.
+    uploads: teloxide::Bot,
     /// Whom the bot may write to without having been written to: a person's private chat has the
     /// person's id.
     allow: BTreeSet<u64>,
@@ -39,6 +47,7 @@ pub struct Telegram {
     unmentioned: BTreeSet<i64>,
     poll_seconds: u32,
     health: Exchanges,
+    pace: Pace,
 }
 
 /// Without the client, which would show the token (F15).
@@ -78,18 +87,13 @@ impl Telegram {
         name: ChannelName,
         account: AccountName,
         config: &TelegramConfig,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self, TelegramError> {
         let token = config.token.as_ref().ok_or(TelegramError::NoToken)?;
         let poll_seconds = config.poll_seconds.clamp(1, 50);
         let limit = Duration::from_secs(u64::from(poll_seconds)) + REQUEST_LIMIT;
-        let client = default_reqwest_settings()
-            .timeout(limit)
-            .no_proxy()
-            .build()
-            .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
-        let client = teloxide::Bot::with_client(token.expose(), client);
-        let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
-        let client = client.set_api_url(url);
+        let uploads = client(token, config, UPLOAD_LIMIT)?;
+        let client = client(token, config, limit)?;
         // teloxide panics at the first request to a URL that cannot have a path, such as mailto:.
         let url = client.api_url();
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
@@ -97,8 +101,8 @@ impl Telegram {
         }
         let allow = config.allow.iter().chain(&config.owners).copied().collect();
         let unmentioned = unmentioned(config)?;
-        let health = Exchanges::default();
-        Ok(Self { name, account, client, allow, unmentioned, poll_seconds, health })
+        let (health, pace) = (Exchanges::new(clock.clone()), Pace::new(pace::RATES, clock));
+        Ok(Self { name, account, client, uploads, allow, unmentioned, poll_seconds, health, pace })
     }
 }
 
@@ -113,6 +117,21 @@ fn unmentioned(config: &TelegramConfig) -> Result<BTreeSet<i64>, TelegramError> 
         }
     }
     Ok(unmentioned)
+}
+
+/// The bot, as a client that gives a request so much time.
+fn client(
+    token: &Secret,
+    config: &TelegramConfig,
+    limit: Duration,
+) -> Result<teloxide::Bot, TelegramError> {
+    let client = default_reqwest_settings()
+        .timeout(limit)
+        .no_proxy()
+        .build()
+        .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
+    let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
+    Ok(teloxide::Bot::with_client(token.expose(), client).set_api_url(url))
 }
 
 #[async_trait]
@@ -130,11 +149,20 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        self.send(delivery).await
+        self.in_time(delivery).await?;
+        let sent = match delivery.content.attachments.is_empty() {
+            true => self.send(delivery).await,
+            false => self.send_file(delivery).await,
+        };
+        self.heed(delivery, &sent);
+        sent
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        send::plan(reply)
+        match reply.attachments.is_empty() {
+            true => send::plan(reply),
+            false => files::plan(reply),
+        }
     }
 
     fn may_write(&self, chat: &ChatAddress) -> bool {

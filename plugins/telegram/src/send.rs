@@ -17,7 +17,7 @@ use crate::fault::fault;
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
 
-/// Cuts a reply into messages. The buttons go with the last one.
+/// Cuts a text into messages. The buttons go with the last one.
 pub(crate) fn plan(reply: &Content) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = telegram::limit().reserving(REPEAT_MARK.len() + 1);
@@ -34,7 +34,7 @@ pub(crate) fn plan(reply: &Content) -> Vec<Content> {
 }
 
 /// The text as it looks; one that was planned is rendered already.
-fn styled(content: &Content) -> Styled {
+pub(crate) fn styled(content: &Content) -> Styled {
     match &content.styles {
         Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
         None => render(&content.as_text()),
@@ -45,12 +45,9 @@ impl Telegram {
     /// Sends a chunk to its chat, or to the supergroup that its chat has become. If the platform
     /// refuses how the text looks, it gets the text (F23).
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        let chat = delivery.address.chat.as_str();
-        let mut chat = ChatId(chat.parse().map_err(|_| {
-            SendError::Refused(format!("{chat} is no chat of Telegram: it is not a number"))
-        })?);
+        let mut chat = chat(delivery)?;
         let text = marked(styled(&delivery.content), delivery.repeat);
-        let mut looks = entities(&text).into_iter().map(entity).collect::<Result<Vec<_>, _>>()?;
+        let mut looks = looks(&text)?;
         loop {
             match self.send_text(chat, &text.text, looks.clone(), delivery).await {
                 Ok(message) => return Ok(receipt(message)),
@@ -70,25 +67,35 @@ impl Telegram {
     ) -> Result<MessageId, RequestError> {
         let mut request =
             self.client.send_message(chat, text).entities(looks).link_preview_options(no_preview());
-        if let Some(topic) = &delivery.address.topic
-            && let Ok(topic) = topic.as_str().parse()
-        {
-            request = request.message_thread_id(ThreadId(MessageId(topic)));
+        if let Some(topic) = topic(delivery) {
+            request = request.message_thread_id(topic);
         }
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        let sent = request.send().await;
-        match &sent {
-            Ok(_) => self.health.works(),
-            Err(RequestError::Network(_)) => self.health.fails("messages cannot be sent"),
-            Err(_) => {}
-        }
-        sent.map(|message| message.id)
+        Ok(request.send().await?.id)
     }
 }
 
-fn marked(text: Styled, repeat: bool) -> Styled {
+/// Where a message goes.
+pub(crate) fn chat(delivery: &Delivery) -> Result<ChatId, SendError> {
+    let chat = delivery.address.chat.as_str();
+    let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
+    chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)
+}
+
+/// The topic in its chat.
+pub(crate) fn topic(delivery: &Delivery) -> Option<ThreadId> {
+    let topic = delivery.address.topic.as_ref()?.as_str().parse().ok()?;
+    Some(ThreadId(MessageId(topic)))
+}
+
+/// How a text looks, in the platform's terms.
+pub(crate) fn looks(text: &Styled) -> Result<Vec<MessageEntity>, SendError> {
+    entities(text).into_iter().map(entity).collect()
+}
+
+pub(crate) fn marked(text: Styled, repeat: bool) -> Styled {
     if !repeat {
         return text;
     }
@@ -118,7 +125,7 @@ fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
 }
 
 /// A button for each choice that the platform can carry; the others are in the text.
-fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
+pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
     let fits = choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES);
     let row = fits.map(|choice| InlineKeyboardButton::callback(&choice.label, &choice.says));
     InlineKeyboardMarkup::new([row.collect::<Vec<_>>()])
@@ -134,12 +141,12 @@ fn no_preview() -> LinkPreviewOptions {
     }
 }
 
-fn receipt(message: MessageId) -> Receipt {
+pub(crate) fn receipt(message: MessageId) -> Receipt {
     Receipt { platform_id: PlatformId::parse(&message.0.to_string()).ok() }
 }
 
 /// Whether a refusal is about entities, not about the message.
-fn is_about_looks(error: &RequestError) -> bool {
+pub(crate) fn is_about_looks(error: &RequestError) -> bool {
     match error {
         RequestError::Api(ApiError::CantParseEntities(_)) => true,
         RequestError::Api(ApiError::Unknown(text)) => text.contains("entit"),
@@ -148,7 +155,7 @@ fn is_about_looks(error: &RequestError) -> bool {
 }
 
 /// What is known of a send that was answered with an error.
-fn outcome(error: &RequestError) -> SendError {
+pub(crate) fn outcome(error: &RequestError) -> SendError {
     let text = fault(error);
     match error {
         RequestError::RetryAfter(seconds) => SendError::RetryAfter(seconds.duration()),

@@ -69,7 +69,7 @@ async fn bus_to_log(
     store: &Arc<SqliteStore>,
 ) -> Result<Bus, Failure> {
     let registry::Channels { channels, admission } =
-        registry::channels(&configuration.document, &configuration.settings)?;
+        registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
     let channels = channels.into_iter().map(|configured| configured.channel).collect();
     let channels = Arc::new(Channels::new(channels));
     let (bus, _) = Bus::open(avocet_bus::Parts {

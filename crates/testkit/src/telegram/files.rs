@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::images;
 use super::wire::ApiError;
 use crate::http::{Piece, whole_bytes};
 
@@ -42,6 +43,9 @@ impl Files {
     /// Takes a file of the bot: its identifier.
     pub(super) fn upload(&mut self, bytes: &[u8], is_photo: bool) -> Result<String, ApiError> {
         check_upload(bytes.len(), is_photo)?;
+        if is_photo {
+            images::check(bytes)?;
+        }
         let id = format!("upload-{}", self.files.len() + 1);
         self.add(&id, u64::try_from(bytes.len()).ok(), bytes);
         Ok(id)
