@@ -48,8 +48,8 @@ pub use query::{
 pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
-    Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, Note, Notes, OpenWait, Outbox,
-    Resolution, SendEnd, Settlement, StoreError, TurnLog, Turns,
+    Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, Note, Notes, OpenWait, Outbox, Preview,
+    Resolution, SendEnd, Settlement, Showing, StoreError, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
 pub use tool::{

@@ -13,6 +13,7 @@ mod migrate;
 mod notes;
 mod open;
 mod outbox;
+mod preview;
 mod query;
 mod readers;
 mod recover;
