@@ -6,6 +6,7 @@ mod events;
 mod expiry;
 mod lane;
 mod patient;
+mod preview;
 mod running;
 mod sessions;
 mod settle;
