@@ -122,6 +122,7 @@ impl Daemon {
         let parts = Parts {
             turns: store.clone(),
             inbox: store.clone(),
+            outbox: store.clone(),
             query: store.clone(),
             bus: bus.clone(),
             agent,

@@ -1,6 +1,7 @@
 //! Model providers: how a request looks on the wire, how an answer is read while it streams, what
 //! is tried again. And the embedded one, which needs neither a key nor a network.
 
+mod hidden;
 mod limits;
 mod offline;
 mod openai;

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AccountName, ChannelName, ChatAddress, Clock, Content, Deliveries, Delivery, Publish, Receipt,
+    AccountName, ChannelName, ChatAddress, Clock, Content, Deliveries, Delivery, PlatformId,
+    Publish, Receipt,
 };
 
 /// One account on one platform.
@@ -55,6 +56,11 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// Shows that somebody writes, for as long as the platform shows it. May fail; nobody minds.
     async fn typing(&self, chat: &ChatAddress) {
         let _ = chat;
+    }
+
+    /// Takes a message back that need not be seen any more. May fail; nobody minds much.
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
+        let (_, _) = (chat, message);
     }
 
     /// The bytes of an attachment that the platform keeps (`AttachmentSource::Platform`).
@@ -159,6 +165,10 @@ pub enum SendError {
     /// Nobody is there to take it; it waits until the channel wakes the chat.
     #[error("nobody is there")]
     Nobody,
+    /// The message that it was to be shown in ([`Delivery::shown_as`]) is not there any more, or
+    /// cannot be changed: the same content can be sent as a new one.
+    #[error("the message to be edited is gone")]
+    Gone,
     /// The platform will never take it.
     #[error("refused: {0}")]
     Refused(String),

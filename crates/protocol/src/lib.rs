@@ -57,7 +57,7 @@ pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
     Correction, Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, NoCorrection, Note, Notes,
-    OpenWait, Outbox, Resolution, SendEnd, Settlement, StoreError, TurnLog, Turns,
+    OpenWait, Outbox, Preview, Resolution, SendEnd, Settlement, Showing, StoreError, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
 pub use tool::{

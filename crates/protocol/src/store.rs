@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    AccountName, CallId, CallResult, ChannelName, ChatAddress, ChatLink, Cursor, DedupeKey,
-    Delivery, DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId, NewInbound, Outcome,
-    Planned, QueueMode, Receipt, SessionId, SettledPairing, Timestamp, ToolCall, ToolClass, TurnId,
+    AccountName, CallId, CallResult, ChannelName, ChatAddress, ChatLink, Content, Cursor, DedupeKey,
+    Delivery, DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId, NewInbound, Outcome, Planned,
+    PlatformId, QueueMode, Receipt, SessionId, SettledPairing, Timestamp, ToolCall, ToolClass, TurnId,
     TurnRecord, Usage, WaitId, WaitKind,
 };
 
@@ -417,6 +417,55 @@ pub trait Outbox: fmt::Debug + Send + Sync {
 
     /// Records what became of a chunk that was being sent.
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<()>;
+
+    /// Begins to show what a running turn is about to say: at most once a turn. Never overtakes
+    /// what waits for the chat. Durable before the platform sees it. Whoever ends the turn, in T5
+    /// or by stopping it, ends the preview with it.
+    async fn begin_preview(
+        &self,
+        turn: TurnId,
+        chat: &ChatAddress,
+        content: &Content,
+    ) -> Result<Preview>;
+
+    /// Records what became of a showing. Stale once the turn has ended.
+    async fn finish_preview(&self, id: DeliveryId, showing: &Showing) -> Result<()>;
+
+    /// The message that shows what a turn that has not ended is about to say, if there is one.
+    async fn preview(&self, turn: TurnId) -> Result<Option<PlatformId>>;
+}
+
+/// Where the preview of a turn stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Preview {
+    /// It was begun just now, and its message is to be sent.
+    Begun(DeliveryId),
+    /// The chat has a message that it is shown in.
+    Shown(DeliveryId, PlatformId),
+    /// Something waits for the chat and goes first; it was not begun.
+    Later,
+    /// There is none and will be none: the platform refused it, or may have it.
+    Over,
+}
+
+/// What became of an attempt to show a preview.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Showing {
+    /// The chat shows this.
+    Shown {
+        /// What it shows.
+        content: Content,
+        /// The message that shows it.
+        platform_id: PlatformId,
+    },
+    /// The platform did not take it; what the turn says at last is not sent before this.
+    Refused {
+        /// Not before.
+        not_before: Timestamp,
+    },
+    /// The platform may have it: nothing more is shown, and what the turn says at last goes by the
+    /// channel's rule for unknown outcomes.
+    Unknown,
 }
 
 /// What became of a message that was handed to the outbox.
@@ -457,6 +506,8 @@ pub enum SendEnd {
     },
     /// Nobody was there to take it: it was no attempt.
     Nobody,
+    /// The message that it was to be shown in is gone: it is sent as a new one.
+    Anew,
     /// The platform may have it.
     Unknown {
         /// What happened.

@@ -8,10 +8,10 @@ use avocet_bus::{Admitted, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     ChatAddress, Claim, Claimed, Clock, Content, Deliveries, Destinations, Inbox, LoggedInbound,
-    Origin, Outcome, Planned, Query, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents,
-    TurnId, TurnRecord, Turns,
+    Origin, Outbox, Outcome, Planned, Query, SessionId, StartedMessage, StoreError, TurnEvent,
+    TurnEvents, TurnId, TurnRecord, Turns,
 };
-use avocet_supervise::{Group, Keyed, Panicked, catch, patiently};
+use avocet_supervise::{Group, Keyed, Panicked, patiently};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -26,6 +26,7 @@ use crate::settle::Ending;
 pub struct Parts {
     pub turns: Arc<dyn Turns>,
     pub inbox: Arc<dyn Inbox>,
+    pub outbox: Arc<dyn Outbox>,
     pub query: Arc<dyn Query>,
     pub bus: Arc<Bus>,
     pub agent: AgentLoop,
@@ -243,7 +244,8 @@ impl Lanes {
                 asked_by: self.asked_by(&turn).await?,
                 roles: self.parts.bus.clone(),
             };
-            match catch(self.parts.agent.run_tool_loop(turn.clone(), &scene)).await {
+            let work = self.parts.agent.run_tool_loop(turn.clone(), &scene);
+            match self.shown(&turn, work).await {
                 Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,
                 Ok(Err(StoreError::Internal(error))) => {
                     tracing::error!(error, "the log refused a step");

@@ -7,6 +7,7 @@ mod expiry;
 mod lane;
 mod patient;
 mod people;
+mod preview;
 mod running;
 mod sessions;
 mod settle;

@@ -18,6 +18,9 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::Events;
 
+#[path = "preview_tests.rs"]
+mod previews;
+
 /// How long anything may take before its test has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -32,7 +35,7 @@ struct World {
     events: Arc<Events>,
     clock: Arc<ManualClock>,
     store: Arc<SqliteStore>,
-    root: Group,
+    couriers: Group,
     log: TempStore,
     setup: Setup,
 }
@@ -71,13 +74,13 @@ impl World {
         let store = log.open(clock.clone()).await;
         let root = Group::new("test");
         let channels = Arc::new(Channels::new(vec![channel.clone()]));
-        let group = root.child("outbox");
+        let couriers = root.child("outbox");
         let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
             Arc::<FakeFiles>::default(),
             clock.clone(),
-            group,
+            couriers.clone(),
         );
         let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
         let (bus, wakes) = Bus::open(avocet_bus::Parts {
@@ -108,6 +111,7 @@ impl World {
         let parts = Parts {
             turns: store.clone(),
             inbox: store.clone(),
+            outbox: store.clone(),
             query: store.clone(),
             bus: bus.clone(),
             agent,
@@ -117,13 +121,13 @@ impl World {
             clock: clock.clone(),
         };
         let sessions = Sessions::start(parts, setup.limits, wakes, &root).await.unwrap();
-        Self { sessions, bus, model, tools, channel, events, clock, store, root, log, setup }
+        Self { sessions, bus, model, tools, channel, events, clock, store, couriers, log, setup }
     }
 
     /// `kill -9`, and a new start with this model.
     async fn restart(self, model: ScriptedModel) -> Self {
-        let Self { sessions, bus, store, channel, clock, root, log, setup, .. } = self;
-        for group in [sessions.lanes.group(), &sessions.group, &root.child("outbox")] {
+        let Self { sessions, bus, store, channel, clock, couriers, log, setup, .. } = self;
+        for group in [sessions.lanes.group(), &sessions.group, &couriers] {
             group.abort();
             group.finish(clock.as_ref(), SECOND).await.unwrap();
         }

@@ -15,6 +15,7 @@ mod notes;
 mod open;
 mod outbox;
 mod people;
+mod preview;
 mod query;
 mod readers;
 mod recover;

@@ -87,8 +87,8 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
                  AND state = 'running') AS running, \
              (SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting') \
                  AND state = 'waiting') AS waiting, \
-             (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown')) \
-                 AS pending, \
+             (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown') \
+                 AND source <> 'preview') AS pending, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
                  AND state = 'unconfirmed') AS unconfirmed, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
@@ -163,7 +163,7 @@ fn session_status(
             |row| row.get(0),
         )?,
         open: open_turn(db, session)?,
-        pending: in_outbox("state IN ('pending', 'sending', 'unknown')")?,
+        pending: in_outbox("state IN ('pending', 'sending', 'unknown') AND source <> 'preview'")?,
         unconfirmed: in_outbox("state IN ('unconfirmed', 'dead') AND state = 'unconfirmed'")?,
     })
 }

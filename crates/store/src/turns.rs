@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::outbox::{Source, insert_planned};
+use crate::preview;
 use crate::recover::put_back;
 use crate::rows::{self, INBOUND};
 use crate::tx::{Result, Tx};
@@ -262,9 +262,7 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
         )?;
     }
     end_messages(tx, turn, *outcome)?;
-    if let Some(reply) = reply {
-        insert_planned(tx, reply, Some(turn), Source::Reply)?;
-    }
+    preview::become_reply(tx, turn, reply.as_ref())?;
     let result = match (outcome, answer, notice) {
         (Outcome::Replied, Some(answer), _) => Resolution::Answer(answer.text.clone()),
         (_, _, Some(notice)) => Resolution::Error(notice.clone()),

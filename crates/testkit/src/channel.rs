@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -31,8 +32,13 @@ pub enum OnSend {
 pub struct FakeChannel {
     script: Mutex<VecDeque<OnSend>>,
     taken: watch::Sender<Vec<Delivery>>,
+    /// The messages of all chats as they are after every edit.
+    messages: watch::Sender<Vec<(PlatformId, String)>>,
+    tried: watch::Sender<usize>,
+    typed: watch::Sender<usize>,
     away: Mutex<BTreeSet<ChatAddress>>,
     rule: OnUnknown,
+    preview: Option<Duration>,
 }
 
 impl Default for FakeChannel {
@@ -48,8 +54,22 @@ impl FakeChannel {
     /// A channel with a rule of its own for sends of unknown outcome.
     #[must_use]
     pub fn with_rule(rule: OnUnknown) -> Self {
-        let taken = watch::Sender::new(Vec::new());
-        Self { script: Mutex::default(), taken, away: Mutex::default(), rule }
+        Self {
+            script: Mutex::default(),
+            taken: watch::Sender::new(Vec::new()),
+            messages: watch::Sender::new(Vec::new()),
+            tried: watch::Sender::new(0),
+            typed: watch::Sender::new(0),
+            away: Mutex::default(),
+            rule,
+            preview: None,
+        }
+    }
+
+    /// A channel whose messages may be edited once an interval.
+    #[must_use]
+    pub fn with_preview(interval: Duration) -> Self {
+        Self { preview: Some(interval), ..Self::default() }
     }
 
     /// What the platform does with the next chunks; after that it takes everything.
@@ -65,6 +85,49 @@ impl FakeChannel {
         } else {
             away.insert(chat.clone())
         };
+    }
+
+    /// Somebody deletes every message.
+    pub fn delete_all(&self) {
+        self.messages.send_modify(Vec::clear);
+    }
+
+    /// What the messages say after every edit, once that is as wanted.
+    pub async fn shows(&self, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let texts = |messages: &Vec<(PlatformId, String)>| -> Vec<String> {
+            messages.iter().map(|(_, text)| text.clone()).collect()
+        };
+        let mut messages = self.messages.subscribe();
+        let shown = messages.wait_for(|messages| wanted(&texts(messages))).await.unwrap();
+        texts(&shown)
+    }
+
+    /// Waits until so many sends and edits were tried, whatever became of them.
+    pub async fn tried(&self, times: usize) {
+        self.tried.subscribe().wait_for(|tried| *tried >= times).await.unwrap();
+    }
+
+    /// Waits until so often somebody was said to write.
+    pub async fn typed(&self, times: usize) -> usize {
+        *self.typed.subscribe().wait_for(|typed| *typed >= times).await.unwrap()
+    }
+
+    /// Puts a chunk into the chat, or in the place of the message that shows it.
+    fn take(&self, delivery: &Delivery) -> PlatformId {
+        let id = PlatformId::parse(&format!("p{}", delivery.id)).unwrap();
+        let (id, text) = (delivery.shown_as.clone().unwrap_or(id), delivery.content.text.clone());
+        self.messages.send_modify(|messages| {
+            match messages.iter_mut().find(|(found, _)| *found == id) {
+                Some((_, shown)) if delivery.shown_as.is_some() => *shown = text,
+                _ => messages.push((id.clone(), text)),
+            }
+        });
+        self.taken.send_modify(|taken| taken.push(delivery.clone()));
+        id
+    }
+
+    fn has(&self, message: &PlatformId) -> bool {
+        self.messages.borrow().iter().any(|(id, _)| id == message)
     }
 
     /// What the platform has, once it has so much.
@@ -101,15 +164,16 @@ impl Channel for FakeChannel {
             return Err(SendError::Refused(format!("a message of {length} characters")));
         }
         let next = self.script.lock().unwrap().pop_front().unwrap_or(OnSend::Take);
-        if matches!(next, OnSend::Take | OnSend::TakeAndReset) {
-            self.taken.send_modify(|taken| taken.push(delivery.clone()));
+        self.tried.send_modify(|tried| *tried += 1);
+        if delivery.shown_as.as_ref().is_some_and(|message| !self.has(message)) {
+            return Err(SendError::Gone);
         }
         match next {
-            OnSend::Take => {
-                let platform_id = PlatformId::parse(&format!("p{}", delivery.id)).unwrap();
-                Ok(Receipt { platform_id: Some(platform_id) })
+            OnSend::Take => Ok(Receipt { platform_id: Some(self.take(delivery)) }),
+            OnSend::TakeAndReset => {
+                self.take(delivery);
+                Err(SendError::Unknown("connection reset".to_owned()))
             }
-            OnSend::TakeAndReset => Err(SendError::Unknown("connection reset".to_owned())),
             OnSend::Say(error) => Err(error),
             OnSend::Hang => std::future::pending().await,
             OnSend::Panic => panic!("a bug in the channel"),
@@ -131,6 +195,18 @@ impl Channel for FakeChannel {
 
     fn reachable(&self, chat: &ChatAddress) -> bool {
         !self.away.lock().unwrap().contains(chat)
+    }
+
+    fn preview_interval(&self) -> Option<Duration> {
+        self.preview
+    }
+
+    async fn typing(&self, _chat: &ChatAddress) {
+        self.typed.send_modify(|typed| *typed += 1);
+    }
+
+    async fn retract(&self, _chat: &ChatAddress, message: &PlatformId) {
+        self.messages.send_modify(|messages| messages.retain(|(id, _)| id != message));
     }
 
     fn on_unknown(&self) -> OnUnknown {

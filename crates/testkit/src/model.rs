@@ -22,6 +22,9 @@ pub enum Scripted {
     Hang,
     /// It answers once there is a permit.
     When(Arc<Semaphore>, Box<Self>),
+    /// It writes these pieces as they come, and has answered when no more can come. Nothing in the
+    /// place of a piece means that what it wrote does not count.
+    Written(flume::Receiver<Option<String>>),
 }
 
 impl Scripted {
@@ -102,6 +105,7 @@ impl Model for ScriptedModel {
         match answer {
             Scripted::Error(error) => Err(error),
             Scripted::Hang | Scripted::When(..) => std::future::pending().await,
+            Scripted::Written(pieces) => Ok(written(&pieces, deltas).await),
             Scripted::Reply(reply) => {
                 for piece in reply.text.split_inclusive(' ') {
                     deltas(Delta::Text(piece));
@@ -110,6 +114,23 @@ impl Model for ScriptedModel {
             }
         }
     }
+}
+
+async fn written(pieces: &flume::Receiver<Option<String>>, deltas: Deltas<'_>) -> ModelReply {
+    let mut text = String::new();
+    while let Ok(piece) = pieces.recv_async().await {
+        match piece {
+            Some(piece) => {
+                deltas(Delta::Text(&piece));
+                text.push_str(&piece);
+            }
+            None => {
+                deltas(Delta::Restart);
+                text.clear();
+            }
+        }
+    }
+    ModelReply { text, usage: USAGE, ..ModelReply::default() }
 }
 
 /// What a provider would say against a history; none if it is valid.

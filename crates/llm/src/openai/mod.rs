@@ -17,6 +17,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 
 use crate::Limits;
+use crate::hidden::Visible;
 use crate::limits::limited;
 use crate::retry::{Shown, retrying};
 use crate::sse;
@@ -77,23 +78,14 @@ impl OpenAi {
     ) -> Result<ModelReply, ModelError> {
         let body = Body::new(&self.model, self.max_output_tokens, request);
         let body = serde_json::to_vec(&body).map_err(|error| self.bad_answer(error.to_string()))?;
-        let length = body.len() as u64;
         let asking = self.ask_once(body, shown);
-        let reply = self.limited(self.limits.total, "it did not come to an end", asking).await?;
-        let usage = match reply.usage {
-            // Four bytes to a token, where the provider does not count.
-            Usage { input: 0, output: 0 } => {
-                Usage { input: length / 4, output: reply.text.len() as u64 / 4 }
-            }
-            usage => usage,
-        };
-        Ok(ModelReply { usage, ..reply })
+        self.limited(self.limits.total, "it did not come to an end", asking).await
     }
 
     async fn ask_once(&self, body: Vec<u8>, shown: &Shown<'_>) -> Result<ModelReply, ModelError> {
         const SILENT: &str = "no answer began";
         let first_token = self.limits.first_token;
-        let began = self.clock.elapsed();
+        let (began, length) = (self.clock.elapsed(), body.len());
         let response = self.limited(first_token, SILENT, self.post(body)).await?;
         if response.status() != 200 {
             let refusal = async { Err(self.refusal(response).await) };
@@ -104,12 +96,15 @@ impl OpenAi {
                 let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
                 Answer::whole(&text).map_err(|fault| self.bad_answer(fault))
             };
-            let reply = self.limited(first_token, SILENT, whole).await?;
-            shown.show(Delta::Text(&reply.text));
-            return Ok(reply);
+            let reply = counted(self.limited(first_token, SILENT, whole).await?, length);
+            let mut visible = Visible::default();
+            visible.push(&reply.text, |_| {});
+            let text = visible.finish(|_| {});
+            shown.show(Delta::Text(&text));
+            return Ok(ModelReply { text, ..reply });
         }
         let mut events = sse::events(response);
-        let mut answer = Answer::default();
+        let (mut answer, mut visible) = (Answer::default(), Visible::default());
         let mut patience = first_token.saturating_sub(self.clock.elapsed() - began);
         let mut silent = SILENT;
         loop {
@@ -120,13 +115,15 @@ impl OpenAi {
                 _ => break,
             };
             if let Some(text) = answer.take(&event).map_err(|fault| self.bad_answer(fault))? {
-                shown.show(Delta::Text(&text));
+                visible.push(&text, |delta| shown.show(delta));
             }
             if answer.has_begun() {
                 (patience, silent) = (self.limits.gap, "it fell silent, no more came");
             }
         }
-        answer.finish().map_err(|fault| self.bad_answer(fault))
+        let reply = counted(answer.finish().map_err(|fault| self.bad_answer(fault))?, length);
+        let text = visible.finish(|delta| shown.show(delta));
+        Ok(ModelReply { text, ..reply })
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {
@@ -187,6 +184,18 @@ impl OpenAi {
         }
         text
     }
+}
+
+/// A reply to a request of so many bytes, with four bytes to a token where the provider does not
+/// count.
+fn counted(reply: ModelReply, request: usize) -> ModelReply {
+    let usage = match reply.usage {
+        Usage { input: 0, output: 0 } => {
+            Usage { input: request as u64 / 4, output: reply.text.len() as u64 / 4 }
+        }
+        usage => usage,
+    };
+    ModelReply { usage, ..reply }
 }
 
 /// The message of an error, in the shapes in which servers send it.

@@ -415,3 +415,28 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_paid_for() {
+    let words = ["I ", "reason.</thi", "nk>\n\nIt is `<thi", "nk>`.<|im_", "end|>"];
+    let deltas: Vec<Value> = words.iter().map(|word| json!({ "content": word })).collect();
+    let (asked, _) = ask_for(vec![ModelAnswer::Events(events(&deltas, "stop"))]).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!(reply.text, "It is `<think>`.");
+    assert_eq!(asked.shown, "I reason.<It is `<think>`.", "taken back once it was known");
+    assert_eq!(reply.usage.output, words.concat().len() as u64 / 4);
+
+    let whole = json!({ "choices": [{ "message": { "content": words.concat() },
+        "finish_reason": "stop" }] });
+    let headers = vec![("content-type", "application/json".to_owned())];
+    let (asked, _) = ask_for(vec![ModelAnswer::Status(200, headers, whole.to_string())]).await;
+    assert_eq!(asked.reply.unwrap().text, "It is `<think>`.");
+    assert_eq!(asked.shown, "It is `<think>`.");
+}
+
+#[tokio::test]
+async fn f40_a_reply_that_is_only_reasoning_is_empty() {
+    let (asked, _) = ask_for(vec![ModelAnswer::says("<think>what now</think>\n")]).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
+}

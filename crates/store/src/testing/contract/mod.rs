@@ -7,6 +7,7 @@ mod calls;
 mod inbox;
 mod outbox;
 mod people;
+mod previews;
 mod recovery;
 mod turns;
 mod waits;
@@ -151,4 +152,16 @@ rules! {
         a_command_lets_in_and_links
         who_is_struck_off_leaves_nothing_behind
         a_turn_knows_whose_words_it_works_on;
+    previews:
+        a_preview_is_begun_once_and_keeps_nobody_waiting
+        a_preview_does_not_overtake_what_waits_for_the_chat
+        the_reply_takes_the_place_of_its_preview
+        a_reply_whose_edit_is_refused_is_given_up_whole
+        a_message_that_is_gone_is_sent_anew
+        a_preview_of_unknown_outcome_makes_the_reply_a_repetition
+        a_preview_that_was_being_sent_at_a_crash_is_unknown
+        a_preview_that_is_shown_survives_a_crash
+        a_refused_preview_holds_the_reply_back_for_as_long_as_asked
+        a_preview_whose_turn_says_nothing_more_stays_as_it_is
+        a_turn_that_waits_keeps_its_preview;
 }
