@@ -10,7 +10,7 @@ use avocet_protocol::{
 };
 use tokio::sync::watch;
 
-/// Takes what it is given, and remembers it.
+/// Takes what it is given, and remembers it; what comes again is absorbed.
 #[derive(Debug)]
 pub struct FakeBus {
     taken: watch::Sender<Vec<Inbound>>,
@@ -80,7 +80,14 @@ impl Publish for FakeBus {
             return Err(refusal);
         }
         self.note(cursor);
-        self.taken.send_modify(|taken| taken.push(inbound));
+        let is_known = |taken: &Vec<Inbound>| {
+            taken.iter().any(|one| (&one.address, &one.key) == (&inbound.address, &inbound.key))
+        };
+        self.taken.send_if_modified(|taken| {
+            let is_new = !is_known(taken);
+            taken.extend(is_new.then_some(inbound.clone()));
+            is_new
+        });
         Ok(Accepted { id: MessageId(1), what: AcceptedAs::Queued })
     }
 

@@ -45,7 +45,7 @@ pub(crate) fn id(message: &Value) -> MessageId {
 impl Receiver<'_> {
     /// Reads what is new in every channel that has been read before.
     pub(crate) async fn catch_up(&mut self, me: Me) -> Result<(), Stopped> {
-        for (channel, read) in self.read.clone() {
+        for (channel, read) in self.read.channels() {
             if let Some(place) = self.asked_place(channel).await? {
                 self.catch_up_in(me, channel, place, read).await?;
             }
@@ -53,7 +53,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    async fn catch_up_in(
+    pub(crate) async fn catch_up_in(
         &mut self,
         me: Me,
         channel: ChannelId,
@@ -106,7 +106,7 @@ impl Receiver<'_> {
     }
 
     /// Asks until there is an answer. None if that is a refusal: the bot may have been shut out.
-    async fn patiently<T, A>(&self, ask: impl Fn() -> A) -> Result<Option<T>, Stopped>
+    pub(crate) async fn patiently<T, A>(&self, ask: impl Fn() -> A) -> Result<Option<T>, Stopped>
     where
         A: Future<Output = Result<T, Fault>>,
     {

@@ -1,8 +1,6 @@
 //! What comes in, one after the other: each is committed, with the place in its channel's history,
 //! before the next is looked at.
 
-use std::collections::BTreeMap;
-
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,6 +15,7 @@ use crate::convert::{Bot, Converted};
 use crate::gateway::{self, Event, Gateway, Me};
 use crate::interactions::Called;
 use crate::places::{Place, Places};
+use crate::reading::Reading;
 
 /// Events of the intents that we have no use for.
 const OF_NO_USE: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
@@ -26,8 +25,7 @@ pub(crate) struct Receiver<'a> {
     pub(crate) discord: &'a Discord,
     pub(crate) context: &'a ChannelContext,
     pub(crate) places: Places,
-    /// The last message of each channel that is committed.
-    pub(crate) read: BTreeMap<ChannelId, MessageId>,
+    pub(crate) read: Reading,
     offered: bool,
 }
 
@@ -73,15 +71,14 @@ pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(
 
 impl<'a> Receiver<'a> {
     fn new(discord: &'a Discord, context: &'a ChannelContext, cursors: &[Cursor]) -> Self {
-        let read = cursors.iter().filter_map(|Cursor { scope, position }| {
-            let number = |text: &str| text.parse::<std::num::NonZeroU64>().ok();
-            Some((number(scope)?.into(), number(position)?.into()))
-        });
-        let (places, read) = (Places::default(), read.collect());
+        let (places, read) = (Places::default(), Reading::of(cursors));
         Self { discord, context, places, read, offered: false }
     }
 
     async fn receive(&mut self, events: &flume::Receiver<Event>) -> Stopped {
+        if let Err(stopped) = self.note_beginning().await {
+            return stopped;
+        }
         let mut me = None;
         while let Ok(event) = events.recv_async().await {
             let taken = match (event, me) {
@@ -104,6 +101,7 @@ impl<'a> Receiver<'a> {
     async fn begun(&mut self, me: Me) -> Result<(), Stopped> {
         self.discord.is(me.user);
         self.catch_up(me).await?;
+        self.meet_people(me).await?;
         if !self.offered {
             self.discord.offer(me.application, &self.context.commands).await;
             self.offered = true;
@@ -122,7 +120,11 @@ impl<'a> Receiver<'a> {
                 Ok(interaction) => self.called(me, &interaction).await,
                 Err(_) => self.ignore("unreadable", None).await,
             },
-            "GUILD_CREATE" | "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" => {
+            "GUILD_CREATE" => {
+                self.places.learn_from(&data);
+                self.meet_server(me, &data).await
+            }
+            "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" => {
                 self.places.learn_from(&data);
                 Ok(())
             }
@@ -155,9 +157,9 @@ impl<'a> Receiver<'a> {
             return self.pass_over(message, reason).await;
         }
         let converted = self.bot(me).message(message, place, false);
-        let cursor = self.cursor(message.channel_id, message.id);
+        let cursor = self.read.cursor(message.channel_id, message.id);
         self.commit(converted, cursor).await?;
-        self.has_read(message.channel_id, message.id);
+        self.read.has_read(message.channel_id, message.id);
         Ok(())
     }
 
@@ -174,13 +176,13 @@ impl<'a> Receiver<'a> {
         message: &Message,
         reason: Option<&'static str>,
     ) -> Result<(), Stopped> {
-        let cursor = self.cursor(message.channel_id, message.id);
+        let cursor = self.read.cursor(message.channel_id, message.id);
         match (reason, cursor) {
             (Some(reason), cursor) => self.ignore(reason, cursor).await?,
             (None, Some(cursor)) => self.move_to(cursor).await?,
             (None, None) => {}
         }
-        self.has_read(message.channel_id, message.id);
+        self.read.has_read(message.channel_id, message.id);
         Ok(())
     }
 
@@ -220,10 +222,10 @@ impl<'a> Receiver<'a> {
         let channel = ChannelId::deserialize(&data["channel_id"]).ok();
         let message = MessageId::deserialize(&data["id"]).ok();
         let place = channel.zip(message);
-        let cursor = place.and_then(|(channel, message)| self.cursor(channel, message));
+        let cursor = place.and_then(|(channel, message)| self.read.cursor(channel, message));
         self.ignore("unreadable", cursor).await?;
         if let Some((channel, message)) = place {
-            self.has_read(channel, message);
+            self.read.has_read(channel, message);
         }
         Ok(())
     }
@@ -232,16 +234,5 @@ impl<'a> Receiver<'a> {
         let Discord { name, account, answer_all, .. } = self.discord;
         let commands = self.context.commands.as_ref();
         Bot { me: me.user, channel: name, account, answer_all: *answer_all, commands }
-    }
-
-    /// The place in the channel's history after the message; none if it is not further on.
-    fn cursor(&self, channel: ChannelId, message: MessageId) -> Option<Cursor> {
-        let further = self.read.get(&channel).is_none_or(|read| *read < message);
-        further.then(|| Cursor { scope: channel.to_string(), position: message.to_string() })
-    }
-
-    fn has_read(&mut self, channel: ChannelId, message: MessageId) {
-        let read = self.read.entry(channel).or_insert(message);
-        *read = message.max(*read);
     }
 }

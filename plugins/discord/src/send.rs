@@ -7,7 +7,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, Delivery, PlatformId, Receipt, SendError, Timestamp};
+use avocet_protocol::{ChatAddress, Delivery, PlatformId, Receipt, SendError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use serenity::builder::{CreateAllowedMentions, CreateMessage, EditMessage};
@@ -17,14 +17,11 @@ use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::CurrentUser;
 
 use crate::fault::{Fault, Refusal};
+use crate::reading::snowflake;
 use crate::{Discord, history, plan};
 
 /// How long the platform is trusted to remember a nonce; it says "a few minutes".
 const NONCE_KEPT: Duration = Duration::from_mins(4);
-/// How far the platform's clock may be behind ours.
-const CLOCKS_APART: Duration = Duration::from_mins(1);
-/// The moment that the platform's ids begin at, in milliseconds since 1970 (Discord API, "Snowflakes").
-const SNOWFLAKES_BEGIN: i64 = 1_420_070_400_000;
 /// Pages of history that are read for a message that may have arrived.
 const MAX_PAGES: usize = 50;
 
@@ -203,13 +200,6 @@ impl Discord {
 #[derive(Deserialize)]
 struct Opened {
     id: ChannelId,
-}
-
-/// The smallest id of what was made after a moment, with room for clocks that differ.
-fn snowflake(moment: Timestamp) -> MessageId {
-    let apart = i64::try_from(CLOCKS_APART.as_millis()).unwrap_or_default();
-    let millis = u64::try_from(moment.0 - apart - SNOWFLAKES_BEGIN).unwrap_or_default();
-    MessageId::new((millis << 22).max(1))
 }
 
 /// Whether a message of the history is this chunk. Its nonce says so, if the platform still shows one.

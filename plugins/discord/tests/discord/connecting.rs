@@ -106,6 +106,7 @@ async fn f9_a_session_is_resumed_where_the_platform_wants_it_and_nothing_is_miss
     let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "one");
     world.bus.taken(1).await;
+    let read = world.platform.calls(Route::History);
     world.platform.drop_connections();
     world.platform.wait_for_disconnected().await;
     for text in ["two", "three", "four"] {
@@ -119,7 +120,7 @@ async fn f9_a_session_is_resumed_where_the_platform_wants_it_and_nothing_is_miss
         "{resumes:?}"
     );
     assert_eq!(world.platform.identifies().len(), 1);
-    assert_eq!(world.platform.calls(Route::History), 0, "there was no gap");
+    assert_eq!(world.platform.calls(Route::History), read, "there was no gap");
 }
 
 #[tokio::test]

@@ -116,11 +116,11 @@ async fn f32_a_channel_that_cannot_be_read_does_not_keep_the_others_from_it() {
 
 #[tokio::test]
 async fn f32_a_history_that_cannot_be_had_yet_is_asked_for_again() {
-    let wait = Duration::from_secs(45);
+    let (second, long) = (Duration::from_secs(1), Duration::from_secs(45));
     let faults = [
-        (Fault::Refuse(ApiError::internal()), Duration::from_secs(2)),
-        (Fault::ResetBefore, Duration::from_secs(2)),
-        (Fault::Refuse(ApiError::rate_limited(wait)), wait),
+        (Fault::Refuse(ApiError::internal()), second..=2 * second),
+        (Fault::ResetBefore, second..=2 * second),
+        (Fault::Refuse(ApiError::rate_limited(long)), long..=long),
     ];
     for (fault, wait) in faults {
         let world = World::new().await;
@@ -130,16 +130,54 @@ async fn f32_a_history_that_cannot_be_had_yet_is_asked_for_again() {
         drop(running.await);
         world.platform.say(world.dm, ANN, "missed");
         world.platform.inject(On::route(Route::History), 1, fault.clone());
+        let asked = world.platform.calls(Route::History);
         let world = world.restarted();
         let _running = world.run();
-        world.platform.wait_for_calls(Route::History, 1).await;
-        world.clock.sleeper_within(Duration::from_millis(1)..=wait).await;
-        let mut heard = 1;
-        while heard < 2 {
-            world.clock.advance(wait);
-            tokio::task::yield_now().await;
-            heard = world.bus.taken(0).await.len();
-        }
+        world.platform.wait_for_calls(Route::History, asked + 1).await;
+        world.clock.sleeper_within(wait.clone()).await;
+        world.clock.advance(*wait.end());
         assert_eq!(world.texts(2).await[1], "missed", "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn f32_first_contacts_while_the_daemon_was_down_are_heard() {
+    let world = World::new().await;
+    // It was said before the bot was ever started.
+    world.platform.say(world.dm, ANN, "long ago");
+    world.pass(Duration::from_hours(1));
+    let running = world.connected().await;
+    running.abort();
+    drop(running.await);
+    world.pass(Duration::from_mins(5));
+    world.platform.say(world.dm, ANN, "in private");
+    world.platform.post(Said::new(world.channel, ANN, "in public").mention());
+    let thread = world.platform.thread(world.channel, "plans");
+    world.platform.post(Said::new(thread, ANN, "in a thread").mention());
+
+    let world = world.restarted();
+    let _running = world.connected().await;
+    assert_eq!(world.texts(3).await, ["in private", "in public", "in a thread"]);
+    world.platform.say(world.dm, ANN, "live");
+    assert_eq!(world.texts(4).await[3], "live");
+    assert_eq!(world.platform.calls(Route::OpenDm), 1, "the log keeps which channel it is");
+}
+
+#[tokio::test]
+async fn f32_what_was_said_before_the_bot_came_is_not_for_it() {
+    for (joined, looks) in [("2026-01-01T03:00:00Z", 0), ("2026-01-01T01:00:00Z", 1)] {
+        let world = World::new().await;
+        let _running = world.connected().await;
+        world.pass(Duration::from_hours(2));
+        let last = world.platform.say(world.dm, ANN, "two hours later");
+        world.bus.taken(1).await;
+        let read = world.platform.calls(Route::History);
+        let channel =
+            serde_json::json!({ "id": "5", "type": 0, "last_message_id": last.to_string() });
+        let server = serde_json::json!({ "id": "4", "joined_at": joined, "channels": [channel] });
+        world.platform.push("GUILD_CREATE", &server);
+        world.platform.say(world.dm, ANN, "hello");
+        world.bus.taken(2).await;
+        assert_eq!(world.platform.calls(Route::History), read + looks, "{joined}");
     }
 }

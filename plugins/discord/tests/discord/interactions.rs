@@ -10,7 +10,6 @@ use crate::{ANN, BOB, World, chat};
 async fn the_commands_are_offered_once() {
     let world = World::new().await;
     let _running = world.connected().await;
-    world.platform.wait_for_calls(Route::SetCommands, 1).await;
     let offered = world.platform.commands();
     assert_eq!(offered.len(), 2);
     assert_eq!(offered[0]["name"], "stop");

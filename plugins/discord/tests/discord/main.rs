@@ -15,7 +15,7 @@ use avocet_discord::{Discord, DiscordConfig};
 use avocet_protocol::{
     ChannelContext, ChannelError, ChatAddress, CommandHelp, Content, Delivery, DeliveryId,
 };
-use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::discord::{DiscordFake, Route};
 use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -65,10 +65,11 @@ impl World {
         tokio::spawn(async move { avocet_protocol::Channel::run(&*discord, context).await })
     }
 
-    /// Runs the channel until it is connected.
+    /// Runs the channel until it is connected and has read what was missed.
     async fn connected(&self) -> JoinHandle<Result<(), ChannelError>> {
+        let offers = self.platform.calls(Route::SetCommands);
         let running = self.run();
-        self.platform.wait_for_connected().await;
+        self.platform.wait_for_calls(Route::SetCommands, offers + 1).await;
         running
     }
 
