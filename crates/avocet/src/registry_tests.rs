@@ -1,11 +1,13 @@
 //! The shipped example of a configuration is complete, shows the defaults, and can be used.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use avocet_config::{Document, Settings, keys};
-use avocet_llm::OpenAiConfig;
+use avocet_llm::{OpenAiConfig, TranscriptionConfig};
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
+use avocet_testkit::ManualClock;
 
 use super::{CHANNELS, PROVIDERS, channels, check, openai_config, terminal_config};
 
@@ -44,6 +46,7 @@ fn the_example_names_every_key() {
     let expected = [
         under("", keys::<Settings>()),
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
+        under("transcription.", keys::<TranscriptionConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
         under("channels.terminal.", keys::<TerminalConfig>()),
     ];
@@ -69,6 +72,11 @@ fn the_example_shows_the_defaults() {
     same(&openai_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
     let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
+    let shown: TranscriptionConfig = whole().table("transcription").unwrap();
+    same(
+        &TranscriptionConfig { api_key: None, language: None, ..shown },
+        &TranscriptionConfig::default(),
+    );
     let without = TelegramConfig { token: None, allow: Vec::new(), ..telegram };
     same(&without, &TelegramConfig::default());
 }
@@ -90,6 +98,17 @@ fn a_channel_has_one_account_or_a_table_for_each() {
         let telegram: Vec<String> = names.filter(|name| name.starts_with("telegram")).collect();
         assert_eq!(telegram, expected, "{text}");
     }
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_at_is_an_error_in_its_line() {
+    let document = parse("\n[transcription]\nbase_url = \"whisper\"\n");
+    let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+    assert!(error.contains("transcription.base_url") && error.contains('3'), "{error}");
+    let off = parse("");
+    let settings = off.table("").unwrap();
+    let nobody = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();
+    assert!(nobody.is_none());
 }
 
 fn same<T: Debug>(shown: &T, default: &T) {

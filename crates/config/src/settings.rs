@@ -22,6 +22,10 @@ pub struct Settings {
     pub agents: Agents,
     /// Conversations.
     pub sessions: Sessions,
+    /// What comes with messages beside their text.
+    pub attachments: Attachments,
+    /// Who listens to recordings; nobody by default.
+    pub transcription: Option<Map<String, Value>>,
     /// Starting and stopping.
     pub daemon: Daemon,
     /// The door for other processes.
@@ -130,6 +134,21 @@ pub struct Sessions {
 impl Default for Sessions {
     fn default() -> Self {
         Self { max_running: 64, queue_mode: QueueMode::default(), burst_milliseconds: 500 }
+    }
+}
+
+/// What comes with messages beside their text.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Attachments {
+    /// The largest file that is fetched, in megabytes; of a larger one the agent knows that it was
+    /// sent. Telegram gives out 20 at most.
+    pub max_megabytes: u64,
+}
+
+impl Default for Attachments {
+    fn default() -> Self {
+        Self { max_megabytes: 20 }
     }
 }
 

@@ -7,6 +7,7 @@ mod channel;
 mod clock;
 mod content;
 mod events;
+mod files;
 mod ids;
 mod inbound;
 mod message;
@@ -18,6 +19,7 @@ mod store;
 mod text;
 mod tool;
 mod toolbox;
+mod transcribe;
 mod turn;
 
 pub use address::{ChatAddress, SessionId};
@@ -29,8 +31,10 @@ pub use channel::{
 pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
+    Transcript,
 };
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use files::{Files, FilesError};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
@@ -38,8 +42,8 @@ pub use ids::{
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender,
 };
-pub use message::{Arguments, Message, SentCall, ToolCall};
-pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
+pub use message::{Arguments, ImageRef, Message, SentCall, ToolCall};
+pub use model::{Delta, Deltas, Image, Model, ModelError, ModelReply, ModelRequest, Usage};
 pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
@@ -57,4 +61,5 @@ pub use tool::{
     ToolOutput, Verdict, WaitKind, WaitRequest,
 };
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
+pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use turn::{CallResult, CallState, LoggedCall, Origin, Step, TurnRecord, TurnState};

@@ -16,9 +16,10 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::Events;
+use crate::fetch::Fetcher;
 use crate::running::RunningTurns;
 use crate::settle::Ending;
+use crate::{Attachments, Events};
 
 /// What sessions are made of.
 #[derive(Debug, Clone)]
@@ -32,6 +33,7 @@ pub struct Parts {
     pub channels: Arc<Channels>,
     pub deliverer: Deliverer,
     pub events: Arc<Events>,
+    pub attachments: Attachments,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -61,6 +63,7 @@ const MAX_DEATHS_ALONE: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) parts: Parts,
+    fetcher: Fetcher,
     keyed: Arc<Keyed<SessionId>>,
     slots: Semaphore,
     burst: Duration,
@@ -78,6 +81,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     pub(crate) fn new(
         parts: Parts,
+        fetcher: Fetcher,
         limits: LaneLimits,
         running: Arc<RunningTurns>,
         cut: CancellationToken,
@@ -85,6 +89,7 @@ impl Lanes {
     ) -> Self {
         Self {
             parts,
+            fetcher,
             cut,
             stopping: group.token().child_token(),
             keyed: Arc::new(Keyed::new(group)),
@@ -238,7 +243,11 @@ impl Lanes {
                 return self.settle(&turn, Ending::NothingAdmitted).await;
             }
             let scene = Scene { chat: chat_of(&turn), cancel: ended.clone() };
-            match catch(self.parts.agent.run_tool_loop(turn.clone(), &scene)).await {
+            let work = async {
+                self.fetcher.fetch_for(&mut turn, self.parts.agent.log.as_ref()).await?;
+                self.parts.agent.run_tool_loop(turn.clone(), &scene).await
+            };
+            match catch(work).await {
                 Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,
                 Ok(Err(StoreError::Internal(error))) => {
                     tracing::error!(error, "the log refused a step");

@@ -4,8 +4,11 @@
 mod config;
 mod convert;
 mod fault;
+mod fetch;
+mod media;
 mod receive;
 mod send;
+mod unreadable;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, Health, Receipt, SendError,
+    Delivery, FetchError, Health, Receipt, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
@@ -116,6 +119,10 @@ impl Channel for Telegram {
 
     fn may_write(&self, chat: &ChatAddress) -> bool {
         chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
+    }
+
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        self.download(reference, limit).await
     }
 
     fn health(&self) -> Health {

@@ -28,7 +28,7 @@ pub(crate) struct Receiver<'a> {
 }
 
 /// Why the receiver has nothing to go on with.
-enum Stopped {
+pub(crate) enum Stopped {
     /// The daemon stops.
     Asked,
     Because(ChannelError),
@@ -94,6 +94,10 @@ impl Receiver<'_> {
         let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
         let ignored = match bot.convert(update) {
             Converted::Ignored(reason) => Some(reason),
+            Converted::Unreadable(unreadable) => {
+                self.decline(&unreadable).await?;
+                Some("of a kind that cannot be read")
+            }
             Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
         };
         if let Some(reason) = ignored {
@@ -133,7 +137,7 @@ impl Receiver<'_> {
     }
 
     /// Does a write again until the log takes it.
-    async fn committed<T, W>(
+    pub(crate) async fn committed<T, W>(
         &self,
         write: impl Fn() -> W,
     ) -> Result<Result<T, PublishError>, Stopped>

@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use super::wire::Upload;
 
 /// The boundary that a media type names, if it is that of a form.
-pub(super) fn boundary(media_type: &str) -> Option<&str> {
+pub(crate) fn boundary(media_type: &str) -> Option<&str> {
     let parameters = media_type.strip_prefix("multipart/form-data")?;
     let (_, boundary) = parameters.split_once("boundary=")?;
     Some(boundary.split(';').next()?.trim().trim_matches('"'))
 }
 
 /// Fields and files by their names; nothing if the form is malformed.
-pub(super) fn read(
+pub(crate) fn read(
     body: &[u8],
     boundary: &str,
 ) -> Option<(Map<String, Value>, BTreeMap<String, Upload>)> {
