@@ -9,6 +9,7 @@ mod drain;
 mod idle;
 mod load;
 mod log;
+mod media;
 mod model;
 mod notify;
 mod patience;

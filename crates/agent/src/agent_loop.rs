@@ -1,18 +1,19 @@
 //! The tool loop: ask the model, run what it calls, ask again, until it answers or a cap is
 //! reached.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CallId, CallState, ChatAddress, Clock, Delta, LoggedCall, LoggedInbound, Model,
+    Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, LoggedCall, LoggedInbound, Model,
     ModelReply, ModelRequest, NewStep, Role, Roles, Step, StoreError, Toolbox, TurnEvent,
     TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest, within,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::history::conversation;
-use crate::{Limits, make_valid};
+use crate::{Limits, images, make_valid};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct AgentLoop {
     pub log: Arc<dyn TurnLog>,
     /// Where it says what it is doing.
     pub events: Arc<dyn TurnEvents>,
+    /// Where the pictures are that it is shown.
+    pub files: Arc<dyn Files>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// The caps on a turn.
@@ -163,7 +166,11 @@ impl AgentLoop {
         left: Duration,
     ) -> Result<ModelReply, String> {
         let messages = make_valid(conversation(&self.system, past, turn));
-        let request = ModelRequest { messages, tools: self.toolbox.specs(role) };
+        let images = match self.model.takes_images() {
+            true => images::load(self.files.as_ref(), &messages).await,
+            false => BTreeMap::new(),
+        };
+        let request = ModelRequest { messages, tools: self.toolbox.specs(role), images };
         let session = &turn.session;
         let deltas = |delta: Delta<'_>| {
             self.events.emit(

@@ -15,7 +15,7 @@ use avocet_protocol::{
     StoreError,
 };
 use avocet_sandbox::Workspace;
-use avocet_session::{Events, LaneLimits, NotMoving, Parts, Sessions};
+use avocet_session::{Attachments, Events, LaneLimits, NotMoving, Parts, Sessions};
 use avocet_store::{Holder, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
 use avocet_tools::{Registry, WorkspaceFiles, add_builtin};
@@ -116,6 +116,11 @@ impl Daemon {
         let bus = Arc::new(bus);
         let events = Arc::new(Events::default());
         let agent = agent(context, configuration, workspace, &store, &channels, &events)?;
+        let attachments = Attachments {
+            files: agent.files.clone(),
+            transcribe: registry::transcribe(document, settings, clock.clone())?,
+            max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
+        };
         let model = agent.model.name().to_owned();
 
         deliverer.start().await?;
@@ -129,6 +134,7 @@ impl Daemon {
             channels: channels.clone(),
             deliverer: deliverer.clone(),
             events: events.clone(),
+            attachments,
             clock: clock.clone(),
         };
         let lanes = LaneLimits {
@@ -222,8 +228,10 @@ fn agent(
     store: &Arc<SqliteStore>,
     channels: &Arc<Channels>,
     events: &Arc<Events>,
+    workspace: Arc<Workspace>,
 ) -> Result<AgentLoop, Failure> {
     let Configuration { document, settings, .. } = configuration;
+    let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
     let parts = avocet_tools::Parts {
         workspace,
         notes: store.clone(),
@@ -235,6 +243,7 @@ fn agent(
         toolbox: Arc::new(tools(context, &parts, &settings.tools.users)?),
         log: store.clone(),
         events: events.clone(),
+        files,
         clock: context.clock.clone(),
         limits: limits(&settings.agents.defaults),
         system: SYSTEM.into(),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use avocet_bus::{Admission, Allow, GroupRules, Lists};
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
-use avocet_llm::{Offline, OpenAi, OpenAiConfig};
+use avocet_llm::{Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig};
 use avocet_protocol::{
-    AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId,
+    AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
 };
 use avocet_supervise::SystemClock;
 use avocet_telegram::{GroupConfig, Telegram, TelegramConfig};
@@ -42,8 +42,7 @@ pub(crate) struct Configured {
 }
 
 /// Makes each account of a channel.
-type MakeChannels =
-    fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
+type MakeChannels = fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
 
 /// A kind of channel.
 struct ChannelKind {
@@ -75,6 +74,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     channels(document, settings, &clock)?;
+    transcription_config(document, settings)?;
     provider_and_model(document, settings).map(|_| ())
 }
 
@@ -117,6 +117,35 @@ fn provider_and_model<'s>(
         return Err(document.error_at(PATH, message));
     }
     Ok((provider, model))
+}
+
+/// Who listens to recordings, if somebody does.
+pub(crate) fn transcribe(
+    document: &Document,
+    settings: &Settings,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<Arc<dyn Transcribe>>, ConfigError> {
+    let Some(config) = transcription_config(document, settings)? else { return Ok(None) };
+    let transcription = Transcription::new(config, clock)
+        .map_err(|error| document.error_at(TRANSCRIPTION, error.to_string()))?;
+    Ok(Some(Arc::new(transcription)))
+}
+
+const TRANSCRIPTION: &str = "transcription";
+
+fn transcription_config(
+    document: &Document,
+    settings: &Settings,
+) -> Result<Option<TranscriptionConfig>, ConfigError> {
+    if settings.transcription.is_none() {
+        return Ok(None);
+    }
+    let config: TranscriptionConfig = document.table(TRANSCRIPTION)?;
+    config.check_base_url().map_err(|error| {
+        let path = format!("{TRANSCRIPTION}.base_url");
+        document.error_at(&path, format!("`{path}`: {error}"))
+    })?;
+    Ok(Some(config))
 }
 
 fn kind_of(document: &Document, path: &str) -> Result<&'static ProviderKind, ConfigError> {

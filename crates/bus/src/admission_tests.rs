@@ -95,12 +95,10 @@ fn the_refusal_says_where_to_allow() {
 fn text_is_sanitised_and_counted() {
     let mut message = inbound("terminal:local:me", "me", "he\u{202e}llo\0");
     message.sender.name = Some("Me\u{200b}".to_owned());
+    let source = AttachmentSource::Platform("x".to_owned());
     message.content.attachments = vec![Attachment {
-        kind: AttachmentKind::Document,
-        source: AttachmentSource::Platform("x".to_owned()),
         name: Some("evil\u{202e}fdp.exe".to_owned()),
-        media_type: None,
-        bytes: None,
+        ..Attachment::new(AttachmentKind::Document, source)
     }];
     let admitted = admission().admit(message).unwrap().into_inner();
     assert_eq!(admitted.inbound.content.text, "hello");

@@ -22,6 +22,10 @@ pub struct Settings {
     pub agents: Agents,
     /// Conversations.
     pub sessions: Sessions,
+    /// What comes with messages beside their text.
+    pub attachments: Attachments,
+    /// Who listens to recordings; nobody by default.
+    pub transcription: Option<Map<String, Value>>,
     /// Starting and stopping.
     pub daemon: Daemon,
     /// The door for other processes.
@@ -150,6 +154,21 @@ pub struct Tools {
     /// Tools that users have beside those that are for everybody: names, in which `*` stands for any
     /// characters. Without it they are for owners.
     pub users: Vec<String>,
+}
+
+/// What comes with messages beside their text.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Attachments {
+    /// The largest file that is fetched, in megabytes; of a larger one the agent knows that it was
+    /// sent. Telegram gives out 20 at most.
+    pub max_megabytes: u64,
+}
+
+impl Default for Attachments {
+    fn default() -> Self {
+        Self { max_megabytes: 20 }
+    }
 }
 
 /// Starting and stopping.

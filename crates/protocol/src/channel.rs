@@ -107,11 +107,14 @@ pub struct CommandHelp {
     pub help: &'static str,
 }
 
+/// Bytes, as limits on attachments are counted.
+const MEGABYTE: u64 = 1024 * 1024;
+
 /// Why the bytes of an attachment could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The sender: it is larger than what is fetched.
-    #[error("it is larger than {limit} bytes")]
+    #[error("it is larger than {} MB", limit / MEGABYTE)]
     TooLarge {
         /// Bytes.
         limit: u64,

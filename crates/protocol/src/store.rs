@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    AccountName, CallId, CallResult, ChannelName, ChatAddress, ChatLink, Content, Cursor, DedupeKey,
-    Delivery, DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId, NewInbound, Outcome, Planned,
-    PlatformId, QueueMode, Receipt, SessionId, SettledPairing, Timestamp, ToolCall, ToolClass, TurnId,
-    TurnRecord, Usage, WaitId, WaitKind,
+    AccountName, Attachment, CallId, CallResult, ChannelName, ChatAddress, ChatLink, Content,
+    Cursor, DedupeKey, Delivery, DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId,
+    NewInbound, Outcome, Planned, PlatformId, QueueMode, Receipt, SessionId, SettledPairing,
+    Timestamp, ToolCall, ToolClass, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Why the log did not do something.
@@ -374,6 +374,15 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     /// T4: every call of the step has its result. In queue mode steer the messages that wait in the
     /// lane are bound to the turn here, and returned.
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>>;
+
+    /// What became of the attachments of a message that the turn answers, or that steers it: all of
+    /// them, in their order. The rest of the message stays.
+    async fn set_attachments(
+        &self,
+        turn: TurnId,
+        message: MessageId,
+        attachments: &[Attachment],
+    ) -> Result<()>;
 
     /// Texts that the message tool has sent to `chat` in this turn.
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>>;

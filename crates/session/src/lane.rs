@@ -16,9 +16,10 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::Events;
+use crate::fetch::Fetcher;
 use crate::running::RunningTurns;
 use crate::settle::Ending;
+use crate::{Attachments, Events};
 
 /// What sessions are made of.
 #[derive(Debug, Clone)]
@@ -33,6 +34,7 @@ pub struct Parts {
     pub channels: Arc<Channels>,
     pub deliverer: Deliverer,
     pub events: Arc<Events>,
+    pub attachments: Attachments,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -62,6 +64,7 @@ const MAX_DEATHS_ALONE: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) parts: Parts,
+    fetcher: Fetcher,
     keyed: Arc<Keyed<SessionId>>,
     slots: Semaphore,
     burst: Duration,
@@ -79,6 +82,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     pub(crate) fn new(
         parts: Parts,
+        fetcher: Fetcher,
         limits: LaneLimits,
         running: Arc<RunningTurns>,
         cut: CancellationToken,
@@ -86,6 +90,7 @@ impl Lanes {
     ) -> Self {
         Self {
             parts,
+            fetcher,
             cut,
             stopping: group.token().child_token(),
             keyed: Arc::new(Keyed::new(group)),
@@ -244,6 +249,7 @@ impl Lanes {
                 asked_by: self.asked_by(&turn).await?,
                 roles: self.parts.bus.clone(),
             };
+            self.fetcher.fetch_for(&mut turn, self.parts.agent.log.as_ref()).await?;
             let work = self.parts.agent.run_tool_loop(turn.clone(), &scene);
             match self.shown(&turn, work).await {
                 Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,

@@ -4,6 +4,8 @@
 mod commands;
 mod events;
 mod expiry;
+mod extension;
+mod fetch;
 mod lane;
 mod patient;
 mod people;
@@ -14,5 +16,6 @@ mod settle;
 
 pub use commands::commands;
 pub use events::Events;
+pub use fetch::Attachments;
 pub use lane::{LaneLimits, Parts};
 pub use sessions::{NotMoving, Sessions};

@@ -1,13 +1,13 @@
 //! A channel whose platform is a list.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, Health, OnUnknown, PlatformId, Receipt, SendError,
+    Delivery, FetchError, Health, OnUnknown, PlatformId, Receipt, SendError,
 };
 use tokio::sync::watch;
 
@@ -26,6 +26,17 @@ pub enum OnSend {
     Panic,
 }
 
+/// What the platform does when it is asked for a file.
+#[derive(Debug, Clone)]
+pub enum OnFetch {
+    /// Gives it, if it is not too large.
+    Give(Vec<u8>),
+    /// Says this.
+    Say(FetchError),
+    /// Never answers.
+    Hang,
+}
+
 /// A channel named `terminal:local` whose messages hold [`FakeChannel::LIMIT`] characters. It takes
 /// everything unless told otherwise.
 #[derive(Debug)]
@@ -37,6 +48,8 @@ pub struct FakeChannel {
     tried: watch::Sender<usize>,
     typed: watch::Sender<usize>,
     away: Mutex<BTreeSet<ChatAddress>>,
+    files: Mutex<BTreeMap<String, VecDeque<OnFetch>>>,
+    fetches: watch::Sender<usize>,
     rule: OnUnknown,
     preview: Option<Duration>,
 }
@@ -61,6 +74,8 @@ impl FakeChannel {
             tried: watch::Sender::new(0),
             typed: watch::Sender::new(0),
             away: Mutex::default(),
+            files: Mutex::default(),
+            fetches: watch::Sender::new(0),
             rule,
             preview: None,
         }
@@ -75,6 +90,16 @@ impl FakeChannel {
     /// What the platform does with the next chunks; after that it takes everything.
     pub fn script(&self, script: impl IntoIterator<Item = OnSend>) {
         self.script.lock().unwrap().extend(script);
+    }
+
+    /// What becomes of fetching a file, time after time; the last goes on for ever.
+    pub fn keep(&self, reference: &str, answers: impl IntoIterator<Item = OnFetch>) {
+        self.files.lock().unwrap().insert(reference.to_owned(), answers.into_iter().collect());
+    }
+
+    /// Waits until files have been asked for so many times.
+    pub async fn fetches(&self, count: usize) -> usize {
+        *self.fetches.subscribe().wait_for(|fetches| *fetches >= count).await.unwrap()
     }
 
     /// Whether somebody is in the chat.
@@ -207,6 +232,27 @@ impl Channel for FakeChannel {
 
     async fn retract(&self, _chat: &ChatAddress, message: &PlatformId) {
         self.messages.send_modify(|messages| messages.retain(|(id, _)| id != message));
+    }
+
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        self.fetches.send_modify(|fetches| *fetches += 1);
+        let answer = {
+            let mut files = self.files.lock().unwrap();
+            match files.get_mut(reference) {
+                Some(answers) if answers.len() > 1 => answers.pop_front(),
+                Some(answers) => answers.front().cloned(),
+                None => None,
+            }
+        };
+        match answer {
+            None => Err(FetchError::Gone(format!("there is no file {reference}"))),
+            Some(OnFetch::Give(bytes)) if bytes.len() as u64 > limit => {
+                Err(FetchError::TooLarge { limit })
+            }
+            Some(OnFetch::Give(bytes)) => Ok(bytes),
+            Some(OnFetch::Say(error)) => Err(error),
+            Some(OnFetch::Hang) => std::future::pending().await,
+        }
     }
 
     fn on_unknown(&self) -> OnUnknown {

@@ -17,9 +17,11 @@ mod roles;
 pub mod socket;
 pub mod telegram;
 mod toolbox;
+mod transcribe;
+pub mod transcription;
 
 pub use bus::FakeBus;
-pub use channel::{FakeChannel, OnSend};
+pub use channel::{FakeChannel, OnFetch, OnSend};
 pub use clock::{ManualClock, START};
 pub use destinations::FakeDestinations;
 pub use events::RecordedEvents;
@@ -27,3 +29,4 @@ pub use files::FakeFiles;
 pub use model::{Scripted, ScriptedModel, history_complaint};
 pub use roles::FakeRoles;
 pub use toolbox::{FakeToolbox, WAIT};
+pub use transcribe::FakeTranscriber;

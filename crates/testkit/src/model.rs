@@ -52,6 +52,7 @@ const USAGE: Usage = Usage { input: 100, output: 10 };
 /// A model that does what a test says. A request whose history a provider would refuse is a panic.
 pub struct ScriptedModel {
     answer: Box<dyn Fn(&ModelRequest) -> Scripted + Send + Sync>,
+    takes_images: bool,
     requests: Mutex<Vec<ModelRequest>>,
 }
 
@@ -74,7 +75,13 @@ impl ScriptedModel {
 
     /// A model that answers by what it is asked.
     pub fn answering(answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static) -> Self {
-        Self { answer: Box::new(answer), requests: Mutex::default() }
+        Self { answer: Box::new(answer), takes_images: false, requests: Mutex::default() }
+    }
+
+    /// The same model, with eyes.
+    #[must_use]
+    pub fn with_eyes(self) -> Self {
+        Self { takes_images: true, ..self }
     }
 
     /// The requests so far.
@@ -90,12 +97,17 @@ impl Model for ScriptedModel {
         "test/scripted"
     }
 
+    fn takes_images(&self) -> bool {
+        self.takes_images
+    }
+
     async fn complete(
         &self,
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         assert_eq!(history_complaint(&request.messages), None, "{:#?}", request.messages);
+        assert!(self.takes_images || request.images.is_empty(), "it has no eyes");
         self.requests.lock().unwrap().push(request.clone());
         let mut answer = (self.answer)(request);
         while let Scripted::When(permits, then) = answer {
@@ -147,7 +159,9 @@ pub fn history_complaint(messages: &[Message]) -> Option<String> {
         let role = match message {
             Message::System { .. } if place > 0 => return complain("a late system message".into()),
             Message::System { .. } => "system",
-            Message::User { text } if text.trim().is_empty() => return complain("empty".into()),
+            Message::User { text, .. } if text.trim().is_empty() => {
+                return complain("empty".into());
+            }
             Message::User { .. } => "user",
             Message::Assistant { text, calls } => {
                 if text.trim().is_empty() && calls.is_empty() {

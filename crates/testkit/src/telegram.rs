@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 pub use bot::{ApiCall, Refusal};
 pub use chats::{SentFile, SentMessage};
 pub use faults::{Fault, On};
-pub use files::DOWNLOAD_LIMIT;
+pub use files::{DOWNLOAD_LIMIT, FILE_PATH_KEPT};
 pub use images::png;
 pub use keyboard::CALLBACK_DATA_LIMIT;
 pub use said::Said;

@@ -6,10 +6,13 @@ mod commands;
 mod config;
 mod convert;
 mod fault;
+mod fetch;
 mod files;
+mod media;
 mod pace;
 mod receive;
 mod send;
+mod unreadable;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +23,7 @@ use async_trait::async_trait;
 use avocet_channel_kit::{Exchanges, Pace};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
-    Delivery, Health, Receipt, Secret, SendError,
+    Delivery, FetchError, Health, Receipt, Secret, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
@@ -167,6 +170,10 @@ impl Channel for Telegram {
 
     fn may_write(&self, chat: &ChatAddress) -> bool {
         chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
+    }
+
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        self.download(reference, limit).await
     }
 
     fn health(&self) -> Health {

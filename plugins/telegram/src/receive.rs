@@ -153,6 +153,10 @@ impl Receiver<'_> {
         let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
+            Converted::Unreadable(unreadable) => {
+                self.decline(&unreadable).await?;
+                Some("of a kind that cannot be read")
+            }
             Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
         };
         if let Some(reason) = ignored {
@@ -197,7 +201,7 @@ impl Receiver<'_> {
     }
 
     /// Does a write again until the log takes it.
-    async fn committed<T, W>(
+    pub(crate) async fn committed<T, W>(
         &self,
         write: impl Fn() -> W,
     ) -> Result<Result<T, PublishError>, Stopped>

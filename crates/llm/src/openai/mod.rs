@@ -17,6 +17,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 
 use crate::Limits;
+use crate::detail::{clean, says};
 use crate::hidden::Visible;
 use crate::limits::limited;
 use crate::retry::{Shown, retrying};
@@ -28,8 +29,10 @@ pub use config::OpenAiConfig;
 
 /// The most that is read of an answer that is no stream, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
-/// The most that is repeated of what a provider says, in characters.
-const MAX_DETAIL: usize = 300;
+/// About what a token is, where the provider does not count.
+const BYTES_A_TOKEN: u64 = 4;
+/// About what a picture costs, whatever its size in bytes.
+const TOKENS_AN_IMAGE: u64 = 1000;
 
 /// A model behind an endpoint that speaks OpenAI's chat completions.
 #[derive(Debug)]
@@ -41,6 +44,7 @@ pub struct OpenAi {
     url: String,
     api_key: Option<Secret>,
     max_output_tokens: Option<u32>,
+    images: bool,
     retries: usize,
     limits: Limits,
     http: HttpClient,
@@ -64,6 +68,7 @@ impl OpenAi {
             url: format!("{}/chat/completions", config.base_url.trim_end_matches('/')),
             api_key: config.api_key.clone(),
             max_output_tokens: config.max_output_tokens,
+            images: config.images,
             retries: config.max_retries,
             limits: config.limits(),
             http: HttpClient::new()?,
@@ -78,14 +83,20 @@ impl OpenAi {
     ) -> Result<ModelReply, ModelError> {
         let body = Body::new(&self.model, self.max_output_tokens, request);
         let body = serde_json::to_vec(&body).map_err(|error| self.bad_answer(error.to_string()))?;
-        let asking = self.ask_once(body, shown);
+        let input = estimated_tokens(body.len() as u64, request);
+        let asking = self.ask_once(body, input, shown);
         self.limited(self.limits.total, "it did not come to an end", asking).await
     }
 
-    async fn ask_once(&self, body: Vec<u8>, shown: &Shown<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask_once(
+        &self,
+        body: Vec<u8>,
+        input: u64,
+        shown: &Shown<'_>,
+    ) -> Result<ModelReply, ModelError> {
         const SILENT: &str = "no answer began";
         let first_token = self.limits.first_token;
-        let (began, length) = (self.clock.elapsed(), body.len());
+        let began = self.clock.elapsed();
         let response = self.limited(first_token, SILENT, self.post(body)).await?;
         if response.status() != 200 {
             let refusal = async { Err(self.refusal(response).await) };
@@ -96,7 +107,7 @@ impl OpenAi {
                 let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
                 Answer::whole(&text).map_err(|fault| self.bad_answer(fault))
             };
-            let reply = counted(self.limited(first_token, SILENT, whole).await?, length);
+            let reply = counted(self.limited(first_token, SILENT, whole).await?, input);
             let mut visible = Visible::default();
             visible.push(&reply.text, |_| {});
             let text = visible.finish(|_| {});
@@ -121,7 +132,7 @@ impl OpenAi {
                 (patience, silent) = (self.limits.gap, "it fell silent, no more came");
             }
         }
-        let reply = counted(answer.finish().map_err(|fault| self.bad_answer(fault))?, length);
+        let reply = counted(answer.finish().map_err(|fault| self.bad_answer(fault))?, input);
         let text = visible.finish(|delta| shown.show(delta));
         Ok(ModelReply { text, ..reply })
     }
@@ -172,36 +183,28 @@ impl OpenAi {
         }
     }
 
-    /// What a provider says, short, on a line, and without our key, which some repeat.
     fn clean(&self, text: &str) -> String {
-        let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some(key) = &self.api_key {
-            text = text.replace(key.expose(), "[secret]");
-        }
-        if text.chars().count() > MAX_DETAIL {
-            text = text.chars().take(MAX_DETAIL).collect();
-            text.push('…');
-        }
-        text
+        clean(text, self.api_key.as_ref())
     }
 }
 
-/// A reply to a request of so many bytes, with four bytes to a token where the provider does not
-/// count.
-fn counted(reply: ModelReply, request: usize) -> ModelReply {
+/// A reply to a request that costs so many tokens, where the provider does not count.
+fn counted(reply: ModelReply, input: u64) -> ModelReply {
     let usage = match reply.usage {
         Usage { input: 0, output: 0 } => {
-            Usage { input: request as u64 / 4, output: reply.text.len() as u64 / 4 }
+            Usage { input, output: reply.text.len() as u64 / BYTES_A_TOKEN }
         }
         usage => usage,
     };
     ModelReply { usage, ..reply }
 }
 
-/// The message of an error, in the shapes in which servers send it.
-fn says(error: &Value) -> Option<&str> {
-    let shapes = [&error["error"]["message"], &error["error"], &error["message"], &error["detail"]];
-    shapes.into_iter().find_map(Value::as_str)
+/// What a request costs, where the provider does not count.
+fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
+    // Base64 is a third longer than what it stands for.
+    let of_images = request.images.values().map(|image| image.bytes.len() as u64 * 4 / 3).sum();
+    let text = length.saturating_sub(of_images) / BYTES_A_TOKEN;
+    text + request.images.len() as u64 * TOKENS_AN_IMAGE
 }
 
 /// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
@@ -223,6 +226,10 @@ fn is_about_length(says: &str, code: &str) -> bool {
 impl Model for OpenAi {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn takes_images(&self) -> bool {
+        self.images
     }
 
     async fn complete(

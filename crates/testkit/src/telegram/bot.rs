@@ -200,7 +200,7 @@ impl Bot {
             return Err(ApiError::unauthorized());
         }
         match target {
-            Target::File { path, .. } => Ok(Admitted::File(self.files.download(&path)?)),
+            Target::File { path, .. } => Ok(Admitted::File(self.files.download(&path, self.now)?)),
             Target::Method { method, .. } => Ok(Admitted::Call(Call::read(&method, request)?)),
         }
     }

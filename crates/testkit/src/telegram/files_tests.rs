@@ -83,6 +83,9 @@ async fn a_file_is_found_and_downloaded() {
     assert_eq!(get(TOKEN, "files/big").await.unwrap().refusal(), (404, "Not Found".to_owned()));
     assert_eq!(get(TOKEN, "files/b").await.unwrap().refusal(), (404, "Not Found".to_owned()));
     assert_eq!(get("1:x", path).await.unwrap().refusal(), (401, "Unauthorized".to_owned()));
+    fake.advance(FILE_PATH_KEPT);
+    assert_eq!(get(TOKEN, path).await.unwrap().refusal(), (404, "Not Found".to_owned()));
+    call(&fake, "getFile", &json!({ "file_id": "a" })).await.result();
     fake.cut_downloads(true);
     get(TOKEN, path).await.unwrap_err();
 }

@@ -24,7 +24,7 @@ impl Bot {
             "answercallbackquery" => self.answer_callback_query(call),
             "senddocument" => self.send_file(call, "document"),
             "sendphoto" => self.send_file(call, "photo"),
-            "getfile" => self.files.get(call.text("file_id")),
+            "getfile" => self.files.get(call.text("file_id"), self.now),
             "setmycommands" => self.set_my_commands(call),
             "getmycommands" => Ok(Value::Array(self.commands.clone())),
             "deletewebhook" => Ok(self.delete_webhook(call)),

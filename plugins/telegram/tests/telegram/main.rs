@@ -4,6 +4,8 @@
 
 mod connecting;
 mod files;
+mod media;
+mod odd;
 mod pacing;
 mod receiving;
 mod sending;

@@ -108,6 +108,7 @@ rules! {
         a_turn_settles_once_with_its_reply_and_outcome
         only_the_last_message_of_a_turn_is_replied_to
         an_error_is_kept_as_a_notice
+        what_became_of_attachments_is_kept_while_the_turn_runs
         history_is_whole_turns_within_the_budget
         sessions_with_work_are_found;
     calls:
