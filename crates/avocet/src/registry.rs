@@ -39,8 +39,7 @@ pub(crate) struct Configured {
 }
 
 /// Makes each account of a channel.
-type MakeChannels =
-    fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
+type MakeChannels = fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
 
 /// A kind of channel.
 struct ChannelKind {

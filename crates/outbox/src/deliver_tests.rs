@@ -71,7 +71,10 @@ impl World {
         let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
         let content = Content { attachments, ..Content::text(text) };
         let planned = Planned { address: chat_address(chat), chunks: vec![content] };
-        self.store.enqueue(&planned, &DedupeKey::parse(&path.replace('/', "-")).unwrap()).await.unwrap();
+        self.store
+            .enqueue(&planned, &DedupeKey::parse(&path.replace('/', "-")).unwrap())
+            .await
+            .unwrap();
         self.deliverer.wake(&planned.address);
     }
 
