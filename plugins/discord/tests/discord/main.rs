@@ -7,6 +7,7 @@ mod history;
 mod interactions;
 mod receiving;
 mod sending;
+mod serenity;
 
 use std::sync::Arc;
 use std::time::Duration;
