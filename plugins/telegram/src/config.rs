@@ -17,6 +17,9 @@ pub struct TelegramConfig {
     pub allow: Vec<u64>,
     /// Seconds that a poll for updates stays open, 1 to 50.
     pub poll_seconds: u32,
+    /// Seconds between two edits of the message that grows while the model writes; 0: nothing is
+    /// shown before it is complete.
+    pub preview_seconds: u32,
 }
 
 impl Default for TelegramConfig {
@@ -26,6 +29,7 @@ impl Default for TelegramConfig {
             api_url: "https://api.telegram.org".to_owned(),
             allow: Vec::new(),
             poll_seconds: 50,
+            preview_seconds: 1,
         }
     }
 }

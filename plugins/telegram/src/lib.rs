@@ -3,6 +3,7 @@
 
 mod config;
 mod convert;
+mod edit;
 mod fault;
 mod receive;
 mod send;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, Health, Receipt, SendError,
+    Delivery, Health, PlatformId, Receipt, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
@@ -35,6 +36,8 @@ pub struct Telegram {
     /// person's id.
     allow: BTreeSet<u64>,
     poll_seconds: u32,
+    /// How often a message that grows may be edited.
+    preview: Option<Duration>,
     health: Exchanges,
 }
 
@@ -88,7 +91,9 @@ impl Telegram {
             return Err(TelegramError::Url);
         }
         let (allow, health) = (config.allow.iter().copied().collect(), Exchanges::default());
-        Ok(Self { name, account, client, allow, poll_seconds, health })
+        let preview = Duration::from_secs(u64::from(config.preview_seconds));
+        let preview = (!preview.is_zero()).then_some(preview);
+        Ok(Self { name, account, client, allow, poll_seconds, preview, health })
     }
 }
 
@@ -116,6 +121,18 @@ impl Channel for Telegram {
 
     fn may_write(&self, chat: &ChatAddress) -> bool {
         chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
+    }
+
+    fn preview_interval(&self) -> Option<Duration> {
+        self.preview
+    }
+
+    async fn typing(&self, chat: &ChatAddress) {
+        self.type_in(chat).await;
+    }
+
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
+        self.delete(chat, message).await;
     }
 
     fn health(&self) -> Health {

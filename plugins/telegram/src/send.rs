@@ -2,7 +2,9 @@
 
 use avocet_channel_kit::telegram::{self, Entity, EntityKind, entities};
 use avocet_channel_kit::{Styled, render, split};
-use avocet_protocol::{Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError};
+use avocet_protocol::{
+    ChatAddress, Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError,
+};
 use teloxide::payloads::SendMessageSetters;
 use teloxide::requests::{Request, Requester};
 use teloxide::types::{
@@ -12,6 +14,7 @@ use teloxide::types::{
 use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
+use crate::edit;
 use crate::fault::fault;
 
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
@@ -49,11 +52,21 @@ impl Telegram {
         let mut chat = ChatId(chat.parse().map_err(|_| {
             SendError::Refused(format!("{chat} is no chat of Telegram: it is not a number"))
         })?);
-        let text = marked(styled(&delivery.content), delivery.repeat);
+        let edited = delivery.shown_as.as_ref().map(edit::message).transpose()?;
+        let text = marked(styled(&delivery.content), delivery.repeat && edited.is_none());
         let mut looks = entities(&text).into_iter().map(entity).collect::<Result<Vec<_>, _>>()?;
         loop {
-            match self.send_text(chat, &text.text, looks.clone(), delivery).await {
+            let sent = match edited {
+                Some(message) => {
+                    self.edit_text((chat, message), &text.text, looks.clone(), delivery).await
+                }
+                None => self.send_text(chat, &text.text, looks.clone(), delivery).await,
+            };
+            match sent {
                 Ok(message) => return Ok(receipt(message)),
+                Err(error) if edited.is_some() && edit::is_gone(&error) => {
+                    return Err(SendError::Gone);
+                }
                 Err(RequestError::MigrateToChatId(new)) if new != chat => chat = new,
                 Err(error) if is_about_looks(&error) && !looks.is_empty() => looks.clear(),
                 Err(error) => return Err(outcome(&error)),
@@ -70,22 +83,31 @@ impl Telegram {
     ) -> Result<MessageId, RequestError> {
         let mut request =
             self.client.send_message(chat, text).entities(looks).link_preview_options(no_preview());
-        if let Some(topic) = &delivery.address.topic
-            && let Ok(topic) = topic.as_str().parse()
-        {
-            request = request.message_thread_id(ThreadId(MessageId(topic)));
+        if let Some(topic) = topic(&delivery.address) {
+            request = request.message_thread_id(topic);
         }
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
         let sent = request.send().await;
-        match &sent {
+        self.note(&sent);
+        sent.map(|message| message.id)
+    }
+
+    /// What a send says about the account.
+    pub(crate) fn note<T>(&self, sent: &Result<T, RequestError>) {
+        match sent {
             Ok(_) => self.health.works(),
             Err(RequestError::Network(_)) => self.health.fails("messages cannot be sent"),
             Err(_) => {}
         }
-        sent.map(|message| message.id)
     }
+}
+
+/// The topic of a chat.
+pub(crate) fn topic(chat: &ChatAddress) -> Option<ThreadId> {
+    let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
+    Some(ThreadId(MessageId(topic)))
 }
 
 fn marked(text: Styled, repeat: bool) -> Styled {
@@ -118,13 +140,13 @@ fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
 }
 
 /// A button for each choice that the platform can carry; the others are in the text.
-fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
+pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
     let fits = choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES);
     let row = fits.map(|choice| InlineKeyboardButton::callback(&choice.label, &choice.says));
     InlineKeyboardMarkup::new([row.collect::<Vec<_>>()])
 }
 
-fn no_preview() -> LinkPreviewOptions {
+pub(crate) fn no_preview() -> LinkPreviewOptions {
     LinkPreviewOptions {
         is_disabled: true,
         url: None,

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod editing;
 mod receiving;
 mod sending;
 
@@ -56,6 +57,7 @@ fn telegram(url: &str) -> Telegram {
         api_url: url.to_owned(),
         allow: vec![7],
         poll_seconds: 50,
+        preview_seconds: 1,
     };
     Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), &config).unwrap()
 }
