@@ -114,6 +114,19 @@ impl Pace {
         chat.held_until = chat.held_until.max(until);
     }
 
+    /// Whether the platform wants nothing for this chat.
+    ///
+    /// # Errors
+    /// For how long.
+    pub fn held(&self, chat: &ChatId) -> Result<(), Duration> {
+        let now = self.clock.elapsed();
+        let until = self.taken().chats.get(chat).map_or(now, |chat| chat.held_until);
+        match until.saturating_sub(now) {
+            Duration::ZERO => Ok(()),
+            wait => Err(wait),
+        }
+    }
+
     /// How long a message matters to its chat.
     fn longest(&self) -> Duration {
         self.rates.chat.per.max(self.rates.group.per)

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
+use crate::multipart;
 use crate::openai::KEY;
-use crate::telegram::multipart;
 
 /// Bytes of the largest file that is taken.
 pub const AUDIO_LIMIT: usize = 25 * 1024 * 1024;

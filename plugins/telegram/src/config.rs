@@ -26,6 +26,9 @@ pub struct TelegramConfig {
     pub groups: BTreeMap<String, GroupConfig>,
     /// Seconds that a poll for updates stays open, 1 to 50.
     pub poll_seconds: u32,
+    /// Seconds between two edits of the message that grows while the model writes; 0: nothing is
+    /// shown before it is complete.
+    pub preview_seconds: u32,
 }
 
 impl Default for TelegramConfig {
@@ -38,6 +41,7 @@ impl Default for TelegramConfig {
             pairing: true,
             groups: BTreeMap::new(),
             poll_seconds: 50,
+            preview_seconds: 1,
         }
     }
 }

@@ -101,7 +101,7 @@ impl Telegram {
                 if !caption.text.is_empty() {
                     request = request.caption(&caption.text).caption_entities(looks.clone());
                 }
-                if let Some(topic) = send::topic(delivery) {
+                if let Some(topic) = send::topic(&delivery.address) {
                     request = request.message_thread_id(topic);
                 }
                 if !delivery.content.choices.is_empty() {

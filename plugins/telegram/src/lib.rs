@@ -5,6 +5,7 @@ mod album;
 mod commands;
 mod config;
 mod convert;
+mod edit;
 mod fault;
 mod fetch;
 mod files;
@@ -23,7 +24,7 @@ use async_trait::async_trait;
 use avocet_channel_kit::{Exchanges, Pace};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
-    Delivery, FetchError, Health, Receipt, Secret, SendError,
+    Delivery, FetchError, Health, PlatformId, Receipt, Secret, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
@@ -49,6 +50,8 @@ pub struct Telegram {
     /// Groups in which it answers without being mentioned.
     unmentioned: BTreeSet<i64>,
     poll_seconds: u32,
+    /// How often a message that grows may be edited.
+    preview: Option<Duration>,
     health: Exchanges,
     pace: Pace,
 }
@@ -102,10 +105,19 @@ impl Telegram {
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(TelegramError::Url);
         }
-        let allow = config.allow.iter().chain(&config.owners).copied().collect();
-        let unmentioned = unmentioned(config)?;
-        let (health, pace) = (Exchanges::new(clock.clone()), Pace::new(pace::RATES, clock));
-        Ok(Self { name, account, client, uploads, allow, unmentioned, poll_seconds, health, pace })
+        let preview = Duration::from_secs(u64::from(config.preview_seconds));
+        Ok(Self {
+            name,
+            account,
+            client,
+            uploads,
+            allow: config.allow.iter().chain(&config.owners).copied().collect(),
+            unmentioned: unmentioned(config)?,
+            poll_seconds,
+            preview: (!preview.is_zero()).then_some(preview),
+            health: Exchanges::new(clock.clone()),
+            pace: Pace::new(pace::RATES, clock),
+        })
     }
 }
 
@@ -174,6 +186,18 @@ impl Channel for Telegram {
 
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         self.download(reference, limit).await
+    }
+
+    fn preview_interval(&self) -> Option<Duration> {
+        self.preview
+    }
+
+    async fn typing(&self, chat: &ChatAddress) {
+        self.type_in(chat).await;
+    }
+
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
+        self.delete(chat, message).await;
     }
 
     fn health(&self) -> Health {

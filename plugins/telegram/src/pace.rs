@@ -19,9 +19,13 @@ pub(crate) const RATES: Rates = Rates {
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 impl Telegram {
-    /// Waits for the message's turn.
+    /// Waits for the message's turn. An edit makes no message: it goes out unless the platform wants
+    /// nothing for its chat.
     pub(crate) async fn in_time(&self, delivery: &Delivery) -> Result<(), SendError> {
         let chat = &delivery.address.chat;
+        if delivery.shown_as.is_some() {
+            return self.pace.held(chat).map_err(SendError::RetryAfter);
+        }
         let waited = self.pace.wait(chat, is_group(delivery), LONGEST_WAIT).await;
         waited.map_err(SendError::RetryAfter)
     }

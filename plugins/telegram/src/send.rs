@@ -2,7 +2,9 @@
 
 use avocet_channel_kit::telegram::{self, Entity, EntityKind, entities};
 use avocet_channel_kit::{Styled, render, split};
-use avocet_protocol::{Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError};
+use avocet_protocol::{
+    ChatAddress, Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError,
+};
 use teloxide::payloads::SendMessageSetters;
 use teloxide::requests::{Request, Requester};
 use teloxide::types::{
@@ -12,6 +14,7 @@ use teloxide::types::{
 use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
+use crate::edit;
 use crate::fault::fault;
 
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
@@ -46,11 +49,21 @@ impl Telegram {
     /// refuses how the text looks, it gets the text (F23).
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let mut chat = chat(delivery)?;
-        let text = marked(styled(&delivery.content), delivery.repeat);
+        let edited = delivery.shown_as.as_ref().map(edit::message).transpose()?;
+        let text = marked(styled(&delivery.content), delivery.repeat && edited.is_none());
         let mut looks = looks(&text)?;
         loop {
-            match self.send_text(chat, &text.text, looks.clone(), delivery).await {
+            let sent = match edited {
+                Some(message) => {
+                    self.edit_text((chat, message), &text.text, looks.clone(), delivery).await
+                }
+                None => self.send_text(chat, &text.text, looks.clone(), delivery).await,
+            };
+            match sent {
                 Ok(message) => return Ok(receipt(message)),
+                Err(error) if edited.is_some() && edit::is_gone(&error) => {
+                    return Err(SendError::Gone);
+                }
                 Err(RequestError::MigrateToChatId(new)) if new != chat => chat = new,
                 Err(error) if is_about_looks(&error) && !looks.is_empty() => looks.clear(),
                 Err(error) => return Err(outcome(&error)),
@@ -67,7 +80,7 @@ impl Telegram {
     ) -> Result<MessageId, RequestError> {
         let mut request =
             self.client.send_message(chat, text).entities(looks).link_preview_options(no_preview());
-        if let Some(topic) = topic(delivery) {
+        if let Some(topic) = topic(&delivery.address) {
             request = request.message_thread_id(topic);
         }
         if !delivery.content.choices.is_empty() {
@@ -84,9 +97,9 @@ pub(crate) fn chat(delivery: &Delivery) -> Result<ChatId, SendError> {
     chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)
 }
 
-/// The topic in its chat.
-pub(crate) fn topic(delivery: &Delivery) -> Option<ThreadId> {
-    let topic = delivery.address.topic.as_ref()?.as_str().parse().ok()?;
+/// The topic of a chat.
+pub(crate) fn topic(chat: &ChatAddress) -> Option<ThreadId> {
+    let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
     Some(ThreadId(MessageId(topic)))
 }
 
@@ -131,7 +144,7 @@ pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
     InlineKeyboardMarkup::new([row.collect::<Vec<_>>()])
 }
 
-fn no_preview() -> LinkPreviewOptions {
+pub(crate) fn no_preview() -> LinkPreviewOptions {
     LinkPreviewOptions {
         is_disabled: true,
         url: None,

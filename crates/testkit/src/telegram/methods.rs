@@ -121,10 +121,12 @@ impl Bot {
 
     fn edit_message_text(&mut self, call: &Call) -> Answer {
         let formatted = message_text(call, "MESSAGE_TOO_LONG")?;
-        let keyboard = keyboard::read(call)?;
+        let (keyboard, preview_off) = (keyboard::read(call)?, preview_off(call)?);
         let place = self.edited(call)?;
         let (me, now) = (self.me(), self.date());
-        self.chats.edit(place, Some(formatted), keyboard, &me, now)
+        let edited = self.chats.edit(place, Some(formatted), keyboard, &me, now)?;
+        self.chats.set_preview_off(place, preview_off);
+        Ok(edited)
     }
 
     fn edit_message_reply_markup(&mut self, call: &Call) -> Answer {
