@@ -159,7 +159,7 @@ async fn f14_owners_tools_are_for_owners_in_private() {
     let platform = TelegramFake::start(TOKEN).await;
     let model = OpenAiFake::start(|request| match last_results(request)[..] {
         [] => ModelAnswer::call("write_file", json!({ "path": "a.txt", "content": "hi" })),
-        ref results => ModelAnswer::says(&results.join(" ")),
+        ref results => ModelAnswer::says(results.join(" ")),
     })
     .await;
     let home = home(&platform, &model);

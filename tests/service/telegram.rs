@@ -12,10 +12,11 @@ use crate::patience::{logged, patiently, stop};
 const TOKEN: &str = "4711:AA-secret";
 const ANN: i64 = 7;
 
-/// A home whose daemon is the bot of this platform, and lets Ann speak.
+/// A home whose daemon is the bot of this platform, lets Ann speak and tells strangers nothing.
 fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
     let telegram = format!(
-        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nallow = [{ANN}]\n",
+        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nallow = [{ANN}]\n\
+         pairing = false\n",
         platform.base_url()
     );
     Home::new(program!()).with_config(&config(model, &telegram)).with("TOKEN", TOKEN)

@@ -52,7 +52,7 @@ impl Bus {
         }
         let own = SessionId::of(&chat)?;
         if let Some(link) = self.links().into_iter().find(|link| link.session == own) {
-            return Err(DoorError::LinkedTo { chat, by: link.chat });
+            return Err(DoorError::LinkedTo { chat, by: Box::new(link.chat) });
         }
         Ok(ChatLink { session: SessionId::of(&into)?, chat })
     }

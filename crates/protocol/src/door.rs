@@ -155,7 +155,7 @@ pub enum DoorError {
         /// The chat.
         chat: ChatAddress,
         /// Who speaks in its session.
-        by: ChatAddress,
+        by: Box<ChatAddress>,
     },
     /// The owner: there is nothing to undo.
     #[error("{0} speaks in its own session; there is nothing to unlink")]
