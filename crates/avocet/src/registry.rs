@@ -1,9 +1,11 @@
 //! The one registry of components: what a provider's `kind` and a channel's name stand for. A new
 //! one is a line in its list.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_bus::{Admission, Allow, GroupRules, Lists};
+use avocet_channel_kit::GroupConfig;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig};
@@ -11,7 +13,7 @@ use avocet_protocol::{
     AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
 };
 use avocet_supervise::SystemClock;
-use avocet_telegram::{GroupConfig, Telegram, TelegramConfig};
+use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
 
 /// Makes a model of a provider.
@@ -250,23 +252,25 @@ fn accounts(document: &Document, path: &str) -> Result<Vec<(AccountName, String)
 fn make_discord(
     document: &Document,
     path: &str,
-    _: &Arc<dyn Clock>,
+    clock: &Arc<dyn Clock>,
 ) -> Result<Vec<Configured>, ConfigError> {
     let accounts = accounts(document, path)?.into_iter();
-    accounts.map(|(account, path)| make_discord_bot(document, account, &path)).collect()
+    accounts.map(|(account, path)| make_discord_bot(document, account, &path, clock)).collect()
 }
 
 fn make_discord_bot(
     document: &Document,
     account: AccountName,
     path: &str,
+    clock: &Arc<dyn Clock>,
 ) -> Result<Configured, ConfigError> {
     let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
     let config: DiscordConfig = document.table(path)?;
     let name = ChannelName::parse("discord").map_err(|error| fault(error.to_string()))?;
-    let allow = config.allow.iter().map(|id| SenderId::parse(&id.to_string()));
-    let allow = allow.collect::<Result<_, _>>().map_err(|error| fault(error.to_string()))?;
-    let discord = Discord::new(name, account, &config).map_err(|error| fault(error.to_string()))?;
+    let DiscordConfig { allow, owners, groups, pairing, .. } = &config;
+    let allow = lists(allow, owners, groups, *pairing).map_err(|error| fault(error.to_string()))?;
+    let discord = Discord::new(name, account, &config, clock.clone())
+        .map_err(|error| fault(error.to_string()))?;
     Ok(Configured { channel: Arc::new(discord), attach: None, allow: Allow::Listed(allow) })
 }
 
@@ -288,24 +292,30 @@ fn make_telegram_bot(
     let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
     let config: TelegramConfig = document.table(path)?;
     let name = ChannelName::parse("telegram").map_err(|error| fault(error.to_string()))?;
-    let allow = telegram_lists(&config).map_err(|error| fault(error.to_string()))?;
+    let TelegramConfig { allow, owners, groups, pairing, .. } = &config;
+    let allow = lists(allow, owners, groups, *pairing).map_err(|error| fault(error.to_string()))?;
     let telegram = Telegram::new(name, account, &config, clock.clone())
         .map_err(|error| fault(error.to_string()))?;
     Ok(Configured { channel: Arc::new(telegram), attach: None, allow: Allow::Listed(allow) })
 }
 
-fn telegram_lists(config: &TelegramConfig) -> Result<Lists, IdError> {
+fn lists(
+    allow: &[u64],
+    owners: &[u64],
+    groups: &BTreeMap<String, GroupConfig>,
+    pairing: bool,
+) -> Result<Lists, IdError> {
     let ids = |ids: &[u64]| ids.iter().map(|id| SenderId::parse(&id.to_string())).collect();
     let rules = |group: &GroupConfig| {
         let allow = group.allow.as_deref().map(ids).transpose()?;
         Ok(GroupRules { allow, owner_tools: group.owner_tools })
     };
-    let groups = config.groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
+    let groups = groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
     Ok(Lists {
-        users: ids(&config.allow)?,
-        owners: ids(&config.owners)?,
+        users: ids(allow)?,
+        owners: ids(owners)?,
         groups: groups.collect::<Result<_, IdError>>()?,
-        pairing: config.pairing,
+        pairing,
     })
 }
 

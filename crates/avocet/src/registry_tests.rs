@@ -3,12 +3,13 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, Settings, keys};
 use avocet_discord::DiscordConfig;
 use avocet_llm::{OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
-use avocet_telegram::{GroupConfig, TelegramConfig};
+use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 use avocet_testkit::ManualClock;
 
@@ -16,7 +17,8 @@ use super::{CHANNELS, PROVIDERS, channels, check, openai_config, terminal_config
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PROVIDER: &str = "providers.local";
-const GROUP: &str = "channels.telegram.groups.-1001234567890";
+const GROUPS: [&str; 2] =
+    ["channels.discord.groups.1234567890123456789", "channels.telegram.groups.-1001234567890"];
 
 fn parse(text: &str) -> Document {
     let environment = |name: &str| Some(format!("the value of {name}"));
@@ -53,7 +55,8 @@ fn the_example_names_every_key() {
         under("transcription.", keys::<TranscriptionConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
-        under(&format!("{GROUP}."), keys::<GroupConfig>()),
+        under(&format!("{}.", GROUPS[0]), keys::<GroupConfig>()),
+        under(&format!("{}.", GROUPS[1]), keys::<GroupConfig>()),
         under("channels.terminal.", keys::<TerminalConfig>()),
     ];
     for key in expected.iter().flatten() {
@@ -78,7 +81,8 @@ fn the_example_shows_the_defaults() {
     same(&openai_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
     let discord: DiscordConfig = whole().table("channels.discord").unwrap();
-    let without = DiscordConfig { token: None, allow: Vec::new(), ..discord };
+    let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
+    let without = DiscordConfig { token, allow, owners, groups, ..discord };
     same(&without, &DiscordConfig::default());
     let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
     let shown: TranscriptionConfig = whole().table("transcription").unwrap();
@@ -89,8 +93,10 @@ fn the_example_shows_the_defaults() {
     let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
     let without = TelegramConfig { token, allow, owners, groups, ..telegram };
     same(&without, &TelegramConfig::default());
-    let group: GroupConfig = whole().table(GROUP).unwrap();
-    same(&GroupConfig { allow: None, ..group }, &GroupConfig::default());
+    for group in GROUPS {
+        let group: GroupConfig = whole().table(group).unwrap();
+        same(&GroupConfig { allow: None, ..group }, &GroupConfig::default());
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod breaks;
 mod builder;
 pub mod discord;
 mod exchanges;
+mod group;
 mod link;
 mod pace;
 mod pieces;
@@ -17,6 +18,7 @@ pub mod telegram;
 
 pub use avocet_protocol::{Style, StyleRange};
 pub use exchanges::Exchanges;
+pub use group::GroupConfig;
 pub use link::MAX_URL_CHARS;
 pub use pace::{Pace, Rate, Rates};
 pub use render::render;

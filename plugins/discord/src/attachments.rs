@@ -22,12 +22,16 @@ fn sent(message: &Message) -> impl Iterator<Item = &Sent> {
 
 fn attachment(message: &Message, sent: &Sent) -> Attachment {
     let reference = format!("{}/{}/{}", message.channel_id, message.id, sent.id);
+    // Only voice messages have a length (Discord API, "Attachment").
+    let seconds = sent.duration_secs.map(|seconds| seconds.round() as u32);
+    let kind =
+        if seconds.is_some() { AttachmentKind::Voice } else { kind(sent.content_type.as_deref()) };
     Attachment {
-        kind: kind(sent.content_type.as_deref()),
-        source: AttachmentSource::Platform(reference),
         name: Some(sent.filename.clone()),
         media_type: sent.content_type.clone(),
         bytes: Some(sent.size.into()),
+        seconds,
+        ..Attachment::new(kind, AttachmentSource::Platform(reference))
     }
 }
 

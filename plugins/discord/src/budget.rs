@@ -1,10 +1,10 @@
 //! The budget of IDENTIFYs, which lasts over restarts: Discord resets the token of a bot that identifies
 //! 1,000 times in a day (F9).
 //!
-//! The rule: the first 50 of a day (UTC) are at least 5 seconds apart, which is what the platform wants
-//! anyway. After that each waits for its share of what is left of the day, so that 500 last until its
-//! end; the other 500 are for whatever else uses the token, and for days that begin elsewhere. And none
-//! is made when Discord says that none remains.
+//! The rule: the first 500 of a day (UTC) are at least 5 seconds apart, which is what the platform wants
+//! anyway. After that each waits for its share of what is left of the day, so that 900 last until its
+//! end; the other 100 are for whatever else uses the token. And none is made when Discord says that none
+//! remains.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,9 +21,9 @@ const DAY_MILLIS: i64 = 86_400_000;
 /// The wait between two, when there is plenty.
 const APART: Duration = Duration::from_secs(5);
 /// How many of a day are made as fast as that.
-const FREE: u64 = 50;
+const FREE: u64 = 500;
 /// How many of a day are made at all.
-const DAILY: u64 = 500;
+const DAILY: u64 = 900;
 
 /// What is used of the budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

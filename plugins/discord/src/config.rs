@@ -1,5 +1,8 @@
 //! The configuration of a Discord bot.
 
+use std::collections::BTreeMap;
+
+use avocet_channel_kit::GroupConfig;
 use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,8 +17,15 @@ pub struct DiscordConfig {
     /// Where the REST API is, without its version; can point at a local server. The gateway's address
     /// is asked from it.
     pub api_url: String,
-    /// Who may speak: numeric user ids. Empty means nobody; the log names whoever is turned away.
+    /// Who may speak: numeric user ids. Empty means nobody but the owners, and whoever was let in; the
+    /// log names whoever is turned away.
     pub allow: Vec<u64>,
+    /// Who is an owner: has every tool, and lets others in. They need not be named in `allow`.
+    pub owners: Vec<u64>,
+    /// Whether a stranger who writes in private is given a code with which an owner can let them in.
+    pub pairing: bool,
+    /// What is different in a server's channel and its threads, by the channel's id.
+    pub groups: BTreeMap<String, GroupConfig>,
     /// Whether every message in a server's channels is answered, not only those that mention the bot,
     /// reply to it or begin with a command.
     pub answer_all: bool,
@@ -30,6 +40,9 @@ impl Default for DiscordConfig {
             token: None,
             api_url: "https://discord.com".to_owned(),
             allow: Vec::new(),
+            owners: Vec::new(),
+            pairing: true,
+            groups: BTreeMap::new(),
             answer_all: false,
             message_content: true,
         }

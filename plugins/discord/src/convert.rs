@@ -1,5 +1,7 @@
 //! From what the platform sends to an inbound message, or to the reason why it is none.
 
+use std::collections::BTreeSet;
+
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content, DedupeKey,
     IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
@@ -19,6 +21,8 @@ pub(crate) struct Bot<'a> {
     pub(crate) account: &'a AccountName,
     /// Whether it answers to everything.
     pub(crate) answer_all: bool,
+    /// Channels in which it does.
+    pub(crate) unmentioned: &'a BTreeSet<ChannelId>,
     pub(crate) commands: &'a [CommandHelp],
 }
 
@@ -46,12 +50,17 @@ impl Converted {
 
 impl Bot<'_> {
     /// Why a message is not for the agent, whatever it says; none if it is.
-    pub(crate) fn why_not(&self, message: &Message, private: bool) -> Option<&'static str> {
+    pub(crate) fn why_not(&self, message: &Message, place: Place) -> Option<&'static str> {
         match message.kind {
             MessageType::Regular | MessageType::InlineReply => {}
             _ => return Some("of another kind"),
         }
-        let for_us = private || self.answer_all || self.is_addressed(message);
+        let listens = match place {
+            Place::Private => true,
+            Place::Channel => self.unmentioned.contains(&message.channel_id),
+            Place::Thread { parent } => self.unmentioned.contains(&parent),
+        };
+        let for_us = listens || self.answer_all || self.is_addressed(message);
         (!for_us).then_some("not mentioned")
     }
 

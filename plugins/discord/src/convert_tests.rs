@@ -21,7 +21,14 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {
     let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
     let commands = [CommandHelp { name: "stop", argument: "", help: "stop" }];
     let me = UserId::new(42);
-    with(Bot { me, channel: &channel, account: &account, answer_all, commands: &commands })
+    with(Bot {
+        me,
+        channel: &channel,
+        account: &account,
+        answer_all,
+        unmentioned: &BTreeSet::new(),
+        commands: &commands,
+    })
 }
 
 #[track_caller]

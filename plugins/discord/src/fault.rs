@@ -1,11 +1,8 @@
-//! What went wrong with a request, in words that may be logged (F15), and how the account fares
-//! (F24).
+//! What went wrong with a request, in words that may be logged (F15).
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::Health;
 use serenity::http::DiscordJsonError;
 
 /// Why a request was not answered as it should.
@@ -97,34 +94,6 @@ impl fmt::Display for Fault {
             Self::Server(status) => write!(f, "Discord has trouble of its own (HTTP {status})"),
             Self::NotSent(words) | Self::Broken(words) => f.write_str(words),
         }
-    }
-}
-
-/// How the account fares, as of its last exchange with the platform.
-#[derive(Debug)]
-pub(crate) struct Exchanges(Mutex<Health>);
-
-impl Default for Exchanges {
-    fn default() -> Self {
-        Self(Mutex::new(Health::Down("not connected yet".to_owned())))
-    }
-}
-
-impl Exchanges {
-    pub(crate) fn works(&self) {
-        self.set(Health::Up);
-    }
-
-    pub(crate) fn fails(&self, why: &str) {
-        self.set(Health::Down(why.to_owned()));
-    }
-
-    pub(crate) fn get(&self) -> Health {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, health: Health) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = health;
     }
 }
 

@@ -22,19 +22,20 @@ mod send;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use avocet_channel_kit::Exchanges;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
     Delivery, FetchError, Health, OnUnknown, Receipt, SendError,
 };
-use serenity::model::id::UserId;
+use serenity::model::id::{ChannelId, UserId};
 
 pub use config::DiscordConfig;
 
-use fault::Exchanges;
 use limits::Limits;
 use rest::Rest;
 
@@ -49,13 +50,14 @@ pub struct Discord {
     /// Whom the bot may write to without having been written to.
     allow: BTreeSet<u64>,
     answer_all: bool,
+    /// Channels in which it answers without being mentioned.
+    unmentioned: BTreeSet<ChannelId>,
     message_content: bool,
     health: Exchanges,
     limits: Limits,
     /// The bot's own id, once the platform has said it.
     me: OnceLock<UserId>,
-    /// Time, once the channel runs.
-    clock: OnceLock<Arc<dyn Clock>>,
+    clock: Arc<dyn Clock>,
 }
 
 /// Without the client, which would show the token (F15).
@@ -83,6 +85,9 @@ pub enum DiscordError {
     /// `api_url` is none.
     #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
     Url,
+    /// The table of a channel is not named by an id.
+    #[error("groups: {0:?} is no id of a channel; it is a number, which /id shows in the channel")]
+    Group(String),
     /// There can be no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),
@@ -97,6 +102,7 @@ impl Discord {
         name: ChannelName,
         account: AccountName,
         config: &DiscordConfig,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self, DiscordError> {
         let token = config.token.as_ref().ok_or(DiscordError::NoToken)?;
         let rest = Rest::new(token, &config.api_url)?;
@@ -104,13 +110,14 @@ impl Discord {
             name,
             account,
             rest,
-            allow: config.allow.iter().copied().collect(),
+            allow: config.allow.iter().chain(&config.owners).copied().collect(),
             answer_all: config.answer_all,
+            unmentioned: unmentioned(config)?,
             message_content: config.message_content,
-            health: Exchanges::default(),
+            health: Exchanges::new(clock.clone()),
             limits: Limits::default(),
             me: OnceLock::new(),
-            clock: OnceLock::new(),
+            clock,
         })
     }
 
@@ -137,6 +144,18 @@ impl Discord {
     }
 }
 
+/// The channels in which the bot answers without being mentioned. Every channel's id is checked here.
+fn unmentioned(config: &DiscordConfig) -> Result<BTreeSet<ChannelId>, DiscordError> {
+    let mut unmentioned = BTreeSet::new();
+    for (id, group) in &config.groups {
+        let parsed: NonZeroU64 = id.parse().map_err(|_| DiscordError::Group(id.clone()))?;
+        if !group.mention {
+            unmentioned.insert(parsed.into());
+        }
+    }
+    Ok(unmentioned)
+}
+
 #[async_trait]
 impl Channel for Discord {
     fn name(&self) -> ChannelName {
@@ -148,7 +167,6 @@ impl Channel for Discord {
     }
 
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
-        self.clock.get_or_init(|| context.clock.clone());
         receive::run(self, &context).await
     }
 

@@ -138,11 +138,7 @@ impl<'a> Receiver<'a> {
 
     /// A message that came by the gateway.
     async fn said(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
-        let private = message.guild_id.is_none();
-        if let Some(reason) = self.why_not(me, message, private) {
-            return self.pass_over(message, reason).await;
-        }
-        let place = self.place(message.channel_id, private).await?;
+        let place = self.place(message.channel_id, message.guild_id.is_none()).await?;
         self.hear(me, message, place).await
     }
 
@@ -153,7 +149,7 @@ impl<'a> Receiver<'a> {
         message: &Message,
         place: Place,
     ) -> Result<(), Stopped> {
-        if let Some(reason) = self.why_not(me, message, place == Place::Private) {
+        if let Some(reason) = self.why_not(me, message, place) {
             return self.pass_over(message, reason).await;
         }
         let converted = self.bot(me).message(message, place, false);
@@ -163,10 +159,10 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    fn why_not(&self, me: Me, message: &Message, private: bool) -> Option<Option<&'static str>> {
+    fn why_not(&self, me: Me, message: &Message, place: Place) -> Option<Option<&'static str>> {
         match message.author.id == me.user {
             true => Some(None),
-            false => self.bot(me).why_not(message, private).map(Some),
+            false => self.bot(me).why_not(message, place).map(Some),
         }
     }
 
@@ -194,12 +190,11 @@ impl<'a> Receiver<'a> {
         let Ok(message) = Message::deserialize(data) else {
             return self.ignore("unreadable", None).await;
         };
-        let private = message.guild_id.is_none();
-        match self.why_not(me, &message, private) {
+        let place = self.place(message.channel_id, message.guild_id.is_none()).await?;
+        match self.why_not(me, &message, place) {
             Some(None) => Ok(()),
             Some(Some(reason)) => self.ignore(reason, None).await,
             None => {
-                let place = self.place(message.channel_id, private).await?;
                 let converted = self.bot(me).message(&message, place, true);
                 self.commit(converted, None).await
             }
@@ -231,8 +226,9 @@ impl<'a> Receiver<'a> {
     }
 
     fn bot(&self, me: Me) -> Bot<'a> {
-        let Discord { name, account, answer_all, .. } = self.discord;
+        let Discord { name, account, answer_all, unmentioned, .. } = self.discord;
         let commands = self.context.commands.as_ref();
-        Bot { me: me.user, channel: name, account, answer_all: *answer_all, commands }
+        let answer_all = *answer_all;
+        Bot { me: me.user, channel: name, account, answer_all, unmentioned, commands }
     }
 }

@@ -97,9 +97,7 @@ impl Discord {
         delivery: &Delivery,
         text: &str,
     ) -> Result<MessageId, SendError> {
-        if let Some(clock) = self.clock.get() {
-            self.limits.check(channel_id, clock.as_ref())?;
-        }
+        self.limits.check(channel_id, self.clock.as_ref())?;
         let message = CreateMessage::new()
             .content(text)
             .allowed_mentions(CreateAllowedMentions::new())
@@ -111,8 +109,8 @@ impl Discord {
         let answer = self.rest.send(LightMethod::Post, route, &message).await;
         let answer = answer.map_err(|fault| self.outcome(&fault))?;
         self.health.works();
-        if let (Some(wait), Some(clock)) = (answer.exhausted_for, self.clock.get()) {
-            self.limits.exhausted(channel_id, wait, clock.as_ref());
+        if let Some(wait) = answer.exhausted_for {
+            self.limits.exhausted(channel_id, wait, self.clock.as_ref());
         }
         let made = answer.read::<Made>().map_err(|fault| self.outcome(&fault))?;
         Ok(made.id)
@@ -126,7 +124,7 @@ impl Discord {
         text: &str,
     ) -> Result<Option<MessageId>, SendError> {
         let Some(first) = delivery.first_sent_at else { return Ok(None) };
-        if self.clock.get().is_some_and(|clock| first.until(clock.now()) < NONCE_KEPT) {
+        if first.until(self.clock.now()) < NONCE_KEPT {
             return Ok(None);
         }
         let me = self.me().await.map_err(|fault| self.outcome(&fault))?;

@@ -136,6 +136,8 @@ impl Bot<'_> {
                 written_at: Some(Timestamp(edited.timestamp_millis())),
                 ..*inbound
             })),
+            // It was said once that it cannot be read.
+            Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
             ignored @ Converted::Ignored(_) => ignored,
         })
     }

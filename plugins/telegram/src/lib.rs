@@ -28,7 +28,7 @@ use avocet_protocol::{
 };
 use teloxide::net::default_reqwest_settings;
 
-pub use config::{GroupConfig, TelegramConfig};
+pub use config::TelegramConfig;
 
 use receive::Receiver;
 

@@ -283,7 +283,8 @@ async fn only_who_may_read_messages_asks_for_them() {
         ..Default::default()
     };
     let (name, account) = (world.discord.name(), world.discord.account());
-    let discord = avocet_discord::Discord::new(name, account, &config).unwrap();
+    let discord =
+        avocet_discord::Discord::new(name, account, &config, world.clock.clone()).unwrap();
     let world = World { discord: discord.into(), ..world };
     world.platform.grant_message_content(false);
     let _running = world.run();

@@ -48,7 +48,7 @@ impl World {
         platform.limit_rates(false);
         let channel = platform.channel(platform.guild("Birds"), "general");
         let dm = platform.dm(ANN);
-        let discord = Arc::new(discord(&platform.base_url()));
+        let discord = Arc::new(discord(&platform.base_url(), &clock));
         let (bus, clock) = (Arc::default(), Arc::default());
         Self { platform, discord, bus, clock, stop: CancellationToken::new(), channel, dm }
     }
@@ -76,7 +76,7 @@ impl World {
 
     /// A new daemon: only the log knows what was before.
     fn restarted(self) -> Self {
-        let discord = Arc::new(discord(&self.platform.base_url()));
+        let discord = Arc::new(discord(&self.platform.base_url(), &self.clock));
         Self { discord, stop: CancellationToken::new(), ..self }
     }
 
@@ -108,14 +108,15 @@ impl World {
     }
 }
 
-fn discord(url: &str) -> Discord {
+fn discord(url: &str, clock: &Arc<ManualClock>) -> Discord {
     let config = DiscordConfig {
         token: Some(TOKEN.to_owned().into()),
         api_url: url.to_owned(),
         allow: vec![ANN],
         ..DiscordConfig::default()
     };
-    Discord::new("discord".parse().unwrap(), "main".parse().unwrap(), &config).unwrap()
+    let (name, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
+    Discord::new(name, account, &config, clock.clone()).unwrap()
 }
 
 fn chat(id: u64) -> ChatAddress {

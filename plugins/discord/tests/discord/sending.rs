@@ -1,14 +1,16 @@
 //! What is said, and what is known of it when something goes wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_channel_kit::GroupConfig;
 use avocet_discord::{Discord, DiscordConfig, DiscordError};
 use avocet_protocol::{
     Channel, Choice, Content, Delivery, DeliveryId, Health, OnUnknown, PlatformId, Receipt,
     SendError,
 };
-use avocet_testkit::START;
 use avocet_testkit::discord::{ApiError, Fault, On, Route};
+use avocet_testkit::{ManualClock, START};
 use serde_json::json;
 
 use crate::{ANN, BOB, TOKEN, World, chat, delivery};
@@ -217,7 +219,7 @@ async fn trouble_of_the_platform_is_no_refusal() {
 
 #[tokio::test]
 async fn f15_no_error_shows_the_token() {
-    let closed = crate::discord("http://127.0.0.1:1");
+    let closed = crate::discord("http://127.0.0.1:1", &Arc::default());
     assert!(!format!("{closed:?}").contains("secret"));
     let sent = closed.deliver(&delivery(1, Content::text("hi"))).await;
     let error = format!("{sent:?} {}", sent.as_ref().unwrap_err());
@@ -275,7 +277,8 @@ async fn that_the_bot_writes_is_shown() {
 #[test]
 fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
     let bot = |config: &DiscordConfig| {
-        Discord::new("discord".parse().unwrap(), "main".parse().unwrap(), config).unwrap_err()
+        let (name, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
+        Discord::new(name, account, config, Arc::new(ManualClock::default())).unwrap_err()
     };
     assert_eq!(bot(&DiscordConfig::default()), DiscordError::NoToken);
     let with = |token: &str, api_url: &str| DiscordConfig {
@@ -283,6 +286,11 @@ fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
         api_url: api_url.to_owned(),
         ..Default::default()
     };
+    for id in ["birds", "-7", "0"] {
+        let groups = [(id.to_owned(), GroupConfig::default())].into();
+        let config = DiscordConfig { groups, ..with(TOKEN, "https://discord.com") };
+        assert_eq!(bot(&config), DiscordError::Group(id.to_owned()));
+    }
     for api_url in ["nonsense", "mailto:ann@example.org", "ftp://example.org", ""] {
         assert_eq!(bot(&with(TOKEN, api_url)), DiscordError::Url, "{api_url}");
     }

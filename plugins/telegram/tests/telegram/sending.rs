@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_channel_kit::GroupConfig;
 use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
-use avocet_telegram::{GroupConfig, Telegram, TelegramConfig, TelegramError};
+use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
 use avocet_testkit::ManualClock;
 use avocet_testkit::telegram::{ApiError, Fault, On};
 
