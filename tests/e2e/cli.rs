@@ -8,13 +8,21 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 20] = [
     "",
     "ask",
     "chat",
     "completions",
     "config",
     "config check",
+    "link",
+    "pair",
+    "pair approve",
+    "pair deny",
+    "pair list",
+    "people",
+    "people list",
+    "people remove",
     "run",
     "send",
     "sessions",
@@ -59,12 +67,16 @@ fn every_command_that_the_help_names_is_in_the_list() {
 
 #[test]
 fn wrong_usage_exits_with_2_names_the_word_and_touches_nothing() {
-    let table: [(&[&str], &str); 13] = [
+    let table: [(&[&str], &str); 17] = [
         (&["--nope"], "--nope"),
         (&["nope"], "nope"),
         (&["ask"], "<SESSION>"),
         (&["send"], "<CHAT>"),
         (&["config"], "<COMMAND>"),
+        (&["link", "me"], "<CHAT>"),
+        (&["pair"], "<COMMAND>"),
+        (&["pair", "approve"], "<CODE>"),
+        (&["people", "remove", "telegram:main"], "channel:account:sender"),
         (&["sessions"], "<COMMAND>"),
         (&["sessions", "list", "--limit", "many"], "many"),
         (&["completions", "tcsh"], "tcsh"),

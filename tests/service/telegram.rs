@@ -1,7 +1,8 @@
 //! Telegram, all the way: the real program between the strict fake and the model.
 
+use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
-use avocet_testkit::telegram::TelegramFake;
+use avocet_testkit::telegram::{Fault, On, TelegramFake, png};
 use avocet_tests::{Home, program};
 use serde_json::json;
 
@@ -77,4 +78,72 @@ async fn f5_what_the_message_tool_has_said_is_not_said_again_as_the_answer() {
     assert!(status.success(), "{log}");
     let said: Vec<String> = platform.sent().into_iter().map(|message| message.text).collect();
     assert_eq!(said, ["Done, as asked."]);
+}
+
+/// A model that sends the files of the workspace before it answers.
+async fn sends_files() -> OpenAiFake {
+    OpenAiFake::start(|request| match last_results(request)[..] {
+        [] => ModelAnswer::call(
+            "message",
+            json!({ "text": "Your **files**.", "files": ["out/report.pdf", "chart.png"] }),
+        ),
+        [..] => ModelAnswer::says("There they are."),
+    })
+    .await
+}
+
+fn put_files(home: &Home) {
+    let workspace = home.workspace();
+    std::fs::create_dir_all(workspace.join("out")).unwrap();
+    std::fs::write(workspace.join("out/report.pdf"), b"%PDF-1.7").unwrap();
+    std::fs::write(workspace.join("chart.png"), png(640, 480)).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_of_the_workspace_are_sent_by_the_message_tool() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = sends_files().await;
+    let home = home(&platform, &model);
+    put_files(&home);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "send me the files");
+    let sent = patiently("the answer", platform.wait_for_sent(4)).await;
+    let texts: Vec<&str> = sent.iter().map(|message| message.text.as_str()).collect();
+    assert_eq!(texts, ["Your files.", "", "", "There they are."]);
+    let upload = |at: usize| sent[at].file.as_ref().unwrap().upload.clone().unwrap();
+    assert_eq!((upload(1).name.as_str(), &upload(1).bytes[..]), ("report.pdf", &b"%PDF-1.7"[..]));
+    assert_eq!((upload(2).name.as_str(), upload(2).bytes), ("chart.png", png(640, 480)));
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(platform.refusals(), vec![]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_while_it_sends_a_file_it_sends_it_once_more_and_marked() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = sends_files().await;
+    let home = home(&platform, &model);
+    put_files(&home);
+    platform.inject(On::method("sendDocument"), 1, Fault::HangAfter);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "send me the files");
+    patiently("the document", platform.wait_for_calls("sendDocument", 1)).await;
+    daemon.kill();
+    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+
+    let daemon = home.daemon();
+    let sent = patiently("the answer", platform.wait_for_sent(5)).await;
+    let shown: Vec<(&str, bool)> =
+        sent.iter().map(|message| (message.text.as_str(), message.file.is_some())).collect();
+    let expected = [
+        ("Your files.", false),
+        ("", true),
+        (REPEAT_MARK, true),
+        ("", true),
+        ("There they are.", false),
+    ];
+    assert_eq!(shown, expected);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(platform.sent().len(), 5);
 }

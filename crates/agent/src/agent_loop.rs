@@ -1,18 +1,19 @@
 //! The tool loop: ask the model, run what it calls, ask again, until it answers or a cap is
 //! reached.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CallId, CallState, ChatAddress, Clock, Delta, LoggedCall, Model, ModelReply,
-    ModelRequest, NewStep, Step, StoreError, Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord,
-    Usage, WaitRequest, within,
+    Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, LoggedCall, LoggedInbound, Model,
+    ModelReply, ModelRequest, NewStep, Role, Roles, Step, StoreError, Toolbox, TurnEvent,
+    TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest, within,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::history::conversation;
-use crate::{Limits, make_valid};
+use crate::{Limits, images, make_valid};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub struct AgentLoop {
     pub log: Arc<dyn TurnLog>,
     /// Where it says what it is doing.
     pub events: Arc<dyn TurnEvents>,
+    /// Where the pictures are that it is shown.
+    pub files: Arc<dyn Files>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// The caps on a turn.
@@ -40,6 +43,21 @@ pub struct Scene {
     pub chat: Option<ChatAddress>,
     /// Fires when the turn is no longer wanted.
     pub cancel: CancellationToken,
+    /// For a child: the messages that the turn at the root works on.
+    pub asked_by: Vec<LoggedInbound>,
+    /// Who says which role their senders have.
+    pub roles: Arc<dyn Roles>,
+}
+
+impl Scene {
+    /// The least role of all whose words the turn works on, as it is now: somebody may have steered
+    /// the turn, or have been struck off, since it began. Nobody's turn is a user's.
+    pub(crate) fn role(&self, turn: &TurnRecord) -> Role {
+        let steered = turn.steps.iter().flat_map(|step| &step.steered);
+        let messages = turn.origin.messages().iter().chain(steered).chain(&self.asked_by);
+        let roles = messages.map(|message| self.roles.role(&message.message.inbound));
+        roles.min().unwrap_or_default()
+    }
 }
 
 /// How a turn ends, or stops for now.
@@ -90,7 +108,7 @@ impl AgentLoop {
                 return Ok(TurnEnd::Failed(notice));
             }
             let left = self.limits.max_duration.saturating_sub(ran_for);
-            let reply = match self.ask(&past, &turn, left).await {
+            let reply = match self.ask(&past, &turn, scene.role(&turn), left).await {
                 Ok(reply) => reply,
                 Err(notice) => return Ok(TurnEnd::Failed(notice)),
             };
@@ -144,10 +162,15 @@ impl AgentLoop {
         &self,
         past: &[TurnRecord],
         turn: &TurnRecord,
+        role: Role,
         left: Duration,
     ) -> Result<ModelReply, String> {
         let messages = make_valid(conversation(&self.system, past, turn));
-        let request = ModelRequest { messages, tools: self.toolbox.specs() };
+        let images = match self.model.takes_images() {
+            true => images::load(self.files.as_ref(), &messages).await,
+            false => BTreeMap::new(),
+        };
+        let request = ModelRequest { messages, tools: self.toolbox.specs(role), images };
         let session = &turn.session;
         let deltas = |delta: Delta<'_>| {
             self.events.emit(

@@ -5,13 +5,15 @@ use std::io;
 use std::sync::Once;
 
 use avocet_protocol::{
-    CallResult, Claim, CommandReply, Content, Evidence, Inbound, InboundKind, Inbox, Message,
-    ModelError, NewInbound, NewWait, Notes, Query, QueueMode, Resolution, Sender, SessionId,
-    ToolCall, ToolClass, Turns, Verdict, WaitKind,
+    Attachment, AttachmentKind, AttachmentSource, CallResult, Claim, CommandReply, Content,
+    Evidence, Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, Query,
+    QueueMode, Resolution, Sender, SessionId, ToolCall, ToolClass, Turns, Verdict, WaitKind,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel};
+use avocet_testkit::{
+    FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -23,6 +25,7 @@ struct World {
     events: Arc<RecordedEvents>,
     clock: Arc<ManualClock>,
     store: Arc<SqliteStore>,
+    files: Arc<FakeFiles>,
     log: TempStore,
 }
 
@@ -39,24 +42,30 @@ impl World {
         let model = Arc::new(ScriptedModel::new(answers));
         let tools = Arc::new(FakeToolbox::verifying(verdict));
         let events = Arc::new(RecordedEvents::default());
+        let files = Arc::new(FakeFiles::default());
         let agent = AgentLoop {
             model: model.clone(),
             toolbox: tools.clone(),
             log: store.clone(),
             events: events.clone(),
+            files: files.clone(),
             clock: clock.clone(),
             limits: Limits::default(),
             system: "be kind".into(),
         };
-        Self { agent, model, tools, events, clock, store, log }
+        Self { agent, model, tools, events, clock, store, files, log }
     }
 
     async fn say(&self, text: &str) {
+        self.say_with(text, Vec::new()).await;
+    }
+
+    async fn say_with(&self, text: &str, attachments: Vec<Attachment>) {
         let inbound = Inbound::new(
             session().address(),
             Sender::new("me".parse().unwrap()),
             text.parse().unwrap(),
-            Content::text(text),
+            Content { attachments, ..Content::text(text) },
         );
         let kind = InboundKind::Text;
         let message = NewInbound { session: session(), kind, inbound, removed: 0 };
@@ -71,8 +80,21 @@ impl World {
     }
 
     async fn run(&self, turn: TurnRecord) -> Result<TurnEnd, StoreError> {
-        let chat = Some(session().address());
-        self.agent.run_tool_loop(turn, &Scene { chat, cancel: CancellationToken::new() }).await
+        self.run_in(turn, Vec::new()).await
+    }
+
+    async fn run_in(
+        &self,
+        turn: TurnRecord,
+        asked_by: Vec<LoggedInbound>,
+    ) -> Result<TurnEnd, StoreError> {
+        let scene = Scene {
+            chat: Some(session().address()),
+            cancel: CancellationToken::new(),
+            asked_by,
+            roles: Arc::new(FakeRoles),
+        };
+        self.agent.run_tool_loop(turn, &scene).await
     }
 
     /// The next turn of the session, to its end.
@@ -124,7 +146,7 @@ impl World {
 
     /// `kill -9`, a new start, and the turn taken again.
     async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
-        let Self { agent, tools, events, clock, store, log, .. } = self;
+        let Self { agent, tools, events, clock, store, files, log, .. } = self;
         drop((agent, store));
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
@@ -133,11 +155,12 @@ impl World {
             toolbox: tools.clone(),
             log: store.clone(),
             events: events.clone(),
+            files: files.clone(),
             clock: clock.clone(),
             limits: Limits::default(),
             system: "be kind".into(),
         };
-        let world = Self { agent, model, tools, events, clock, store, log };
+        let world = Self { agent, model, tools, events, clock, store, files, log };
         let turn = world.claim().await;
         (world, turn)
     }
@@ -168,7 +191,7 @@ async fn a_model_that_answers_ends_the_turn() {
     let usage = Usage { input: 100, output: 10 };
     assert_eq!(end, TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage }));
     let system = Message::System { text: "be kind".to_owned() };
-    assert_eq!(world.last_messages(), [system, Message::User { text: "hi".to_owned() }]);
+    assert_eq!(world.last_messages(), [system, Message::user("hi")]);
 }
 
 #[tokio::test]
@@ -373,7 +396,7 @@ async fn f16_messages_that_steer_reach_the_next_step() {
     world.say("no, blue").await;
     assert_eq!(answered(&world.run(turn).await.unwrap()), "blue it is");
     let last = world.last_messages().pop();
-    assert_eq!(last, Some(Message::User { text: "no, blue".to_owned() }));
+    assert_eq!(last, Some(Message::user("no, blue")));
 }
 
 #[tokio::test]
@@ -557,4 +580,43 @@ async fn a_parallel_call_that_waits_alone_is_waited_for() {
     let world = World::new(vec![Scripted::calls(&calls)]).await;
     let end = world.turn("go").await;
     assert!(matches!(end, TurnEnd::Waiting { call, .. } if call.ordinal == 0), "{end:?}");
+}
+
+#[tokio::test]
+async fn f13_a_turn_has_the_least_role_of_all_whose_words_it_works_on() {
+    let keys = || Scripted::calls(&[("keys", json!({}))]);
+    let answers = vec![keys(), Scripted::says("ok"), keys(), Scripted::says("ok")];
+    let world = World::new(answers).await;
+    world.turn("mine").await;
+    assert_eq!(world.runs("keys"), 1);
+    world.settle("ok").await;
+
+    world.say("of a guest's parent").await;
+    let turn = world.claim().await;
+    let mut guest = turn.origin.messages()[0].clone();
+    guest.message.inbound.sender.id = "guest".parse().unwrap();
+    world.run_in(turn, vec![guest]).await.unwrap();
+    assert_eq!(world.runs("keys"), 1, "refused");
+    let (owner, user) = (Role::Owner, Role::User);
+    assert_eq!(world.tools.offered(), [owner, owner, user, user]);
+}
+
+#[tokio::test]
+async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
+    for eyes in [true, false] {
+        let mut world = World::new(Vec::new()).await;
+        let model = ScriptedModel::new(vec![Scripted::says("a beach")]);
+        let model = Arc::new(if eyes { model.with_eyes() } else { model });
+        world.agent.model = model.clone();
+        world.files.put("inbox/m1-0.jpg", &[0xFF, 0xD8, 0xFF, 0xE0]);
+        let here = AttachmentSource::Workspace("inbox/m1-0.jpg".to_owned());
+        world.say_with("look", vec![Attachment::new(AttachmentKind::Image, here)]).await;
+        let turn = world.claim().await;
+        world.run(turn).await.unwrap();
+        let request = &model.requests()[0];
+        let [_, Message::User { text, images }] = &request.messages[..] else { panic!() };
+        assert_eq!(text, "look\n[image: saved as inbox/m1-0.jpg]");
+        let shown: Vec<_> = request.images.keys().collect();
+        assert_eq!(shown, if eyes { vec![&images[0]] } else { vec![] });
+    }
 }

@@ -210,6 +210,7 @@ impl AgentLoop {
             session: turn.session.clone(),
             chat: scene.chat.clone(),
             cancel: scene.cancel.clone(),
+            role: scene.role(turn),
         }
     }
 }

@@ -5,6 +5,8 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
+use crate::images;
+
 /// The conversation so far: instructions, earlier turns, this turn. Contains nothing that changes
 /// between two requests of a session, so that its beginning stays the same to the byte.
 pub(crate) fn conversation(system: &str, past: &[TurnRecord], turn: &TurnRecord) -> Vec<Message> {
@@ -18,7 +20,7 @@ pub(crate) fn conversation(system: &str, past: &[TurnRecord], turn: &TurnRecord)
 fn add_turn(messages: &mut Vec<Message>, turn: &TurnRecord) {
     match &turn.origin {
         Origin::Messages(inbound) => add_inbound(messages, inbound),
-        Origin::Child { prompt, .. } => messages.push(Message::User { text: prompt.clone() }),
+        Origin::Child { prompt, .. } => messages.push(Message::user(prompt)),
     }
     for step in &turn.steps {
         add_step(messages, step);
@@ -29,7 +31,10 @@ fn add_turn(messages: &mut Vec<Message>, turn: &TurnRecord) {
 }
 
 fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound]) {
-    messages.extend(inbound.iter().map(|one| Message::User { text: one.model_text() }));
+    messages.extend(inbound.iter().map(|one| Message::User {
+        text: one.model_text(),
+        images: images::of(&one.message.inbound.content),
+    }));
 }
 
 fn add_step(messages: &mut Vec<Message>, step: &Step) {

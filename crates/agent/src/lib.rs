@@ -4,6 +4,7 @@
 mod agent_loop;
 mod calls;
 mod history;
+mod images;
 mod limits;
 mod repeats;
 mod truncate;

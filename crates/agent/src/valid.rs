@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use avocet_protocol::{Message, SentCall};
+use avocet_protocol::{ImageRef, Message, SentCall};
 
 /// Makes a history valid: one leading system message, a user message after it, no two messages of
 /// the same role in a row, each call answered exactly once directly after it, no result without a
@@ -15,7 +15,7 @@ pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
     while let Some(message) = rest.next() {
         match message {
             Message::System { text } => valid.system(&text),
-            Message::User { text } => valid.user(&text),
+            Message::User { text, images } => valid.user(&text, images),
             Message::Assistant { text, calls } => {
                 let mut results = Vec::new();
                 while let Some(Message::ToolResult { call, result }) =
@@ -47,13 +47,16 @@ impl Valid {
         append(&mut self.system, more);
     }
 
-    fn user(&mut self, more: &str) {
+    fn user(&mut self, more: &str, pictures: Vec<ImageRef>) {
         if more.trim().is_empty() {
             return;
         }
         match self.messages.last_mut() {
-            Some(Message::User { text }) => append(text, more),
-            _ => self.messages.push(Message::User { text: more.to_owned() }),
+            Some(Message::User { text, images }) => {
+                append(text, more);
+                images.extend(pictures);
+            }
+            _ => self.messages.push(Message::User { text: more.to_owned(), images: pictures }),
         }
     }
 

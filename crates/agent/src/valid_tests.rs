@@ -9,7 +9,7 @@ fn system(text: &str) -> Message {
 }
 
 fn user(text: &str) -> Message {
-    Message::User { text: text.to_owned() }
+    Message::user(text)
 }
 
 fn assistant(text: &str, calls: &[&str]) -> Message {
@@ -159,7 +159,7 @@ proptest! {
     fn what_a_user_said_is_never_dropped(history in any_history()) {
         let said = |messages: &[Message]| {
             let texts = messages.iter().filter_map(|message| match message {
-                Message::User { text } => Some(text.trim()),
+                Message::User { text, .. } => Some(text.trim()),
                 _ => None,
             });
             texts.collect::<String>().replace("\n\n", "")

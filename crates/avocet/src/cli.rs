@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use avocet_protocol::{ChatAddress, DedupeKey, IdError, SessionId};
+use avocet_protocol::{ChatAddress, DedupeKey, IdError, PersonId, SessionId};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -44,6 +44,14 @@ pub(crate) enum Command {
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Let a private chat speak in the session of another one. Without chats: list the links.
+    Link(Link),
+    /// Strangers who ask to be let in.
+    #[command(subcommand)]
+    Pair(PairCommand),
+    /// Who may speak.
+    #[command(subcommand)]
+    People(PeopleCommand),
     /// Run the daemon with all configured channels.
     Run(Run),
     /// Deliver a message to a chat; works while the daemon is down.
@@ -161,6 +169,66 @@ pub(crate) struct SessionsShow {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Link {
+    /// Whose session: channel:account:chat. A bare name is a chat of the terminal.
+    #[arg(value_parser = chat_address, requires = "chat")]
+    pub(crate) into: Option<ChatAddress>,
+    /// Who speaks in it from now on; replies go to the chat that asked.
+    #[arg(value_parser = chat_address)]
+    pub(crate) chat: Option<ChatAddress>,
+    /// Give the second chat its own session back.
+    #[arg(long, requires = "chat")]
+    pub(crate) remove: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PairCommand {
+    /// Let a stranger speak, who is told so.
+    Approve {
+        /// The code that the stranger was given; dashes and case do not matter.
+        code: String,
+        /// As an owner, with every tool and the right to let others in.
+        #[arg(long)]
+        owner: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a code back. Nobody is told.
+    Deny {
+        /// The code that the stranger was given; dashes and case do not matter.
+        code: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the codes that can be approved.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PeopleCommand {
+    /// List who may speak, by the configuration and let in since.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Strike off somebody who was let in.
+    Remove {
+        /// Who: channel:account:sender, as the list shows it.
+        person: PersonId,
+    },
 }
 
 /// A session id, or the bare name of a conversation of the terminal.

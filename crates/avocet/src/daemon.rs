@@ -15,10 +15,10 @@ use avocet_protocol::{
     StoreError,
 };
 use avocet_sandbox::Workspace;
-use avocet_session::{Events, LaneLimits, NotMoving, Parts, Sessions};
+use avocet_session::{Attachments, Events, LaneLimits, NotMoving, Parts, Sessions};
 use avocet_store::{Holder, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
-use avocet_tools::{Registry, add_builtin};
+use avocet_tools::{Registry, WorkspaceFiles, add_builtin};
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
@@ -90,34 +90,51 @@ impl Daemon {
         let options = open_options(configuration, Holder::Daemon, start_empty);
         let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);
         let registry::Channels { channels: configured, admission } =
-            registry::channels(document, settings)?;
+            registry::channels(document, settings, &clock)?;
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
-        let deliverer =
-            Deliverer::new(store.clone(), channels.clone(), clock.clone(), group.child("outbox"));
-        let (bus, wakes) = Bus::new(
-            admission,
-            store.clone(),
+        let workspace = Arc::new(Workspace::open(&configuration.workspace)?);
+        let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
+        let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
-            Arc::new(deliverer.clone()),
+            files,
+            clock.clone(),
+            group.child("outbox"),
         );
+        let (bus, wakes) = Bus::open(avocet_bus::Parts {
+            admission,
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+        })
+        .await?;
         let bus = Arc::new(bus);
         let events = Arc::new(Events::default());
-        let agent = agent(context, configuration, &store, &channels, &events)?;
+        let agent = agent(context, configuration, workspace, &store, &channels, &events)?;
+        let attachments = Attachments {
+            files: agent.files.clone(),
+            transcribe: registry::transcribe(document, settings, clock.clone())?,
+            max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
+        };
         let model = agent.model.name().to_owned();
 
         deliverer.start().await?;
         let parts = Parts {
             turns: store.clone(),
             inbox: store.clone(),
+            outbox: store.clone(),
             query: store.clone(),
             bus: bus.clone(),
             agent,
             channels: channels.clone(),
             deliverer: deliverer.clone(),
             events: events.clone(),
+            attachments,
             clock: clock.clone(),
         };
         let lanes = LaneLimits {
@@ -139,6 +156,7 @@ impl Daemon {
             &configuration.socket,
             avocet_gateway::Parts {
                 publish: bus.clone(),
+                door: bus.clone(),
                 query: store.clone(),
                 report: Arc::new(reporter),
                 events,
@@ -206,22 +224,26 @@ impl std::fmt::Display for Stuck {
 fn agent(
     context: &Context,
     configuration: &Configuration,
+    workspace: Arc<Workspace>,
     store: &Arc<SqliteStore>,
     channels: &Arc<Channels>,
     events: &Arc<Events>,
+    workspace: Arc<Workspace>,
 ) -> Result<AgentLoop, Failure> {
     let Configuration { document, settings, .. } = configuration;
+    let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
     let parts = avocet_tools::Parts {
-        workspace: Arc::new(Workspace::open(&configuration.workspace)?),
+        workspace,
         notes: store.clone(),
         kept_results: store.clone(),
         destinations: channels.clone(),
     };
     Ok(AgentLoop {
         model: registry::model(document, settings, context.clock.clone())?,
-        toolbox: Arc::new(tools(context, &parts)?),
+        toolbox: Arc::new(tools(context, &parts, &settings.tools.users)?),
         log: store.clone(),
         events: events.clone(),
+        files,
         clock: context.clock.clone(),
         limits: limits(&settings.agents.defaults),
         system: SYSTEM.into(),
@@ -235,11 +257,20 @@ fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn 
     attach.collect()
 }
 
-fn tools(context: &Context, parts: &avocet_tools::Parts) -> Result<Registry, Failure> {
+fn tools(
+    context: &Context,
+    parts: &avocet_tools::Parts,
+    for_users: &[String],
+) -> Result<Registry, Failure> {
     let mut registry = Registry::new(context.clock.clone());
     add_builtin(&mut registry, parts)
         .and_then(|()| (context.add_tools)(&mut registry))
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    for pattern in for_users {
+        if registry.open_to_users(pattern) == 0 {
+            tracing::warn!(pattern, "[tools] users names no tool; look for a slip of the pen");
+        }
+    }
     Ok(registry)
 }
 

@@ -68,6 +68,9 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
         Command::Config(cli::ConfigCommand::Check { json }) => {
             commands::config::check(context, json)
         }
+        Command::Link(link) => commands::people::link(context, link).await,
+        Command::Pair(command) => commands::people::pair(context, command).await,
+        Command::People(command) => commands::people::people(context, command).await,
         Command::Run(run) => commands::run::run(context, run).await,
         Command::Send(send) => commands::send::run(context, send).await,
         Command::Sessions(cli::SessionsCommand::List(list)) => {

@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
+use avocet_protocol::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -45,6 +47,14 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A moment, to the minute, where the reader is.
+pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
+    match jiff::Timestamp::from_millisecond(at.0) {
+        Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => at.0.to_string(),
+    }
 }
 
 /// A span of time as a person says it.

@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use avocet_bus::{Admission, Allow};
+use avocet_bus::{Admission, Allow, GroupRules, Lists};
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
-use avocet_llm::{Offline, OpenAi, OpenAiConfig};
-use avocet_protocol::{AccountName, Attach, Channel, ChannelName, Clock, Model, SenderId};
-use avocet_telegram::{Telegram, TelegramConfig};
+use avocet_llm::{Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig};
+use avocet_protocol::{
+    AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
+};
+use avocet_supervise::SystemClock;
+use avocet_telegram::{GroupConfig, Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
 
 /// Makes a model of a provider.
@@ -38,13 +41,16 @@ pub(crate) struct Configured {
     pub(crate) allow: Allow,
 }
 
+/// Makes each account of a channel.
+type MakeChannels = fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
+
 /// A kind of channel.
 struct ChannelKind {
     name: &'static str,
     /// Whether it is there without being configured.
     always: bool,
     /// Each of its accounts.
-    make: fn(&Document, &str) -> Result<Vec<Configured>, ConfigError>,
+    make: MakeChannels,
 }
 
 /// Every kind of channel.
@@ -66,7 +72,9 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
         let path = format!("providers.{provider}");
         (kind_of(document, &path)?.check)(document, &path)?;
     }
-    channels(document, settings)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    channels(document, settings, &clock)?;
+    transcription_config(document, settings)?;
     provider_and_model(document, settings).map(|_| ())
 }
 
@@ -109,6 +117,35 @@ fn provider_and_model<'s>(
         return Err(document.error_at(PATH, message));
     }
     Ok((provider, model))
+}
+
+/// Who listens to recordings, if somebody does.
+pub(crate) fn transcribe(
+    document: &Document,
+    settings: &Settings,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<Arc<dyn Transcribe>>, ConfigError> {
+    let Some(config) = transcription_config(document, settings)? else { return Ok(None) };
+    let transcription = Transcription::new(config, clock)
+        .map_err(|error| document.error_at(TRANSCRIPTION, error.to_string()))?;
+    Ok(Some(Arc::new(transcription)))
+}
+
+const TRANSCRIPTION: &str = "transcription";
+
+fn transcription_config(
+    document: &Document,
+    settings: &Settings,
+) -> Result<Option<TranscriptionConfig>, ConfigError> {
+    if settings.transcription.is_none() {
+        return Ok(None);
+    }
+    let config: TranscriptionConfig = document.table(TRANSCRIPTION)?;
+    config.check_base_url().map_err(|error| {
+        let path = format!("{TRANSCRIPTION}.base_url");
+        document.error_at(&path, format!("`{path}`: {error}"))
+    })?;
+    Ok(Some(config))
 }
 
 fn kind_of(document: &Document, path: &str) -> Result<&'static ProviderKind, ConfigError> {
@@ -172,7 +209,11 @@ fn make_openai(
 }
 
 /// The channels of the configuration, and those that are always there.
-pub(crate) fn channels(document: &Document, settings: &Settings) -> Result<Channels, ConfigError> {
+pub(crate) fn channels(
+    document: &Document,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<Channels, ConfigError> {
     let known: Vec<&str> = CHANNELS.iter().map(|kind| kind.name).collect();
     if let Some(name) = settings.channels.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(document.unknown_key(&format!("channels.{name}"), &known));
@@ -183,7 +224,7 @@ pub(crate) fn channels(document: &Document, settings: &Settings) -> Result<Chann
         if !kind.always && !settings.channels.contains_key(kind.name) {
             continue;
         }
-        for configured in (kind.make)(document, &format!("channels.{}", kind.name))? {
+        for configured in (kind.make)(document, &format!("channels.{}", kind.name), clock)? {
             let channel = &configured.channel;
             admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
             channels.push(configured);
@@ -206,7 +247,11 @@ fn accounts(document: &Document, path: &str) -> Result<Vec<(AccountName, String)
     }
 }
 
-fn make_discord(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+fn make_discord(
+    document: &Document,
+    path: &str,
+    _: &Arc<dyn Clock>,
+) -> Result<Vec<Configured>, ConfigError> {
     let accounts = accounts(document, path)?.into_iter();
     accounts.map(|(account, path)| make_discord_bot(document, account, &path)).collect()
 }
@@ -225,33 +270,56 @@ fn make_discord_bot(
     Ok(Configured { channel: Arc::new(discord), attach: None, allow: Allow::Listed(allow) })
 }
 
-fn make_telegram(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+fn make_telegram(
+    document: &Document,
+    path: &str,
+    clock: &Arc<dyn Clock>,
+) -> Result<Vec<Configured>, ConfigError> {
     let accounts = accounts(document, path)?.into_iter();
-    accounts.map(|(account, path)| make_telegram_bot(document, account, &path)).collect()
+    accounts.map(|(account, path)| make_telegram_bot(document, account, &path, clock)).collect()
 }
 
 fn make_telegram_bot(
     document: &Document,
     account: AccountName,
     path: &str,
+    clock: &Arc<dyn Clock>,
 ) -> Result<Configured, ConfigError> {
     let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
     let config: TelegramConfig = document.table(path)?;
     let name = ChannelName::parse("telegram").map_err(|error| fault(error.to_string()))?;
-    let allow = config.allow.iter().map(|id| SenderId::parse(&id.to_string()));
-    let allow = allow.collect::<Result<_, _>>().map_err(|error| fault(error.to_string()))?;
-    let telegram =
-        Telegram::new(name, account, &config).map_err(|error| fault(error.to_string()))?;
+    let allow = telegram_lists(&config).map_err(|error| fault(error.to_string()))?;
+    let telegram = Telegram::new(name, account, &config, clock.clone())
+        .map_err(|error| fault(error.to_string()))?;
     Ok(Configured { channel: Arc::new(telegram), attach: None, allow: Allow::Listed(allow) })
+}
+
+fn telegram_lists(config: &TelegramConfig) -> Result<Lists, IdError> {
+    let ids = |ids: &[u64]| ids.iter().map(|id| SenderId::parse(&id.to_string())).collect();
+    let rules = |group: &GroupConfig| {
+        let allow = group.allow.as_deref().map(ids).transpose()?;
+        Ok(GroupRules { allow, owner_tools: group.owner_tools })
+    };
+    let groups = config.groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
+    Ok(Lists {
+        users: ids(&config.allow)?,
+        owners: ids(&config.owners)?,
+        groups: groups.collect::<Result<_, IdError>>()?,
+        pairing: config.pairing,
+    })
 }
 
 pub(crate) fn terminal_config(document: &Document) -> Result<TerminalConfig, ConfigError> {
     document.table("channels.terminal")
 }
 
-fn make_terminal(document: &Document, path: &str) -> Result<Vec<Configured>, ConfigError> {
+fn make_terminal(
+    document: &Document,
+    path: &str,
+    _: &Arc<dyn Clock>,
+) -> Result<Vec<Configured>, ConfigError> {
     let _: TerminalConfig = document.table(path)?;
-    let id = |error: avocet_protocol::IdError| document.error_at(path, error.to_string());
+    let id = |error: IdError| document.error_at(path, error.to_string());
     let name = ChannelName::parse("terminal").map_err(id)?;
     let account = AccountName::parse("local").map_err(id)?;
     let terminal = Arc::new(Terminal::new(name, account));

@@ -1,17 +1,22 @@
 //! The shipped example of a configuration is complete, shows the defaults, and can be used.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use avocet_config::{Document, Settings, keys};
-use avocet_llm::OpenAiConfig;
 use avocet_discord::DiscordConfig;
-use avocet_telegram::TelegramConfig;
+use avocet_llm::{OpenAiConfig, TranscriptionConfig};
+use avocet_protocol::Clock;
+use avocet_supervise::SystemClock;
+use avocet_telegram::{GroupConfig, TelegramConfig};
 use avocet_terminal::TerminalConfig;
+use avocet_testkit::ManualClock;
 
 use super::{CHANNELS, PROVIDERS, channels, check, openai_config, terminal_config};
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PROVIDER: &str = "providers.local";
+const GROUP: &str = "channels.telegram.groups.-1001234567890";
 
 fn parse(text: &str) -> Document {
     let environment = |name: &str| Some(format!("the value of {name}"));
@@ -45,8 +50,10 @@ fn the_example_names_every_key() {
     let expected = [
         under("", keys::<Settings>()),
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
+        under("transcription.", keys::<TranscriptionConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
+        under(&format!("{GROUP}."), keys::<GroupConfig>()),
         under("channels.terminal.", keys::<TerminalConfig>()),
     ];
     for key in expected.iter().flatten() {
@@ -74,8 +81,16 @@ fn the_example_shows_the_defaults() {
     let without = DiscordConfig { token: None, allow: Vec::new(), ..discord };
     same(&without, &DiscordConfig::default());
     let telegram: TelegramConfig = whole().table("channels.telegram").unwrap();
-    let without = TelegramConfig { token: None, allow: Vec::new(), ..telegram };
+    let shown: TranscriptionConfig = whole().table("transcription").unwrap();
+    same(
+        &TranscriptionConfig { api_key: None, language: None, ..shown },
+        &TranscriptionConfig::default(),
+    );
+    let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
+    let without = TelegramConfig { token, allow, owners, groups, ..telegram };
     same(&without, &TelegramConfig::default());
+    let group: GroupConfig = whole().table(GROUP).unwrap();
+    same(&GroupConfig { allow: None, ..group }, &GroupConfig::default());
 }
 
 #[test]
@@ -91,12 +106,24 @@ fn a_channel_has_one_account_or_a_table_for_each() {
     ];
     for (text, expected) in cases {
         let document = parse(text);
-        let found = channels(&document, &document.table("").unwrap()).unwrap().channels;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        let found = channels(&document, &document.table("").unwrap(), &clock).unwrap().channels;
         let names =
             found.iter().map(|one| format!("{}:{}", one.channel.name(), one.channel.account()));
         let made: Vec<String> = names.filter(|name| !name.starts_with("terminal")).collect();
         assert_eq!(made, expected, "{text}");
     }
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_at_is_an_error_in_its_line() {
+    let document = parse("\n[transcription]\nbase_url = \"whisper\"\n");
+    let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+    assert!(error.contains("transcription.base_url") && error.contains('3'), "{error}");
+    let off = parse("");
+    let settings = off.table("").unwrap();
+    let nobody = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();
+    assert!(nobody.is_none());
 }
 
 fn same<T: Debug>(shown: &T, default: &T) {

@@ -1,47 +1,53 @@
 //! Who may speak, and what a message has to look like. No channel can skip it: a lane takes only
 //! what is [`Admitted`], and only this file makes that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    AccountName, Attachment, ChannelName, ChatAddress, Content, Inbound, InboundKind,
-    LoggedInbound, NewInbound, PublishError, Quote, Sender, SenderId, SessionId, sanitise,
+    AccountName, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
+    InboundKind, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender, SessionId,
+    sanitise,
 };
+
+use crate::known::KnownPeople;
+use crate::lists::Allow;
 
 /// The longest text of one message, in bytes. Longer ones come as a file.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// A message that has passed admission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Admitted<T>(T);
+pub struct Admitted<T> {
+    message: T,
+    role: Role,
+}
 
 impl<T> Admitted<T> {
     /// The message.
     #[must_use]
     pub fn get(&self) -> &T {
-        &self.0
+        &self.message
+    }
+
+    /// The role that it is worked on in.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
     }
 
     /// The message, for who needs it whole.
     #[must_use]
     pub fn into_inner(self) -> T {
-        self.0
+        self.message
     }
 }
 
-/// Who may speak on one account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Allow {
-    /// Whoever can reach it: its door is guarded by the system (a terminal, the Unix socket).
-    Local,
-    /// These, by the platform's id. Empty means nobody.
-    Listed(BTreeSet<SenderId>),
-}
-
-/// Who may speak on every account of this daemon. What is not in it is not admitted.
-#[derive(Debug, Clone, Default)]
+/// Who may speak on every account of this daemon: the configuration's lists, and who was let in
+/// since. What is not in them is not admitted.
+#[derive(Debug, Default)]
 pub struct Admission {
     accounts: BTreeMap<(ChannelName, AccountName), Allow>,
+    pub(crate) known: KnownPeople,
 }
 
 impl Admission {
@@ -52,19 +58,58 @@ impl Admission {
         self
     }
 
-    /// Whether this sender may speak there.
+    /// The role that a message is worked on in; none if its sender may not speak there.
     #[must_use]
-    pub fn allows(&self, address: &ChatAddress, sender: &SenderId) -> bool {
-        match self.accounts.get(&(address.channel.clone(), address.account.clone())) {
-            None => false,
-            Some(Allow::Local) => true,
-            Some(Allow::Listed(senders)) => senders.contains(sender),
+    pub fn role(&self, inbound: &Inbound) -> Option<Role> {
+        let own = self.own_role(&PersonId::of(inbound));
+        match self.allow(&inbound.address) {
+            Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
+                lists.role_in_group(&inbound.address.chat, &inbound.sender.id, own)
+            }
+            _ => own,
         }
     }
 
+    /// What a person is on an account, whatever the chat.
+    pub(crate) fn own_role(&self, person: &PersonId) -> Option<Role> {
+        let account = (person.channel.clone(), person.account.clone());
+        match self.accounts.get(&account)? {
+            Allow::Local => Some(Role::Owner),
+            Allow::Listed(lists) => lists.role(&person.sender).max(self.known.role(person)),
+        }
+    }
+
+    /// The lists of the account that an address is on; none if it is not configured.
+    pub(crate) fn allow(&self, address: &ChatAddress) -> Option<&Allow> {
+        self.accounts.get(&(address.channel.clone(), address.account.clone()))
+    }
+
+    /// Everybody whom the configuration names.
+    pub(crate) fn configured(&self) -> impl Iterator<Item = (PersonId, Role)> {
+        self.accounts.iter().flat_map(|((channel, account), allow)| {
+            let people = match allow {
+                Allow::Local => Vec::new(),
+                Allow::Listed(lists) => lists.people(),
+            };
+            people.into_iter().map(|(sender, role)| {
+                let (channel, account) = (channel.clone(), account.clone());
+                (PersonId { channel, account, sender }, role)
+            })
+        })
+    }
+
+    /// The conversation that a message belongs to.
+    fn session(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
+        let linked = match inbound.chat {
+            ChatKind::Private => self.known.session_of(&inbound.address),
+            ChatKind::Group => None,
+        };
+        linked.map_or_else(|| SessionId::of(&inbound.address), Ok)
+    }
+
     pub(crate) fn admit(&self, inbound: Inbound) -> Result<Admitted<NewInbound>, PublishError> {
-        self.check(&inbound)?;
-        let session = SessionId::of(&inbound.address)?;
+        let role = self.check(&inbound)?;
+        let session = self.session(&inbound)?;
         let bytes = inbound.content.text.len();
         if bytes > MAX_TEXT_BYTES {
             return Err(PublishError::TooLong { bytes, limit: MAX_TEXT_BYTES });
@@ -78,7 +123,7 @@ impl Admission {
         let kind = if is_command(&content.text) { InboundKind::Command } else { InboundKind::Text };
         let inbound = Inbound { sender, content, ..inbound };
         let removed = u32::try_from(removed).unwrap_or(u32::MAX);
-        Ok(Admitted(NewInbound { session, kind, inbound, removed }))
+        Ok(Admitted { message: NewInbound { session, kind, inbound, removed }, role })
     }
 
     /// Admits a message that comes out of the log: whoever sent it may have been struck off since.
@@ -86,15 +131,12 @@ impl Admission {
         &self,
         message: LoggedInbound,
     ) -> Result<Admitted<LoggedInbound>, PublishError> {
-        self.check(&message.message.inbound)?;
-        Ok(Admitted(message))
+        let role = self.check(&message.message.inbound)?;
+        Ok(Admitted { message, role })
     }
 
-    fn check(&self, inbound: &Inbound) -> Result<(), PublishError> {
-        if self.allows(&inbound.address, &inbound.sender.id) {
-            return Ok(());
-        }
-        Err(PublishError::NotAllowed {
+    pub(crate) fn check(&self, inbound: &Inbound) -> Result<Role, PublishError> {
+        self.role(inbound).ok_or_else(|| PublishError::NotAllowed {
             channel: inbound.address.channel.to_string(),
             sender: inbound.sender.id.to_string(),
         })

@@ -3,6 +3,7 @@ use avocet_protocol::AttachmentSource;
 use proptest::prelude::*;
 
 use super::*;
+use crate::lists::{GroupRules, Lists};
 
 fn inbound(chat: &str, sender: &str, text: &str) -> Inbound {
     Inbound::new(
@@ -15,7 +16,8 @@ fn inbound(chat: &str, sender: &str, text: &str) -> Inbound {
 
 fn admission() -> Admission {
     let listed = |senders: &[&str]| {
-        Allow::Listed(senders.iter().map(|sender| sender.parse().unwrap()).collect())
+        let users = senders.iter().map(|sender| sender.parse().unwrap()).collect();
+        Allow::Listed(Lists { users, ..Lists::default() })
     };
     Admission::default()
         .with("telegram".parse().unwrap(), "work".parse().unwrap(), listed(&["7", "8"]))
@@ -44,6 +46,43 @@ fn only_who_is_listed_may_speak_and_an_empty_list_is_nobody() {
 }
 
 #[test]
+fn f14_a_group_has_its_own_list_and_no_owner_unless_it_is_wanted() {
+    let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
+    let rules =
+        |allow: Option<&[&str]>, owner_tools| GroupRules { allow: allow.map(ids), owner_tools };
+    let groups = [
+        ("-1", rules(None, false)),
+        ("-2", rules(Some(&["owner", "guest"]), false)),
+        ("-3", rules(Some(&[]), true)),
+        ("-4", rules(None, true)),
+    ];
+    let groups = groups.map(|(id, rules)| (id.parse().unwrap(), rules)).into();
+    let (users, owners) = (ids(&["user"]), ids(&["owner"]));
+    let lists = Lists { users, owners, groups, pairing: true };
+    let admission = Admission::default().with(
+        "telegram".parse().unwrap(),
+        "main".parse().unwrap(),
+        Allow::Listed(lists),
+    );
+    let (user, owner) = (Some(Role::User), Some(Role::Owner));
+    let table = [
+        ("1", ChatKind::Private, [owner, user, None]),
+        ("-9", ChatKind::Group, [user, user, None]),
+        ("-1", ChatKind::Group, [user, user, None]),
+        ("-2", ChatKind::Group, [user, None, user]),
+        ("-3", ChatKind::Group, [None, None, None]),
+        ("-4", ChatKind::Group, [owner, user, None]),
+    ];
+    for (chat, kind, expected) in table {
+        let roles = ["owner", "user", "guest"].map(|sender| {
+            let said = inbound(&format!("telegram:main:{chat}"), sender, "hi");
+            admission.role(&Inbound { chat: kind, ..said })
+        });
+        assert_eq!(roles, expected, "{chat}");
+    }
+}
+
+#[test]
 fn the_refusal_says_where_to_allow() {
     let refused = admission().admit(inbound("telegram:work:1", "9", "hi")).unwrap_err();
     assert_eq!(
@@ -56,12 +95,10 @@ fn the_refusal_says_where_to_allow() {
 fn text_is_sanitised_and_counted() {
     let mut message = inbound("terminal:local:me", "me", "he\u{202e}llo\0");
     message.sender.name = Some("Me\u{200b}".to_owned());
+    let source = AttachmentSource::Platform("x".to_owned());
     message.content.attachments = vec![Attachment {
-        kind: AttachmentKind::Document,
-        source: AttachmentSource::Platform("x".to_owned()),
         name: Some("evil\u{202e}fdp.exe".to_owned()),
-        media_type: None,
-        bytes: None,
+        ..Attachment::new(AttachmentKind::Document, source)
     }];
     let admitted = admission().admit(message).unwrap().into_inner();
     assert_eq!(admitted.inbound.content.text, "hello");

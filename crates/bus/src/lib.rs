@@ -3,9 +3,14 @@
 //! the queues; what is in memory is only the wake-ups.
 
 mod admission;
+mod door;
+mod known;
+mod lists;
+mod pairing;
 mod publish;
 mod wake;
 
-pub use admission::{Admission, Admitted, Allow, MAX_TEXT_BYTES};
-pub use publish::Bus;
+pub use admission::{Admission, Admitted, MAX_TEXT_BYTES};
+pub use lists::{Allow, GroupRules, Lists};
+pub use publish::{Bus, Parts};
 pub use wake::{Wake, Wakes};

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, Content, Correction, Cursor, DedupeKey,
+    Accepted, AcceptedAs, AccountName, ChannelName, Clock, Content, Correction, Cursor, DedupeKey,
     Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, Outbound,
-    Outbox, Publish, PublishError,
+    Outbox, People, Publish, PublishError, StoreError,
 };
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, Admitted, sanitise_content};
@@ -16,28 +17,57 @@ use crate::wake::{Wake, Waker, Wakes, wakes};
 /// The one way in. Who publishes waits while the log's queue is full: that is the back-pressure.
 #[derive(Debug)]
 pub struct Bus {
-    admission: Admission,
+    pub(crate) admission: Admission,
     inbox: Arc<dyn Inbox>,
     outbox: Arc<dyn Outbox>,
-    destinations: Arc<dyn Destinations>,
-    deliveries: Arc<dyn Deliveries>,
+    pub(crate) people: Arc<dyn People>,
+    pub(crate) destinations: Arc<dyn Destinations>,
+    pub(crate) deliveries: Arc<dyn Deliveries>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Held by whoever reads who was let in.
+    pub(crate) reading: Mutex<()>,
+    /// Held by whoever gives out a code, so that no two of them are the last that is allowed.
+    pub(crate) offering: Mutex<()>,
     waker: Waker,
     stopped: CancellationToken,
 }
 
+/// What a bus is made of.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "each field is the part of its type")]
+pub struct Parts {
+    pub admission: Admission,
+    pub inbox: Arc<dyn Inbox>,
+    pub outbox: Arc<dyn Outbox>,
+    pub people: Arc<dyn People>,
+    pub destinations: Arc<dyn Destinations>,
+    pub deliveries: Arc<dyn Deliveries>,
+    pub clock: Arc<dyn Clock>,
+}
+
 impl Bus {
-    /// A bus in front of the log, and its wake-ups.
-    #[must_use]
-    pub fn new(
-        admission: Admission,
-        inbox: Arc<dyn Inbox>,
-        outbox: Arc<dyn Outbox>,
-        destinations: Arc<dyn Destinations>,
-        deliveries: Arc<dyn Deliveries>,
-    ) -> (Self, Wakes) {
+    /// A bus in front of the log, which knows whom the log says was let in, and its wake-ups.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the log cannot be read.
+    pub async fn open(parts: Parts) -> Result<(Self, Wakes), StoreError> {
+        let Parts { admission, inbox, outbox, people, destinations, deliveries, clock } = parts;
         let (waker, wakes) = wakes();
-        let stopped = CancellationToken::new();
-        (Self { admission, inbox, outbox, destinations, deliveries, waker, stopped }, wakes)
+        let bus = Self {
+            admission,
+            inbox,
+            outbox,
+            people,
+            destinations,
+            deliveries,
+            clock,
+            reading: Mutex::default(),
+            offering: Mutex::default(),
+            waker,
+            stopped: CancellationToken::new(),
+        };
+        bus.refresh().await?;
+        Ok((bus, wakes))
     }
 
     /// Admits a message that comes out of the log.
@@ -66,15 +96,17 @@ impl Publish for Bus {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError> {
         self.check_running()?;
-        let address = inbound.address.clone();
-        let message = match self.admission.admit(inbound) {
+        if let Err(refusal) = self.admission.check(&inbound) {
             // Nobody may speak in a place that is not there; that it is not there is the reason.
-            Err(refusal @ PublishError::NotAllowed { .. }) => {
-                self.destinations.plan(&address, &Content::text(""))?;
-                return Err(refusal);
+            self.destinations.plan(&inbound.address, &Content::text(""))?;
+            // What comes without a cursor comes from no platform: nobody is there to be told.
+            if cursor.is_some() {
+                self.offer_code(&inbound).await?;
             }
-            admitted => admitted?.into_inner(),
-        };
+            return Err(refusal);
+        }
+        let message = self.admission.admit(inbound)?.into_inner();
+        self.meet(&message.inbound).await?;
         let accepted = if message.inbound.corrects.is_some() {
             match self.inbox.correct(&message, cursor.as_ref()).await? {
                 Correction::Refused(why) => return Err(why.into()),

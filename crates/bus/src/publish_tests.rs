@@ -9,7 +9,7 @@ use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Allow, MAX_TEXT_BYTES};
+use crate::{Allow, Lists, MAX_TEXT_BYTES};
 
 struct World {
     bus: Bus,
@@ -26,11 +26,27 @@ async fn world() -> World {
     let admission = Admission::default().with(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
-        Allow::Listed(["me".parse().unwrap()].into()),
+        Allow::Listed(Lists { users: ["me".parse().unwrap()].into(), ..Lists::default() }),
     );
-    let (bus, wakes) =
-        Bus::new(admission, store.clone(), store.clone(), platforms.clone(), platforms.clone());
+    let (bus, wakes) = open(admission, &store, &platforms).await;
     World { bus, wakes, store, platforms, _log: log }
+}
+
+async fn open(
+    admission: Admission,
+    store: &Arc<SqliteStore>,
+    platforms: &Arc<FakeDestinations>,
+) -> (Bus, Wakes) {
+    let parts = Parts {
+        admission,
+        inbox: store.clone(),
+        outbox: store.clone(),
+        people: store.clone(),
+        destinations: platforms.clone(),
+        deliveries: platforms.clone(),
+        clock: Arc::new(ManualClock::default()),
+    };
+    Bus::open(parts).await.unwrap()
 }
 
 fn session() -> SessionId {
@@ -87,13 +103,7 @@ async fn who_was_struck_off_is_not_admitted_again() {
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let message = claimed.turn.origin.messages()[0].clone();
     assert_eq!(bus.readmit(message.clone()).unwrap().into_inner(), message);
-    let (strict, _) = Bus::new(
-        Admission::default(),
-        store.clone(),
-        store,
-        Arc::new(FakeDestinations::default()),
-        Arc::new(FakeDestinations::default()),
-    );
+    let (strict, _) = open(Admission::default(), &store, &Arc::default()).await;
     assert!(matches!(strict.readmit(message), Err(PublishError::NotAllowed { .. })));
 }
 

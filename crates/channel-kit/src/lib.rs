@@ -4,7 +4,9 @@
 mod breaks;
 mod builder;
 pub mod discord;
+mod exchanges;
 mod link;
+mod pace;
 mod pieces;
 mod ranges;
 mod render;
@@ -14,7 +16,9 @@ mod table;
 pub mod telegram;
 
 pub use avocet_protocol::{Style, StyleRange};
+pub use exchanges::Exchanges;
 pub use link::MAX_URL_CHARS;
+pub use pace::{Pace, Rate, Rates};
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;

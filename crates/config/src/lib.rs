@@ -9,5 +9,6 @@ mod settings;
 pub use document::{ConfigError, Document, Environment};
 pub use keys::keys;
 pub use settings::{
-    AgentDefaults, Agents, Daemon, Durability, Gateway, Log, LogFormat, Sessions, Settings,
+    AgentDefaults, Agents, Attachments, Daemon, Durability, Gateway, Log, LogFormat, Sessions,
+    Settings,
 };

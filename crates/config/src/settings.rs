@@ -22,10 +22,16 @@ pub struct Settings {
     pub agents: Agents,
     /// Conversations.
     pub sessions: Sessions,
+    /// What comes with messages beside their text.
+    pub attachments: Attachments,
+    /// Who listens to recordings; nobody by default.
+    pub transcription: Option<Map<String, Value>>,
     /// Starting and stopping.
     pub daemon: Daemon,
     /// The door for other processes.
     pub gateway: Gateway,
+    /// What the agent can do.
+    pub tools: Tools,
     /// Model providers, by the names that you give them.
     pub providers: Map<String, Value>,
     /// Channels, by the names of their platforms.
@@ -138,6 +144,30 @@ impl Default for Sessions {
             burst_milliseconds: 500,
             answer_edits: false,
         }
+    }
+}
+
+/// What the agent can do.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tools {
+    /// Tools that users have beside those that are for everybody: names, in which `*` stands for any
+    /// characters. Without it they are for owners.
+    pub users: Vec<String>,
+}
+
+/// What comes with messages beside their text.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Attachments {
+    /// The largest file that is fetched, in megabytes; of a larger one the agent knows that it was
+    /// sent. Telegram gives out 20 at most.
+    pub max_megabytes: u64,
+}
+
+impl Default for Attachments {
+    fn default() -> Self {
+        Self { max_megabytes: 20 }
     }
 }
 

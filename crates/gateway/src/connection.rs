@@ -185,7 +185,9 @@ impl Connection {
 
     fn attach(&self, params: Value, group: &Group) -> Result<Value, RpcError> {
         let Attached { chat } = methods::read("attach", params)?;
-        let session = SessionId::of(&chat)
+        let linked = self.parts.door.links().into_iter().find(|link| link.chat == chat);
+        let session = linked
+            .map_or_else(|| SessionId::of(&chat), |link| Ok(link.session))
             .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;
         let Some(channel) = self.parts.attach.get(&chat.channel) else {
             let known: Vec<&str> = self.parts.attach.keys().map(AsRef::as_ref).collect();

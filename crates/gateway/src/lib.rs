@@ -5,10 +5,12 @@ mod client;
 mod connection;
 mod lines;
 mod methods;
+mod people;
 mod server;
 mod wire;
 
 pub use client::{Client, ClientError, Incoming, Shown};
 pub use methods::{Ask, Asked, Attached, Chunk, Parts, Send, Sent, Wait};
+pub use people::{AddLink, Approve, Deny, Remove, RemoveLink, answer_at_the_door};
 pub use server::{Gateway, GatewayError};
 pub use wire::{MAX_LINE_BYTES, RpcError};

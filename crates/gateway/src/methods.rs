@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries, DeliveryId,
-    Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError, Query, Report, Sender,
-    SenderId, SessionId, StoreError, TurnEvent, TurnEvents, TurnId,
+    Doorkeeper, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError, Query, Report,
+    Sender, SenderId, SessionId, StoreError, TurnEvent, TurnEvents, TurnId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::people;
 use crate::wire::RpcError;
 
 /// What the gateway gives other processes access to.
@@ -20,6 +21,7 @@ use crate::wire::RpcError;
 #[expect(missing_docs, reason = "each field is the port of its type")]
 pub struct Parts {
     pub publish: Arc<dyn Publish>,
+    pub door: Arc<dyn Doorkeeper>,
     pub query: Arc<dyn Query>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,
@@ -135,7 +137,7 @@ fn some_turns() -> u32 {
 /// How long a missed end may stay unseen.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The methods that there are.
+/// The methods that there are beside [`people::METHODS`].
 const METHODS: [&str; 7] =
     ["ask", "attach", "send", "sessions.list", "sessions.show", "status", "wait"];
 
@@ -161,12 +163,18 @@ pub(crate) async fn answer(
             let transcript = parts.query.transcript(&session, turns).await;
             to_value(transcript)
         }
-        other => {
-            let known = METHODS.join(", ");
-            let message = format!("there is no method {other:?}; there are {known}");
-            Err(RpcError::new(RpcError::METHOD, message))
-        }
+        other => match people::answer_at_the_door(parts.door.as_ref(), other, params).await {
+            Some(answer) => answer,
+            None => Err(unknown(other)),
+        },
     }
+}
+
+fn unknown(method: &str) -> RpcError {
+    let mut known: Vec<&str> = METHODS.into_iter().chain(people::METHODS).collect();
+    known.sort_unstable();
+    let message = format!("there is no method {method:?}; there are {}", known.join(", "));
+    RpcError::new(RpcError::METHOD, message)
 }
 
 pub(crate) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, RpcError> {
@@ -237,9 +245,10 @@ fn refusal(error: &PublishError) -> RpcError {
     let code = match error {
         PublishError::NotAllowed { .. } => RpcError::NOT_ALLOWED,
         PublishError::Destination(_) => RpcError::NOT_FOUND,
-        PublishError::Empty | PublishError::TooLong { .. } | PublishError::Id(_) => {
-            RpcError::PARAMS
-        }
+        PublishError::Empty
+        | PublishError::TooLong { .. }
+        | PublishError::NoCorrection(_)
+        | PublishError::Id(_) => RpcError::PARAMS,
         PublishError::Stopping | PublishError::Log(_) => RpcError::UNAVAILABLE,
     };
     RpcError::new(code, error.to_string())

@@ -2,11 +2,11 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, Attach, ChannelName, ChatAddress, Content, Cursor,
-    DaemonStatus, DedupeKey, Delivery, DeliveryId, Enqueued, Handover, Inbound, LogStatus,
-    MessageId, MessageStatus, Outbound, Outcome, Publish, PublishError, Query, Receipt, Report,
-    SessionId, SessionStatus, SessionSummary, StoreError, TurnEvent, TurnEvents, TurnId,
-    TurnRecord,
+    Accepted, AcceptedAs, AccountName, Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor,
+    DaemonStatus, DedupeKey, Delivery, DeliveryId, DoorError, Doorkeeper, Enqueued, Handover,
+    Inbound, LogStatus, MessageId, MessageStatus, Outbound, Outcome, Pairing, Person, PersonId,
+    Publish, PublishError, Query, Receipt, Report, Role, SessionId, SessionStatus, SessionSummary,
+    StoreError, TurnEvent, TurnEvents, TurnId, TurnRecord,
 };
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::{Ask, Asked, Attached, Client, ClientError, Incoming, MAX_LINE_BYTES, Wait};
+use crate::{Approve, Ask, Asked, Attached, Client, ClientError, Incoming, MAX_LINE_BYTES, Wait};
 
 /// A daemon of which only the door is real.
 #[derive(Debug, Default)]
@@ -27,6 +27,7 @@ struct Daemon {
     outcome: Mutex<Option<Outcome>>,
     listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
     attached: Mutex<Vec<flume::Sender<Handover>>>,
+    heard: Mutex<Vec<SessionId>>,
 }
 
 #[async_trait]
@@ -105,12 +106,47 @@ impl Report for Daemon {
     }
 }
 
+/// Knows one code, and nobody.
+#[async_trait]
+impl Doorkeeper for Daemon {
+    fn pairings(&self) -> Vec<Pairing> {
+        Vec::new()
+    }
+    async fn approve(&self, code: &str, role: Role) -> Result<Person, DoorError> {
+        let id = "telegram:main:8".parse().unwrap();
+        match code {
+            "K7QX-M2PA" => Ok(Person { id, name: None, role, since: None }),
+            other => Err(DoorError::UnknownCode(other.parse()?)),
+        }
+    }
+    async fn deny(&self, code: &str) -> Result<Pairing, DoorError> {
+        Err(DoorError::UsedCode(code.parse()?, "approved"))
+    }
+    fn people(&self) -> Vec<Person> {
+        Vec::new()
+    }
+    async fn strike_off(&self, _: &PersonId) -> Result<(), DoorError> {
+        Ok(())
+    }
+    fn links(&self) -> Vec<ChatLink> {
+        let chat = "terminal:local:linked".parse().unwrap();
+        vec![ChatLink { chat, session: session() }]
+    }
+    async fn link(&self, _: &ChatAddress, _: &ChatAddress) -> Result<ChatLink, DoorError> {
+        Err(DoorError::Log(StoreError::Closed))
+    }
+    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
+        Err(DoorError::NotLinked(chat.clone()))
+    }
+}
+
 impl TurnEvents for Daemon {
     fn emit(&self, _: &SessionId, event: TurnEvent) {
         let listeners = self.listeners.lock().unwrap();
         listeners.iter().for_each(|listener| drop(listener.try_send(event.clone())));
     }
-    fn subscribe(&self, _: &SessionId) -> flume::Receiver<TurnEvent> {
+    fn subscribe(&self, to: &SessionId) -> flume::Receiver<TurnEvent> {
+        self.heard.lock().unwrap().push(to.clone());
         let (listener, events) = flume::bounded(8);
         self.listeners.lock().unwrap().push(listener);
         events
@@ -144,6 +180,7 @@ impl World {
         let group = Group::new("test");
         let parts = Parts {
             publish: daemon.clone(),
+            door: daemon.clone(),
             query: daemon.clone(),
             report: daemon.clone(),
             events: daemon.clone(),
@@ -192,6 +229,41 @@ fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (i64, String) 
         ClientError::Refused(error) => (error.code, error.message),
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn letting_people_in_is_a_method_each_and_its_refusals_are_told() {
+    let world = World::new();
+    let client = world.client().await;
+    let approve = Approve { code: "K7QX-M2PA".to_owned(), owner: true };
+    let person: Person = client.call("pair.approve", &approve).await.unwrap();
+    assert_eq!((person.id.to_string().as_str(), person.role), ("telegram:main:8", Role::Owner));
+    let remove = json!({ "person": "telegram:main:8" });
+    assert_eq!(client.call::<Value>("people.remove", &remove).await, Ok(json!(null)));
+    let (into, chat) = ("terminal:local:a", "terminal:local:b");
+    let table = [
+        ("pair.approve", json!({ "code": "2222-2222" }), -32002),
+        ("pair.approve", json!({ "code": "please" }), -32602),
+        ("pair.deny", json!({ "code": "2222-2222" }), -32602),
+        ("people.remove", json!({ "person": "telegram" }), -32602),
+        ("link.add", json!({ "into": into, "chat": chat }), -32003),
+        ("link.remove", json!({ "chat": chat }), -32002),
+    ];
+    for (method, params, code) in table {
+        let (refused, message) = refused(client.call::<Value>(method, &params).await);
+        assert_eq!(refused, code, "{method}: {message}");
+    }
+    for method in ["pair.list", "people.list"] {
+        assert_eq!(client.call::<Value>(method, &json!({})).await, Ok(json!([])));
+    }
+}
+
+#[tokio::test]
+async fn whoever_attaches_to_a_linked_chat_hears_the_session_that_it_speaks_in() {
+    let world = World::new();
+    let attached = Attached { chat: "terminal:local:linked".parse().unwrap() };
+    world.client().await.call::<Value>("attach", &attached).await.unwrap();
+    assert_eq!(*world.daemon.heard.lock().unwrap(), [session()]);
 }
 
 #[tokio::test]
@@ -251,8 +323,9 @@ async fn refusals_say_why() {
             "dance",
             json!({}),
             -32601,
-            "there is no method \"dance\"; there are ask, attach, send, sessions.list, \
-             sessions.show, status, wait",
+            "there is no method \"dance\"; there are ask, attach, link.add, link.list, \
+             link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, send, \
+             sessions.list, sessions.show, status, wait",
         ),
         (
             "attach",

@@ -1,12 +1,17 @@
 //! Model providers: how a request looks on the wire, how an answer is read while it streams, what
-//! is tried again. And the embedded one, which needs neither a key nor a network.
+//! is tried again. And the embedded one, which needs neither a key nor a network. Also whoever
+//! listens to recordings.
 
+mod detail;
+mod hidden;
 mod limits;
 mod offline;
 mod openai;
 mod retry;
 mod sse;
+mod transcription;
 
 pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};
+pub use transcription::{Transcription, TranscriptionConfig};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use avocet_protocol::Secret;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 
 /// How long a connection may take to be made.
@@ -82,16 +83,55 @@ impl HttpClient {
         bearer: Option<&Secret>,
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
-        let mut request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
-        if let Some(bearer) = bearer {
-            request = request.bearer_auth(bearer.expose());
-        }
-        match request.send().await {
-            Ok(response) => Ok(HttpResponse { response }),
-            Err(error) if error.is_builder() => Err(NetError::Invalid(detail(error))),
-            Err(error) if error.is_connect() => Err(NetError::Connect(detail(error))),
-            Err(error) => Err(NetError::Broken(detail(error))),
-        }
+        let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        send(request, bearer).await
+    }
+
+    /// Posts a form with a file (RFC 7578) and returns when the answer begins.
+    ///
+    /// # Errors
+    /// [`NetError`] if no answer begins.
+    pub async fn post_form(
+        &self,
+        url: &str,
+        bearer: Option<&Secret>,
+        form: FormData<'_>,
+    ) -> Result<HttpResponse, NetError> {
+        let FormData { fields, part, file_name, bytes } = form;
+        let file = Part::bytes(bytes).file_name(file_name.to_owned());
+        let fields = fields.iter().fold(Form::new(), |form, (name, value)| {
+            form.text((*name).to_owned(), (*value).to_owned())
+        });
+        let form = fields.part(part.to_owned(), file);
+        send(self.client.post(url).multipart(form), bearer).await
+    }
+}
+
+/// A form with a file.
+#[derive(Debug)]
+pub struct FormData<'f> {
+    /// Fields and their values.
+    pub fields: &'f [(&'f str, &'f str)],
+    /// The field that is the file.
+    pub part: &'f str,
+    /// What the file is called.
+    pub file_name: &'f str,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+async fn send(
+    mut request: reqwest::RequestBuilder,
+    bearer: Option<&Secret>,
+) -> Result<HttpResponse, NetError> {
+    if let Some(bearer) = bearer {
+        request = request.bearer_auth(bearer.expose());
+    }
+    match request.send().await {
+        Ok(response) => Ok(HttpResponse { response }),
+        Err(error) if error.is_builder() => Err(NetError::Invalid(detail(error))),
+        Err(error) if error.is_connect() => Err(NetError::Connect(detail(error))),
+        Err(error) => Err(NetError::Broken(detail(error))),
     }
 }
 

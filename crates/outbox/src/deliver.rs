@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Head, Outbox, Planned, Receipt,
-    SendEnd, SendError, StoreError, Timestamp, within,
+    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Files, Head, Outbox, Planned,
+    Receipt, SendEnd, SendError, StoreError, Timestamp, within,
 };
 use avocet_supervise::{Group, Keyed, Unfinished, catch, patiently};
 use tokio::sync::Semaphore;
@@ -13,9 +13,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::Channels;
+use crate::load::{Loader, extra_time};
 use crate::rules::{self, Step, Verdict};
 
-/// How long a channel may take for one chunk; after that nobody knows what became of it.
+/// How long a channel may take for one chunk, its files not counted; after that nobody knows what
+/// became of it.
 const SEND_LIMIT: Duration = Duration::from_mins(1);
 /// How long after a send of unknown outcome it is looked at again.
 const AFTER_UNKNOWN: Duration = Duration::from_secs(1);
@@ -34,6 +36,7 @@ pub struct Deliverer {
 struct Courier {
     outbox: Arc<dyn Outbox>,
     channels: Arc<Channels>,
+    loader: Loader,
     clock: Arc<dyn Clock>,
     at_once: Arc<Semaphore>,
     /// Fires when what cannot be sent now is left for the next start.
@@ -48,17 +51,19 @@ enum Next {
 }
 
 impl Deliverer {
-    /// Delivers over these channels.
+    /// Delivers over these channels what is in the outbox, and in these files.
     #[must_use]
     pub fn new(
         outbox: Arc<dyn Outbox>,
         channels: Arc<Channels>,
+        files: Arc<dyn Files>,
         clock: Arc<dyn Clock>,
         group: Group,
     ) -> Self {
         let at_once = Arc::new(Semaphore::new(AT_ONCE));
         let stopping = group.token().child_token();
-        let courier = Courier { outbox, channels, clock, at_once, stopping };
+        let courier =
+            Courier { outbox, channels, loader: Loader::new(files), clock, at_once, stopping };
         Self { chats: Arc::new(Keyed::new(group)), courier }
     }
 
@@ -161,8 +166,13 @@ impl Courier {
         // The semaphore is never closed.
         let place = self.at_once.acquire().await;
         let id = head.delivery.id;
+        let loaded = match self.loader.load(&head.delivery.content).await {
+            Ok(loaded) => loaded,
+            Err(error) => return self.refuse(channel, head, error.0).await,
+        };
         self.patiently(|| self.outbox.start(id, repeat)).await?;
-        let delivery = Delivery { repeat: repeat || head.delivery.repeat, ..head.delivery.clone() };
+        let repeat = repeat || head.delivery.repeat;
+        let delivery = Delivery { repeat, files: loaded.files, ..head.delivery.clone() };
         let sent = self.hand_over(channel, &delivery).await;
         tracing::debug!(repeat, ok = sent.is_ok(), "handed to the channel");
         let now = self.clock.now();
@@ -172,16 +182,27 @@ impl Courier {
                 self.finish(head, SendEnd::Nobody).await?;
                 return Ok(Next::Leave);
             }
-            Verdict::Dead(error) => {
-                tracing::warn!(error, "given up");
-                let content = rules::dead_notice(&delivery.content, &error);
-                SendEnd::Dead { notice: notice(channel, head, &content), error }
-            }
+            Verdict::Dead(error) => dead(channel, head, error),
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         self.finish(head, end).await?;
         drop(place);
         if unknown { self.wait(now.after(AFTER_UNKNOWN)).await } else { Ok(Next::Look) }
+    }
+
+    /// What cannot even be begun is given up, unless it may have arrived before.
+    async fn refuse(
+        &self,
+        channel: &Arc<dyn Channel>,
+        head: &Head,
+        error: String,
+    ) -> Result<Next, StoreError> {
+        if head.unknown {
+            return self.give_up(channel, head).await;
+        }
+        self.patiently(|| self.outbox.start(head.delivery.id, false)).await?;
+        self.finish(head, dead(channel, head, error)).await?;
+        Ok(Next::Look)
     }
 
     /// Whatever happens in the channel, it comes to an answer.
@@ -191,7 +212,8 @@ impl Courier {
         delivery: &Delivery,
     ) -> Result<Receipt, SendError> {
         let sending = catch(channel.deliver(delivery));
-        match within(self.clock.as_ref(), SEND_LIMIT, sending).await {
+        let limit = SEND_LIMIT + extra_time(&delivery.files);
+        match within(self.clock.as_ref(), limit, sending).await {
             Ok(Ok(sent)) => sent,
             Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
             Err(elapsed) => Err(SendError::Unknown(elapsed.to_string())),
@@ -208,6 +230,12 @@ impl Courier {
     {
         patiently(self.clock.as_ref(), &self.stopping, write).await
     }
+}
+
+fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
+    tracing::warn!(error, "given up");
+    let content = rules::dead_notice(&head.delivery.content, &error);
+    SendEnd::Dead { notice: notice(channel, head, &content), error }
 }
 
 /// What the chat is told; nothing if what failed was itself such a notice.

@@ -1,7 +1,10 @@
-use avocet_protocol::{DedupeKey, Destinations, OnUnknown, Query, SessionId};
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, DedupeKey, Destinations, LoadedFile,
+    MAX_SENT_FILE_BYTES, OnUnknown, Query, SessionId,
+};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeChannel, ManualClock, OnSend};
+use avocet_testkit::{FakeChannel, FakeFiles, ManualClock, OnSend};
 
 use super::*;
 
@@ -12,6 +15,7 @@ struct World {
     channel: Arc<FakeChannel>,
     clock: Arc<ManualClock>,
     store: Arc<SqliteStore>,
+    files: Arc<FakeFiles>,
     log: TempStore,
 }
 
@@ -29,14 +33,20 @@ impl World {
         let group = Group::new("test");
         let store = log.open(clock.clone()).await;
         let channels = Arc::new(Channels::new(vec![channel.clone()]));
-        let deliverer =
-            Deliverer::new(store.clone(), channels, clock.clone(), group.child("outbox"));
-        Self { deliverer, channel, clock, store, log }
+        let files = Arc::<FakeFiles>::default();
+        let deliverer = Deliverer::new(
+            store.clone(),
+            channels,
+            files.clone(),
+            clock.clone(),
+            group.child("outbox"),
+        );
+        Self { deliverer, channel, clock, store, files, log }
     }
 
     /// `kill -9`, and a new start.
     async fn restart(self) -> Self {
-        let Self { deliverer, channel, clock, store, log } = self;
+        let Self { deliverer, channel, clock, store, log, .. } = self;
         let group = deliverer.chats.group().clone();
         group.abort();
         group.finish(clock.as_ref(), SECOND).await.unwrap();
@@ -53,6 +63,19 @@ impl World {
         };
         self.store.enqueue(&planned, &DedupeKey::parse(text).unwrap()).await.unwrap();
         self.deliverer.wake(&address);
+    }
+
+    /// As [`Self::send`], a file of the workspace.
+    async fn send_file(&self, chat: &str, text: &str, path: &str) {
+        let source = AttachmentSource::Workspace(path.to_owned());
+        let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
+        let content = Content { attachments, ..Content::text(text) };
+        let planned = Planned { address: chat_address(chat), chunks: vec![content] };
+        self.store
+            .enqueue(&planned, &DedupeKey::parse(&path.replace('/', "-")).unwrap())
+            .await
+            .unwrap();
+        self.deliverer.wake(&planned.address);
     }
 
     /// Waits until somebody waits for this long, and lets it pass.
@@ -232,6 +255,54 @@ async fn a_refused_message_is_given_up_and_said_so_but_a_refused_notice_is_not()
     world.stop().await;
     let status = world.store.log_status().await.unwrap();
     assert_eq!((status.dead, status.pending), (4, 0), "1, 2, 3 and the notice");
+}
+
+#[tokio::test]
+async fn the_bytes_of_a_file_go_with_it_and_are_not_in_the_log() {
+    let world = World::new().await;
+    world.files.put("out/report.pdf", b"%PDF");
+    world.send_file("a", "here", "out/report.pdf").await;
+    let taken = world.channel.taken(1).await;
+    let file = LoadedFile { name: "report.pdf".to_owned(), bytes: b"%PDF".as_slice().into() };
+    assert_eq!(taken[0].files, [file]);
+    world.send("a", "and text").await;
+    assert_eq!(world.channel.taken(2).await[1].files, []);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_given_up_before_anything_is_sent_and_named() {
+    let world = World::new().await;
+    world.files.put("large.bin", &vec![0; usize::try_from(MAX_SENT_FILE_BYTES).unwrap() + 1]);
+    world.send_file("a", "gone", "gone.pdf").await;
+    world.send_file("a", "large", "large.bin").await;
+    let texts = world.channel.texts(2).await;
+    assert!(texts[0].contains("could not send") && texts[0].contains("gone.pdf does not exist"));
+    assert!(texts[1].contains("could not send") && texts[1].contains("large.bin is"), "{texts:?}");
+    world.stop().await;
+    let status = world.store.log_status().await.unwrap();
+    assert_eq!((status.dead, status.pending, status.unconfirmed), (2, 0, 0));
+}
+
+#[tokio::test]
+async fn a_file_that_may_have_arrived_and_is_gone_is_unconfirmed() {
+    let world = World::new().await;
+    world.files.put("report.pdf", b"%PDF");
+    world.channel.script([OnSend::TakeAndReset]);
+    world.send_file("a", "here", "report.pdf").await;
+    world.channel.taken(1).await;
+    world.files.remove("report.pdf");
+    world.pass(AFTER_UNKNOWN).await;
+    assert!(world.channel.texts(2).await[1].starts_with("I could not confirm"));
+    assert_eq!(world.store.log_status().await.unwrap().unconfirmed, 1);
+}
+
+#[tokio::test]
+async fn a_large_file_has_more_time_than_a_text() {
+    let world = World::new().await;
+    world.files.put("large.bin", &vec![0; 32 * 1024 * 1024]);
+    world.channel.script([OnSend::Hang]);
+    world.send_file("a", "here", "large.bin").await;
+    world.clock.sleeper(SEND_LIMIT + 256 * SECOND).await;
 }
 
 #[tokio::test]

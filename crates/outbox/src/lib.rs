@@ -3,6 +3,7 @@
 
 mod channels;
 mod deliver;
+mod load;
 mod rules;
 
 pub use channels::Channels;

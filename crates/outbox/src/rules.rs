@@ -23,7 +23,9 @@ pub(crate) enum Step {
 /// What to do with the next chunk.
 pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
     if head.unknown {
-        return match rule {
+        // An edit leaves one message, however often it is made.
+        let is_edit = head.delivery.shown_as.is_some();
+        return match if is_edit { OnUnknown::RepeatSafe } else { rule } {
             OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => Step::Send { repeat: false },
             OnUnknown::RepeatMarked if !head.delivery.repeat => Step::Send { repeat: true },
             OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => Step::GiveUp,
@@ -49,6 +51,7 @@ pub(crate) fn judge(sent: Result<Receipt, SendError>, attempts: u32, now: Timest
     match sent {
         Ok(receipt) => Verdict::End(SendEnd::Sent(receipt)),
         Err(SendError::Nobody) => Verdict::Nobody,
+        Err(SendError::Gone) => Verdict::End(SendEnd::Anew),
         Err(SendError::Refused(error)) => Verdict::Dead(error),
         Err(SendError::Unknown(error)) => Verdict::End(SendEnd::Unknown { error }),
         Err(error @ SendError::RetryAfter(wait)) => {

@@ -25,6 +25,13 @@ fn a_chunk_is_sent_once_unless_its_outcome_is_unknown() {
     for (head, rule, step) in table {
         assert_eq!(next(&head, rule, NOW), step, "{head:?} {rule:?}");
     }
+    let edit = |attempts| {
+        let Head { delivery, .. } = head(true, false, attempts);
+        let delivery = Delivery { shown_as: Some("p1".parse().unwrap()), ..delivery };
+        Head { delivery, ..head(true, false, attempts) }
+    };
+    assert_eq!(next(&edit(1), RepeatMarked, NOW), Step::Send { repeat: false }, "an edit");
+    assert_eq!(next(&edit(10), RepeatMarked, NOW), Step::GiveUp, "not for ever");
     let later = Head { not_before: Timestamp(1001), ..head(false, false, 1) };
     assert_eq!(next(&later, RepeatMarked, NOW), Step::Wait(Timestamp(1001)));
     assert_eq!(next(&later, RepeatMarked, Timestamp(1001)), Step::Send { repeat: false });

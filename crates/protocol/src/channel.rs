@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AccountName, ChannelName, ChatAddress, Clock, Content, Deliveries, Delivery, Publish, Receipt,
+    AccountName, ChannelName, ChatAddress, Clock, Content, Deliveries, Delivery, PlatformId,
+    Publish, Receipt,
 };
 
 /// One account on one platform.
@@ -57,6 +58,11 @@ pub trait Channel: fmt::Debug + Send + Sync {
         let _ = chat;
     }
 
+    /// Takes a message back that need not be seen any more. May fail; nobody minds much.
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
+        let (_, _) = (chat, message);
+    }
+
     /// The bytes of an attachment that the platform keeps (`AttachmentSource::Platform`).
     ///
     /// # Errors
@@ -101,11 +107,14 @@ pub struct CommandHelp {
     pub help: &'static str,
 }
 
+/// Bytes, as limits on attachments are counted.
+const MEGABYTE: u64 = 1024 * 1024;
+
 /// Why the bytes of an attachment could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The sender: it is larger than what is fetched.
-    #[error("it is larger than {limit} bytes")]
+    #[error("it is larger than {} MB", limit / MEGABYTE)]
     TooLarge {
         /// Bytes.
         limit: u64,
@@ -159,6 +168,10 @@ pub enum SendError {
     /// Nobody is there to take it; it waits until the channel wakes the chat.
     #[error("nobody is there")]
     Nobody,
+    /// The message that it was to be shown in ([`Delivery::shown_as`]) is not there any more, or
+    /// cannot be changed: the same content can be sent as a new one.
+    #[error("the message to be edited is gone")]
+    Gone,
     /// The platform will never take it.
     #[error("refused: {0}")]
     Refused(String),

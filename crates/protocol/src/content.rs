@@ -160,21 +160,81 @@ pub struct Attachment {
     /// The size in bytes, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// How long it plays, in seconds, where the platform says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u32>,
+    /// What is said in it, once somebody has listened to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<Transcript>,
 }
 
 impl Attachment {
+    /// A file of which nothing is known but where it is.
+    #[must_use]
+    pub fn new(kind: AttachmentKind, source: AttachmentSource) -> Self {
+        Self {
+            kind,
+            source,
+            name: None,
+            media_type: None,
+            bytes: None,
+            seconds: None,
+            transcript: None,
+        }
+    }
+
+    /// A line that says what it is, what became of it, and what is said in it.
     fn describe(&self) -> String {
         let mut line = format!("[{}", self.kind.word());
-        if let Some(name) = &self.name {
-            line.push_str(": ");
-            line.push_str(name);
+        if let Some(seconds) = self.seconds {
+            line.push_str(&format!(", {seconds} s"));
         }
-        if let Some(bytes) = self.bytes {
-            line.push_str(&format!(", {bytes} bytes"));
+        let details = self.details();
+        if !details.is_empty() {
+            line.push_str(": ");
+            line.push_str(&details.join(", "));
         }
         line.push(']');
         line
     }
+
+    fn details(&self) -> Vec<String> {
+        let mut details: Vec<String> = self.name.as_deref().map(one_line).into_iter().collect();
+        match &self.transcript {
+            Some(Transcript::Said(text)) if text.is_empty() => {
+                details.push("no words are heard in it".to_owned());
+            }
+            Some(Transcript::Said(text)) => details.push(format!("“{text}”")),
+            Some(Transcript::Failed(why)) => {
+                details.push(format!("what is said in it is not known: {why}"));
+            }
+            None => details.extend(self.bytes.map(|bytes| format!("{bytes} bytes"))),
+        }
+        match &self.source {
+            AttachmentSource::Workspace(path) => details.push(format!("saved as {path}")),
+            AttachmentSource::Lost(why) => details.push(format!("could not be fetched: {why}")),
+            AttachmentSource::Platform(_) => {}
+        }
+        details
+    }
+}
+
+/// A name as its sender gave it, on one line and not endless.
+fn one_line(name: &str) -> String {
+    const SHOWN: usize = 120;
+    let words = name.split(|c: char| c.is_whitespace() || c.is_control());
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    line.chars().take(SHOWN).collect()
+}
+
+/// What is said in a recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transcript {
+    /// This.
+    Said(String),
+    /// It could not be found out, and this is why.
+    Failed(String),
 }
 
 /// How a platform shows an attachment.
@@ -183,8 +243,12 @@ impl Attachment {
 pub enum AttachmentKind {
     /// A picture.
     Image,
-    /// Sound, voice messages included.
+    /// Sound.
     Audio,
+    /// A voice message.
+    Voice,
+    /// A small picture that stands for a feeling; some move.
+    Sticker,
     /// Moving pictures.
     Video,
     /// Any other file.
@@ -196,6 +260,8 @@ impl AttachmentKind {
         match self {
             Self::Image => "image",
             Self::Audio => "audio",
+            Self::Voice => "voice",
+            Self::Sticker => "sticker",
             Self::Video => "video",
             Self::Document => "document",
         }
@@ -210,6 +276,8 @@ pub enum AttachmentSource {
     Workspace(String),
     /// The platform keeps it under this reference.
     Platform(String),
+    /// It could not be had, and this is why.
+    Lost(String),
 }
 
 /// A button.
@@ -228,3 +296,7 @@ impl Choice {
         Self { label: label.into(), says: says.into() }
     }
 }
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;

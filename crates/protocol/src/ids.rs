@@ -46,6 +46,12 @@ pub enum IdFault {
     /// A session id with too few or too many parts.
     #[error("has {0} parts; a session id is channel:account:chat or channel:account:chat:topic")]
     Parts(usize),
+    /// A person with too few parts.
+    #[error("is not of the form channel:account:sender")]
+    Person,
+    /// Not a pairing code.
+    #[error("is not of the form K7QX-M2PA: 8 characters, without 0, O, 1 and I")]
+    Code,
     /// Not a number of this kind.
     #[error("is not a number with the prefix `{0}`")]
     Number(&'static str),

@@ -6,18 +6,22 @@ mod bus;
 mod channel;
 mod clock;
 mod content;
+mod door;
 mod events;
+mod files;
 mod ids;
 mod inbound;
 mod message;
 mod model;
 mod outbound;
+mod people;
 mod query;
 mod secret;
 mod store;
 mod text;
 mod tool;
 mod toolbox;
+mod transcribe;
 mod turn;
 
 pub use address::{ChatAddress, SessionId};
@@ -29,8 +33,11 @@ pub use channel::{
 pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
+    Transcript,
 };
+pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use files::{Files, FilesError};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
@@ -38,9 +45,12 @@ pub use ids::{
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
-pub use message::{Arguments, Message, SentCall, ToolCall};
-pub use model::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Usage};
-pub use outbound::{Delivery, Outbound, Planned, REPEAT_MARK, Receipt};
+pub use message::{Arguments, ImageRef, Message, SentCall, ToolCall};
+pub use model::{Delta, Deltas, Image, Model, ModelError, ModelReply, ModelRequest, Usage};
+pub use outbound::{
+    Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
+};
+pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
     Report, SessionStatus, SessionSummary,
@@ -49,7 +59,8 @@ pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
     Correction, Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, NoCorrection, Note, Notes,
-    OpenWait, Outbox, Resolution, SendEnd, Settlement, StoreError, TurnLog, Turns,
+    OpenWait, Outbox, Preview, Resolution, SendEnd, Settlement, Showing, StoreError, TurnLog,
+    Turns,
 };
 pub use text::{Sanitised, sanitise};
 pub use tool::{
@@ -57,4 +68,5 @@ pub use tool::{
     ToolOutput, Verdict, WaitKind, WaitRequest,
 };
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
+pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use turn::{CallResult, CallState, LoggedCall, Origin, Step, TurnRecord, TurnState};

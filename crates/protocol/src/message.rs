@@ -16,6 +16,9 @@ pub enum Message {
     User {
         /// Plain text.
         text: String,
+        /// The pictures that came with it, by reference; the text has a line for each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<ImageRef>,
     },
     /// What the model answered.
     Assistant {
@@ -31,6 +34,21 @@ pub enum Message {
         /// JSON text.
         result: String,
     },
+}
+
+impl Message {
+    /// What people wrote, without pictures.
+    #[must_use]
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into(), images: Vec::new() }
+    }
+}
+
+/// A picture in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ImageRef {
+    /// Relative to the root of the workspace.
+    pub path: String,
 }
 
 /// A tool call as it is shown to the model again.

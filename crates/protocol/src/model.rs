@@ -1,5 +1,6 @@
 //! The port of a language model.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use crate::{Message, ToolCall, ToolSpec};
+use crate::{ImageRef, Message, ToolCall, ToolSpec};
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +18,25 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools it may call, sorted by name.
     pub tools: Arc<[ToolSpec]>,
+    /// What is in those pictures of the messages that are sent along; the others are not. Empty
+    /// for a model that takes none.
+    pub images: BTreeMap<ImageRef, Image>,
+}
+
+/// A picture, for as long as a request takes: its bytes are in no log and no history.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    /// What its bytes say it is: `image/jpeg`, `image/png`, `image/gif` or `image/webp`.
+    pub media_type: &'static str,
+    /// The file.
+    pub bytes: Arc<[u8]>,
+}
+
+/// Without the bytes.
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} bytes", self.media_type, self.bytes.len())
+    }
 }
 
 /// A model's whole answer.
@@ -76,6 +96,11 @@ pub type Deltas<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 pub trait Model: fmt::Debug + Send + Sync {
     /// `provider/model`, as in the configuration.
     fn name(&self) -> &str;
+
+    /// Whether it is sent pictures ([`ModelRequest::images`]).
+    fn takes_images(&self) -> bool {
+        false
+    }
 
     /// Asks the model once. Retries that can help have been made when this returns.
     ///

@@ -1,5 +1,8 @@
 //! A message on its way out.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{ChatAddress, Content, DeliveryId, PlatformId, Timestamp, TurnId};
@@ -40,6 +43,8 @@ pub struct Delivery {
     /// The message of the platform that shows a part of it already (a preview): it is edited, and
     /// nothing new is sent.
     pub shown_as: Option<PlatformId>,
+    /// What is in the attachments of the content that are files of the workspace, in their order.
+    pub files: Vec<LoadedFile>,
 }
 
 impl Delivery {
@@ -54,9 +59,30 @@ impl Delivery {
             repeat: false,
             first_sent_at: None,
             shown_as: None,
+            files: Vec::new(),
         }
     }
 }
+
+/// A file, for as long as it takes to send it: its bytes are in no log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoadedFile {
+    /// How it is called where it goes; no path.
+    pub name: String,
+    /// All of it.
+    pub bytes: Arc<[u8]>,
+}
+
+/// Without the bytes.
+impl fmt::Debug for LoadedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {} bytes", self.name, self.bytes.len())
+    }
+}
+
+/// Bytes of a file that is sent to a chat: as many as Telegram takes of a bot (Bot API, "Sending
+/// files"). A platform that takes less says so itself.
+pub const MAX_SENT_FILE_BYTES: u64 = 50 * 1024 * 1024;
 
 /// The platform accepted a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -158,7 +158,7 @@ pub struct SessionStatus {
     pub queued: u64,
     /// The turn that runs or waits.
     pub open: Option<OpenTurn>,
-    /// Chunks to be delivered to the session's chat.
+    /// Chunks to be delivered to the session's chat and to those that are linked to it.
     pub pending: u64,
     /// Chunks that may or may not have arrived there.
     pub unconfirmed: u64,

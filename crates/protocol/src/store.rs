@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{
-    AccountName, CallId, CallResult, ChannelName, ChatAddress, Cursor, DedupeKey, Delivery,
-    DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId, NewInbound, Outcome, Planned,
-    QueueMode, Receipt, SessionId, Timestamp, ToolCall, ToolClass, TurnId, TurnRecord, Usage,
-    WaitId, WaitKind,
+    AccountName, Attachment, CallId, CallResult, ChannelName, ChatAddress, ChatLink, Content,
+    Cursor, DedupeKey, Delivery, DeliveryId, Evidence, LogWrite, LoggedInbound, MessageId,
+    NewInbound, Outcome, Planned, PlatformId, QueueMode, Receipt, SessionId, SettledPairing,
+    Timestamp, ToolCall, ToolClass, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Why the log did not do something.
@@ -182,8 +182,14 @@ pub enum CommandAction {
         /// How.
         resolution: Resolution,
     },
-    /// Sends again what was given up as unconfirmed or dead in this session's chat.
+    /// Sends again what was given up as unconfirmed or dead in the command's chat.
     Resend,
+    /// Decides about a stranger's code.
+    Decide(SettledPairing),
+    /// Lets a private chat speak in another's session.
+    Link(ChatLink),
+    /// Gives a private chat its own session back.
+    Unlink(ChatAddress),
 }
 
 /// What a command says in its chat.
@@ -232,6 +238,10 @@ pub trait Turns: fmt::Debug + Send + Sync {
 
     /// Resolves a wait; none if it has been resolved before.
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>>;
+
+    /// The messages whose words a turn works on: its own, those that steered it, and, for a child,
+    /// those of the turn at the root.
+    async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
 
     /// Waits in the order in which they expire.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
@@ -365,6 +375,15 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     /// lane are bound to the turn here, and returned.
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>>;
 
+    /// What became of the attachments of a message that the turn answers, or that steers it: all of
+    /// them, in their order. The rest of the message stays.
+    async fn set_attachments(
+        &self,
+        turn: TurnId,
+        message: MessageId,
+        attachments: &[Attachment],
+    ) -> Result<()>;
+
     /// Texts that the message tool has sent to `chat` in this turn.
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>>;
 }
@@ -407,6 +426,55 @@ pub trait Outbox: fmt::Debug + Send + Sync {
 
     /// Records what became of a chunk that was being sent.
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<()>;
+
+    /// Begins to show what a running turn is about to say: at most once a turn. Never overtakes
+    /// what waits for the chat. Durable before the platform sees it. Whoever ends the turn, in T5
+    /// or by stopping it, ends the preview with it.
+    async fn begin_preview(
+        &self,
+        turn: TurnId,
+        chat: &ChatAddress,
+        content: &Content,
+    ) -> Result<Preview>;
+
+    /// Records what became of a showing. Stale once the turn has ended.
+    async fn finish_preview(&self, id: DeliveryId, showing: &Showing) -> Result<()>;
+
+    /// The message that shows what a turn that has not ended is about to say, if there is one.
+    async fn preview(&self, turn: TurnId) -> Result<Option<PlatformId>>;
+}
+
+/// Where the preview of a turn stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Preview {
+    /// It was begun just now, and its message is to be sent.
+    Begun(DeliveryId),
+    /// The chat has a message that it is shown in.
+    Shown(DeliveryId, PlatformId),
+    /// Something waits for the chat and goes first; it was not begun.
+    Later,
+    /// There is none and will be none: the platform refused it, or may have it.
+    Over,
+}
+
+/// What became of an attempt to show a preview.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Showing {
+    /// The chat shows this.
+    Shown {
+        /// What it shows.
+        content: Content,
+        /// The message that shows it.
+        platform_id: PlatformId,
+    },
+    /// The platform did not take it; what the turn says at last is not sent before this.
+    Refused {
+        /// Not before.
+        not_before: Timestamp,
+    },
+    /// The platform may have it: nothing more is shown, and what the turn says at last goes by the
+    /// channel's rule for unknown outcomes.
+    Unknown,
 }
 
 /// What became of a message that was handed to the outbox.
@@ -447,6 +515,8 @@ pub enum SendEnd {
     },
     /// Nobody was there to take it: it was no attempt.
     Nobody,
+    /// The message that it was to be shown in is gone: it is sent as a new one.
+    Anew,
     /// The platform may have it.
     Unknown {
         /// What happened.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, ChatAddress, Content, Planned, SessionId, ToolName};
+use crate::{CallId, ChatAddress, Content, Planned, Role, SessionId, ToolName};
 
 /// What a crash between start and finish of a call means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,10 +38,12 @@ pub struct Description {
     pub parallel: bool,
     /// How long one call may take.
     pub time_limit: Duration,
+    /// For whom it is: whoever has at least this role.
+    pub role: Role,
 }
 
 impl Description {
-    /// A tool that runs alone and has a minute.
+    /// A tool for owners that runs alone and has a minute.
     ///
     /// # Panics
     /// If `name` is not a tool name; it is written in the source.
@@ -51,13 +53,20 @@ impl Description {
             Ok(name) => name,
             Err(error) => panic!("a tool's name is written in the source: {error}"),
         };
-        Self { name, text, class, parallel: false, time_limit: Duration::from_mins(1) }
+        let (parallel, time_limit, role) = (false, Duration::from_mins(1), Role::Owner);
+        Self { name, text, class, parallel, time_limit, role }
     }
 
     /// It may run beside other calls that say the same.
     #[must_use]
     pub fn parallel(self) -> Self {
         Self { parallel: true, ..self }
+    }
+
+    /// It is for whoever may speak: it shows and does nothing that is the owner's alone.
+    #[must_use]
+    pub fn for_everyone(self) -> Self {
+        Self { role: Role::User, ..self }
     }
 }
 
@@ -111,6 +120,8 @@ pub struct ToolContext {
     pub chat: Option<ChatAddress>,
     /// Fires when the call is no longer wanted.
     pub cancel: CancellationToken,
+    /// The least role of all whose words the turn works on.
+    pub role: Role,
 }
 
 /// What a verifiable tool notes before it acts, so that it can tell afterwards.

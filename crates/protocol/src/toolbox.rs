@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    Evidence, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict, WaitRequest,
+    Evidence, Role, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict, WaitRequest,
 };
 
 /// A tool as it is offered to the model.
@@ -38,10 +38,10 @@ pub struct PreparedCall {
 /// Everything that stands between a call and its tool.
 #[async_trait]
 pub trait Toolbox: fmt::Debug + Send + Sync {
-    /// The tools that are offered, sorted by name.
-    fn specs(&self) -> Arc<[ToolSpec]>;
+    /// The tools that are offered to this role, sorted by name: the same at all times.
+    fn specs(&self, role: Role) -> Arc<[ToolSpec]>;
 
-    /// Checks name, arguments and policy. `approved` says that a person has allowed this call.
+    /// Checks name, role, arguments and policy. `approved` says that a person has allowed this call.
     ///
     /// # Errors
     /// [`ToolError`] says to the model what is wrong; nothing has happened.

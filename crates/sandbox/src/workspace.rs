@@ -59,12 +59,14 @@ pub enum FileError {
         expected: &'static str,
     },
     /// It is larger than what is read or written whole.
-    #[error("{path} is {bytes} bytes long; at most {MAX_FILE_BYTES} are read or written at once")]
+    #[error("{path} is {bytes} bytes long; at most {limit} are read or written at once")]
     TooLarge {
         /// Relative to the root.
         path: String,
         /// Its size.
         bytes: u64,
+        /// What is read or written at once.
+        limit: u64,
     },
     /// The system refused.
     #[error("{path}: {detail}")]
@@ -145,11 +147,19 @@ impl Workspace {
         WorkspacePath::resolve(&self.root, given)
     }
 
-    /// The whole of a regular file.
+    /// The whole of a regular file of at most [`MAX_FILE_BYTES`].
     ///
     /// # Errors
     /// [`FileError`]; if nothing is there, it names what was probably meant.
     pub fn read(&self, path: &WorkspacePath) -> Result<Vec<u8>, FileError> {
+        self.read_up_to(path, MAX_FILE_BYTES)
+    }
+
+    /// As [`Self::read`], with a limit of its own, in bytes.
+    ///
+    /// # Errors
+    /// [`FileError`] as for reading.
+    pub fn read_up_to(&self, path: &WorkspacePath, limit: u64) -> Result<Vec<u8>, FileError> {
         // Otherwise a pipe that nobody writes to would be waited for while it is opened.
         let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
         let mut options = OpenOptions::new();
@@ -160,16 +170,26 @@ impl Workspace {
         if !found.is_file() {
             return Err(wrong_kind(path, "a regular file"));
         }
-        let too_large = |bytes| FileError::TooLarge { path: path.to_string(), bytes };
-        if found.len() > MAX_FILE_BYTES {
+        let too_large = |bytes| FileError::TooLarge { path: path.to_string(), bytes, limit };
+        if found.len() > limit {
             return Err(too_large(found.len()));
         }
         let mut bytes = Vec::new();
-        let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
         match read.map_err(|error| self.error(path, &error))? as u64 {
-            length if length > MAX_FILE_BYTES => Err(too_large(length)),
+            length if length > limit => Err(too_large(length)),
             _ => Ok(bytes),
         }
+    }
+
+    /// The size of a regular file, in bytes.
+    ///
+    /// # Errors
+    /// [`FileError`]; if nothing is there, it names what was probably meant.
+    pub fn size(&self, path: &WorkspacePath) -> Result<u64, FileError> {
+        let found = self.handle.metadata(path.as_path());
+        let found = found.map_err(|error| self.error(path, &error))?;
+        if found.is_file() { Ok(found.len()) } else { Err(wrong_kind(path, "a regular file")) }
     }
 
     /// As [`Self::read`]; none if nothing is there.
@@ -184,16 +204,25 @@ impl Workspace {
         }
     }
 
-    /// Replaces a file, or makes it with the directories above it. Afterwards it holds either what
-    /// it held or all of `bytes`, whatever happens meanwhile; its permissions stay.
+    /// As [`Self::write_any`], at most [`MAX_FILE_BYTES`].
     ///
     /// # Errors
     /// [`FileError`]; the file is then as it was.
     pub fn write(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
-        let length = bytes.len() as u64;
-        if length > MAX_FILE_BYTES {
-            return Err(FileError::TooLarge { path: path.to_string(), bytes: length });
+        let (length, limit) = (bytes.len() as u64, MAX_FILE_BYTES);
+        if length > limit {
+            return Err(FileError::TooLarge { path: path.to_string(), bytes: length, limit });
         }
+        self.write_any(path, bytes)
+    }
+
+    /// Replaces a file, or makes it with the directories above it. Afterwards it holds either what
+    /// it held or all of `bytes`, whatever happens meanwhile; its permissions stay. How much that
+    /// may be is the caller's matter.
+    ///
+    /// # Errors
+    /// [`FileError`]; the file is then as it was.
+    pub fn write_any(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
         if path.is_root() {
             return Err(wrong_kind(path, "a regular file"));
         }

@@ -135,7 +135,11 @@ fn what_is_too_large_is_refused() {
     let world = world();
     let file = fs::File::create(world.real("large")).unwrap();
     file.set_len(MAX_FILE_BYTES + 1).unwrap();
-    let refused = FileError::TooLarge { path: "large".to_owned(), bytes: MAX_FILE_BYTES + 1 };
+    let refused = FileError::TooLarge {
+        path: "large".to_owned(),
+        bytes: MAX_FILE_BYTES + 1,
+        limit: MAX_FILE_BYTES,
+    };
     assert_eq!(world.read("large"), Err(refused));
     let text = "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() + 1);
     assert!(matches!(world.write("other", &text), Err(FileError::TooLarge { .. })));
@@ -153,4 +157,16 @@ fn a_workspace_that_cannot_be_used_is_named() {
 fn a_digest_is_sha_256() {
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     assert_eq!(digest(b""), empty);
+}
+
+#[test]
+fn the_size_of_a_file_is_known_without_reading_it() {
+    let world = world();
+    fs::write(world.real("five"), "12345").unwrap();
+    symlink("/etc/passwd", world.real("way-out")).unwrap();
+    let size = |path: &str| world.workspace.size(&world.workspace.resolve(path).unwrap());
+    assert_eq!(size("five"), Ok(5));
+    assert!(matches!(size("src"), Err(FileError::WrongKind { .. })));
+    assert!(matches!(size("six"), Err(FileError::NotFound { .. })));
+    assert!(matches!(size("way-out"), Err(FileError::Refused { .. })));
 }

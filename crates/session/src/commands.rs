@@ -5,19 +5,30 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandEffect, CommandHelp, CommandReply, Deliveries,
-    LoggedInbound, Outcome, QueueMode, Resolution, SessionStatus, StoreError, TurnEvent,
-    TurnEvents, WaitId,
+    ChatAddress, ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Deliveries,
+    Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, SessionStatus, StoreError,
+    TurnEvent, TurnEvents, WaitId,
 };
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
+use crate::people;
 
 /// A command: how it is shown, and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Command {
     shown: CommandHelp,
     verb: Verb,
+    access: Access,
+}
+
+/// By whom and where a command can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Whoever may speak, wherever they may.
+    Everybody,
+    /// Owners, where nobody else reads along.
+    OwnersInPrivate,
 }
 
 impl Command {
@@ -27,7 +38,18 @@ impl Command {
         argument: &'static str,
         help: &'static str,
     ) -> Self {
-        Self { shown: CommandHelp { name, argument, help }, verb }
+        Self { shown: CommandHelp { name, argument, help }, verb, access: Access::Everybody }
+    }
+
+    const fn for_owners_in_private(self) -> Self {
+        Self { access: Access::OwnersInPrivate, ..self }
+    }
+
+    fn is_for(&self, role: Role, chat: ChatKind) -> bool {
+        match self.access {
+            Access::Everybody => true,
+            Access::OwnersInPrivate => role == Role::Owner && chat == ChatKind::Private,
+        }
     }
 }
 
@@ -35,7 +57,9 @@ impl Command {
 enum Verb {
     Help,
     Id,
+    Link,
     New,
+    Pair,
     Queue,
     Resend,
     Retry,
@@ -53,7 +77,9 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 const COMMANDS: &[Command] = &[
     Command::new(Verb::Help, "help", "", "show what I understand"),
     Command::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
+    Command::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat speak in this conversation").for_owners_in_private(),
     Command::new(Verb::New, "new", "", "start afresh: forget what was said in this chat"),
+    Command::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
     Command::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "what happens to messages while I work"),
     Command::new(Verb::Resend, "resend", "", "send again what did not arrive"),
     Command::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted"),
@@ -97,18 +123,18 @@ async fn drop_command(
 }
 
 /// What a command does, and what it says if it could and if there was nothing to act on.
-struct Plan {
+pub(crate) struct Plan {
     action: CommandAction,
     done: String,
     nothing: String,
 }
 
 impl Plan {
-    fn say(text: impl Into<String>) -> Self {
+    pub(crate) fn say(text: impl Into<String>) -> Self {
         Self { action: CommandAction::None, done: text.into(), nothing: String::new() }
     }
 
-    fn act(action: CommandAction, done: &str, nothing: &str) -> Self {
+    pub(crate) fn act(action: CommandAction, done: &str, nothing: &str) -> Self {
         Self { action, done: done.to_owned(), nothing: nothing.to_owned() }
     }
 }
@@ -116,10 +142,11 @@ impl Plan {
 async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
     let session = &command.message.session;
-    if let Err(refusal) = lanes.parts.bus.readmit(command.clone()) {
-        return drop_command(lanes, command, &refusal.to_string()).await;
-    }
-    let plan = plan(lanes, command).await?;
+    let role = match lanes.parts.bus.readmit(command.clone()) {
+        Ok(admitted) => admitted.role(),
+        Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
+    };
+    let plan = plan(lanes, command, role).await?;
     let reply = reply(lanes, address, &plan);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let effect = match lanes.patiently(settle).await {
@@ -128,6 +155,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         effect => effect?,
     };
     tracing::debug!(command = %command.id, ?effect, "the command has acted");
+    tell_the_door(lanes, &plan.action).await?;
     let emit = |turn, messages, outcome| {
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
     };
@@ -141,24 +169,45 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     Ok(())
 }
 
+/// Who may speak, and where, may have changed in the log.
+async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
+    let told = match action {
+        CommandAction::Decide(settled) => settled.told.as_ref(),
+        CommandAction::Link(_) | CommandAction::Unlink(_) => None,
+        _ => return Ok(()),
+    };
+    lanes.patiently(|| lanes.parts.bus.refresh()).await?;
+    if let Some(told) = told {
+        lanes.parts.deliverer.wake(&told.address);
+    }
+    Ok(())
+}
+
 fn reply(lanes: &Lanes, address: &ChatAddress, plan: &Plan) -> CommandReply {
     let say = |text: &str| if text.is_empty() { None } else { lanes.plan(address, text) };
     CommandReply { done: say(&plan.done), nothing: say(&plan.nothing) }
 }
 
-async fn plan(lanes: &Lanes, command: &LoggedInbound) -> Result<Plan, StoreError> {
+async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan, StoreError> {
     let message = &command.message;
     let (word, argument) = split(&message.inbound.content.text);
     let Some(known) = COMMANDS.iter().find(|known| known.shown.name.eq_ignore_ascii_case(word))
     else {
         return Ok(Plan::say(format!("I do not know the command /{word}. /help shows them all.")));
     };
+    let Inbound { address, sender, chat, .. } = &message.inbound;
+    if !known.is_for(role, *chat) {
+        let name = known.shown.name;
+        return Ok(Plan::say(format!("/{name} is for my owner, and only in a private chat.")));
+    }
     Ok(match known.verb {
-        Verb::Help => Plan::say(help()),
+        Verb::Help => Plan::say(help(role, *chat)),
         Verb::Id => Plan::say(format!(
-            "This chat is {}. You are {}.",
-            message.session, message.inbound.sender.id
+            "This chat is {address}. Its session is {}. You are {}.",
+            message.session, sender.id
         )),
+        Verb::Link => people::link(lanes, address, argument),
+        Verb::Pair => people::pair(lanes, argument),
         Verb::New => {
             let done = "I start afresh: what was said in this chat before is forgotten.";
             Plan::act(CommandAction::Forget, done, done)
@@ -190,9 +239,10 @@ fn split(text: &str) -> (&str, &str) {
     (word.split('@').next().unwrap_or(word), argument.trim())
 }
 
-fn help() -> String {
+fn help(role: Role, chat: ChatKind) -> String {
     let mut text = String::from("Write to me as to a person. I also understand:\n");
-    for CommandHelp { name, argument, help } in commands() {
+    let usable = COMMANDS.iter().filter(|command| command.is_for(role, chat));
+    for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
         let space = if argument.is_empty() { "" } else { " " };
         // Writing to a text cannot fail.
         write!(text, "\n/{name}{space}{argument}: {help}").unwrap_or_default();
@@ -277,9 +327,13 @@ mod tests {
     #[test]
     fn the_list_is_in_order_and_in_the_help() {
         assert!(COMMANDS.is_sorted_by_key(|command| command.shown.name));
-        let help = help();
+        let all = help(Role::Owner, ChatKind::Private);
         for command in commands() {
-            assert!(help.contains(&format!("/{}", command.name)), "{}", command.name);
+            assert!(all.contains(&format!("/{}", command.name)), "{}", command.name);
+        }
+        for (role, chat) in [(Role::User, ChatKind::Private), (Role::Owner, ChatKind::Group)] {
+            let help = help(role, chat);
+            assert!(help.contains("/stop") && !help.contains("/pair"), "{help}");
         }
     }
 }

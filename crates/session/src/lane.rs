@@ -8,17 +8,18 @@ use avocet_bus::{Admitted, Bus};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     ChatAddress, Claim, Claimed, Clock, Content, Deliveries, Destinations, Inbox, LoggedInbound,
-    Origin, Outcome, Planned, Query, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents,
-    TurnId, TurnRecord, Turns,
+    Origin, Outbox, Outcome, Planned, Query, SessionId, StartedMessage, StoreError, TurnEvent,
+    TurnEvents, TurnId, TurnRecord, Turns,
 };
-use avocet_supervise::{Group, Keyed, Panicked, catch, patiently};
+use avocet_supervise::{Group, Keyed, Panicked, patiently};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::Events;
+use crate::fetch::Fetcher;
 use crate::running::RunningTurns;
 use crate::settle::Ending;
+use crate::{Attachments, Events};
 
 /// What sessions are made of.
 #[derive(Debug, Clone)]
@@ -26,12 +27,14 @@ use crate::settle::Ending;
 pub struct Parts {
     pub turns: Arc<dyn Turns>,
     pub inbox: Arc<dyn Inbox>,
+    pub outbox: Arc<dyn Outbox>,
     pub query: Arc<dyn Query>,
     pub bus: Arc<Bus>,
     pub agent: AgentLoop,
     pub channels: Arc<Channels>,
     pub deliverer: Deliverer,
     pub events: Arc<Events>,
+    pub attachments: Attachments,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -61,6 +64,7 @@ const MAX_DEATHS_ALONE: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) parts: Parts,
+    fetcher: Fetcher,
     keyed: Arc<Keyed<SessionId>>,
     slots: Semaphore,
     burst: Duration,
@@ -78,6 +82,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     pub(crate) fn new(
         parts: Parts,
+        fetcher: Fetcher,
         limits: LaneLimits,
         running: Arc<RunningTurns>,
         cut: CancellationToken,
@@ -85,6 +90,7 @@ impl Lanes {
     ) -> Self {
         Self {
             parts,
+            fetcher,
             cut,
             stopping: group.token().child_token(),
             keyed: Arc::new(Keyed::new(group)),
@@ -237,8 +243,15 @@ impl Lanes {
             if !self.readmit(&mut turn).await? {
                 return self.settle(&turn, Ending::NothingAdmitted).await;
             }
-            let scene = Scene { chat: chat_of(&turn), cancel: ended.clone() };
-            match catch(self.parts.agent.run_tool_loop(turn.clone(), &scene)).await {
+            let scene = Scene {
+                chat: chat_of(&turn),
+                cancel: ended.clone(),
+                asked_by: self.asked_by(&turn).await?,
+                roles: self.parts.bus.clone(),
+            };
+            self.fetcher.fetch_for(&mut turn, self.parts.agent.log.as_ref()).await?;
+            let work = self.parts.agent.run_tool_loop(turn.clone(), &scene);
+            match self.shown(&turn, work).await {
                 Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,
                 Ok(Err(StoreError::Internal(error))) => {
                     tracing::error!(error, "the log refused a step");
@@ -303,6 +316,15 @@ impl Lanes {
         }
         messages.extend(admitted.into_iter().map(Admitted::into_inner));
         Ok(!messages.is_empty())
+    }
+
+    /// For a child: the messages that the turn at the root works on. None is added to them while it
+    /// waits for its child; what their senders may do is looked up anew at each step.
+    async fn asked_by(&self, turn: &TurnRecord) -> Result<Vec<LoggedInbound>, StoreError> {
+        match turn.origin {
+            Origin::Messages(_) => Ok(Vec::new()),
+            Origin::Child { .. } => self.patiently(|| self.parts.turns.asked_by(turn.id)).await,
+        }
     }
 
     fn tell_started(&self, turn: &TurnRecord) {

@@ -4,13 +4,18 @@
 mod commands;
 mod events;
 mod expiry;
+mod extension;
+mod fetch;
 mod lane;
 mod patient;
+mod people;
+mod preview;
 mod running;
 mod sessions;
 mod settle;
 
 pub use commands::commands;
 pub use events::Events;
+pub use fetch::Attachments;
 pub use lane::{LaneLimits, Parts};
 pub use sessions::{NotMoving, Sessions};

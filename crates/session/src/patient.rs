@@ -1,16 +1,19 @@
 //! The log of a turn, written patiently: what a full disk delays is not lost. What a tool has said
-//! is on its way as soon as it is in the log.
+//! is on its way as soon as it is in the log; what came with messages that steer the turn is there
+//! before it reads them.
 
 use std::sync::Arc;
 
 use avocet_outbox::Deliverer;
 use avocet_protocol::{
-    CallId, CallResult, ChatAddress, Clock, Deliveries, Evidence, LogWrite, LoggedInbound, NewStep,
-    SessionId, StoreError, ToolClass, TurnId, TurnLog, TurnRecord,
+    Attachment, CallId, CallResult, ChatAddress, Clock, Deliveries, Evidence, LogWrite,
+    LoggedInbound, MessageId, NewStep, SessionId, StoreError, ToolClass, TurnId, TurnLog,
+    TurnRecord,
 };
 use avocet_supervise::patiently;
 use tokio_util::sync::CancellationToken;
 
+use crate::fetch::Fetcher;
 use crate::running::RunningTurns;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -21,6 +24,7 @@ pub(crate) struct PatientLog {
     pub(crate) log: Arc<dyn TurnLog>,
     pub(crate) deliverer: Deliverer,
     pub(crate) running: Arc<RunningTurns>,
+    pub(crate) fetcher: Fetcher,
     pub(crate) clock: Arc<dyn Clock>,
     /// Fires when there is no more time to be patient.
     pub(crate) stop: CancellationToken,
@@ -76,7 +80,18 @@ impl TurnLog for PatientLog {
     }
 
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
-        self.patiently(turn, || self.log.close_step(turn, step)).await
+        let mut steered = self.patiently(turn, || self.log.close_step(turn, step)).await?;
+        self.fetcher.fetch(turn, &mut steered, self).await?;
+        Ok(steered)
+    }
+
+    async fn set_attachments(
+        &self,
+        turn: TurnId,
+        message: MessageId,
+        attachments: &[Attachment],
+    ) -> Result<()> {
+        self.patiently(turn, || self.log.set_attachments(turn, message, attachments)).await
     }
 
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {

@@ -10,6 +10,7 @@ use avocet_supervise::fail_point::{Moment, pass_in_task};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::fetch::Fetcher;
 use crate::lane::{LaneLimits, Lanes, Parts};
 use crate::patient::PatientLog;
 use crate::running::RunningTurns;
@@ -37,14 +38,21 @@ impl Sessions {
     ) -> Result<Self, StoreError> {
         let cut = CancellationToken::new();
         let running = Arc::new(RunningTurns::new(parts.clock.clone()));
+        let fetcher = Fetcher {
+            attachments: parts.attachments.clone(),
+            channels: parts.channels.clone(),
+            clock: parts.clock.clone(),
+        };
         parts.agent.log = Arc::new(PatientLog {
+            fetcher: fetcher.clone(),
             log: parts.agent.log.clone(),
             deliverer: parts.deliverer.clone(),
             running: running.clone(),
             clock: parts.clock.clone(),
             stop: cut.clone(),
         });
-        let lanes = Arc::new(Lanes::new(parts, limits, running, cut, group.child("lanes")));
+        let lanes =
+            Arc::new(Lanes::new(parts, fetcher, limits, running, cut, group.child("lanes")));
         commands::act_on_all(&lanes).await?;
         wake_all(&lanes).await?;
 

@@ -1,20 +1,26 @@
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, Limits};
-use avocet_bus::{Admission, Allow, Bus};
+use avocet_bus::{Admission, Allow, Bus, Lists};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Accepted, Clock, Content, Inbound, LoggedInbound, Message, MessageId, ModelError, ModelRequest,
-    Outcome, Publish, Query, Sender, SessionId, TurnEvent, TurnEvents, TurnState, Turns,
+    Accepted, Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound, LoggedInbound,
+    Message, MessageId, ModelError, ModelRequest, Outcome, Publish, Query, Sender, SessionId,
+    TurnEvent, TurnEvents, TurnState, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeChannel, FakeToolbox, ManualClock, Scripted, ScriptedModel, WAIT};
+use avocet_testkit::{
+    FakeChannel, FakeFiles, FakeToolbox, ManualClock, OnFetch, Scripted, ScriptedModel, WAIT,
+};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::Events;
+use crate::{Attachments, Events};
+
+#[path = "preview_tests.rs"]
+mod previews;
 
 /// How long anything may take before its test has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,7 +36,7 @@ struct World {
     events: Arc<Events>,
     clock: Arc<ManualClock>,
     store: Arc<SqliteStore>,
-    root: Group,
+    couriers: Group,
     log: TempStore,
     setup: Setup,
 }
@@ -41,12 +47,13 @@ struct Setup {
     limits: LaneLimits,
     allow: Allow,
     post_hangs: bool,
+    files: Arc<FakeFiles>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let limits = LaneLimits { burst: Duration::ZERO, ..LaneLimits::default() };
-        Self { limits, allow: Allow::Local, post_hangs: false }
+        Self { limits, allow: Allow::Local, post_hangs: false, files: Arc::default() }
     }
 }
 
@@ -69,16 +76,26 @@ impl World {
         let store = log.open(clock.clone()).await;
         let root = Group::new("test");
         let channels = Arc::new(Channels::new(vec![channel.clone()]));
-        let group = root.child("outbox");
-        let deliverer = Deliverer::new(store.clone(), channels.clone(), clock.clone(), group);
-        let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
-        let (bus, wakes) = Bus::new(
-            Admission::default().with(name, account, setup.allow.clone()),
-            store.clone(),
+        let couriers = root.child("outbox");
+        let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
-            Arc::new(deliverer.clone()),
+            Arc::<FakeFiles>::default(),
+            clock.clone(),
+            couriers.clone(),
         );
+        let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
+        let (bus, wakes) = Bus::open(avocet_bus::Parts {
+            admission: Admission::default().with(name, account, setup.allow.clone()),
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            clock: clock.clone(),
+        })
+        .await
+        .unwrap();
         let (bus, events, model) = (Arc::new(bus), Arc::new(Events::default()), Arc::new(model));
         let tools =
             if setup.post_hangs { FakeToolbox::hanging_post() } else { FakeToolbox::default() };
@@ -89,6 +106,7 @@ impl World {
             log: store.clone(),
             events: events.clone(),
             clock: clock.clone(),
+            files: setup.files.clone(),
             limits: Limits::default(),
             system: "be kind".into(),
         };
@@ -96,22 +114,28 @@ impl World {
         let parts = Parts {
             turns: store.clone(),
             inbox: store.clone(),
+            outbox: store.clone(),
             query: store.clone(),
             bus: bus.clone(),
             agent,
             channels,
             deliverer,
             events: events.clone(),
+            attachments: Attachments {
+                files: setup.files.clone(),
+                transcribe: None,
+                max_bytes: 1024,
+            },
             clock: clock.clone(),
         };
         let sessions = Sessions::start(parts, setup.limits, wakes, &root).await.unwrap();
-        Self { sessions, bus, model, tools, channel, events, clock, store, root, log, setup }
+        Self { sessions, bus, model, tools, channel, events, clock, store, couriers, log, setup }
     }
 
     /// `kill -9`, and a new start with this model.
     async fn restart(self, model: ScriptedModel) -> Self {
-        let Self { sessions, bus, store, channel, clock, root, log, setup, .. } = self;
-        for group in [sessions.lanes.group(), &sessions.group, &root.child("outbox")] {
+        let Self { sessions, bus, store, channel, clock, couriers, log, setup, .. } = self;
+        for group in [sessions.lanes.group(), &sessions.group, &couriers] {
             group.abort();
             group.finish(clock.as_ref(), SECOND).await.unwrap();
         }
@@ -120,11 +144,15 @@ impl World {
     }
 
     async fn say_in(&self, chat: &str, text: &str) -> Accepted {
+        self.say_with(chat, text, Vec::new()).await
+    }
+
+    async fn say_with(&self, chat: &str, text: &str, attachments: Vec<Attachment>) -> Accepted {
         let inbound = Inbound::new(
             session(chat).address(),
             Sender::new("me".parse().unwrap()),
             text.replace('/', "command ").parse().unwrap(),
-            Content::text(text),
+            Content { attachments, ..Content::text(text) },
         );
         self.bus.publish(inbound, None).await.unwrap()
     }
@@ -160,6 +188,11 @@ impl World {
     }
 }
 
+fn users(ids: &[&str]) -> Allow {
+    let users = ids.iter().map(|id| id.parse().unwrap()).collect();
+    Allow::Listed(Lists { users, ..Lists::default() })
+}
+
 fn session(name: &str) -> SessionId {
     SessionId::parse(&format!("terminal:local:{name}")).unwrap()
 }
@@ -167,7 +200,7 @@ fn session(name: &str) -> SessionId {
 /// What the user said last.
 fn last_said(request: &ModelRequest) -> &str {
     let said = request.messages.iter().rev().find_map(|message| match message {
-        Message::User { text } => Some(text.as_str()),
+        Message::User { text, .. } => Some(text.as_str()),
         _ => None,
     });
     said.unwrap()
@@ -272,7 +305,7 @@ async fn a_burst_of_messages_is_answered_together_in_collect_mode() {
     world.clock.advance(half);
     let asked = &world.asked(1).await[0];
     let said = asked.messages.iter().filter_map(|message| match message {
-        Message::User { text } => Some(text.as_str()),
+        Message::User { text, .. } => Some(text.as_str()),
         _ => None,
     });
     assert_eq!(said.collect::<Vec<_>>().join("\n"), "one\n\ntwo");
@@ -287,7 +320,7 @@ async fn f16_every_message_reaches_the_model_in_order_in_every_mode() {
             let asked_for_tool = request
                 .messages
                 .iter()
-                .any(|message| matches!(message, Message::User { text } if text == "go"));
+                .any(|message| matches!(message, Message::User { text, .. } if text == "go"));
             let answered = matches!(request.messages.last(), Some(Message::ToolResult { .. }))
                 || last_said(request) != "go";
             let then = if asked_for_tool && !answered {
@@ -417,7 +450,7 @@ async fn whoever_was_struck_off_is_not_answered_and_told_so() {
     let mut world = World::new(ScriptedModel::answering(|_| Scripted::Hang)).await;
     let id = world.say("hello").await;
     world.asked(1).await;
-    world.setup.allow = Allow::Listed(["somebody else".parse().unwrap()].into());
+    world.setup.allow = users(&["somebody else"]);
     let world = world.restart(ScriptedModel::new(Vec::new())).await;
     let notice = "I dropped a message: me may not speak on terminal; add it to \
                   [channels.terminal] allow.";
@@ -611,7 +644,7 @@ async fn commands_answer_without_the_lane() {
             "t1 is running, step 1, 5 s old. Messages waiting: 0 (queue mode queue). To be \
              delivered: 0; unconfirmed: 0.",
         ),
-        ("/id", "This chat is terminal:local:a. You are me."),
+        ("/id", "This chat is terminal:local:a. Its session is terminal:local:a. You are me."),
         (
             "/queue",
             "The queue mode is queue: messages that come while I work are answered one by one \
@@ -677,7 +710,7 @@ async fn what_comes_after_new_is_not_answered_before_it() {
         let requests = world.model.requests();
         let told = |request: &ModelRequest, text: &str| {
             request.messages.iter().any(
-                |message| matches!(message, Message::User { text: said } if said.contains(text)),
+                |message| matches!(message, Message::User { text: said, .. } if said.contains(text)),
             )
         };
         let last = requests.last().unwrap();
@@ -717,4 +750,73 @@ async fn whoever_ends_a_turn_that_is_just_being_taken_is_heard() {
         let idle = tokio::time::timeout(PATIENCE, world.idle()).await;
         assert!(idle.is_ok(), "round {round}: the lane works on a turn that was ended");
     }
+}
+
+#[path = "sessions_people_tests.rs"]
+mod people;
+fn photo(reference: &str) -> Vec<Attachment> {
+    let source = AttachmentSource::Platform(reference.to_owned());
+    vec![Attachment::new(AttachmentKind::Image, source)]
+}
+
+#[tokio::test]
+async fn attachments_are_there_before_the_model_is_asked_and_read_the_same_ever_after() {
+    let world = World::new(parrot()).await;
+    world.channel.keep("f", [OnFetch::Give(b"jpeg".to_vec())]);
+    world.say_with("a", "look", photo("f")).await;
+    let line = "look\n[image: 4 bytes, saved as inbox/m1-0.jpg]";
+    assert_eq!(world.channel.texts(1).await, [line]);
+    assert_eq!(world.setup.files.get("inbox/m1-0.jpg").as_deref(), Some(&b"jpeg"[..]));
+    world.say("and now?").await;
+    let requests = world.asked(2).await;
+    assert_eq!(requests[1].messages[..2], requests[0].messages[..2], "F33");
+    assert_eq!(world.channel.fetches(1).await, 1);
+}
+
+#[tokio::test]
+async fn a_fetch_that_was_cut_by_a_crash_is_made_again_and_answered_once() {
+    let world = World::new(parrot()).await;
+    world.channel.keep("f", [OnFetch::Hang, OnFetch::Give(b"jpeg".to_vec())]);
+    let id = world.say_with("a", "look", photo("f")).await.id;
+    world.channel.fetches(1).await;
+    let world = world.restart(parrot()).await;
+    let said = world.channel.texts(1).await;
+    assert_eq!(said, ["look\n[image: 4 bytes, saved as inbox/m1-0.jpg]"]);
+    assert_eq!(world.outcome(id).await, Some(Outcome::Replied));
+    assert_eq!(world.asked(1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_turn_can_be_stopped_while_it_fetches() {
+    let world = World::new(parrot()).await;
+    world.channel.keep("f", [OnFetch::Hang]);
+    let id = world.say_with("a", "look", photo("f")).await.id;
+    world.channel.fetches(1).await;
+    world.say("/stop").await;
+    world.channel.taken(1).await;
+    world.idle().await;
+    assert_eq!(world.outcome(id).await, Some(Outcome::Stopped));
+}
+
+#[tokio::test]
+async fn what_comes_with_a_message_that_steers_is_there_before_it_is_read() {
+    let permits = Arc::new(Semaphore::new(0));
+    let held = permits.clone();
+    let model = ScriptedModel::answering(move |request| match last_said(request) {
+        "go" => {
+            let call = Scripted::calls(&[("echo", json!({}))]);
+            Scripted::When(held.clone(), Box::new(call))
+        }
+        text => Scripted::says(text),
+    });
+    let world = World::new(model).await;
+    world.channel.keep("f", [OnFetch::Give(b"jpeg".to_vec())]);
+    world.say("/queue steer").await;
+    world.channel.taken(1).await;
+    world.say("go").await;
+    world.asked(1).await;
+    world.say_with("a", "look at this", photo("f")).await;
+    permits.add_permits(1);
+    let said = world.channel.texts(2).await;
+    assert_eq!(said[1], "look at this\n[image: 4 bytes, saved as inbox/m3-0.jpg]");
 }

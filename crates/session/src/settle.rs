@@ -90,6 +90,7 @@ impl Lanes {
             let shown = planned.as_ref().map(shown_text).unwrap_or_default();
             if sent.iter().any(|sent| same_words(sent, &shown)) {
                 tracing::debug!(turn = %turn.id, "the message tool has said it already");
+                self.retract_preview(turn, chat).await;
             } else {
                 settlement.reply = planned;
             }

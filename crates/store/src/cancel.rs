@@ -3,6 +3,7 @@
 use avocet_protocol::{CallResult, SessionId, TurnId};
 use rusqlite::params;
 
+use crate::preview;
 use crate::rows::to_json;
 use crate::tx::{Result, Tx};
 
@@ -47,7 +48,7 @@ fn end(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
          WHERE turn = ?1 AND state IN ('queued', 'running')",
         [turn.0],
     )?;
-    Ok(())
+    preview::become_reply(tx, turn, None)
 }
 
 fn open_children(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<TurnId>> {

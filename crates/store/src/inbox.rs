@@ -11,6 +11,7 @@ use rusqlite::params;
 use crate::cancel::{cancel_turn, open_turn};
 use crate::correct::correct;
 use crate::outbox::{Source, insert_planned};
+use crate::people;
 use crate::rows::{self, INBOUND, to_json};
 use crate::tx::{Result, Tx};
 use crate::waits::{newest_wait, resolve};
@@ -296,8 +297,15 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
                 }
             }
         }
-        CommandAction::Resend => resend(tx, &session),
+        CommandAction::Resend => resend(tx, command),
+        CommandAction::Decide(settled) => people::decide(tx, settled).map(done_or_nothing),
+        CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),
+        CommandAction::Unlink(chat) => people::unlink(tx, chat).map(done_or_nothing),
     }
+}
+
+fn done_or_nothing(done: bool) -> CommandEffect {
+    if done { CommandEffect::Done } else { CommandEffect::Nothing }
 }
 
 /// Ends the session's open turn, unless it was begun for a message that came after the command.
@@ -312,13 +320,14 @@ fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandE
     cancel_turn(tx, turn, "stopped by the user").map(CommandEffect::Stopped)
 }
 
-fn resend(tx: &Tx<'_>, session: &SessionId) -> Result<CommandEffect> {
-    let chat = session.address();
+/// In the chat of the command: a session may be spoken in from others.
+fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
     let again = tx.update(
         "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
              attempts = 0, error = NULL \
-         WHERE state IN ('unconfirmed', 'dead') AND channel = ?1 AND account = ?2 AND chat = ?3",
-        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+         WHERE state IN ('unconfirmed', 'dead') \
+             AND (channel, account, chat) = (SELECT channel, account, chat FROM inbound WHERE id = ?1)",
+        [command.0],
     )?;
     Ok(match again {
         0 => CommandEffect::Nothing,

@@ -14,6 +14,8 @@ mod migrate;
 mod notes;
 mod open;
 mod outbox;
+mod people;
+mod preview;
 mod query;
 mod readers;
 mod recover;

@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     ChatAddress, Content, DedupeKey, Delivery, DeliveryId, Enqueued, Head, Outbox, Planned,
-    SendEnd, StoreError, Timestamp, TurnId,
+    PlatformId, Preview, SendEnd, Showing, StoreError, Timestamp, TurnId,
 };
 use rusqlite::{Row, params};
 
+use crate::preview;
 use crate::rows::{self, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -24,16 +25,19 @@ pub(crate) enum Source {
     Notice,
     /// Another process.
     Process,
+    /// A turn that has not ended: what it is about to say.
+    Preview,
 }
 
 impl Source {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Reply => "reply",
             Self::Tool => "tool",
             Self::Prompt => "prompt",
             Self::Notice => "notice",
             Self::Process => "process",
+            Self::Preview => "preview",
         }
     }
 }
@@ -49,7 +53,7 @@ impl Outbox for SqliteStore {
         self.read(|db| {
             db.rows(
                 "SELECT DISTINCT channel, account, chat, NULL AS topic FROM outbox \
-                 WHERE state IN ('pending', 'sending', 'unknown')",
+                 WHERE state IN ('pending', 'sending', 'unknown') AND source <> 'preview'",
                 (),
                 rows::address,
             )
@@ -81,10 +85,37 @@ impl Outbox for SqliteStore {
             SendEnd::Sent(_)
             | SendEnd::Again { .. }
             | SendEnd::Nobody
+            | SendEnd::Anew
             | SendEnd::Unknown { .. } => Durability::Process,
             SendEnd::Unconfirmed { .. } | SendEnd::Dead { .. } => Durability::Synced,
         };
         self.write("finish-send", durability, move |tx| finish(tx, id, &end)).await
+    }
+
+    async fn begin_preview(
+        &self,
+        turn: TurnId,
+        chat: &ChatAddress,
+        content: &Content,
+    ) -> Result<Preview> {
+        let (chat, content) = (chat.clone(), content.clone());
+        self.write("begin-preview", Durability::Synced, move |tx| {
+            preview::begin(tx, turn, &chat, &content)
+        })
+        .await
+    }
+
+    async fn finish_preview(&self, id: DeliveryId, showing: &Showing) -> Result<()> {
+        let showing = showing.clone();
+        self.write("finish-preview", Durability::Process, move |tx| {
+            preview::finish(tx, id, &showing)
+        })
+        .await
+    }
+
+    async fn preview(&self, turn: TurnId) -> Result<Option<PlatformId>> {
+        self.read(move |db| Ok(preview::of(db, turn)?.and_then(|preview| preview.platform_id)))
+            .await
     }
 }
 
@@ -95,33 +126,43 @@ pub(crate) fn insert_planned(
     turn: Option<TurnId>,
     source: Source,
 ) -> Result<()> {
-    let ordinal: i64 = tx.db.one(
+    let ordinal = next_ordinal(tx, turn)?;
+    insert_chunks(tx, message, 0, &Place { turn, ordinal, chunk: 0, key: None, source })
+}
+
+/// The place behind everything that a turn has said.
+pub(crate) fn next_ordinal(tx: &Tx<'_>, turn: Option<TurnId>) -> Result<i64> {
+    tx.db.one(
         "SELECT coalesce(max(ordinal) + 1, 0) FROM outbox WHERE turn = ?1",
         [turn.map(|turn| turn.0)],
         |row| row.get(0),
-    )?;
-    for (chunk, content) in message.chunks.iter().enumerate() {
-        insert_chunk(
-            tx,
-            &message.address,
-            content,
-            &Place { turn, ordinal, chunk, key: None, source },
-        )?;
+    )
+}
+
+/// Appends the chunks of a message from the one at `first` on.
+pub(crate) fn insert_chunks(
+    tx: &Tx<'_>,
+    message: &Planned,
+    first: usize,
+    place: &Place<'_>,
+) -> Result<()> {
+    for (chunk, content) in message.chunks.iter().enumerate().skip(first) {
+        insert_chunk(tx, &message.address, content, &Place { chunk, ..*place })?;
     }
     Ok(())
 }
 
 /// What a chunk belongs to.
-struct Place<'a> {
-    turn: Option<TurnId>,
-    ordinal: i64,
-    chunk: usize,
-    key: Option<&'a DedupeKey>,
-    source: Source,
+pub(crate) struct Place<'a> {
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) ordinal: i64,
+    pub(crate) chunk: usize,
+    pub(crate) key: Option<&'a DedupeKey>,
+    pub(crate) source: Source,
 }
 
 /// None if the chat has used the key before.
-fn insert_chunk(
+pub(crate) fn insert_chunk(
     tx: &Tx<'_>,
     address: &ChatAddress,
     content: &Content,
@@ -185,7 +226,8 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
         "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
              repeat, not_before, first_sent_at, platform_id \
          FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-             AND state IN ('pending', 'sending', 'unknown') ORDER BY id LIMIT 1",
+             AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
+         ORDER BY id LIMIT 1",
         [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
         |row| {
             let state: String = row.get("state")?;
@@ -214,6 +256,7 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         repeat: row.get("repeat")?,
         first_sent_at: row.get::<_, Option<i64>>("first_sent_at")?.map(Timestamp),
         shown_as: rows::parsed_if_any(row, "platform_id")?,
+        files: Vec::new(),
     })
 }
 
@@ -227,12 +270,15 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
     match end {
         SendEnd::Sent(receipt) => set(
             "state = 'sent', platform_id = ?2, error = NULL",
-            &[&id.0, &receipt.platform_id.as_ref().map(avocet_protocol::PlatformId::as_str)],
+            &[&id.0, &receipt.platform_id.as_ref().map(PlatformId::as_str)],
         ),
         SendEnd::Again { not_before, error } => {
             set("state = 'pending', not_before = ?2, error = ?3", &[&id.0, &not_before.0, error])
         }
         SendEnd::Nobody => set("state = 'pending', attempts = attempts - 1", &[&id.0]),
+        SendEnd::Anew => {
+            set("state = 'pending', platform_id = NULL, first_sent_at = NULL", &[&id.0])
+        }
         SendEnd::Unknown { error } => set("state = 'unknown', error = ?2", &[&id.0, error]),
         SendEnd::Unconfirmed { error, notice } => {
             set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;

@@ -87,8 +87,8 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
                  AND state = 'running') AS running, \
              (SELECT count(*) FROM turns WHERE state IN ('queued', 'running', 'waiting') \
                  AND state = 'waiting') AS waiting, \
-             (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown')) \
-                 AS pending, \
+             (SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending', 'unknown') \
+                 AND source <> 'preview') AS pending, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
                  AND state = 'unconfirmed') AS unconfirmed, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
@@ -145,10 +145,12 @@ fn session_status(
     let in_outbox = |which: &str| {
         db.one(
             &format!(
-                "SELECT count(*) FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-                     AND {which}"
+                "WITH chats (channel, account, chat) AS (VALUES (?1, ?2, ?3) UNION \
+                     SELECT channel, account, chat FROM links WHERE session = ?4) \
+                 SELECT count(*) FROM chats CROSS JOIN outbox USING (channel, account, chat) \
+                 WHERE {which}"
             ),
-            [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+            [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str(), session.as_str()],
             |row| row.get(0),
         )
     };
@@ -161,7 +163,7 @@ fn session_status(
             |row| row.get(0),
         )?,
         open: open_turn(db, session)?,
-        pending: in_outbox("state IN ('pending', 'sending', 'unknown')")?,
+        pending: in_outbox("state IN ('pending', 'sending', 'unknown') AND source <> 'preview'")?,
         unconfirmed: in_outbox("state IN ('unconfirmed', 'dead') AND state = 'unconfirmed'")?,
     })
 }

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    CallId, CallResult, ChatAddress, Content, Evidence, KeptResults, LogWrite, LoggedInbound,
-    NewStep, QueueMode, SessionId, StoreError, ToolClass, TurnId, TurnLog, TurnRecord,
+    Attachment, CallId, CallResult, ChatAddress, Content, Evidence, KeptResults, LogWrite,
+    LoggedInbound, MessageId, NewStep, QueueMode, SessionId, StoreError, ToolClass, TurnId,
+    TurnLog, TurnRecord,
 };
 use rusqlite::params;
 
@@ -84,6 +85,19 @@ impl TurnLog for SqliteStore {
         let default_mode = self.default_mode;
         self.write("close-step", Durability::Process, move |tx| {
             close_step(tx, turn, step, default_mode)
+        })
+        .await
+    }
+
+    async fn set_attachments(
+        &self,
+        turn: TurnId,
+        message: MessageId,
+        attachments: &[Attachment],
+    ) -> Result<()> {
+        let attachments = attachments.to_vec();
+        self.write("set-attachments", Durability::Process, move |tx| {
+            set_attachments(tx, turn, message, attachments)
         })
         .await
     }
@@ -254,6 +268,26 @@ fn close_step(
         )?;
     }
     rows::steered(tx.db, turn, step)
+}
+
+fn set_attachments(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    message: MessageId,
+    attachments: Vec<Attachment>,
+) -> Result<()> {
+    must_run(tx, turn)?;
+    let content = tx.db.row(
+        "SELECT content FROM inbound WHERE id = ?1 AND turn = ?2",
+        [message.0, turn.0],
+        |row| rows::json::<Content>(row, "content"),
+    )?;
+    let content = content.ok_or_else(|| StoreError::Stale(message.to_string()))?;
+    tx.update_one(
+        message,
+        "UPDATE inbound SET content = ?2 WHERE id = ?1",
+        params![message.0, to_json(&Content { attachments, ..content })?],
+    )
 }
 
 fn sent_texts(db: Db<'_>, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {

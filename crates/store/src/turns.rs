@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, Claimed, NewWait, OpenWait, Outcome, QueueMode, Resolution, SessionId,
-    Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
+    Answer, Claim, Claimed, LoggedInbound, NewWait, OpenWait, Outcome, QueueMode, Resolution,
+    SessionId, Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
 };
 use rusqlite::params;
 
-use crate::outbox::{Source, insert_planned};
+use crate::preview;
 use crate::recover::put_back;
-use crate::rows;
+use crate::rows::{self, INBOUND};
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
@@ -44,6 +44,22 @@ impl Turns for SqliteStore {
         let resolution = resolution.clone();
         self.write("resolve", Durability::Synced, move |tx| waits::resolve(tx, wait, &resolution))
             .await
+    }
+
+    async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>> {
+        self.read(move |db| {
+            db.rows(
+                &format!(
+                    "WITH RECURSIVE line (turn) AS (VALUES (?1) UNION \
+                         SELECT parent FROM turns JOIN line ON turns.id = line.turn \
+                         WHERE parent IS NOT NULL) \
+                     {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) ORDER BY id"
+                ),
+                [turn.0],
+                rows::inbound,
+            )
+        })
+        .await
     }
 
     async fn open_waits(&self) -> Result<Vec<OpenWait>> {
@@ -246,9 +262,7 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
         )?;
     }
     end_messages(tx, turn, *outcome)?;
-    if let Some(reply) = reply {
-        insert_planned(tx, reply, Some(turn), Source::Reply)?;
-    }
+    preview::become_reply(tx, turn, reply.as_ref())?;
     let result = match (outcome, answer, notice) {
         (Outcome::Replied, Some(answer), _) => Resolution::Answer(answer.text.clone()),
         (_, _, Some(notice)) => Resolution::Error(notice.clone()),

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, Cursor, DedupeKey, Enqueued, Inbound,
-    MessageId, Outbound, Publish, PublishError,
+    Accepted, AcceptedAs, AccountName, ChannelName, Cursor, DedupeKey, DeliveryId, Enqueued,
+    Inbound, MessageId, Outbound, Publish, PublishError,
 };
 use tokio::sync::watch;
 
@@ -16,6 +16,7 @@ pub struct FakeBus {
     taken: watch::Sender<Vec<Inbound>>,
     ignored: watch::Sender<Vec<String>>,
     cursors: Mutex<Vec<Cursor>>,
+    said: Mutex<Vec<(Outbound, DedupeKey)>>,
     open: watch::Sender<bool>,
     refusals: Mutex<Vec<PublishError>>,
 }
@@ -26,6 +27,7 @@ impl Default for FakeBus {
             taken: watch::Sender::default(),
             ignored: watch::Sender::default(),
             cursors: Mutex::default(),
+            said: Mutex::default(),
             open: watch::Sender::new(true),
             refusals: Mutex::default(),
         }
@@ -51,6 +53,12 @@ impl FakeBus {
     /// Refuses the next messages like this, the last first; none is taken.
     pub fn refuse(&self, refusals: impl IntoIterator<Item = PublishError>) {
         self.refusals.lock().unwrap().extend(refusals);
+    }
+
+    /// What is to be said, each under its key; once, however often it was sent.
+    #[must_use]
+    pub fn said(&self) -> Vec<(Outbound, DedupeKey)> {
+        self.said.lock().unwrap().clone()
     }
 
     /// Where cursors have been moved to, each time.
@@ -127,7 +135,15 @@ impl Publish for FakeBus {
         Ok(())
     }
 
-    async fn send(&self, _: Outbound, _: DedupeKey) -> Result<Enqueued, PublishError> {
-        Err(PublishError::Stopping)
+    async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError> {
+        self.passes().await;
+        let mut said = self.said.lock().unwrap();
+        let duplicate = said.iter().any(|(before, used)| {
+            before.address.whole_chat() == message.address.whole_chat() && *used == key
+        });
+        if !duplicate {
+            said.push((message, key));
+        }
+        Ok(Enqueued { id: DeliveryId(1), duplicate })
     }
 }

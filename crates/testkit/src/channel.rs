@@ -1,12 +1,13 @@
 //! A channel whose platform is a list.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, Health, OnUnknown, PlatformId, Receipt, SendError,
+    Delivery, FetchError, Health, OnUnknown, PlatformId, Receipt, SendError,
 };
 use tokio::sync::watch;
 
@@ -25,14 +26,32 @@ pub enum OnSend {
     Panic,
 }
 
+/// What the platform does when it is asked for a file.
+#[derive(Debug, Clone)]
+pub enum OnFetch {
+    /// Gives it, if it is not too large.
+    Give(Vec<u8>),
+    /// Says this.
+    Say(FetchError),
+    /// Never answers.
+    Hang,
+}
+
 /// A channel named `terminal:local` whose messages hold [`FakeChannel::LIMIT`] characters. It takes
 /// everything unless told otherwise.
 #[derive(Debug)]
 pub struct FakeChannel {
     script: Mutex<VecDeque<OnSend>>,
     taken: watch::Sender<Vec<Delivery>>,
+    /// The messages of all chats as they are after every edit.
+    messages: watch::Sender<Vec<(PlatformId, String)>>,
+    tried: watch::Sender<usize>,
+    typed: watch::Sender<usize>,
     away: Mutex<BTreeSet<ChatAddress>>,
+    files: Mutex<BTreeMap<String, VecDeque<OnFetch>>>,
+    fetches: watch::Sender<usize>,
     rule: OnUnknown,
+    preview: Option<Duration>,
 }
 
 impl Default for FakeChannel {
@@ -48,13 +67,39 @@ impl FakeChannel {
     /// A channel with a rule of its own for sends of unknown outcome.
     #[must_use]
     pub fn with_rule(rule: OnUnknown) -> Self {
-        let taken = watch::Sender::new(Vec::new());
-        Self { script: Mutex::default(), taken, away: Mutex::default(), rule }
+        Self {
+            script: Mutex::default(),
+            taken: watch::Sender::new(Vec::new()),
+            messages: watch::Sender::new(Vec::new()),
+            tried: watch::Sender::new(0),
+            typed: watch::Sender::new(0),
+            away: Mutex::default(),
+            files: Mutex::default(),
+            fetches: watch::Sender::new(0),
+            rule,
+            preview: None,
+        }
+    }
+
+    /// A channel whose messages may be edited once an interval.
+    #[must_use]
+    pub fn with_preview(interval: Duration) -> Self {
+        Self { preview: Some(interval), ..Self::default() }
     }
 
     /// What the platform does with the next chunks; after that it takes everything.
     pub fn script(&self, script: impl IntoIterator<Item = OnSend>) {
         self.script.lock().unwrap().extend(script);
+    }
+
+    /// What becomes of fetching a file, time after time; the last goes on for ever.
+    pub fn keep(&self, reference: &str, answers: impl IntoIterator<Item = OnFetch>) {
+        self.files.lock().unwrap().insert(reference.to_owned(), answers.into_iter().collect());
+    }
+
+    /// Waits until files have been asked for so many times.
+    pub async fn fetches(&self, count: usize) -> usize {
+        *self.fetches.subscribe().wait_for(|fetches| *fetches >= count).await.unwrap()
     }
 
     /// Whether somebody is in the chat.
@@ -65,6 +110,49 @@ impl FakeChannel {
         } else {
             away.insert(chat.clone())
         };
+    }
+
+    /// Somebody deletes every message.
+    pub fn delete_all(&self) {
+        self.messages.send_modify(Vec::clear);
+    }
+
+    /// What the messages say after every edit, once that is as wanted.
+    pub async fn shows(&self, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let texts = |messages: &Vec<(PlatformId, String)>| -> Vec<String> {
+            messages.iter().map(|(_, text)| text.clone()).collect()
+        };
+        let mut messages = self.messages.subscribe();
+        let shown = messages.wait_for(|messages| wanted(&texts(messages))).await.unwrap();
+        texts(&shown)
+    }
+
+    /// Waits until so many sends and edits were tried, whatever became of them.
+    pub async fn tried(&self, times: usize) {
+        self.tried.subscribe().wait_for(|tried| *tried >= times).await.unwrap();
+    }
+
+    /// Waits until so often somebody was said to write.
+    pub async fn typed(&self, times: usize) -> usize {
+        *self.typed.subscribe().wait_for(|typed| *typed >= times).await.unwrap()
+    }
+
+    /// Puts a chunk into the chat, or in the place of the message that shows it.
+    fn take(&self, delivery: &Delivery) -> PlatformId {
+        let id = PlatformId::parse(&format!("p{}", delivery.id)).unwrap();
+        let (id, text) = (delivery.shown_as.clone().unwrap_or(id), delivery.content.text.clone());
+        self.messages.send_modify(|messages| {
+            match messages.iter_mut().find(|(found, _)| *found == id) {
+                Some((_, shown)) if delivery.shown_as.is_some() => *shown = text,
+                _ => messages.push((id.clone(), text)),
+            }
+        });
+        self.taken.send_modify(|taken| taken.push(delivery.clone()));
+        id
+    }
+
+    fn has(&self, message: &PlatformId) -> bool {
+        self.messages.borrow().iter().any(|(id, _)| id == message)
     }
 
     /// What the platform has, once it has so much.
@@ -101,15 +189,16 @@ impl Channel for FakeChannel {
             return Err(SendError::Refused(format!("a message of {length} characters")));
         }
         let next = self.script.lock().unwrap().pop_front().unwrap_or(OnSend::Take);
-        if matches!(next, OnSend::Take | OnSend::TakeAndReset) {
-            self.taken.send_modify(|taken| taken.push(delivery.clone()));
+        self.tried.send_modify(|tried| *tried += 1);
+        if delivery.shown_as.as_ref().is_some_and(|message| !self.has(message)) {
+            return Err(SendError::Gone);
         }
         match next {
-            OnSend::Take => {
-                let platform_id = PlatformId::parse(&format!("p{}", delivery.id)).unwrap();
-                Ok(Receipt { platform_id: Some(platform_id) })
+            OnSend::Take => Ok(Receipt { platform_id: Some(self.take(delivery)) }),
+            OnSend::TakeAndReset => {
+                self.take(delivery);
+                Err(SendError::Unknown("connection reset".to_owned()))
             }
-            OnSend::TakeAndReset => Err(SendError::Unknown("connection reset".to_owned())),
             OnSend::Say(error) => Err(error),
             OnSend::Hang => std::future::pending().await,
             OnSend::Panic => panic!("a bug in the channel"),
@@ -131,6 +220,39 @@ impl Channel for FakeChannel {
 
     fn reachable(&self, chat: &ChatAddress) -> bool {
         !self.away.lock().unwrap().contains(chat)
+    }
+
+    fn preview_interval(&self) -> Option<Duration> {
+        self.preview
+    }
+
+    async fn typing(&self, _chat: &ChatAddress) {
+        self.typed.send_modify(|typed| *typed += 1);
+    }
+
+    async fn retract(&self, _chat: &ChatAddress, message: &PlatformId) {
+        self.messages.send_modify(|messages| messages.retain(|(id, _)| id != message));
+    }
+
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        self.fetches.send_modify(|fetches| *fetches += 1);
+        let answer = {
+            let mut files = self.files.lock().unwrap();
+            match files.get_mut(reference) {
+                Some(answers) if answers.len() > 1 => answers.pop_front(),
+                Some(answers) => answers.front().cloned(),
+                None => None,
+            }
+        };
+        match answer {
+            None => Err(FetchError::Gone(format!("there is no file {reference}"))),
+            Some(OnFetch::Give(bytes)) if bytes.len() as u64 > limit => {
+                Err(FetchError::TooLarge { limit })
+            }
+            Some(OnFetch::Give(bytes)) => Ok(bytes),
+            Some(OnFetch::Say(error)) => Err(error),
+            Some(OnFetch::Hang) => std::future::pending().await,
+        }
     }
 
     fn on_unknown(&self) -> OnUnknown {

@@ -25,7 +25,10 @@ impl Destinations for FakeDestinations {
             let known = "terminal:local".to_owned();
             return Err(NoDestination { address: address.to_string(), known });
         }
-        let chunks = content.text.split(' ').map(Content::text).collect();
+        let words = content.text.split(' ').map(Content::text);
+        let mut chunks: Vec<Content> = words.collect();
+        let last = chunks.pop().unwrap_or_default();
+        chunks.push(Content { text: last.text, ..content.clone() });
         Ok(Planned { address: address.clone(), chunks })
     }
 

@@ -22,6 +22,9 @@ pub enum Scripted {
     Hang,
     /// It answers once there is a permit.
     When(Arc<Semaphore>, Box<Self>),
+    /// It writes these pieces as they come, and has answered when no more can come. Nothing in the
+    /// place of a piece means that what it wrote does not count.
+    Written(flume::Receiver<Option<String>>),
 }
 
 impl Scripted {
@@ -49,6 +52,7 @@ const USAGE: Usage = Usage { input: 100, output: 10 };
 /// A model that does what a test says. A request whose history a provider would refuse is a panic.
 pub struct ScriptedModel {
     answer: Box<dyn Fn(&ModelRequest) -> Scripted + Send + Sync>,
+    takes_images: bool,
     requests: Mutex<Vec<ModelRequest>>,
 }
 
@@ -71,7 +75,13 @@ impl ScriptedModel {
 
     /// A model that answers by what it is asked.
     pub fn answering(answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static) -> Self {
-        Self { answer: Box::new(answer), requests: Mutex::default() }
+        Self { answer: Box::new(answer), takes_images: false, requests: Mutex::default() }
+    }
+
+    /// The same model, with eyes.
+    #[must_use]
+    pub fn with_eyes(self) -> Self {
+        Self { takes_images: true, ..self }
     }
 
     /// The requests so far.
@@ -87,12 +97,17 @@ impl Model for ScriptedModel {
         "test/scripted"
     }
 
+    fn takes_images(&self) -> bool {
+        self.takes_images
+    }
+
     async fn complete(
         &self,
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         assert_eq!(history_complaint(&request.messages), None, "{:#?}", request.messages);
+        assert!(self.takes_images || request.images.is_empty(), "it has no eyes");
         self.requests.lock().unwrap().push(request.clone());
         let mut answer = (self.answer)(request);
         while let Scripted::When(permits, then) = answer {
@@ -102,6 +117,7 @@ impl Model for ScriptedModel {
         match answer {
             Scripted::Error(error) => Err(error),
             Scripted::Hang | Scripted::When(..) => std::future::pending().await,
+            Scripted::Written(pieces) => Ok(written(&pieces, deltas).await),
             Scripted::Reply(reply) => {
                 for piece in reply.text.split_inclusive(' ') {
                     deltas(Delta::Text(piece));
@@ -110,6 +126,23 @@ impl Model for ScriptedModel {
             }
         }
     }
+}
+
+async fn written(pieces: &flume::Receiver<Option<String>>, deltas: Deltas<'_>) -> ModelReply {
+    let mut text = String::new();
+    while let Ok(piece) = pieces.recv_async().await {
+        match piece {
+            Some(piece) => {
+                deltas(Delta::Text(&piece));
+                text.push_str(&piece);
+            }
+            None => {
+                deltas(Delta::Restart);
+                text.clear();
+            }
+        }
+    }
+    ModelReply { text, usage: USAGE, ..ModelReply::default() }
 }
 
 /// What a provider would say against a history; none if it is valid.
@@ -126,7 +159,9 @@ pub fn history_complaint(messages: &[Message]) -> Option<String> {
         let role = match message {
             Message::System { .. } if place > 0 => return complain("a late system message".into()),
             Message::System { .. } => "system",
-            Message::User { text } if text.trim().is_empty() => return complain("empty".into()),
+            Message::User { text, .. } if text.trim().is_empty() => {
+                return complain("empty".into());
+            }
             Message::User { .. } => "user",
             Message::Assistant { text, calls } => {
                 if text.trim().is_empty() && calls.is_empty() {

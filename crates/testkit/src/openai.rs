@@ -1,5 +1,7 @@
 //! The chat completions API of OpenAI on loopback. It refuses what the real one refuses.
 
+mod content;
+
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,22 +64,43 @@ impl OpenAiFake {
     /// A server whose model answers by what it is asked. Requests that the API refuses do not
     /// reach it.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
+        Self::start_keeping(answer, false).await
+    }
+
+    /// As [`Self::start`], for a model that sees pictures.
+    pub async fn start_with_eyes(
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_keeping(answer, true).await
+    }
+
+    async fn start_keeping(
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+        eyes: bool,
+    ) -> Self {
         let kept = Arc::<Mutex<Vec<Value>>>::default();
         let requests = kept.clone();
         let keep_and_answer = move |body: &Value| {
             kept.lock().unwrap().push(body.clone());
             answer(body)
         };
-        Self { requests, ..Self::start_forgetful(keep_and_answer).await }
+        Self { requests, ..Self::serve(keep_and_answer, eyes).await }
     }
 
     /// As [`Self::start`], for a load: the requests are not kept.
     pub async fn start_forgetful(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
+        Self::serve(answer, false).await
+    }
+
+    async fn serve(
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+        eyes: bool,
+    ) -> Self {
         let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
         let refused = refusals.clone();
-        let server = HttpFake::start(move |request| match check(&request) {
+        let server = HttpFake::start(move |request| match check(&request, eyes) {
             Ok(body) => pieces(answer(&body), Duration::ZERO),
             Err(refusal) => {
                 refused.lock().unwrap().push(refusal.message.clone());
@@ -112,7 +135,7 @@ impl OpenAiFake {
 pub fn last_user_text(request: &Value) -> &str {
     let messages = request["messages"].as_array().unwrap();
     let last = messages.iter().rev().find(|message| message["role"] == "user");
-    last.and_then(|message| message["content"].as_str()).unwrap_or_default()
+    last.map(content::text).unwrap_or_default()
 }
 
 /// The results of the calls at the end of a request, in order.
@@ -233,7 +256,7 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 /// Checks a request as the real API does.
-fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
     if request.method != "POST" || !request.path.ends_with("/v1/chat/completions") {
         let message = format!("Invalid URL ({} {})", request.method, request.path);
         return Err(Refusal { status: 404, kind: "invalid_request_error", message });
@@ -256,7 +279,7 @@ fn check(request: &HttpRequest) -> Result<Value, Refusal> {
             return Err(invalid("Invalid schema for function: schema must be of type object"));
         }
     }
-    check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice))?;
+    check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice), eyes)?;
     Ok(body)
 }
 
@@ -272,7 +295,7 @@ fn check_name(name: &Value, place: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
+fn check_messages(messages: &[Value], eyes: bool) -> Result<(), Refusal> {
     if messages.is_empty() {
         return Err(invalid(
             "Invalid 'messages': empty array. Expected an array with minimum length 1",
@@ -294,15 +317,10 @@ fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
             return Err(invalid(unanswered(&open)));
         }
         match role {
-            "system" | "user" | "tool" if !message["content"].is_string() => {
-                return Err(invalid(format!(
-                    "Invalid value for 'content': expected a string, got null. (messages.[{place}])"
-                )));
-            }
             "system" if place > 0 => {
                 return Err(invalid("System message must be at the beginning."));
             }
-            "system" | "user" | "tool" => {}
+            "system" | "user" | "tool" => content::check(message, place, eyes)?,
             "assistant" => {
                 let calls = message["tool_calls"].as_array();
                 if calls.is_none() && !message["content"].is_string() {

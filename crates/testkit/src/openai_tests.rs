@@ -23,7 +23,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
 
 #[track_caller]
 fn refuses(body: &Value, message: &str) {
-    let refusal = check(&request(body)).unwrap_err();
+    let refusal = check(&request(body), true).unwrap_err();
     assert!(refusal.message.contains(message), "{}", refusal.message);
     assert_eq!(refusal.status, 400);
 }
@@ -37,7 +37,7 @@ fn a_valid_request_passes() {
         { "role": "tool", "tool_call_id": "1", "content": "text" },
         { "role": "user", "content": "thanks" },
     ]);
-    check(&request(&body(&messages))).unwrap();
+    check(&request(&body(&messages)), true).unwrap();
 }
 
 #[test]
@@ -67,11 +67,53 @@ fn each_refusal_of_the_real_api() {
 
     let mut wrong_key = request(&body(&json!([user])));
     wrong_key.headers[0].1 = "Bearer sk-wrong".to_owned();
-    assert_eq!(check(&wrong_key).unwrap_err().status, 401);
+    assert_eq!(check(&wrong_key, true).unwrap_err().status, 401);
     let mut elsewhere = request(&body(&json!([user])));
     elsewhere.path = "/chat/completions".to_owned();
-    assert_eq!(check(&elsewhere).unwrap_err().status, 404);
+    assert_eq!(check(&elsewhere, true).unwrap_err().status, 404);
     let mut broken = request(&body(&json!([user])));
     broken.body.truncate(3);
-    assert!(check(&broken).unwrap_err().message.contains("could not parse"));
+    assert!(check(&broken, true).unwrap_err().message.contains("could not parse"));
+}
+
+fn shows(part: &Value) -> Value {
+    let parts = json!([{ "type": "text", "text": "look" }, part]);
+    body(&json!([{ "role": "user", "content": parts }]))
+}
+
+fn image(url: &str) -> Value {
+    json!({ "type": "image_url", "image_url": { "url": url } })
+}
+
+#[test]
+fn a_picture_passes_if_the_model_has_eyes() {
+    let shown = shows(&image("data:image/jpeg;base64,/9j/4A=="));
+    assert_eq!(last_user_text(&check(&request(&shown), true).unwrap()), "look");
+    let refusal = check(&request(&shown), false).unwrap_err().message;
+    assert_eq!(refusal, "Invalid content type. image_url is only supported by certain models.");
+}
+
+#[test]
+fn each_refusal_of_a_picture() {
+    let cases = [
+        (json!({ "type": "image", "url": "x" }), "Invalid value: 'image'. Supported values are"),
+        (json!({ "type": "text" }), "Missing required parameter: 'messages[0].content[1].text'."),
+        (
+            json!({ "type": "image_url", "image_url": "data:" }),
+            "expected an object, but got a string",
+        ),
+        (json!({ "type": "image_url", "image_url": {} }), "[1].image_url.url'."),
+        (image("file:///a.jpg"), "Failed to download image from file:///a.jpg."),
+        (image("data:text/plain;base64,aGk="), "Invalid MIME type."),
+        (image("data:image/png;base64,a!"), "Invalid base64 image_url."),
+        (image("data:image/png"), "Invalid base64 image_url."),
+        (image("data:image/png;base64,aGk="), "You uploaded an unsupported image."),
+        (image("data:image/png;base64,/9j/4A=="), "You uploaded an unsupported image."),
+    ];
+    for (part, message) in cases {
+        refuses(&shows(&part), message);
+    }
+    refuses(&body(&json!([{ "role": "user", "content": [] }])), "empty array");
+    let system = json!([{ "role": "system", "content": [{ "type": "text", "text": "x" }] }]);
+    refuses(&body(&system), "expected a string");
 }

@@ -7,7 +7,9 @@ mod chats;
 mod client;
 mod faults;
 mod files;
+mod images;
 mod keyboard;
+mod limits;
 mod methods;
 mod said;
 mod seen;
@@ -25,7 +27,8 @@ use serde_json::{Value, json};
 pub use bot::{ApiCall, Refusal};
 pub use chats::{SentFile, SentMessage};
 pub use faults::{Fault, On};
-pub use files::DOWNLOAD_LIMIT;
+pub use files::{DOWNLOAD_LIMIT, FILE_PATH_KEPT};
+pub use images::png;
 pub use keyboard::CALLBACK_DATA_LIMIT;
 pub use said::Said;
 pub use text::{CAPTION_LIMIT, ENTITY_LIMIT, TEXT_LIMIT, check_text};
@@ -202,6 +205,11 @@ impl TelegramFake {
     /// No fault is to come any more.
     pub fn clear_faults(&self) {
         self.change(|bot| bot.faults.clear());
+    }
+
+    /// From now on the bot may speak no faster than the platform says: 429 with `retry_after`.
+    pub fn enforce_limits(&self) {
+        self.change(|bot| bot.limits.enforce());
     }
 
     /// The token is worth nothing any more: 401 from now on, also for the poll that waits.

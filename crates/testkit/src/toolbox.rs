@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, Content, Evidence, LogWrite, Planned, PreparedCall, ToolCall, ToolClass,
+    Arguments, Content, Evidence, LogWrite, Planned, PreparedCall, Role, ToolCall, ToolClass,
     ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Verdict, WaitKind,
     WaitRequest,
 };
@@ -34,9 +34,11 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `write` | verifiable | returns its arguments |
 /// | `post` | effect | returns its arguments |
 /// | `dangerous` | effect | needs an approval |
+/// | `keys` | pure | is for owners |
 #[derive(Debug)]
 pub struct FakeToolbox {
     runs: Mutex<HashMap<String, u32>>,
+    offered: Mutex<Vec<Role>>,
     verdict: Verdict,
     post_hangs: bool,
     together: Barrier,
@@ -52,8 +54,8 @@ impl FakeToolbox {
     /// Finds this when an interrupted `write` is looked at.
     #[must_use]
     pub fn verifying(verdict: Verdict) -> Self {
-        let (runs, together) = (Mutex::default(), Barrier::new(2));
-        Self { runs, verdict, post_hangs: false, together }
+        let (runs, offered, together) = (Mutex::default(), Mutex::default(), Barrier::new(2));
+        Self { runs, offered, verdict, post_hangs: false, together }
     }
 
     /// `post` takes effect and never says so.
@@ -67,11 +69,18 @@ impl FakeToolbox {
     pub fn runs(&self, name: &str) -> u32 {
         self.runs.lock().unwrap().get(name).copied().unwrap_or_default()
     }
+
+    /// The roles that tools were offered to, one for each request.
+    #[must_use]
+    pub fn offered(&self) -> Vec<Role> {
+        self.offered.lock().unwrap().clone()
+    }
 }
 
 #[async_trait]
 impl Toolbox for FakeToolbox {
-    fn specs(&self) -> Arc<[ToolSpec]> {
+    fn specs(&self, role: Role) -> Arc<[ToolSpec]> {
+        self.offered.lock().unwrap().push(role);
         Arc::new([])
     }
 
@@ -79,11 +88,12 @@ impl Toolbox for FakeToolbox {
         &self,
         call: &ToolCall,
         approved: bool,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
+        refuse_guests(call, context)?;
         let (class, parallel) = match call.name.as_str() {
             "echo" | "large" | "together" => (ToolClass::Pure, true),
-            "break" | "panic" | "hang" => (ToolClass::Pure, false),
+            "break" | "panic" | "hang" | "keys" => (ToolClass::Pure, false),
             "note" | "say" | "ask" | "spawn" => (ToolClass::InLog, false),
             "wonder" => (ToolClass::InLog, true),
             "write" => (ToolClass::Verifiable, false),
@@ -106,6 +116,7 @@ impl Toolbox for FakeToolbox {
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
+        refuse_guests(call, context)?;
         *self.runs.lock().unwrap().entry(call.name.clone()).or_default() += 1;
         let arguments = call.arguments.to_object();
         let text = |name: &str| arguments[name].as_str().unwrap().to_owned();
@@ -144,6 +155,15 @@ impl Toolbox for FakeToolbox {
 
     async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
         self.verdict.clone()
+    }
+}
+
+fn refuse_guests(call: &ToolCall, context: &ToolContext) -> Result<(), ToolError> {
+    match call.name.as_str() {
+        "keys" if context.role < Role::Owner => {
+            Err(ToolError::PermissionDenied("keys is for owners".to_owned()))
+        }
+        _ => Ok(()),
     }
 }
 

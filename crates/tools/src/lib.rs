@@ -5,6 +5,8 @@ mod builtin;
 mod erased;
 mod registry;
 mod schema;
+mod workspace_files;
 
 pub use builtin::{Parts, add_builtin};
 pub use registry::{AlreadyRegistered, Origin, Registry};
+pub use workspace_files::WorkspaceFiles;

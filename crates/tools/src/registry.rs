@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, Clock, Description, Evidence, PreparedCall, Tool, ToolCall, ToolContext, ToolError,
-    ToolName, ToolOutcome, ToolSpec, Toolbox, Verdict, within,
+    Arguments, Clock, Description, Evidence, PreparedCall, Role, Tool, ToolCall, ToolContext,
+    ToolError, ToolName, ToolOutcome, ToolSpec, Toolbox, Verdict, within,
 };
 use avocet_supervise::catch;
 use jsonschema::Validator;
@@ -34,7 +34,8 @@ pub struct AlreadyRegistered(pub ToolName);
 #[derive(Debug)]
 pub struct Registry {
     tools: BTreeMap<ToolName, Registered>,
-    specs: Arc<[ToolSpec]>,
+    for_users: Arc<[ToolSpec]>,
+    for_owners: Arc<[ToolSpec]>,
     clock: Arc<dyn Clock>,
 }
 
@@ -50,7 +51,8 @@ impl Registry {
     /// No tools.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { tools: BTreeMap::new(), specs: Arc::new([]), clock }
+        let (for_users, for_owners) = (Arc::new([]), Arc::new([]));
+        Self { tools: BTreeMap::new(), for_users, for_owners, clock }
     }
 
     /// Adds a tool. One from the operator's configuration replaces a tool of the same name.
@@ -76,13 +78,41 @@ impl Registry {
         };
         let tool = Box::new(tool);
         self.tools.insert(name, Registered { tool, description, schema, validator });
-        self.specs = self.tools.values().map(Registered::spec).collect();
+        self.list();
         Ok(())
     }
 
-    fn find(&self, call: &ToolCall) -> Result<&Registered, ToolError> {
+    /// Gives tools for owners to users too: all whose name fits the pattern, in which `*` stands for
+    /// any characters. Returns how many fit.
+    pub fn open_to_users(&mut self, pattern: &str) -> usize {
+        let fitting = self.tools.values_mut().filter(|one| fits(pattern, one.name()));
+        let opened = fitting.map(|one| one.description.role = Role::User).count();
+        self.list();
+        opened
+    }
+
+    /// Makes the lists that are offered: once, so that they are the same at all times.
+    fn list(&mut self) {
+        self.for_users = self.offered(Role::User).map(Registered::spec).collect();
+        self.for_owners = self.offered(Role::Owner).map(Registered::spec).collect();
+    }
+
+    fn offered(&self, role: Role) -> impl Iterator<Item = &Registered> {
+        self.tools.values().filter(move |one| one.description.role <= role)
+    }
+
+    /// The tool of a call, if it is for whoever the turn works for.
+    fn permitted(&self, call: &ToolCall, role: Role) -> Result<&Registered, ToolError> {
+        let registered = self.find(call, role)?;
+        if registered.description.role <= role {
+            return Ok(registered);
+        }
+        Err(ToolError::PermissionDenied(format!("{} is for owners", call.name)))
+    }
+
+    fn find(&self, call: &ToolCall, role: Role) -> Result<&Registered, ToolError> {
         self.tools.get(call.name.as_str()).ok_or_else(|| {
-            let names: Vec<&str> = self.tools.keys().map(ToolName::as_str).collect();
+            let names: Vec<&str> = self.offered(role).map(Registered::name).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > 0.8;
             let meant = names.iter().find(similar);
             let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
@@ -92,7 +122,18 @@ impl Registry {
     }
 }
 
+/// Whether a name fits a pattern in which `*` stands for any characters.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(start) else { return false };
+    (0..=name.len()).any(|at| name.is_char_boundary(at) && fits(rest, &name[at..]))
+}
+
 impl Registered {
+    fn name(&self) -> &str {
+        self.description.name.as_str()
+    }
+
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: self.description.name.to_string(),
@@ -123,8 +164,11 @@ impl Registered {
 
 #[async_trait]
 impl Toolbox for Registry {
-    fn specs(&self) -> Arc<[ToolSpec]> {
-        self.specs.clone()
+    fn specs(&self, role: Role) -> Arc<[ToolSpec]> {
+        match role {
+            Role::User => self.for_users.clone(),
+            Role::Owner => self.for_owners.clone(),
+        }
     }
 
     async fn prepare(
@@ -133,7 +177,7 @@ impl Toolbox for Registry {
         _approved: bool,
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
-        let registered = self.find(call)?;
+        let registered = self.permitted(call, context.role)?;
         let arguments = registered.arguments(call)?;
         let evidence = registered.tool.prepare(arguments, context).await?;
         let Description { class, parallel, .. } = registered.description;
@@ -145,7 +189,7 @@ impl Toolbox for Registry {
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let registered = self.find(call)?;
+        let registered = self.permitted(call, context.role)?;
         let arguments = registered.arguments(call)?;
         let limit = registered.description.time_limit;
         let running = catch(registered.tool.execute(arguments, context));
@@ -160,7 +204,7 @@ impl Toolbox for Registry {
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
-        match self.find(call) {
+        match self.find(call, Role::Owner) {
             Ok(registered) => registered.tool.verify(evidence).await,
             Err(_) => Verdict::Unknown,
         }

@@ -60,6 +60,7 @@ fn context() -> ToolContext {
         session: SessionId::parse("terminal:local:a").unwrap(),
         chat: None,
         cancel: CancellationToken::new(),
+        role: Role::Owner,
     }
 }
 
@@ -75,7 +76,7 @@ async fn run(registry: &Registry, call: ToolCall) -> Result<ToolOutcome, ToolErr
 #[test]
 fn tools_are_offered_by_name_in_order() {
     let registry = registry(Arc::default());
-    let specs = registry.specs();
+    let specs = registry.specs(Role::Owner);
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     assert_eq!(names, ["list", "read", "write"]);
     assert_eq!(
@@ -103,7 +104,7 @@ async fn only_the_configuration_replaces_a_tool() {
     registry.add(other("the operator's"), Origin::Configuration).unwrap();
     let replaced = run(&registry, call("read", r#"{"path": "a"}"#)).await;
     assert_eq!(replaced, Ok(json!(["the operator's", "a", null]).into()));
-    assert_eq!(registry.specs().len(), 3);
+    assert_eq!(registry.specs(Role::Owner).len(), 3);
 }
 
 #[tokio::test]
@@ -146,6 +147,44 @@ async fn a_bad_call_is_an_error_that_the_model_can_act_on() {
     ];
     for (call, error) in table {
         assert_eq!(run(&registry, call).await.unwrap_err().to_string(), error);
+    }
+}
+
+#[tokio::test]
+async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
+    let mut registry = registry(Arc::default());
+    let names = |registry: &Registry, role| {
+        registry.specs(role).iter().map(|spec| spec.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&registry, Role::User), Vec::<String>::new());
+    let context = ToolContext { role: Role::User, ..context() };
+    let read = call("read", r#"{"path": "a"}"#);
+    let refusal = ToolError::PermissionDenied("read is for owners".to_owned());
+    assert_eq!(registry.prepare(&read, true, &context).await, Err(refusal.clone()));
+    assert_eq!(registry.execute(&read, &context).await, Err(refusal));
+
+    assert_eq!(registry.open_to_users("re*"), 1);
+    assert_eq!(registry.open_to_users("delete"), 0);
+    assert_eq!(names(&registry, Role::User), ["read"]);
+    assert_eq!(names(&registry, Role::Owner), ["list", "read", "write"]);
+    assert!(registry.execute(&read, &context).await.is_ok());
+    let unknown = registry.prepare(&call("zzz", "{}"), false, &context).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "tool not found: zzz; The tools are: read");
+}
+
+#[test]
+fn a_pattern_has_a_star_for_any_characters() {
+    for (pattern, name, expected) in [
+        ("read", "read", true),
+        ("read", "read_file", false),
+        ("read*", "read_file", true),
+        ("*", "anything", true),
+        ("*_file", "read_file", true),
+        ("r*_f*e", "read_file", true),
+        ("r*x", "read_file", false),
+        ("", "read", false),
+    ] {
+        assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
     }
 }
 

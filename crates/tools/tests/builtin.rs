@@ -8,8 +8,9 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Arguments, CallId, LogWrite, SessionId, ToolCall, ToolClass, ToolContext, ToolError,
-    ToolOutcome, ToolOutput, Toolbox, TurnId, Verdict,
+    Arguments, Attachment, AttachmentKind, AttachmentSource, CallId, LogWrite, MAX_SENT_FILE_BYTES,
+    Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
+    TurnId, Verdict,
 };
 use avocet_sandbox::Workspace;
 use avocet_store::SqliteStore;
@@ -85,6 +86,7 @@ fn context() -> ToolContext {
         session: session(),
         chat: Some(session().address()),
         cancel: CancellationToken::new(),
+        role: Role::Owner,
     }
 }
 
@@ -93,7 +95,7 @@ async fn every_tool_is_described_to_the_model() {
     let world = World::new().await;
     let specs: Vec<Value> = world
         .registry
-        .specs()
+        .specs(Role::Owner)
         .iter()
         .map(|spec| {
             json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters })
@@ -308,6 +310,25 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
 }
 
 #[tokio::test]
+async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
+    let world = World::new().await;
+    let specs = world.registry.specs(Role::User);
+    let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    assert_eq!(names, ["message", "read_result"]);
+    let context = ToolContext { role: Role::User, ..context() };
+    let say = async |chat: &str| {
+        let call = call("message", &json!({ "text": "hi", "chat": chat }));
+        world.registry.execute(&call, &context).await.map(|_| ())
+    };
+    assert_eq!(say("terminal:local:a").await, Ok(()));
+    assert_eq!(
+        say("terminal:local:b").await.unwrap_err().to_string(),
+        "permission denied: writing to terminal:local:b is for owners; only this chat may be \
+         written to"
+    );
+}
+
+#[tokio::test]
 async fn message_goes_to_this_chat_or_to_another_that_may_be_written_to() {
     let world = World::new().await;
     let sent = async |arguments| {
@@ -338,11 +359,60 @@ async fn message_goes_to_this_chat_or_to_another_that_may_be_written_to() {
             "invalid arguments: chat \"b\" has 1 parts; a session id is channel:account:chat or \
           channel:account:chat:topic",
         ),
-        (json!({"text": "\n"}), "invalid arguments: text is empty"),
+        (json!({"text": "\n"}), "invalid arguments: text is empty, and there are no files"),
     ];
     for (arguments, error) in table {
         assert_eq!(sent(arguments).await.unwrap_err().to_string(), error);
     }
+}
+
+#[tokio::test]
+async fn message_takes_files_that_could_be_read_and_no_others() {
+    let world = World::new().await;
+    world.put("out/report.pdf", "%PDF");
+    world.put("chart.PNG", "picture");
+    world.put("empty.txt", "");
+    let large = fs::File::create(world.workspace.path().join("large.bin")).unwrap();
+    large.set_len(MAX_SENT_FILE_BYTES + 1).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", world.workspace.path().join("way-out")).unwrap();
+    let files = json!({ "files": ["./out/report.pdf", "chart.PNG"] });
+    let output = world.run("message", files).await.unwrap();
+    let [LogWrite::Message(planned)] = &output.writes[..] else { panic!("{output:?}") };
+    let workspace = |path: &str| AttachmentSource::Workspace(path.to_owned());
+    let expected = [
+        Attachment {
+            name: Some("report.pdf".to_owned()),
+            bytes: Some(4),
+            ..Attachment::new(AttachmentKind::Document, workspace("out/report.pdf"))
+        },
+        Attachment {
+            name: Some("chart.PNG".to_owned()),
+            media_type: Some("image/png".to_owned()),
+            bytes: Some(7),
+            ..Attachment::new(AttachmentKind::Image, workspace("chart.PNG"))
+        },
+    ];
+    assert_eq!(planned.chunks.last().unwrap().attachments, expected);
+    let table = [
+        ("gone.pdf", "file not found: gone.pdf does not exist"),
+        ("out", "execution failed: out is not a regular file"),
+        ("empty.txt", "execution failed: empty.txt is empty, and empty files cannot be sent"),
+        (
+            "large.bin",
+            "execution failed: large.bin is 52428801 bytes long; files of at most 52428800 bytes can \
+             be sent",
+        ),
+        ("../secret", "invalid path: \"../secret\" resolves to"),
+        ("/etc/passwd", "invalid path: \"/etc/passwd\" resolves to /etc/passwd"),
+        ("way-out", "permission denied: way-out: "),
+    ];
+    for (path, error) in table {
+        let found = world.error("message", json!({ "text": "look", "files": [path] })).await;
+        assert!(found.starts_with(error), "{found}");
+    }
+    let many = vec!["chart.PNG"; 11];
+    let found = world.error("message", json!({ "files": many })).await;
+    assert!(found.starts_with("invalid arguments: ") && found.contains("files"), "{found}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The configuration of a Telegram bot.
 
+use std::collections::BTreeMap;
+
 use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,10 +15,20 @@ pub struct TelegramConfig {
     pub token: Option<Secret>,
     /// Where the Bot API is; can point at a local server.
     pub api_url: String,
-    /// Who may speak: numeric user ids. Empty means nobody; the log names whoever is turned away.
+    /// Who may speak: numeric user ids. Empty means nobody but the owners, and whoever was let in; the
+    /// log names whoever is turned away.
     pub allow: Vec<u64>,
+    /// Who is an owner: has every tool, and lets others in. They need not be named in `allow`.
+    pub owners: Vec<u64>,
+    /// Whether a stranger who writes in private is given a code with which an owner can let them in.
+    pub pairing: bool,
+    /// What is different in a group, by its id.
+    pub groups: BTreeMap<String, GroupConfig>,
     /// Seconds that a poll for updates stays open, 1 to 50.
     pub poll_seconds: u32,
+    /// Seconds between two edits of the message that grows while the model writes; 0: nothing is
+    /// shown before it is complete.
+    pub preview_seconds: u32,
 }
 
 impl Default for TelegramConfig {
@@ -25,7 +37,29 @@ impl Default for TelegramConfig {
             token: None,
             api_url: "https://api.telegram.org".to_owned(),
             allow: Vec::new(),
+            owners: Vec::new(),
+            pairing: true,
+            groups: BTreeMap::new(),
             poll_seconds: 50,
+            preview_seconds: 1,
         }
+    }
+}
+
+/// What is different in one group.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GroupConfig {
+    /// Who may speak there, in place of everybody who may on the account. Empty means nobody.
+    pub allow: Option<Vec<u64>>,
+    /// Whether an owner has an owner's tools there, although others read along.
+    pub owner_tools: bool,
+    /// Whether the bot answers only when it is mentioned, replied to or commanded.
+    pub mention: bool,
+}
+
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self { allow: None, owner_tools: false, mention: true }
     }
 }

@@ -1,5 +1,7 @@
 //! From a platform update to an inbound message, or to the reason why it is none.
 
+use std::collections::BTreeSet;
+
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, Content, DedupeKey, IdError, Inbound,
     Quote, Sender, SenderId, Timestamp, TopicId,
@@ -9,12 +11,17 @@ use teloxide::types::{
     ThreadId, Update, UpdateKind, User,
 };
 
+use crate::media::{self, Carried};
+use crate::unreadable::Unreadable;
+
 /// The bot, as its updates are read.
 #[derive(Debug)]
 pub(crate) struct Bot<'a> {
     pub(crate) me: &'a Me,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
+    /// Groups in which it answers without being mentioned.
+    pub(crate) unmentioned: &'a BTreeSet<i64>,
 }
 
 /// What an update is.
@@ -24,6 +31,8 @@ pub(crate) enum Converted {
     Inbound(Box<Inbound>),
     /// It is not for the agent; counted under this reason.
     Ignored(&'static str),
+    /// It was meant for the agent, which cannot read it.
+    Unreadable(Box<Unreadable>),
 }
 
 impl Converted {
@@ -37,8 +46,8 @@ impl Converted {
                 content.attachments.extend(more.attachments);
                 Self::Inbound(first)
             }
-            (Self::Ignored(_), some) => some,
-            (some, Self::Ignored(_)) => some,
+            (first @ Self::Inbound(_), _) => first,
+            (_, more) => more,
         }
     }
 }
@@ -49,7 +58,9 @@ impl Bot<'_> {
     pub(crate) fn convert(&self, updates: &[Update]) -> Converted {
         let addressed = updates.iter().any(|update| match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
-                message.chat.is_private() || self.is_addressed(message)
+                message.chat.is_private()
+                    || self.unmentioned.contains(&message.chat.id.0)
+                    || self.is_addressed(message)
             }
             _ => false,
         });
@@ -77,21 +88,35 @@ impl Bot<'_> {
         if from.is_bot {
             return Ok(Converted::Ignored("of a bot"));
         }
-        let Some(text) = message.text().or_else(|| message.caption()) else {
+        let carried = media::carried(message);
+        let text = message.text().or_else(|| message.caption());
+        if text.is_none() && carried == Carried::Nothing {
             return Ok(Converted::Ignored("without text"));
-        };
+        }
         if !addressed {
             return Ok(Converted::Ignored("not mentioned"));
         }
         let topic = message.thread_id.filter(|_| message.is_topic_message);
+        let address = self.address(message.chat.id, topic)?;
+        if let Carried::Unreadable(kind) = carried {
+            return Ok(match message.chat.is_private() {
+                true => {
+                    Converted::Unreadable(Box::new(Unreadable::new(address, message.id, kind)?))
+                }
+                false => Converted::Ignored("of a kind that cannot be read"),
+            });
+        }
         // Update ids begin anew after an idle week; message ids do not.
         let key = DedupeKey::parse(&format!("m{}", message.id.0))?;
+        let (line, attachments) = carried.into_parts();
+        let text = text.map(|text| self.without_own_name(text));
+        let text: Vec<String> = text.into_iter().chain(line).collect();
         let content = Content {
             quote: self.quote(message),
             forwarded_from: message.forward_origin().map(original_sender),
-            ..Content::text(self.without_own_name(text))
+            attachments,
+            ..Content::text(text.join("\n"))
         };
-        let address = self.address(message.chat.id, topic)?;
         Ok(Converted::Inbound(Box::new(Inbound {
             chat: kind(&message.chat),
             written_at: Some(Timestamp(message.date.timestamp_millis())),

@@ -40,7 +40,8 @@ fn convert(mut update: Value) -> Converted {
     let text = format!("{{\"update_id\":{id},{}", &update.to_string()[1..]);
     let (me, update) = (me(), serde_json::from_str(&text).unwrap());
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
-    Bot { me: &me, channel: &channel, account: &account }.convert(&[update])
+    let unmentioned = &BTreeSet::from([-1002]);
+    Bot { me: &me, channel: &channel, account: &account, unmentioned }.convert(&[update])
 }
 
 #[track_caller]
@@ -97,6 +98,8 @@ fn in_a_group_it_is_only_what_is_said_to_the_bot() {
     for more in not_said {
         assert_eq!(convert(in_group(more)), Converted::Ignored("not mentioned"));
     }
+    let open = json!({ "id": -1002, "type": "supergroup", "title": "Bees" });
+    says(message(&open, &json!({ "text": "hi all" })), "telegram:main:-1002", "hi all");
 }
 
 #[test]

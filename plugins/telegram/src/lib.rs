@@ -2,41 +2,58 @@
 //! committed; messages go out one by one, rendered and cut as the platform wants them.
 
 mod album;
+mod commands;
 mod config;
 mod convert;
+mod edit;
 mod fault;
+mod fetch;
+mod files;
+mod media;
+mod pace;
 mod receive;
 mod send;
+mod unreadable;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use avocet_channel_kit::{Exchanges, Pace};
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, Health, Receipt, SendError,
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
+    Delivery, FetchError, Health, PlatformId, Receipt, Secret, SendError,
 };
 use teloxide::net::default_reqwest_settings;
 
-pub use config::TelegramConfig;
+pub use config::{GroupConfig, TelegramConfig};
 
-use fault::Exchanges;
 use receive::Receiver;
 
 /// How long a request may take besides the time that a poll is held open.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+/// How long the largest file may take; who sends it has a limit of its own by the file's size.
+const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
 /// A bot.
 pub struct Telegram {
     name: ChannelName,
     account: AccountName,
     client: teloxide::Bot,
+    /// The same bot, with time for large files.
+    uploads: teloxide::Bot,
     /// Whom the bot may write to without having been written to: a person's private chat has the
     /// person's id.
     allow: BTreeSet<u64>,
+    /// Groups in which it answers without being mentioned.
+    unmentioned: BTreeSet<i64>,
     poll_seconds: u32,
+    /// How often a message that grows may be edited.
+    preview: Option<Duration>,
     health: Exchanges,
+    pace: Pace,
 }
 
 /// Without the client, which would show the token (F15).
@@ -57,6 +74,11 @@ pub enum TelegramError {
     /// `api_url` is none.
     #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
     Url,
+    /// The table of a group is not named by an id.
+    #[error(
+        "groups: {0:?} is no id of a group; it is a negative number, which /id shows in the group"
+    )]
+    Group(String),
     /// There can be no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(String),
@@ -71,26 +93,60 @@ impl Telegram {
         name: ChannelName,
         account: AccountName,
         config: &TelegramConfig,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self, TelegramError> {
         let token = config.token.as_ref().ok_or(TelegramError::NoToken)?;
         let poll_seconds = config.poll_seconds.clamp(1, 50);
         let limit = Duration::from_secs(u64::from(poll_seconds)) + REQUEST_LIMIT;
-        let client = default_reqwest_settings()
-            .timeout(limit)
-            .no_proxy()
-            .build()
-            .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
-        let client = teloxide::Bot::with_client(token.expose(), client);
-        let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
-        let client = client.set_api_url(url);
+        let uploads = client(token, config, UPLOAD_LIMIT)?;
+        let client = client(token, config, limit)?;
         // teloxide panics at the first request to a URL that cannot have a path, such as mailto:.
         let url = client.api_url();
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(TelegramError::Url);
         }
-        let (allow, health) = (config.allow.iter().copied().collect(), Exchanges::default());
-        Ok(Self { name, account, client, allow, poll_seconds, health })
+        let preview = Duration::from_secs(u64::from(config.preview_seconds));
+        Ok(Self {
+            name,
+            account,
+            client,
+            uploads,
+            allow: config.allow.iter().chain(&config.owners).copied().collect(),
+            unmentioned: unmentioned(config)?,
+            poll_seconds,
+            preview: (!preview.is_zero()).then_some(preview),
+            health: Exchanges::new(clock.clone()),
+            pace: Pace::new(pace::RATES, clock),
+        })
     }
+}
+
+/// The groups in which the bot answers without being mentioned. Every group's id is checked here.
+fn unmentioned(config: &TelegramConfig) -> Result<BTreeSet<i64>, TelegramError> {
+    let mut unmentioned = BTreeSet::new();
+    for (id, group) in &config.groups {
+        let parsed = id.parse().ok().filter(|parsed: &i64| *parsed < 0);
+        let parsed = parsed.ok_or_else(|| TelegramError::Group(id.clone()))?;
+        if !group.mention {
+            unmentioned.insert(parsed);
+        }
+    }
+    Ok(unmentioned)
+}
+
+/// The bot, as a client that gives a request so much time.
+fn client(
+    token: &Secret,
+    config: &TelegramConfig,
+    limit: Duration,
+) -> Result<teloxide::Bot, TelegramError> {
+    let client = default_reqwest_settings()
+        .timeout(limit)
+        .no_proxy()
+        .build()
+        .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
+    let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
+    Ok(teloxide::Bot::with_client(token.expose(), client).set_api_url(url))
 }
 
 #[async_trait]
@@ -108,15 +164,40 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        self.send(delivery).await
+        self.in_time(delivery).await?;
+        let sent = match delivery.content.attachments.is_empty() {
+            true => self.send(delivery).await,
+            false => self.send_file(delivery).await,
+        };
+        self.heed(delivery, &sent);
+        sent
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        send::plan(reply)
+        match reply.attachments.is_empty() {
+            true => send::plan(reply),
+            false => files::plan(reply),
+        }
     }
 
     fn may_write(&self, chat: &ChatAddress) -> bool {
         chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
+    }
+
+    async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        self.download(reference, limit).await
+    }
+
+    fn preview_interval(&self) -> Option<Duration> {
+        self.preview
+    }
+
+    async fn typing(&self, chat: &ChatAddress) {
+        self.type_in(chat).await;
+    }
+
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
+        self.delete(chat, message).await;
     }
 
     fn health(&self) -> Health {

@@ -19,6 +19,10 @@ use crate::{Telegram, album};
 /// How much longer than its time a poll may hang before it is given up (F3).
 const GRACE: Duration = Duration::from_secs(15);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// What the platform says where it finds nothing, and what that can mean.
+const NOT_FOUND: &str = "Not Found: check api_url, and whether the token is whole";
+/// How long the platform may take for anything else than a poll.
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// How long after a part of an album no other part has come when it is taken for whole.
@@ -31,7 +35,7 @@ pub(crate) struct Receiver<'a> {
 }
 
 /// Why the receiver has nothing to go on with.
-enum Stopped {
+pub(crate) enum Stopped {
     /// The daemon stops.
     Asked,
     Because(ChannelError),
@@ -50,13 +54,29 @@ impl Receiver<'_> {
     async fn receive(&self) -> Result<std::convert::Infallible, Stopped> {
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let me = loop {
-            match self.unless_stopped(self.telegram.client.get_me().send()).await? {
+            match self.asked(self.telegram.client.get_me().send()).await? {
                 Ok(me) => break me,
                 Err(error) => self.recover(&error, &mut backoff).await?,
             }
         };
         self.telegram.health.works();
         tracing::info!(account = %self.telegram.account, bot = me.username(), "connected");
+        // Beside the polls: nobody waits for it.
+        let offering = async {
+            self.offer_commands().await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            stopped = self.take_updates(&me, backoff) => stopped,
+            never = offering => never,
+        }
+    }
+
+    async fn take_updates(
+        &self,
+        me: &Me,
+        mut backoff: Backoff,
+    ) -> Result<std::convert::Infallible, Stopped> {
         let committed = self.last_committed().await?;
         let mut next = None;
         loop {
@@ -68,7 +88,7 @@ impl Receiver<'_> {
                         next = Some(last.id.0.wrapping_add(1).cast_signed());
                     }
                     for together in album::gather(updates, committed) {
-                        self.take(&me, &together).await?;
+                        self.take(me, &together).await?;
                     }
                 }
                 Err(error) => self.recover(&error, &mut backoff).await?,
@@ -128,11 +148,15 @@ impl Receiver<'_> {
     /// Telegram keeps the rest.
     async fn take(&self, me: &Me, updates: &[Update]) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
-        let Telegram { name, account, .. } = self.telegram;
-        let bot = Bot { me, channel: name, account };
+        let Telegram { name, account, unmentioned, .. } = self.telegram;
+        let bot = Bot { me, channel: name, account, unmentioned };
         let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
+            Converted::Unreadable(unreadable) => {
+                self.decline(&unreadable).await?;
+                Some("of a kind that cannot be read")
+            }
             Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
         };
         if let Some(reason) = ignored {
@@ -177,7 +201,7 @@ impl Receiver<'_> {
     }
 
     /// Does a write again until the log takes it.
-    async fn committed<T, W>(
+    pub(crate) async fn committed<T, W>(
         &self,
         write: impl Fn() -> W,
     ) -> Result<Result<T, PublishError>, Stopped>
@@ -200,16 +224,26 @@ impl Receiver<'_> {
 
     /// The button stops glowing. What it said is committed, whatever becomes of this.
     async fn answer(&self, query: CallbackQueryId) {
-        if let Err(error) = self.telegram.client.answer_callback_query(query).send().await {
-            tracing::debug!(error = fault(&error), "a button was not answered");
+        let answering = self.telegram.client.answer_callback_query(query).send();
+        match within(self.context.clock.as_ref(), ANSWER_LIMIT, answering).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(error = fault(&error), "a button was not answered"),
+            Err(error) => tracing::debug!(%error, "a button was not answered"),
         }
     }
 
     /// Waits as long as an error asks for, or returns it if waiting does not help.
     async fn recover(&self, error: &RequestError, backoff: &mut Backoff) -> Result<(), Stopped> {
-        let text = fault(error);
+        let unauthorized = match error {
+            RequestError::Api(ApiError::InvalidToken) => self.is_unauthorized().await?,
+            _ => false,
+        };
+        let text = match error {
+            RequestError::Api(ApiError::InvalidToken) => NOT_FOUND.to_owned(),
+            _ => fault(error),
+        };
         let wait = match error {
-            RequestError::Api(ApiError::InvalidToken) => {
+            RequestError::Api(ApiError::InvalidToken) if unauthorized => {
                 let error = format!(
                     "Telegram does not know the token of [channels.{}] ({}); get the right one \
                      from @BotFather",
@@ -228,6 +262,28 @@ impl Receiver<'_> {
         tracing::warn!(account = %self.telegram.account, error = text, ?wait, "no updates");
         self.telegram.health.fails(&text);
         self.unless_stopped(self.context.clock.sleep(wait)).await
+    }
+
+    /// Whether the token is unknown. The client makes the same error of an address where nothing is
+    /// found, which may pass: a server that is being replaced, a proxy (F24).
+    async fn is_unauthorized(&self) -> Result<bool, Stopped> {
+        let client = &self.telegram.client;
+        let Ok(url) = client.api_url().join(&format!("/bot{}/getMe", client.token())) else {
+            return Ok(false);
+        };
+        let asked =
+            within(self.context.clock.as_ref(), ANSWER_LIMIT, client.client().get(url).send());
+        let answered = self.unless_stopped(asked).await?;
+        Ok(matches!(answered, Ok(Ok(answer)) if answer.status().as_u16() == 401))
+    }
+
+    /// A request that is given up when nothing comes.
+    pub(crate) async fn asked<T>(
+        &self,
+        request: impl Future<Output = Result<T, RequestError>>,
+    ) -> Result<Result<T, RequestError>, Stopped> {
+        let answered = within(self.context.clock.as_ref(), ANSWER_LIMIT, request);
+        Ok(self.unless_stopped(answered).await?.unwrap_or_else(|_| Err(fault::silent())))
     }
 
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T, Stopped> {

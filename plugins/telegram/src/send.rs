@@ -2,7 +2,9 @@
 
 use avocet_channel_kit::telegram::{self, Entity, EntityKind, entities};
 use avocet_channel_kit::{Styled, render, split};
-use avocet_protocol::{Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError};
+use avocet_protocol::{
+    ChatAddress, Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError,
+};
 use teloxide::payloads::SendMessageSetters;
 use teloxide::requests::{Request, Requester};
 use teloxide::types::{
@@ -12,12 +14,13 @@ use teloxide::types::{
 use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
+use crate::edit;
 use crate::fault::fault;
 
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
 
-/// Cuts a reply into messages. The buttons go with the last one.
+/// Cuts a text into messages. The buttons go with the last one.
 pub(crate) fn plan(reply: &Content) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = telegram::limit().reserving(REPEAT_MARK.len() + 1);
@@ -34,7 +37,7 @@ pub(crate) fn plan(reply: &Content) -> Vec<Content> {
 }
 
 /// The text as it looks; one that was planned is rendered already.
-fn styled(content: &Content) -> Styled {
+pub(crate) fn styled(content: &Content) -> Styled {
     match &content.styles {
         Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
         None => render(&content.as_text()),
@@ -45,15 +48,22 @@ impl Telegram {
     /// Sends a chunk to its chat, or to the supergroup that its chat has become. If the platform
     /// refuses how the text looks, it gets the text (F23).
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        let chat = delivery.address.chat.as_str();
-        let mut chat = ChatId(chat.parse().map_err(|_| {
-            SendError::Refused(format!("{chat} is no chat of Telegram: it is not a number"))
-        })?);
-        let text = marked(styled(&delivery.content), delivery.repeat);
-        let mut looks = entities(&text).into_iter().map(entity).collect::<Result<Vec<_>, _>>()?;
+        let mut chat = chat(delivery)?;
+        let edited = delivery.shown_as.as_ref().map(edit::message).transpose()?;
+        let text = marked(styled(&delivery.content), delivery.repeat && edited.is_none());
+        let mut looks = looks(&text)?;
         loop {
-            match self.send_text(chat, &text.text, looks.clone(), delivery).await {
+            let sent = match edited {
+                Some(message) => {
+                    self.edit_text((chat, message), &text.text, looks.clone(), delivery).await
+                }
+                None => self.send_text(chat, &text.text, looks.clone(), delivery).await,
+            };
+            match sent {
                 Ok(message) => return Ok(receipt(message)),
+                Err(error) if edited.is_some() && edit::is_gone(&error) => {
+                    return Err(SendError::Gone);
+                }
                 Err(RequestError::MigrateToChatId(new)) if new != chat => chat = new,
                 Err(error) if is_about_looks(&error) && !looks.is_empty() => looks.clear(),
                 Err(error) => return Err(outcome(&error)),
@@ -70,25 +80,35 @@ impl Telegram {
     ) -> Result<MessageId, RequestError> {
         let mut request =
             self.client.send_message(chat, text).entities(looks).link_preview_options(no_preview());
-        if let Some(topic) = &delivery.address.topic
-            && let Ok(topic) = topic.as_str().parse()
-        {
-            request = request.message_thread_id(ThreadId(MessageId(topic)));
+        if let Some(topic) = topic(&delivery.address) {
+            request = request.message_thread_id(topic);
         }
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        let sent = request.send().await;
-        match &sent {
-            Ok(_) => self.health.works(),
-            Err(RequestError::Network(_)) => self.health.fails("messages cannot be sent"),
-            Err(_) => {}
-        }
-        sent.map(|message| message.id)
+        Ok(request.send().await?.id)
     }
 }
 
-fn marked(text: Styled, repeat: bool) -> Styled {
+/// Where a message goes.
+pub(crate) fn chat(delivery: &Delivery) -> Result<ChatId, SendError> {
+    let chat = delivery.address.chat.as_str();
+    let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
+    chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)
+}
+
+/// The topic of a chat.
+pub(crate) fn topic(chat: &ChatAddress) -> Option<ThreadId> {
+    let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
+    Some(ThreadId(MessageId(topic)))
+}
+
+/// How a text looks, in the platform's terms.
+pub(crate) fn looks(text: &Styled) -> Result<Vec<MessageEntity>, SendError> {
+    entities(text).into_iter().map(entity).collect()
+}
+
+pub(crate) fn marked(text: Styled, repeat: bool) -> Styled {
     if !repeat {
         return text;
     }
@@ -118,13 +138,13 @@ fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
 }
 
 /// A button for each choice that the platform can carry; the others are in the text.
-fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
+pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
     let fits = choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES);
     let row = fits.map(|choice| InlineKeyboardButton::callback(&choice.label, &choice.says));
     InlineKeyboardMarkup::new([row.collect::<Vec<_>>()])
 }
 
-fn no_preview() -> LinkPreviewOptions {
+pub(crate) fn no_preview() -> LinkPreviewOptions {
     LinkPreviewOptions {
         is_disabled: true,
         url: None,
@@ -134,12 +154,12 @@ fn no_preview() -> LinkPreviewOptions {
     }
 }
 
-fn receipt(message: MessageId) -> Receipt {
+pub(crate) fn receipt(message: MessageId) -> Receipt {
     Receipt { platform_id: PlatformId::parse(&message.0.to_string()).ok() }
 }
 
 /// Whether a refusal is about entities, not about the message.
-fn is_about_looks(error: &RequestError) -> bool {
+pub(crate) fn is_about_looks(error: &RequestError) -> bool {
     match error {
         RequestError::Api(ApiError::CantParseEntities(_)) => true,
         RequestError::Api(ApiError::Unknown(text)) => text.contains("entit"),
@@ -148,7 +168,7 @@ fn is_about_looks(error: &RequestError) -> bool {
 }
 
 /// What is known of a send that was answered with an error.
-fn outcome(error: &RequestError) -> SendError {
+pub(crate) fn outcome(error: &RequestError) -> SendError {
     let text = fault(error);
     match error {
         RequestError::RetryAfter(seconds) => SendError::RetryAfter(seconds.duration()),

@@ -1,6 +1,6 @@
 //! From what is said to what a terminal shows: nothing that moves its cursor, buttons as text.
 
-use avocet_protocol::{Choice, Content, REPEAT_MARK, sanitise};
+use avocet_protocol::{Attachment, AttachmentSource, Choice, Content, REPEAT_MARK, sanitise};
 
 /// The longest piece that is handed over at once, in bytes; a line of the socket holds more.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
@@ -8,7 +8,8 @@ const MAX_CHUNK_BYTES: usize = 64 * 1024;
 /// Cuts a reply at the ends of lines, or, where a line is too long, between characters.
 pub(crate) fn plan(reply: &Content) -> Vec<Content> {
     let mut chunks = Vec::new();
-    let mut rest = reply.text.as_str();
+    let text = with_files(reply);
+    let mut rest = text.as_str();
     while rest.len() > MAX_CHUNK_BYTES {
         let limit = rest.floor_char_boundary(MAX_CHUNK_BYTES);
         let end = rest[..limit].rfind('\n').map_or(limit, |at| at + 1);
@@ -16,9 +17,32 @@ pub(crate) fn plan(reply: &Content) -> Vec<Content> {
         chunks.push(Content::text(chunk));
         rest = more;
     }
-    let Content { attachments, choices, .. } = reply.clone();
-    chunks.push(Content { text: rest.to_owned(), attachments, choices, ..Content::default() });
+    let choices = reply.choices.clone();
+    chunks.push(Content { choices, ..Content::text(rest) });
     chunks
+}
+
+/// Who sits at a terminal sits at the files: each is a line that says where it is.
+fn with_files(reply: &Content) -> String {
+    let mut text = reply.text.clone();
+    for attachment in &reply.attachments {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&file(attachment));
+    }
+    text
+}
+
+fn file(attachment: &Attachment) -> String {
+    let name = attachment.name.as_deref().unwrap_or("without a name");
+    let size = attachment.bytes.map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
+    match &attachment.source {
+        AttachmentSource::Workspace(path) => {
+            format!("[file: {name}{size}, in the workspace: {path}]")
+        }
+        _ => format!("[file: {name}{size}]"),
+    }
 }
 
 /// A chunk as it is printed.
@@ -42,6 +66,8 @@ pub(crate) fn safe(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use avocet_protocol::AttachmentKind;
+
     use super::*;
 
     #[test]
@@ -59,6 +85,23 @@ mod tests {
         let whole: String =
             plan(&Content::text(&one_line)).into_iter().map(|chunk| chunk.text).collect();
         assert_eq!(whole, one_line);
+    }
+
+    #[test]
+    fn a_file_is_a_line_that_says_where_it_is() {
+        let source = AttachmentSource::Workspace("out/report.pdf".to_owned());
+        let report = Attachment {
+            name: Some("report.pdf".to_owned()),
+            bytes: Some(1234),
+            ..Attachment::new(AttachmentKind::Document, source)
+        };
+        let line = "[file: report.pdf, 1234 bytes, in the workspace: out/report.pdf]";
+        let shown = |text: &str, files: usize| {
+            let attachments = vec![report.clone(); files];
+            plan(&Content { attachments, ..Content::text(text) })
+        };
+        assert_eq!(shown("Done.", 2), [Content::text(format!("Done.\n{line}\n{line}"))]);
+        assert_eq!(shown("", 1), [Content::text(line)]);
     }
 
     #[test]

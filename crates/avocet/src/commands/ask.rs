@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
         )),
         Reached::Log(store) => {
             let store = Arc::new(store);
-            let asked = into_log(&configuration, &store, ask).await;
+            let asked = into_log(context, &configuration, &store, ask).await;
             Arc::unwrap_or_clone(store).close().await;
             let remark = "; no daemon runs, it is answered at its next start";
             report(&asked?, json, remark)
@@ -59,6 +59,7 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
 
 /// The message goes into the log as if it had come over the socket.
 async fn into_log(
+    context: &Context,
     configuration: &Configuration,
     store: &Arc<avocet_store::SqliteStore>,
     ask: Ask,
@@ -69,7 +70,7 @@ async fn into_log(
     let key = key.ok_or_else(|| failed("a message without a key".to_owned()))?;
     let (address, content) = (session.address(), Content::text(text));
     let inbound = Inbound::new(address, Sender::new(sender), key, content);
-    let bus = bus_to_log(configuration, store)?;
+    let bus = bus_to_log(context, configuration, store).await?;
     let accepted = bus.publish(inbound, None).await?;
     let duplicate = accepted.what == AcceptedAs::Duplicate;
     Ok(Asked { message: accepted.id, duplicate })

@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod people;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod sessions;
@@ -62,12 +63,25 @@ async fn reach(context: &Context, configuration: &Configuration) -> Result<Reach
 }
 
 /// A bus in front of the log of a daemon that does not run.
-fn bus_to_log(configuration: &Configuration, store: &Arc<SqliteStore>) -> Result<Bus, Failure> {
+async fn bus_to_log(
+    context: &Context,
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+) -> Result<Bus, Failure> {
     let registry::Channels { channels, admission } =
-        registry::channels(&configuration.document, &configuration.settings)?;
+        registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
     let channels = channels.into_iter().map(|configured| configured.channel).collect();
     let channels = Arc::new(Channels::new(channels));
-    let (bus, _) = Bus::new(admission, store.clone(), store.clone(), channels, Arc::new(NoOutbox));
+    let (bus, _) = Bus::open(avocet_bus::Parts {
+        admission,
+        inbox: store.clone(),
+        outbox: store.clone(),
+        people: store.clone(),
+        destinations: channels,
+        deliveries: Arc::new(NoOutbox),
+        clock: context.clock.clone(),
+    })
+    .await?;
     Ok(bus)
 }
 

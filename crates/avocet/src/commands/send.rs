@@ -28,7 +28,7 @@ pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Fail
         }
         Reached::Log(store) => {
             let store = Arc::new(store);
-            let bus = bus_to_log(&configuration, &store)?;
+            let bus = bus_to_log(context, &configuration, &store).await?;
             let message = Outbound { address: chat, content: Content::text(text) };
             let sent = bus.send(message, key).await;
             drop(bus);

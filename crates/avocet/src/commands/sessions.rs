@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use avocet_protocol::{
-    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionSummary, Timestamp, TurnRecord,
-    sanitise,
+    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionSummary, TurnRecord, sanitise,
 };
 use jiff::tz::TimeZone;
 
@@ -12,7 +11,7 @@ use crate::Context;
 use crate::cli::{SessionsList, SessionsShow};
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
+use crate::output::{columns, moment, print, print_json};
 use crate::places::Configuration;
 
 /// Characters of a result that a transcript shows.
@@ -131,13 +130,6 @@ fn shorten(value: &str) -> String {
 /// What models and tools wrote cannot move the cursor.
 fn safe(text: &str) -> String {
     sanitise(text).text
-}
-
-fn moment(at: Timestamp, zone: &TimeZone) -> String {
-    match jiff::Timestamp::from_millisecond(at.0) {
-        Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => at.0.to_string(),
-    }
 }
 
 #[cfg(test)]

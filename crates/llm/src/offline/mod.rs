@@ -81,7 +81,7 @@ fn shown(deltas: Deltas<'_>, text: String) -> String {
 
 fn last_said(messages: &[Message]) -> &str {
     let said = messages.iter().rev().find_map(|message| match message {
-        Message::User { text } => Some(text.as_str()),
+        Message::User { text, .. } => Some(text.as_str()),
         _ => None,
     });
     said.unwrap_or_default()

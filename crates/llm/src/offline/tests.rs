@@ -108,13 +108,14 @@ async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> Asked {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => panic!("nothing is taken back"),
     };
-    let request = ModelRequest { messages, tools: tools() };
+    let images = Default::default();
+    let request = ModelRequest { messages, tools: tools(), images };
     let reply = Offline::new(clock.clone()).complete(&request, &deltas).await.unwrap();
     Asked { reply, shown: shown.into_inner().unwrap() }
 }
 
 fn user(text: &str) -> Message {
-    Message::User { text: text.to_owned() }
+    Message::user(text)
 }
 
 #[tokio::test]

@@ -28,6 +28,8 @@ pub struct OpenAiConfig {
     pub max_retries: usize,
     /// Tokens that one answer may have; the provider's own limit by default.
     pub max_output_tokens: Option<u32>,
+    /// Whether the models see pictures. Those that do not refuse every request that has one.
+    pub images: bool,
 }
 
 impl Default for OpenAiConfig {
@@ -41,6 +43,7 @@ impl Default for OpenAiConfig {
             total_seconds: total.as_secs(),
             max_retries: 3,
             max_output_tokens: None,
+            images: false,
         }
     }
 }

@@ -17,6 +17,8 @@ use futures_util::StreamExt;
 use serde_json::Value;
 
 use crate::Limits;
+use crate::detail::{clean, says};
+use crate::hidden::Visible;
 use crate::limits::limited;
 use crate::retry::{Shown, retrying};
 use crate::sse;
@@ -27,8 +29,10 @@ pub use config::OpenAiConfig;
 
 /// The most that is read of an answer that is no stream, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
-/// The most that is repeated of what a provider says, in characters.
-const MAX_DETAIL: usize = 300;
+/// About what a token is, where the provider does not count.
+const BYTES_A_TOKEN: u64 = 4;
+/// About what a picture costs, whatever its size in bytes.
+const TOKENS_AN_IMAGE: u64 = 1000;
 
 /// A model behind an endpoint that speaks OpenAI's chat completions.
 #[derive(Debug)]
@@ -40,6 +44,7 @@ pub struct OpenAi {
     url: String,
     api_key: Option<Secret>,
     max_output_tokens: Option<u32>,
+    images: bool,
     retries: usize,
     limits: Limits,
     http: HttpClient,
@@ -63,6 +68,7 @@ impl OpenAi {
             url: format!("{}/chat/completions", config.base_url.trim_end_matches('/')),
             api_key: config.api_key.clone(),
             max_output_tokens: config.max_output_tokens,
+            images: config.images,
             retries: config.max_retries,
             limits: config.limits(),
             http: HttpClient::new()?,
@@ -77,20 +83,17 @@ impl OpenAi {
     ) -> Result<ModelReply, ModelError> {
         let body = Body::new(&self.model, self.max_output_tokens, request);
         let body = serde_json::to_vec(&body).map_err(|error| self.bad_answer(error.to_string()))?;
-        let length = body.len() as u64;
-        let asking = self.ask_once(body, shown);
-        let reply = self.limited(self.limits.total, "it did not come to an end", asking).await?;
-        let usage = match reply.usage {
-            // Four bytes to a token, where the provider does not count.
-            Usage { input: 0, output: 0 } => {
-                Usage { input: length / 4, output: reply.text.len() as u64 / 4 }
-            }
-            usage => usage,
-        };
-        Ok(ModelReply { usage, ..reply })
+        let input = estimated_tokens(body.len() as u64, request);
+        let asking = self.ask_once(body, input, shown);
+        self.limited(self.limits.total, "it did not come to an end", asking).await
     }
 
-    async fn ask_once(&self, body: Vec<u8>, shown: &Shown<'_>) -> Result<ModelReply, ModelError> {
+    async fn ask_once(
+        &self,
+        body: Vec<u8>,
+        input: u64,
+        shown: &Shown<'_>,
+    ) -> Result<ModelReply, ModelError> {
         const SILENT: &str = "no answer began";
         let first_token = self.limits.first_token;
         let began = self.clock.elapsed();
@@ -104,12 +107,15 @@ impl OpenAi {
                 let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
                 Answer::whole(&text).map_err(|fault| self.bad_answer(fault))
             };
-            let reply = self.limited(first_token, SILENT, whole).await?;
-            shown.show(Delta::Text(&reply.text));
-            return Ok(reply);
+            let reply = counted(self.limited(first_token, SILENT, whole).await?, input);
+            let mut visible = Visible::default();
+            visible.push(&reply.text, |_| {});
+            let text = visible.finish(|_| {});
+            shown.show(Delta::Text(&text));
+            return Ok(ModelReply { text, ..reply });
         }
         let mut events = sse::events(response);
-        let mut answer = Answer::default();
+        let (mut answer, mut visible) = (Answer::default(), Visible::default());
         let mut patience = first_token.saturating_sub(self.clock.elapsed() - began);
         let mut silent = SILENT;
         loop {
@@ -120,13 +126,15 @@ impl OpenAi {
                 _ => break,
             };
             if let Some(text) = answer.take(&event).map_err(|fault| self.bad_answer(fault))? {
-                shown.show(Delta::Text(&text));
+                visible.push(&text, |delta| shown.show(delta));
             }
             if answer.has_begun() {
                 (patience, silent) = (self.limits.gap, "it fell silent, no more came");
             }
         }
-        answer.finish().map_err(|fault| self.bad_answer(fault))
+        let reply = counted(answer.finish().map_err(|fault| self.bad_answer(fault))?, input);
+        let text = visible.finish(|delta| shown.show(delta));
+        Ok(ModelReply { text, ..reply })
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {
@@ -175,24 +183,28 @@ impl OpenAi {
         }
     }
 
-    /// What a provider says, short, on a line, and without our key, which some repeat.
     fn clean(&self, text: &str) -> String {
-        let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some(key) = &self.api_key {
-            text = text.replace(key.expose(), "[secret]");
-        }
-        if text.chars().count() > MAX_DETAIL {
-            text = text.chars().take(MAX_DETAIL).collect();
-            text.push('…');
-        }
-        text
+        clean(text, self.api_key.as_ref())
     }
 }
 
-/// The message of an error, in the shapes in which servers send it.
-fn says(error: &Value) -> Option<&str> {
-    let shapes = [&error["error"]["message"], &error["error"], &error["message"], &error["detail"]];
-    shapes.into_iter().find_map(Value::as_str)
+/// A reply to a request that costs so many tokens, where the provider does not count.
+fn counted(reply: ModelReply, input: u64) -> ModelReply {
+    let usage = match reply.usage {
+        Usage { input: 0, output: 0 } => {
+            Usage { input, output: reply.text.len() as u64 / BYTES_A_TOKEN }
+        }
+        usage => usage,
+    };
+    ModelReply { usage, ..reply }
+}
+
+/// What a request costs, where the provider does not count.
+fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
+    // Base64 is a third longer than what it stands for.
+    let of_images = request.images.values().map(|image| image.bytes.len() as u64 * 4 / 3).sum();
+    let text = length.saturating_sub(of_images) / BYTES_A_TOKEN;
+    text + request.images.len() as u64 * TOKENS_AN_IMAGE
 }
 
 /// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
@@ -214,6 +226,10 @@ fn is_about_length(says: &str, code: &str) -> bool {
 impl Model for OpenAi {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn takes_images(&self) -> bool {
+        self.images
     }
 
     async fn complete(

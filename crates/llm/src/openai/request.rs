@@ -1,6 +1,8 @@
 //! A request on the wire (OpenAI API reference, "Create chat completion").
 
-use avocet_protocol::{Message, ModelRequest, SentCall, ToolSpec};
+use avocet_protocol::{Image, ImageRef, Message, ModelRequest, SentCall, ToolSpec};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,7 +32,7 @@ enum WireMessage<'r> {
         content: &'r str,
     },
     User {
-        content: &'r str,
+        content: WireContent<'r>,
     },
     Assistant {
         content: Option<&'r str>,
@@ -41,6 +43,26 @@ enum WireMessage<'r> {
         tool_call_id: &'r str,
         content: &'r str,
     },
+}
+
+/// A text, or, where pictures go with it, parts.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum WireContent<'r> {
+    Text(&'r str),
+    Parts(Vec<WirePart<'r>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WirePart<'r> {
+    Text { text: &'r str },
+    ImageUrl { image_url: WireImage },
+}
+
+#[derive(Debug, Serialize)]
+struct WireImage {
+    url: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -74,7 +96,7 @@ impl<'r> Body<'r> {
     pub(super) fn new(model: &'r str, max_tokens: Option<u32>, request: &'r ModelRequest) -> Self {
         Self {
             model,
-            messages: request.messages.iter().map(WireMessage::from).collect(),
+            messages: request.messages.iter().map(|message| wire(message, request)).collect(),
             stream: true,
             stream_options: StreamOptions { include_usage: true },
             tools: request.tools.iter().map(WireTool::from).collect(),
@@ -83,20 +105,38 @@ impl<'r> Body<'r> {
     }
 }
 
-impl<'r> From<&'r Message> for WireMessage<'r> {
-    fn from(message: &'r Message) -> Self {
-        match message {
-            Message::System { text } => Self::System { content: text },
-            Message::User { text } => Self::User { content: text },
-            Message::Assistant { text, calls } => Self::Assistant {
-                content: (calls.is_empty() || !text.is_empty()).then_some(text),
-                tool_calls: calls.iter().map(WireCall::from).collect(),
-            },
-            Message::ToolResult { call, result } => {
-                Self::Tool { tool_call_id: call, content: result }
-            }
+fn wire<'r>(message: &'r Message, request: &'r ModelRequest) -> WireMessage<'r> {
+    match message {
+        Message::System { text } => WireMessage::System { content: text },
+        Message::User { text, images } => {
+            WireMessage::User { content: with_images(text, images, request) }
+        }
+        Message::Assistant { text, calls } => WireMessage::Assistant {
+            content: (calls.is_empty() || !text.is_empty()).then_some(text),
+            tool_calls: calls.iter().map(WireCall::from).collect(),
+        },
+        Message::ToolResult { call, result } => {
+            WireMessage::Tool { tool_call_id: call, content: result }
         }
     }
+}
+
+/// The text, and those of its pictures that the request carries.
+fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -> WireContent<'r> {
+    let mut parts: Vec<WirePart<'r>> =
+        images.iter().filter_map(|image| request.images.get(image)).map(image_part).collect();
+    if parts.is_empty() {
+        return WireContent::Text(text);
+    }
+    parts.insert(0, WirePart::Text { text });
+    WireContent::Parts(parts)
+}
+
+/// A picture as a URL that holds it (RFC 2397).
+fn image_part<'r>(image: &Image) -> WirePart<'r> {
+    let mut url = format!("data:{};base64,", image.media_type);
+    STANDARD.encode_string(&image.bytes, &mut url);
+    WirePart::ImageUrl { image_url: WireImage { url } }
 }
 
 impl<'r> From<&'r SentCall> for WireCall<'r> {

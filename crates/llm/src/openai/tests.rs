@@ -1,9 +1,10 @@
 //! The provider against the strict fake, and against servers that break.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Arguments, Message, SentCall, ToolCall, ToolSpec};
+use avocet_protocol::{Arguments, Image, ImageRef, Message, SentCall, ToolCall, ToolSpec};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, Piece};
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};
@@ -25,9 +26,9 @@ fn request() -> ModelRequest {
     ModelRequest {
         messages: vec![
             Message::System { text: text("be kind") },
-            Message::User { text: text("hi") },
+            Message::user("hi"),
             Message::Assistant { text: text("hello"), calls: Vec::new() },
-            Message::User { text: text("read a") },
+            Message::user("read a"),
             Message::Assistant { text: String::new(), calls: vec![call] },
             Message::ToolResult { call: text("t1s0c0"), result: text("content") },
         ],
@@ -36,6 +37,7 @@ fn request() -> ModelRequest {
             description: text("reads"),
             parameters: json!({ "type": "object", "properties": {} }),
         }]),
+        images: BTreeMap::new(),
     }
 }
 
@@ -414,4 +416,62 @@ proptest! {
             assert_eq!((reply.text.as_str(), reply.calls), ("grün 😀 ", vec![call("one", &json!({"ü": "é"}))]));
         });
     }
+}
+
+#[tokio::test]
+async fn f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_paid_for() {
+    let words = ["I ", "reason.</thi", "nk>\n\nIt is `<thi", "nk>`.<|im_", "end|>"];
+    let deltas: Vec<Value> = words.iter().map(|word| json!({ "content": word })).collect();
+    let (asked, _) = ask_for(vec![ModelAnswer::Events(events(&deltas, "stop"))]).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!(reply.text, "It is `<think>`.");
+    assert_eq!(asked.shown, "I reason.<It is `<think>`.", "taken back once it was known");
+    assert_eq!(reply.usage.output, words.concat().len() as u64 / 4);
+
+    let whole = json!({ "choices": [{ "message": { "content": words.concat() },
+        "finish_reason": "stop" }] });
+    let headers = vec![("content-type", "application/json".to_owned())];
+    let (asked, _) = ask_for(vec![ModelAnswer::Status(200, headers, whole.to_string())]).await;
+    assert_eq!(asked.reply.unwrap().text, "It is `<think>`.");
+    assert_eq!(asked.shown, "It is `<think>`.");
+}
+
+#[tokio::test]
+async fn f40_a_reply_that_is_only_reasoning_is_empty() {
+    let (asked, _) = ask_for(vec![ModelAnswer::says("<think>what now</think>\n")]).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
+}
+
+fn with_image(bytes: &[u8]) -> ModelRequest {
+    let shown = ImageRef { path: "inbox/m1-0.jpg".to_owned() };
+    let old = ImageRef { path: "inbox/m0-0.jpg".to_owned() };
+    let images = vec![old, shown.clone()];
+    let image = Image { media_type: "image/jpeg", bytes: bytes.into() };
+    ModelRequest {
+        messages: vec![Message::User { text: "look".to_owned(), images }],
+        tools: Arc::new([]),
+        images: BTreeMap::from([(shown, image)]),
+    }
+}
+
+#[tokio::test]
+async fn pictures_go_along_as_the_api_wants_them_and_cost_what_a_picture_costs() {
+    let says = delta_event(&json!({ "content": "a beach" }), Some("stop"));
+    let uncounted = ModelAnswer::Events(vec![says, event("[DONE]")]);
+    let fake = OpenAiFake::start_with_eyes(move |_| uncounted.clone()).await;
+    let config =
+        OpenAiConfig { base_url: fake.base_url(), images: true, ..OpenAiConfig::default() };
+    let clock = Arc::new(ManualClock::default());
+    let model = OpenAi::new("local", "qwen3", &config, clock).unwrap();
+    assert!(model.takes_images() && !provider(fake.base_url(), &Arc::default()).takes_images());
+    let bytes = [&[0xFF, 0xD8, 0xFF, 0xE0][..], &[7; 1_000_000]].concat();
+    let reply = model.complete(&with_image(&bytes), &|_| ()).await.unwrap();
+    assert_eq!(fake.refusals(), [""; 0]);
+    let content = fake.requests()[0]["messages"][0]["content"].clone();
+    assert_eq!(content.as_array().map(Vec::len), Some(2), "the older one is a line of text only");
+    assert_eq!(content[0], json!({ "type": "text", "text": "look" }));
+    let url = content[1]["image_url"]["url"].as_str().unwrap();
+    assert!(url.starts_with("data:image/jpeg;base64,/9j/4Ac"), "{}", &url[..40]);
+    assert!((1000..2000).contains(&reply.usage.input), "{:?}", reply.usage);
 }

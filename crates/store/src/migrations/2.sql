@@ -75,7 +75,18 @@ CREATE TABLE pairings (                         -- strangers who were given a co
     sender     TEXT NOT NULL,
     name       TEXT,
     created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,
+    decision   TEXT CHECK (decision IN ('approved', 'denied')),
+    role       TEXT CHECK (role IN ('user', 'owner')),
+    CHECK ((decision IS 'approved') = (role IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE private_chats (                    -- where those who may speak write in private
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    chat    TEXT NOT NULL,
+    sender  TEXT NOT NULL,
+    PRIMARY KEY (channel, account, chat)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE links (                            -- private chats that speak in another's session

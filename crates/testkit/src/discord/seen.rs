@@ -17,6 +17,11 @@ impl DiscordFake {
         self.shared.lock().messages.sent.clone()
     }
 
+    /// Looks at what the bot said without copying it.
+    pub fn look<T>(&self, look: impl FnOnce(&[Message]) -> T) -> T {
+        look(&self.shared.lock().messages.sent)
+    }
+
     /// As [`Self::sent`], in one channel.
     #[must_use]
     pub fn sent_in(&self, channel: u64) -> Vec<Message> {

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::chats::Chats;
 use super::faults::{Fault, Faults};
 use super::files::Files;
+use super::limits::{self, Limits};
 use super::updates::{Poll, Updates};
 use super::wire::{self, ApiError, Call, Target};
 use crate::START;
@@ -99,6 +100,7 @@ pub(super) struct Bot {
     pub(super) chats: Chats,
     pub(super) files: Files,
     pub(super) faults: Faults,
+    pub(super) limits: Limits,
     /// What others said, by chat and number.
     pub(super) heard: BTreeMap<(i64, i64), Value>,
     /// Pressed buttons that were not answered, and when they were pressed.
@@ -122,6 +124,7 @@ impl Bot {
             chats: Chats::default(),
             files: Files::default(),
             faults: Faults::default(),
+            limits: Limits::default(),
             heard: BTreeMap::new(),
             pressed: BTreeMap::new(),
             presses: 0,
@@ -197,7 +200,7 @@ impl Bot {
             return Err(ApiError::unauthorized());
         }
         match target {
-            Target::File { path, .. } => Ok(Admitted::File(self.files.download(&path)?)),
+            Target::File { path, .. } => Ok(Admitted::File(self.files.download(&path, self.now)?)),
             Target::Method { method, .. } => Ok(Admitted::Call(Call::read(&method, request)?)),
         }
     }
@@ -219,7 +222,7 @@ impl Bot {
                 Err(error) => Err(error),
             }
         } else {
-            self.run(call)
+            self.limit(call).and_then(|()| self.run(call))
         };
         let pieces = match &result {
             Ok(result) => wire::success(result),
@@ -233,6 +236,13 @@ impl Bot {
                 [Piece::Permit(permits)].into_iter().chain(pieces).collect()
             }
             _ => pieces,
+        }
+    }
+
+    fn limit(&mut self, call: &Call) -> Result<(), ApiError> {
+        match call.int("chat_id").filter(|_| limits::counts(&call.method)) {
+            Some(chat) => self.limits.take(chat, self.now),
+            None => Ok(()),
         }
     }
 

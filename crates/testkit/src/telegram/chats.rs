@@ -210,6 +210,14 @@ impl Chats {
         Ok(described)
     }
 
+    /// Each edit says anew whether links show a preview.
+    pub(super) fn set_preview_off(&mut self, (chat, message): (i64, i64), off: bool) {
+        let is_it = |sent: &&mut SentMessage| sent.chat == chat && sent.id == message;
+        if let Some(sent) = self.sent.iter_mut().find(is_it) {
+            sent.preview_off = off;
+        }
+    }
+
     /// Deletes a message that is not older than two days, in a group only one of the bot's
     /// (deleteMessage, Bot API).
     pub(super) fn delete(&mut self, chat: i64, message: i64, now: i64) -> Result<(), ApiError> {

@@ -28,7 +28,7 @@ async fn what_the_chat_has_is_what_was_sent_and_edited() {
         text: "ho".to_owned(),
         entities: Vec::new(),
         keyboard: None,
-        preview_off: true,
+        preview_off: false,
         edits: vec!["hi".to_owned()],
         deleted: false,
         file: None,

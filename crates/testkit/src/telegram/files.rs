@@ -2,14 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
+use super::images;
 use super::wire::ApiError;
 use crate::http::{Piece, whole_bytes};
 
 /// Bytes of a file that a bot may download (getFile, Bot API).
 pub const DOWNLOAD_LIMIT: u64 = 20 * 1024 * 1024;
+
+/// How long a path is good that `getFile` gives out (Bot API: at least an hour).
+pub const FILE_PATH_KEPT: Duration = Duration::from_hours(1);
 
 const HEADERS: &[(&str, &str)] = &[("content-type", "application/octet-stream")];
 
@@ -30,6 +36,8 @@ impl File {
 #[derive(Debug, Default)]
 pub(super) struct Files {
     files: BTreeMap<String, File>,
+    /// Paths that were given out, and until when they are good.
+    paths: BTreeMap<String, Timestamp>,
     cut: bool,
 }
 
@@ -42,6 +50,9 @@ impl Files {
     /// Takes a file of the bot: its identifier.
     pub(super) fn upload(&mut self, bytes: &[u8], is_photo: bool) -> Result<String, ApiError> {
         check_upload(bytes.len(), is_photo)?;
+        if is_photo {
+            images::check(bytes)?;
+        }
         let id = format!("upload-{}", self.files.len() + 1);
         self.add(&id, u64::try_from(bytes.len()).ok(), bytes);
         Ok(id)
@@ -57,7 +68,7 @@ impl Files {
     }
 
     /// `getFile`.
-    pub(super) fn get(&self, id: &str) -> Result<Value, ApiError> {
+    pub(super) fn get(&mut self, id: &str, now: Timestamp) -> Result<Value, ApiError> {
         if id.is_empty() {
             return Err(ApiError::bad_request("file_id not specified"));
         }
@@ -67,16 +78,21 @@ impl Files {
         if file.is_too_big() {
             return Err(ApiError::bad_request("file is too big"));
         }
-        let mut found = json!({
-            "file_id": id, "file_unique_id": format!("u{id}"), "file_path": format!("files/{id}") });
-        if let Some(size) = file.size {
+        let (path, size) = (format!("files/{id}"), file.size);
+        let mut found =
+            json!({ "file_id": id, "file_unique_id": format!("u{id}"), "file_path": path });
+        self.paths.insert(path, now.after(FILE_PATH_KEPT));
+        if let Some(size) = size {
             found["file_size"] = json!(size);
         }
         Ok(found)
     }
 
-    /// The bytes below `/file/bot<TOKEN>/`.
-    pub(super) fn download(&self, path: &str) -> Result<Arc<[u8]>, ApiError> {
+    /// The bytes below `/file/bot<TOKEN>/`, for as long as the path is good.
+    pub(super) fn download(&self, path: &str, now: Timestamp) -> Result<Arc<[u8]>, ApiError> {
+        if self.paths.get(path).is_none_or(|until| *until <= now) {
+            return Err(ApiError::new(404, "Not Found"));
+        }
         let found = path.strip_prefix("files/").and_then(|id| self.files.get(id));
         let file = found.filter(|file| !file.is_too_big());
         Ok(file.ok_or_else(|| ApiError::new(404, "Not Found"))?.bytes.clone())

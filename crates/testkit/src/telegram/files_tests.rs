@@ -22,8 +22,10 @@ fn each_refusal_of_an_upload() {
 #[tokio::test]
 async fn files_come_in_forms_by_part_by_attachment_and_by_identifier() {
     let fake = fake().await;
+    let document = b"1\r\n--X\r\n\0".as_slice();
+    let photo = super::super::png(1, 1);
     let upload = async |method: &str, fields: &[(&str, &str)], part: &str, file: &str| {
-        let bytes = b"1\r\n--X\r\n\0".as_slice();
+        let bytes = if method == "sendPhoto" { &photo } else { document };
         let (media_type, body) = form(fields, &[(part, file, bytes)]);
         let path = format!("/bot{TOKEN}/{method}");
         post(&fake, &path, &media_type, &body).await.answer().await.unwrap().result()
@@ -81,6 +83,9 @@ async fn a_file_is_found_and_downloaded() {
     assert_eq!(get(TOKEN, "files/big").await.unwrap().refusal(), (404, "Not Found".to_owned()));
     assert_eq!(get(TOKEN, "files/b").await.unwrap().refusal(), (404, "Not Found".to_owned()));
     assert_eq!(get("1:x", path).await.unwrap().refusal(), (401, "Unauthorized".to_owned()));
+    fake.advance(FILE_PATH_KEPT);
+    assert_eq!(get(TOKEN, path).await.unwrap().refusal(), (404, "Not Found".to_owned()));
+    call(&fake, "getFile", &json!({ "file_id": "a" })).await.result();
     fake.cut_downloads(true);
     get(TOKEN, path).await.unwrap_err();
 }

@@ -24,7 +24,7 @@ impl Bot {
             "answercallbackquery" => self.answer_callback_query(call),
             "senddocument" => self.send_file(call, "document"),
             "sendphoto" => self.send_file(call, "photo"),
-            "getfile" => self.files.get(call.text("file_id")),
+            "getfile" => self.files.get(call.text("file_id"), self.now),
             "setmycommands" => self.set_my_commands(call),
             "getmycommands" => Ok(Value::Array(self.commands.clone())),
             "deletewebhook" => Ok(self.delete_webhook(call)),
@@ -121,10 +121,12 @@ impl Bot {
 
     fn edit_message_text(&mut self, call: &Call) -> Answer {
         let formatted = message_text(call, "MESSAGE_TOO_LONG")?;
-        let keyboard = keyboard::read(call)?;
+        let (keyboard, preview_off) = (keyboard::read(call)?, preview_off(call)?);
         let place = self.edited(call)?;
         let (me, now) = (self.me(), self.date());
-        self.chats.edit(place, Some(formatted), keyboard, &me, now)
+        let edited = self.chats.edit(place, Some(formatted), keyboard, &me, now)?;
+        self.chats.set_preview_off(place, preview_off);
+        Ok(edited)
     }
 
     fn edit_message_reply_markup(&mut self, call: &Call) -> Answer {

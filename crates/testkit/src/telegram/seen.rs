@@ -13,6 +13,11 @@ impl TelegramFake {
         self.shared.lock().chats.sent().to_vec()
     }
 
+    /// Looks at what the bot said without copying it.
+    pub fn look<T>(&self, look: impl FnOnce(&[SentMessage]) -> T) -> T {
+        look(self.shared.lock().chats.sent())
+    }
+
     /// As [`Self::sent`], once there are so many.
     pub async fn wait_for_sent(&self, count: usize) -> Vec<SentMessage> {
         self.wait_for(|sent| sent.len() >= count).await

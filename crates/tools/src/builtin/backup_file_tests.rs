@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Arguments, CallId, SessionId, ToolCall, ToolContext, ToolOutcome, Toolbox, TurnId, Verdict,
+    Arguments, CallId, Role, SessionId, ToolCall, ToolContext, ToolOutcome, Toolbox, TurnId,
+    Verdict,
 };
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
@@ -53,6 +54,7 @@ async fn the_tool_of_the_chapter_works() {
         session: SessionId::parse("terminal:local:a").unwrap(),
         chat: None,
         cancel: CancellationToken::new(),
+        role: Role::Owner,
     };
     let call = ToolCall {
         name: "backup_file".to_owned(),

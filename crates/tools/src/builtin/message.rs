@@ -1,10 +1,10 @@
-//! `message`: say something now, in this chat or another.
+//! `message`: say something now, with files of the workspace, in this chat or another.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ChatAddress, Content, Description, Destinations, LogWrite, Tool, ToolClass, ToolContext,
+    ChatAddress, Content, Description, Destinations, LogWrite, Role, Tool, ToolClass, ToolContext,
     ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
@@ -12,22 +12,31 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Parts;
+use super::attachments::attachments;
+use super::files::Files;
 
 #[derive(Debug)]
 pub(super) struct Message {
     destinations: Arc<dyn Destinations>,
+    files: Files,
 }
 
 impl Message {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { destinations: parts.destinations.clone() }
+        let files = Files { workspace: parts.workspace.clone() };
+        Self { destinations: parts.destinations.clone(), files }
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// What to say, in Markdown.
+    /// What to say, in Markdown. May be left out where there are files.
+    #[serde(default)]
     text: String,
+    /// Files to send with it, at most 10: paths relative to the workspace root.
+    #[serde(default)]
+    #[schemars(length(max = 10))]
+    files: Vec<String>,
     /// Where to say it, as channel:account:chat. Default: this chat.
     chat: Option<String>,
 }
@@ -37,10 +46,10 @@ impl Tool for Message {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Send a message now, to this chat or another one. The answer at the end \
-            of your work is sent by itself: use this for something that should be read earlier, or \
+        const TEXT: &str = "Send a message now, with files or without, to this chat or another one. \
+            The answer at the end of your work is sent by itself: use this for something that should be read earlier, or \
             elsewhere.";
-        Description::new("message", ToolClass::InLog, TEXT)
+        Description::new("message", ToolClass::InLog, TEXT).for_everyone()
     }
 
     async fn execute(
@@ -48,9 +57,11 @@ impl Tool for Message {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let content = Content::text(arguments.text);
+        let attachments =
+            self.files.with(move |workspace| attachments(workspace, &arguments.files));
+        let content = Content { attachments: attachments.await?, ..Content::text(arguments.text) };
         if content.is_empty() {
-            return Err(ToolError::InvalidArgs("text is empty".to_owned()));
+            return Err(ToolError::InvalidArgs("text is empty, and there are no files".to_owned()));
         }
         let address = match arguments.chat {
             None => context.chat.clone().ok_or_else(|| {
@@ -72,7 +83,15 @@ impl Message {
         let address: ChatAddress = chat
             .parse()
             .map_err(|error: avocet_protocol::IdError| ToolError::InvalidArgs(error.to_string()))?;
-        if context.chat.as_ref() == Some(&address) || self.destinations.may_write(&address) {
+        if context.chat.as_ref() == Some(&address) {
+            return Ok(address);
+        }
+        if context.role < Role::Owner {
+            return Err(ToolError::PermissionDenied(format!(
+                "writing to {address} is for owners; only this chat may be written to"
+            )));
+        }
+        if self.destinations.may_write(&address) {
             return Ok(address);
         }
         Err(ToolError::PermissionDenied(format!(

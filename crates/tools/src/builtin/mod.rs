@@ -1,5 +1,6 @@
 //! The built-in tools. A new one is a file here and a line in the list below.
 
+mod attachments;
 // The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
 #[cfg(test)]
 mod backup_file;

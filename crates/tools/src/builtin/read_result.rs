@@ -45,7 +45,7 @@ impl Tool for ReadResult {
     fn describe(&self) -> Description {
         const TEXT: &str = "Read a part of an earlier result that was truncated, by the handle that \
             the truncated result names.";
-        Description::new("read_result", ToolClass::Pure, TEXT).parallel()
+        Description::new("read_result", ToolClass::Pure, TEXT).parallel().for_everyone()
     }
 
     async fn execute(

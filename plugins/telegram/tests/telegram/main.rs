@@ -2,13 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod connecting;
+mod editing;
+mod files;
+mod media;
+mod odd;
+mod pacing;
 mod receiving;
 mod sending;
 
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Channel, ChannelContext, ChannelError, ChatAddress, Content, Delivery, DeliveryId,
+    Channel, ChannelContext, ChannelError, ChatAddress, CommandHelp, Content, Delivery, DeliveryId,
 };
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::telegram::TelegramFake;
@@ -24,6 +30,7 @@ struct World {
     telegram: Arc<Telegram>,
     bus: Arc<FakeBus>,
     clock: Arc<ManualClock>,
+    commands: Arc<[CommandHelp]>,
     stop: CancellationToken,
 }
 
@@ -31,9 +38,10 @@ impl World {
     async fn new() -> Self {
         let platform = TelegramFake::start(TOKEN).await;
         platform.open_chat(ANN);
-        let telegram = Arc::new(telegram(&platform.base_url()));
-        let (bus, clock) = (Arc::default(), Arc::default());
-        Self { platform, telegram, bus, clock, stop: CancellationToken::new() }
+        let (bus, clock) = (Arc::default(), Arc::<ManualClock>::default());
+        let telegram = Arc::new(telegram(&platform.base_url(), &clock));
+        let (commands, stop) = (Arc::default(), CancellationToken::new());
+        Self { platform, telegram, bus, clock, commands, stop }
     }
 
     #[expect(clippy::disallowed_methods, reason = "the test runs the channel")]
@@ -42,7 +50,7 @@ impl World {
             publish: self.bus.clone(),
             deliveries: Arc::new(FakeDestinations::default()),
             clock: self.clock.clone(),
-            commands: Arc::default(),
+            commands: self.commands.clone(),
             stop: self.stop.clone(),
         };
         let telegram = self.telegram.clone();
@@ -50,14 +58,15 @@ impl World {
     }
 }
 
-fn telegram(url: &str) -> Telegram {
+fn telegram(url: &str, clock: &Arc<ManualClock>) -> Telegram {
     let config = TelegramConfig {
         token: Some(TOKEN.to_owned().into()),
         api_url: url.to_owned(),
         allow: vec![7],
-        poll_seconds: 50,
+        ..TelegramConfig::default()
     };
-    Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), &config).unwrap()
+    let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+    Telegram::new(name, account, &config, clock.clone()).unwrap()
 }
 
 fn chat(id: i64) -> ChatAddress {

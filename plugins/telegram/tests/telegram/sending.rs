@@ -1,18 +1,23 @@
 //! What is said, and what is known of it when something goes wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
-use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
+use avocet_telegram::{GroupConfig, Telegram, TelegramConfig, TelegramError};
+use avocet_testkit::ManualClock;
 use avocet_testkit::telegram::{ApiError, Fault, On};
 
 use crate::{ANN, World, delivery};
+
+const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
     /// Has a reply delivered as the outbox does it: chunk by chunk.
     async fn say(&self, chat: i64, reply: Content) -> Vec<Result<(), SendError>> {
         let mut sent = Vec::new();
         for chunk in self.telegram.plan(&reply) {
+            self.clock.advance(SECOND);
             sent.push(self.telegram.deliver(&delivery(chat, chunk)).await.map(|_| ()));
         }
         sent
@@ -64,6 +69,7 @@ async fn f5_a_send_without_an_answer_is_not_repeated_blindly() {
         let sent = world.say(ANN, Content::text("hello")).await;
         assert!(matches!(sent[..], [Err(SendError::Unknown(_))]), "{sent:?}");
         assert_eq!(world.texts(), ["hello"]);
+        world.clock.advance(SECOND);
         let again = Delivery { repeat: true, ..delivery(ANN, Content::text("**hello**")) };
         world.telegram.deliver(&again).await.unwrap();
         assert_eq!(world.texts()[1], format!("{REPEAT_MARK}\nhello"));
@@ -124,16 +130,23 @@ async fn choices_are_buttons_that_speak() {
 
 #[test]
 fn only_who_is_allowed_is_written_to_without_having_written() {
-    let telegram = crate::telegram("http://127.0.0.1:1");
+    let telegram = crate::telegram("http://127.0.0.1:1", &Arc::default());
     assert!(telegram.may_write(&crate::chat(ANN)) && !telegram.may_write(&crate::chat(8)));
 }
 
 #[test]
 fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
     let bot = |config: &TelegramConfig| {
-        Telegram::new("telegram".parse().unwrap(), "main".parse().unwrap(), config).unwrap_err()
+        let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+        Telegram::new(name, account, config, Arc::new(ManualClock::default())).unwrap_err()
     };
     assert_eq!(bot(&TelegramConfig::default()), TelegramError::NoToken);
+    for id in ["birds", "7", "-x"] {
+        let groups = [(id.to_owned(), GroupConfig::default())].into();
+        let token = Some("4711:AA".to_owned().into());
+        let config = TelegramConfig { token, groups, ..TelegramConfig::default() };
+        assert_eq!(bot(&config), TelegramError::Group(id.to_owned()));
+    }
     for api_url in ["nonsense", "mailto:ann@example.org", "ftp://example.org", ""] {
         let token = Some("4711:AA".to_owned().into());
         let config = TelegramConfig { token, api_url: api_url.into(), ..Default::default() };

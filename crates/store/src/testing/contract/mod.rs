@@ -6,6 +6,8 @@
 mod calls;
 mod inbox;
 mod outbox;
+mod people;
+mod previews;
 mod recovery;
 mod turns;
 mod waits;
@@ -14,7 +16,7 @@ mod world;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{Inbox, KeptResults, Notes, Outbox, Query, TurnLog, Turns};
+use avocet_protocol::{Inbox, KeptResults, Notes, Outbox, People, Query, TurnLog, Turns};
 
 /// A log that can be opened and killed.
 #[async_trait]
@@ -37,6 +39,7 @@ pub struct Ports {
     pub kept: Arc<dyn KeptResults>,
     pub outbox: Arc<dyn Outbox>,
     pub notes: Arc<dyn Notes>,
+    pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
 }
 
@@ -45,7 +48,7 @@ impl Ports {
     #[must_use]
     pub fn of<S>(store: &Arc<S>) -> Self
     where
-        S: Inbox + Turns + TurnLog + KeptResults + Outbox + Notes + Query + 'static,
+        S: Inbox + Turns + TurnLog + KeptResults + Outbox + Notes + People + Query + 'static,
     {
         Self {
             inbox: store.clone(),
@@ -54,6 +57,7 @@ impl Ports {
             kept: store.clone(),
             outbox: store.clone(),
             notes: store.clone(),
+            people: store.clone(),
             query: store.clone(),
         }
     }
@@ -104,6 +108,7 @@ rules! {
         a_turn_settles_once_with_its_reply_and_outcome
         only_the_last_message_of_a_turn_is_replied_to
         an_error_is_kept_as_a_notice
+        what_became_of_attachments_is_kept_while_the_turn_runs
         history_is_whole_turns_within_the_budget
         sessions_with_work_are_found;
     calls:
@@ -142,4 +147,22 @@ rules! {
         an_unconfirmed_chunk_is_shown_and_lets_the_next_go
         what_was_given_up_can_be_sent_again
         open_chats_are_found;
+    people:
+        a_code_comes_with_its_hint
+        a_code_is_decided_about_once
+        a_command_lets_in_and_links
+        who_is_struck_off_leaves_nothing_behind
+        a_turn_knows_whose_words_it_works_on;
+    previews:
+        a_preview_is_begun_once_and_keeps_nobody_waiting
+        a_preview_does_not_overtake_what_waits_for_the_chat
+        the_reply_takes_the_place_of_its_preview
+        a_reply_whose_edit_is_refused_is_given_up_whole
+        a_message_that_is_gone_is_sent_anew
+        a_preview_of_unknown_outcome_makes_the_reply_a_repetition
+        a_preview_that_was_being_sent_at_a_crash_is_unknown
+        a_preview_that_is_shown_survives_a_crash
+        a_refused_preview_holds_the_reply_back_for_as_long_as_asked
+        a_preview_whose_turn_says_nothing_more_stays_as_it_is
+        a_turn_that_waits_keeps_its_preview;
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    AcceptedAs, Claim, CommandAction, CommandReply, InboundKind, Outcome, QueueMode, SessionId,
-    StoreError, Timestamp, ToolClass, TurnState,
+    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandReply,
+    InboundKind, Outcome, QueueMode, SessionId, StoreError, Timestamp, ToolClass, TurnState,
 };
 
 use super::Backend;
@@ -141,6 +141,32 @@ pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
     let history = world.ports.log.history(&a, next.id, usize::MAX).await.unwrap();
     assert_eq!(history[0].notice.as_deref(), Some("no model"));
     assert_eq!(history[0].state, TurnState::Failed);
+}
+
+/// Attachments change only while the turn runs that they belong to, and nothing else does with them.
+pub async fn what_became_of_attachments_is_kept_while_the_turn_runs(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let at = |source| vec![Attachment::new(AttachmentKind::Image, source)];
+    let mut photo = message(&a, "look", InboundKind::Text);
+    photo.inbound.content.attachments = at(AttachmentSource::Platform("f".to_owned()));
+    let id = world.accept(&photo).await.id;
+    let later = world.say(&a, "later").await;
+    let turn = world.take(&a).await;
+    let saved = at(AttachmentSource::Workspace("inbox/m1-0.jpg".to_owned()));
+    let log = world.ports.log.clone();
+    log.set_attachments(turn.id, id, &saved).await.unwrap();
+    let not_ours = log.set_attachments(turn.id, later, &saved).await;
+    assert_eq!(not_ours, Err(StoreError::Stale(later.to_string())));
+
+    drop(log);
+    let world = world.restart().await;
+    let turn = world.take(&a).await;
+    photo.inbound.content.attachments = saved;
+    assert_eq!(turn.origin.messages()[0].message, photo);
+    world.reply(turn.id, "a beach").await;
+    let over = world.ports.log.set_attachments(turn.id, id, &[]).await;
+    assert_eq!(over, Err(StoreError::Stale(turn.id.to_string())));
 }
 
 /// Trimming cuts between turns only.

@@ -1,0 +1,83 @@
+use avocet_testkit::FakeFiles;
+
+use super::*;
+
+const JPEG: &[u8] = &[0xFF, 0xD8, 0xFF, 0xE0, 0];
+
+fn image(number: usize) -> ImageRef {
+    ImageRef { path: format!("inbox/m{number}-0.jpg") }
+}
+
+fn said(text: &str, images: impl IntoIterator<Item = usize>) -> Message {
+    Message::User { text: text.to_owned(), images: images.into_iter().map(image).collect() }
+}
+
+fn attachment(kind: AttachmentKind, source: AttachmentSource) -> Content {
+    Content { attachments: vec![Attachment::new(kind, source)], ..Content::default() }
+}
+
+#[test]
+fn pictures_are_what_is_in_the_workspace_and_shows_something() {
+    let here = || AttachmentSource::Workspace("inbox/m1-0.jpg".to_owned());
+    let mut still = attachment(AttachmentKind::Sticker, here());
+    still.attachments[0].media_type = Some("image/webp".to_owned());
+    for content in [attachment(AttachmentKind::Image, here()), still] {
+        assert_eq!(of(&content), [image(1)]);
+    }
+    let others = [
+        attachment(AttachmentKind::Image, AttachmentSource::Platform("f".to_owned())),
+        attachment(AttachmentKind::Image, AttachmentSource::Lost("gone".to_owned())),
+        attachment(AttachmentKind::Sticker, here()),
+        attachment(AttachmentKind::Voice, here()),
+        attachment(AttachmentKind::Document, here()),
+        Content::text("hi"),
+    ];
+    for content in others {
+        assert_eq!(of(&content), [], "{content:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_newest_pictures_are_shown_and_older_ones_go_two_by_two() {
+    let files = FakeFiles::default();
+    (0..20).for_each(|number| files.put(&image(number).path, JPEG));
+    // How many there are, and which are shown.
+    let cases = [(0, 0..0), (1, 0..1), (4, 0..4), (5, 2..5), (6, 2..6), (7, 4..7), (20, 16..20)];
+    for (count, shown) in cases {
+        let messages = [said("old", 0..count / 2), said("new", count / 2..count)];
+        let found: Vec<ImageRef> = load(&files, &messages).await.into_keys().collect();
+        let mut expected: Vec<ImageRef> = shown.map(image).collect();
+        expected.sort();
+        assert_eq!(found, expected, "{count}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_gone_too_large_or_no_picture_is_left_out() {
+    let files = FakeFiles::default();
+    let large = [JPEG, &vec![0; MAX_BYTES as usize]].concat();
+    files.put(&image(0).path, &large);
+    files.put(&image(1).path, b"<html>");
+    files.put(&image(2).path, JPEG);
+    let images = load(&files, &[said("look", 0..4)]).await;
+    let shown: Vec<(&ImageRef, &str)> =
+        images.iter().map(|(image, found)| (image, found.media_type)).collect();
+    assert_eq!(shown, [(&image(2), "image/jpeg")]);
+    assert_eq!(format!("{images:?}").matches("of 5 bytes").count(), 1, "no bytes are shown");
+}
+
+#[test]
+fn a_picture_says_what_it_is_in_its_first_bytes() {
+    let cases: [(&[u8], Option<&str>); 7] = [
+        (JPEG, Some("image/jpeg")),
+        (b"\x89PNG\r\n\x1a\n...", Some("image/png")),
+        (b"GIF89a", Some("image/gif")),
+        (b"RIFF\0\0\0\0WEBPVP8 ", Some("image/webp")),
+        (b"RIFF\0\0\0\0WAVE", None),
+        (b"%PDF-1.7", None),
+        (b"", None),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(media_type(bytes), expected);
+    }
+}

@@ -1,0 +1,158 @@
+//! `avocet pair`, `avocet people` and `avocet link`: who may speak, and which chats share a session.
+//! With a daemon through its socket, without one on its log.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use avocet_gateway::{AddLink, Approve, ClientError, Deny, Remove, RemoveLink, RpcError};
+use avocet_protocol::{ChatLink, Pairing, Person, Timestamp, sanitise};
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::Context;
+use crate::cli::{Link, PairCommand, PeopleCommand};
+use crate::commands::{Reached, bus_to_log, reach};
+use crate::exit::{Exit, Failure};
+use crate::output::{columns, moment, print, print_json, span};
+use crate::places::Configuration;
+
+pub(crate) async fn pair(context: &Context, command: PairCommand) -> Result<Exit, Failure> {
+    match command {
+        PairCommand::List { json } => {
+            let pairings: Vec<Pairing> = ask(context, "pair.list", &json!({})).await?;
+            let now = context.clock.now();
+            show(json, &pairings, || pairings_text(&pairings, now))
+        }
+        PairCommand::Approve { code, owner, json } => {
+            let person: Person = ask(context, "pair.approve", &Approve { code, owner }).await?;
+            show(json, &person, || {
+                let role = person.role.word();
+                format!("{} may speak now; role: {role}\n", who(person.name.as_deref(), &person.id))
+            })
+        }
+        PairCommand::Deny { code, json } => {
+            let pairing: Pairing = ask(context, "pair.deny", &Deny { code }).await?;
+            show(json, &pairing, || {
+                let who = who(pairing.name.as_deref(), &pairing.person);
+                format!("{who} may not speak; the code is gone\n")
+            })
+        }
+    }
+}
+
+pub(crate) async fn people(context: &Context, command: PeopleCommand) -> Result<Exit, Failure> {
+    match command {
+        PeopleCommand::List { json } => {
+            let people: Vec<Person> = ask(context, "people.list", &json!({})).await?;
+            show(json, &people, || people_text(&people, &TimeZone::system()))
+        }
+        PeopleCommand::Remove { person } => {
+            let () = ask(context, "people.remove", &Remove { person: person.clone() }).await?;
+            print(&format!("{person} may no longer speak\n"))?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+pub(crate) async fn link(context: &Context, link: Link) -> Result<Exit, Failure> {
+    let Link { into, chat, remove, json } = link;
+    let (Some(into), Some(chat)) = (into, chat) else {
+        let links: Vec<ChatLink> = ask(context, "link.list", &json!({})).await?;
+        return show(json, &links, || links_text(&links));
+    };
+    if remove {
+        let link: ChatLink = ask(context, "link.remove", &RemoveLink { chat }).await?;
+        return show(json, &link, || format!("{} has its own session again\n", link.chat));
+    }
+    let link: ChatLink = ask(context, "link.add", &AddLink { into, chat }).await?;
+    show(json, &link, || format!("{} speaks in the session {} now\n", link.chat, link.session))
+}
+
+/// Calls a method of the daemon, or, where none runs, does on its log what it would do.
+async fn ask<A: DeserializeOwned>(
+    context: &Context,
+    method: &str,
+    params: &(impl Serialize + Sync),
+) -> Result<A, Failure> {
+    let configuration = Configuration::load(&context.cli)?;
+    let store = match reach(context, &configuration).await? {
+        Reached::Daemon(client) => return Ok(client.call(method, params).await?),
+        Reached::Log(store) => Arc::new(store),
+    };
+    let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
+    let bus = bus_to_log(context, &configuration, &store).await?;
+    let answer = avocet_gateway::answer_at_the_door(&bus, method, params).await;
+    drop(bus);
+    Arc::unwrap_or_clone(store).close().await;
+    // There is no method here that is not one of the door.
+    let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
+    let answer = answer.map_err(ClientError::Refused)?;
+    Ok(serde_json::from_value(answer).map_err(std::io::Error::from)?)
+}
+
+fn show(
+    json: bool,
+    value: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<Exit, Failure> {
+    if json {
+        print_json(value)?;
+    } else {
+        print(&text())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {
+    if pairings.is_empty() {
+        return "Nobody waits to be let in.\n".to_owned();
+    }
+    let head = ["code", "who", "name", "expires in"].map(str::to_owned).to_vec();
+    let rows = pairings.iter().map(|one| {
+        let Pairing { code, person, name, expires_at, .. } = one;
+        let left = span(now.until(*expires_at).as_secs());
+        vec![code.to_string(), person.to_string(), shown(name.as_deref()), left]
+    });
+    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+}
+
+fn people_text(people: &[Person], zone: &TimeZone) -> String {
+    if people.is_empty() {
+        return "Nobody may speak but whoever reaches the terminal.\n".to_owned();
+    }
+    let head = ["who", "role", "since", "name"].map(str::to_owned).to_vec();
+    let rows = people.iter().map(|one| {
+        let since = one.since.map_or_else(|| "configured".to_owned(), |at| moment(at, zone));
+        let role = one.role.word().to_owned();
+        vec![one.id.to_string(), role, since, shown(one.name.as_deref())]
+    });
+    columns(&[head].into_iter().chain(rows).collect::<Vec<_>>())
+}
+
+fn links_text(links: &[ChatLink]) -> String {
+    if links.is_empty() {
+        return "No chats are linked.\n".to_owned();
+    }
+    let mut text = String::new();
+    for ChatLink { chat, session } in links {
+        // Writing to a text cannot fail.
+        writeln!(text, "{chat} speaks in the session {session}").unwrap_or_default();
+    }
+    text
+}
+
+fn who(name: Option<&str>, id: &avocet_protocol::PersonId) -> String {
+    match shown(name).as_str() {
+        "" => id.to_string(),
+        name => format!("{name} ({id})"),
+    }
+}
+
+/// What people call themselves cannot move the cursor, nor fill the screen.
+fn shown(name: Option<&str>) -> String {
+    const LENGTH: usize = 64;
+    let name = sanitise(name.unwrap_or_default()).text;
+    name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()
+}

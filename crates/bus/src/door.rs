@@ -1,0 +1,263 @@
+//! Letting people in and chats share a session: what is asked for is checked here, becomes one
+//! transaction of the log, and holds in memory from then on.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    ChatAddress, ChatKind, ChatLink, Decision, DoorError, Doorkeeper, Inbound, Pairing,
+    PairingCode, Person, PersonId, Planned, PublishError, Role, Roles, SessionId, SettledPairing,
+    StoreError, Timestamp,
+};
+
+use crate::Bus;
+use crate::lists::Allow;
+use crate::pairing::{self, KEPT, is_open, may_offer};
+
+impl Bus {
+    /// What approving or denying a code comes to, for whoever commits it.
+    ///
+    /// # Errors
+    /// [`DoorError`] if there is nothing to decide.
+    pub fn decision(
+        &self,
+        code: &str,
+        decision: Decision,
+    ) -> Result<(Pairing, SettledPairing), DoorError> {
+        let pairing = self.open_pairing(code)?;
+        let told = match decision {
+            Decision::Approved(role) => {
+                Some(self.destinations.plan(&pairing.chat, &pairing::welcome(role))?)
+            }
+            Decision::Denied => None,
+        };
+        let settled = SettledPairing { code: pairing.code.clone(), decision, told };
+        Ok((pairing, settled))
+    }
+
+    /// What linking comes to, for whoever commits it: `chat` speaks in the session of `into`.
+    ///
+    /// # Errors
+    /// [`DoorError`] if the two cannot be linked.
+    pub fn new_link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
+        let (into, chat) = (into.whole_chat(), chat.whole_chat());
+        if into == chat {
+            return Err(DoorError::Itself(chat));
+        }
+        for one in [&into, &chat] {
+            if !self.is_private(one) {
+                return Err(DoorError::NotPrivate(one.clone()));
+            }
+            if let Some(session) = self.admission.known.session_of(one) {
+                return Err(DoorError::Linked { chat: one.clone(), session });
+            }
+        }
+        let own = SessionId::of(&chat)?;
+        if let Some(link) = self.links().into_iter().find(|link| link.session == own) {
+            return Err(DoorError::LinkedTo { chat, by: link.chat });
+        }
+        Ok(ChatLink { session: SessionId::of(&into)?, chat })
+    }
+
+    /// The link that unlinking a chat undoes.
+    ///
+    /// # Errors
+    /// [`DoorError::NotLinked`]
+    pub fn link_of(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
+        let chat = chat.whole_chat();
+        let session = self.admission.known.session_of(&chat);
+        match session {
+            Some(session) => Ok(ChatLink { chat, session }),
+            None => Err(DoorError::NotLinked(chat)),
+        }
+    }
+
+    /// Reads anew who was let in: after it was changed in the log.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the log cannot be read.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        // Of two who read at the same time, whoever read last has the last word.
+        let _reading = self.reading.lock().await;
+        self.admission.known.replace(self.people.known().await?);
+        Ok(())
+    }
+
+    /// Remembers where somebody who may speak does so in private.
+    pub(crate) async fn meet(&self, inbound: &Inbound) -> Result<(), StoreError> {
+        let Inbound { address, sender, chat, .. } = inbound;
+        let local = matches!(self.admission.allow(address), Some(Allow::Local));
+        if *chat == ChatKind::Group || local || self.admission.known.whose(address).is_some() {
+            return Ok(());
+        }
+        self.people.meet(&address.whole_chat(), &sender.id).await?;
+        self.refresh().await
+    }
+
+    /// Gives a stranger who writes in private a code, and tells the owners; nothing if there were
+    /// enough of them lately.
+    pub(crate) async fn offer_code(&self, inbound: &Inbound) -> Result<(), PublishError> {
+        let Inbound { address, sender, chat, .. } = inbound;
+        let pairs = match self.admission.allow(address) {
+            Some(Allow::Listed(lists)) => lists.pairing,
+            Some(Allow::Local) | None => false,
+        };
+        // Whoever presses a button in another's chat is told nothing there.
+        let in_others = self.admission.known.whose(address).is_some_and(|whose| whose != sender.id);
+        if *chat == ChatKind::Group || sender.is_bot || in_others || !pairs {
+            return Ok(());
+        }
+        let _offering = self.offering.lock().await;
+        let (person, now) = (PersonId::of(inbound), self.clock.now());
+        if !self.admission.known.read(|known| may_offer(&known.pairings, &person, now)) {
+            tracing::debug!(%person, "no code: there were enough lately");
+            return Ok(());
+        }
+        let pairing = pairing::new(person, sender.name.as_deref(), address.whole_chat(), now);
+        let said = self.said_of(&pairing, address)?;
+        let forget = Timestamp(now.0.saturating_sub(Timestamp(0).after(KEPT).0));
+        self.people.offer(&pairing, &said, forget).await?;
+        self.refresh().await?;
+        tracing::info!(person = %pairing.person, "a stranger was given a code");
+        said.iter().for_each(|one| self.deliveries.wake(&one.address));
+        Ok(())
+    }
+
+    /// The hint, and a notice for each owner who has written in private.
+    fn said_of(
+        &self,
+        pairing: &Pairing,
+        address: &ChatAddress,
+    ) -> Result<Vec<Planned>, PublishError> {
+        let hint = self.destinations.plan(address, &pairing::hint(&pairing.code))?;
+        let notice = pairing::notice(pairing);
+        let chats = self.admission.known.read(|known| known.chats.clone());
+        let owners = chats.into_iter().filter(|(chat, sender)| {
+            let ChatAddress { channel, account, .. } = chat.clone();
+            let owner = PersonId { channel, account, sender: sender.clone() };
+            self.admission.own_role(&owner) == Some(Role::Owner)
+        });
+        // An owner whose channel is not configured any more is told nothing.
+        let notices = owners.filter_map(|(chat, _)| self.destinations.plan(&chat, &notice).ok());
+        Ok(std::iter::once(hint).chain(notices).collect())
+    }
+
+    fn open_pairing(&self, code: &str) -> Result<Pairing, DoorError> {
+        let code: PairingCode = code.parse()?;
+        let found = self
+            .admission
+            .known
+            .read(|known| known.pairings.iter().find(|pairing| pairing.code == code).cloned());
+        match found {
+            None => Err(DoorError::UnknownCode(code)),
+            Some(Pairing { decision: Some(decision), .. }) => {
+                Err(DoorError::UsedCode(code, decision.word()))
+            }
+            Some(pairing) if !is_open(&pairing, self.clock.now()) => {
+                Err(DoorError::ExpiredCode(code))
+            }
+            Some(pairing) => Ok(pairing),
+        }
+    }
+
+    /// Commits a decision. Somebody else may have been faster.
+    async fn decide(&self, settled: &SettledPairing) -> Result<(), DoorError> {
+        let decided = self.people.decide(settled).await?;
+        self.refresh().await?;
+        if !decided {
+            let code = settled.code.clone();
+            return Err(self
+                .open_pairing(code.as_str())
+                .err()
+                .unwrap_or(DoorError::ExpiredCode(code)));
+        }
+        if let Some(told) = &settled.told {
+            self.deliveries.wake(&told.address);
+        }
+        Ok(())
+    }
+
+    /// Whether somebody who may speak is alone with the agent in a chat, as far as is known.
+    fn is_private(&self, chat: &ChatAddress) -> bool {
+        if matches!(self.admission.allow(chat), Some(Allow::Local)) {
+            return true;
+        }
+        self.admission.known.whose(chat).is_some_and(|sender| {
+            let ChatAddress { channel, account, .. } = chat.clone();
+            self.admission.own_role(&PersonId { channel, account, sender }).is_some()
+        })
+    }
+}
+
+#[async_trait]
+impl Doorkeeper for Bus {
+    fn pairings(&self) -> Vec<Pairing> {
+        let now = self.clock.now();
+        self.admission.known.read(|known| {
+            known.pairings.iter().filter(|pairing| is_open(pairing, now)).cloned().collect()
+        })
+    }
+
+    async fn approve(&self, code: &str, role: Role) -> Result<Person, DoorError> {
+        let (pairing, settled) = self.decision(code, Decision::Approved(role))?;
+        self.decide(&settled).await?;
+        let Pairing { person: id, name, .. } = pairing;
+        Ok(Person { id, name, role, since: Some(self.clock.now()) })
+    }
+
+    async fn deny(&self, code: &str) -> Result<Pairing, DoorError> {
+        let (pairing, settled) = self.decision(code, Decision::Denied)?;
+        self.decide(&settled).await?;
+        Ok(Pairing { decision: Some(Decision::Denied), ..pairing })
+    }
+
+    fn people(&self) -> Vec<Person> {
+        let mut people = self.admission.known.read(|known| known.people.clone());
+        for (id, role) in self.admission.configured() {
+            match people.iter_mut().find(|one| one.id == id) {
+                Some(one) => one.role = one.role.max(role),
+                None => people.push(Person { id, name: None, role, since: None }),
+            }
+        }
+        people.sort_by(|one, other| one.id.cmp(&other.id));
+        people
+    }
+
+    async fn strike_off(&self, person: &PersonId) -> Result<(), DoorError> {
+        if self.admission.known.role(person).is_none() {
+            let configured = self.admission.own_role(person).is_some();
+            let (yes, no): (fn(_) -> _, fn(_) -> _) =
+                (DoorError::Configured, DoorError::UnknownPerson);
+            return Err(if configured { yes } else { no }(person.clone()));
+        }
+        let gone = self.people.strike_off(person).await?;
+        self.refresh().await?;
+        if gone { Ok(()) } else { Err(DoorError::UnknownPerson(person.clone())) }
+    }
+
+    fn links(&self) -> Vec<ChatLink> {
+        self.admission.known.read(|known| known.links.clone())
+    }
+
+    async fn link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
+        let link = self.new_link(into, chat)?;
+        self.people.link(&link).await?;
+        self.refresh().await?;
+        Ok(link)
+    }
+
+    async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
+        let link = self.link_of(chat)?;
+        self.people.unlink(&link.chat).await?;
+        self.refresh().await?;
+        Ok(link)
+    }
+}
+
+impl Roles for Bus {
+    fn role(&self, inbound: &Inbound) -> Role {
+        self.admission.role(inbound).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[path = "door_tests.rs"]
+mod tests;

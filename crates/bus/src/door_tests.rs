@@ -1,0 +1,312 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{Content, Cursor, Outbox, Publish, PublishError, Receipt, SendEnd, Sender};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_testkit::{FakeDestinations, ManualClock};
+
+use super::*;
+use crate::{Admission, Lists, Parts, Wakes};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+struct World {
+    bus: Bus,
+    clock: Arc<ManualClock>,
+    store: Arc<SqliteStore>,
+    platforms: Arc<FakeDestinations>,
+    log: TempStore,
+    _wakes: Wakes,
+}
+
+/// On `terminal:main` Ann is an owner and Bob a user; on `terminal:quiet` strangers get no code;
+/// whoever reaches `terminal:local` is an owner.
+fn admission() -> Admission {
+    let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
+    let lists = Lists { users: ids(&["bob"]), owners: ids(&["ann"]), ..Lists::default() };
+    let quiet = Allow::Listed(lists.clone());
+    let main = Allow::Listed(Lists { pairing: true, ..lists });
+    let [channel, name] = ["terminal", "main"];
+    Admission::default()
+        .with(channel.parse().unwrap(), name.parse().unwrap(), main)
+        .with(channel.parse().unwrap(), "quiet".parse().unwrap(), quiet)
+        .with(channel.parse().unwrap(), "local".parse().unwrap(), Allow::Local)
+}
+
+impl World {
+    async fn new() -> Self {
+        let clock = Arc::new(ManualClock::default());
+        Self::on(TempStore::new(), clock).await
+    }
+
+    async fn on(log: TempStore, clock: Arc<ManualClock>) -> Self {
+        let store = log.open(clock.clone()).await;
+        let platforms = Arc::new(FakeDestinations::default());
+        let (bus, wakes) = Bus::open(Parts {
+            admission: admission(),
+            inbox: store.clone(),
+            outbox: store.clone(),
+            people: store.clone(),
+            destinations: platforms.clone(),
+            deliveries: platforms.clone(),
+            clock: clock.clone(),
+        })
+        .await
+        .unwrap();
+        Self { bus, clock, store, platforms, log, _wakes: wakes }
+    }
+
+    async fn restart(self) -> Self {
+        let Self { bus, clock, store, log, .. } = self;
+        drop((bus, store));
+        Self::on(log, clock).await
+    }
+
+    /// A message as a platform brings it.
+    async fn hear(&self, chat: &str, sender: &str) -> Result<(), PublishError> {
+        self.publish(inbound(chat, sender)).await
+    }
+
+    async fn publish(&self, inbound: Inbound) -> Result<(), PublishError> {
+        let cursor = Cursor { scope: String::new(), position: "1".to_owned() };
+        self.bus.publish(inbound, Some(cursor)).await.map(|_| ())
+    }
+
+    /// The code that a stranger has.
+    fn code(&self) -> String {
+        self.bus.pairings()[0].code.to_string()
+    }
+
+    /// What a chat is told, as if everything were sent.
+    async fn told(&self, chat: &str) -> String {
+        let mut words = Vec::new();
+        while let Some(head) = self.store.head(&chat.parse().unwrap()).await.unwrap() {
+            let id = head.delivery.id;
+            self.store.start(id, false).await.unwrap();
+            let end = SendEnd::Sent(Receipt { platform_id: None });
+            self.store.finish(id, &end).await.unwrap();
+            words.push(head.delivery.content.text);
+        }
+        words.join(" ")
+    }
+}
+
+fn inbound(chat: &str, sender: &str) -> Inbound {
+    let key = uuid::Uuid::new_v4().to_string();
+    let sender = Sender::new(sender.parse().unwrap());
+    Inbound::new(chat.parse().unwrap(), sender, key.parse().unwrap(), Content::text("hi"))
+}
+
+fn refused(result: Result<(), PublishError>) -> bool {
+    matches!(result, Err(PublishError::NotAllowed { .. }))
+}
+
+#[tokio::test]
+async fn f14_a_stranger_is_given_a_code_and_speaks_once_it_is_approved() {
+    let world = World::new().await;
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    assert_eq!(
+        world.told("terminal:main:c").await,
+        format!(
+            "I do not know you yet. Ask my owner to run: `avocet pair approve {code}` (within 10 \
+             minutes)."
+        )
+    );
+    assert!(refused(world.hear("terminal:main:c", "cid").await), "a code is not a permission");
+    assert_eq!(world.told("terminal:main:c").await, "", "one hint for one code");
+
+    let person =
+        world.bus.approve(&code.to_lowercase().replace('-', ""), Role::User).await.unwrap();
+    assert_eq!((person.id.to_string().as_str(), person.role), ("terminal:main:cid", Role::User));
+    assert_eq!(
+        world.told("terminal:main:c").await,
+        "You may speak with me now. What can I do for you?"
+    );
+    assert!(world.platforms.woken().contains(&"terminal:main:c".parse().unwrap()));
+    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()));
+    assert!(refused(world.hear("terminal:quiet:c", "cid").await), "on that account alone");
+    let world = world.restart().await;
+    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()), "also after a restart");
+}
+
+#[tokio::test]
+async fn f14_no_code_where_nobody_would_see_it() {
+    let world = World::new().await;
+    let mut group = inbound("terminal:main:g", "cid");
+    group.chat = ChatKind::Group;
+    let mut bot = inbound("terminal:main:c", "cid");
+    bot.sender.is_bot = true;
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    let in_anns_chat = inbound("terminal:main:a", "cid");
+    for unseen in [group, bot, inbound("terminal:quiet:c", "cid"), in_anns_chat] {
+        assert!(refused(world.publish(unseen).await));
+    }
+    let over_the_socket = world.bus.publish(inbound("terminal:main:c", "uid:1"), None).await;
+    assert!(refused(over_the_socket.map(|_| ())), "no platform brought it");
+    assert_eq!(world.bus.pairings(), []);
+    assert_eq!(world.platforms.woken(), []);
+}
+
+#[tokio::test]
+async fn f14_a_code_works_once_and_for_ten_minutes_and_each_refusal_says_why() {
+    let world = World::new().await;
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    world.clock.advance(10 * MINUTE);
+    let why = |result: Result<Person, DoorError>| result.unwrap_err().to_string();
+    assert_eq!(
+        why(world.bus.approve(&code, Role::Owner).await),
+        format!("the code {code} has expired; its owner gets a new one by writing again")
+    );
+    assert_eq!(world.bus.pairings(), []);
+
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    let next = world.code();
+    assert_ne!(next, code);
+    world.bus.approve(&next, Role::Owner).await.unwrap();
+    assert_eq!(
+        why(world.bus.approve(&next, Role::Owner).await),
+        format!("the code {next} was approved before; a code can be used once")
+    );
+    assert_eq!(
+        why(world.bus.approve("2222-2222", Role::User).await),
+        "nobody was given the code 2222-2222 in the last day; look at the list of codes"
+    );
+    assert!(why(world.bus.approve("please", Role::User).await).contains("8 characters"));
+    let inbound = inbound("terminal:main:c", "cid");
+    assert_eq!(world.bus.role(&inbound), Role::Owner);
+}
+
+#[tokio::test]
+async fn a_code_that_is_denied_is_gone_and_nobody_is_told() {
+    let world = World::new().await;
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    world.told("terminal:main:c").await;
+    world.bus.deny(&code).await.unwrap();
+    assert_eq!(world.told("terminal:main:c").await, "");
+    let again = world.bus.approve(&code, Role::User).await.unwrap_err();
+    assert_eq!(
+        again.to_string(),
+        format!("the code {code} was denied before; a code can be used once")
+    );
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    assert_eq!(world.bus.pairings(), [], "denied is not the way to a new code");
+}
+
+#[tokio::test]
+async fn owners_who_have_written_in_private_are_told_of_a_stranger() {
+    let world = World::new().await;
+    for (chat, sender) in [("terminal:main:a", "ann"), ("terminal:main:b", "bob")] {
+        assert_eq!(world.hear(chat, sender).await, Ok(()));
+    }
+    let world = world.restart().await;
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    let code = world.code();
+    let told = world.told("terminal:main:a").await;
+    assert!(told.ends_with(&format!("The code is {code}.")), "{told}");
+    assert_eq!(world.told("terminal:main:b").await, "", "Bob is no owner");
+}
+
+#[tokio::test]
+async fn who_is_struck_off_is_a_stranger_again() {
+    let world = World::new().await;
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    assert_eq!(world.hear("terminal:main:c", "cid").await, Ok(()));
+    let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:c".parse().unwrap());
+    world.bus.link(&into, &chat).await.unwrap();
+    let person = "terminal:main:cid".parse().unwrap();
+    world.bus.strike_off(&person).await.unwrap();
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    assert_eq!(world.bus.links(), [], "let in again, nobody finds themselves in another's session");
+    let why = |result: Result<(), DoorError>| result.unwrap_err().to_string();
+    assert_eq!(
+        why(world.bus.strike_off(&person).await),
+        "terminal:main:cid was not let in; `avocet people list` shows who was"
+    );
+    assert_eq!(
+        why(world.bus.strike_off(&"terminal:main:bob".parse().unwrap()).await),
+        "terminal:main:bob is named by the configuration; remove the id from [channels.terminal] \
+         there"
+    );
+}
+
+#[tokio::test]
+async fn everybody_who_may_speak_is_in_the_list() {
+    let world = World::new().await;
+    assert!(refused(world.hear("terminal:main:c", "cid").await));
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    let list = world.bus.people().into_iter();
+    let list: Vec<_> =
+        list.map(|one| (one.id.to_string(), one.role, one.since.is_some())).collect();
+    let expected = [
+        ("terminal:main:ann", Role::Owner, false),
+        ("terminal:main:bob", Role::User, false),
+        ("terminal:main:cid", Role::User, true),
+        ("terminal:quiet:ann", Role::Owner, false),
+        ("terminal:quiet:bob", Role::User, false),
+    ];
+    assert_eq!(list, expected.map(|(id, role, since)| (id.to_owned(), role, since)));
+}
+
+#[tokio::test]
+async fn a_linked_chat_speaks_in_the_session_of_the_other_until_it_is_unlinked() {
+    let world = World::new().await;
+    let (into, chat) = ("terminal:local:me".parse().unwrap(), "terminal:main:a".parse().unwrap());
+    let unknown = world.bus.link(&into, &chat).await.unwrap_err();
+    assert!(matches!(unknown, DoorError::NotPrivate(_)), "{unknown}");
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    world.bus.link(&into, &chat).await.unwrap();
+    let sessions = || async {
+        let open = avocet_protocol::Turns::open_sessions(world.store.as_ref()).await.unwrap();
+        open.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    assert_eq!(sessions().await, ["terminal:main:a", "terminal:local:me"]);
+    let mut group = inbound("terminal:main:a", "ann");
+    group.chat = ChatKind::Group;
+    let admitted = world.bus.admission.admit(group).unwrap().into_inner();
+    assert_eq!(admitted.session.as_str(), "terminal:main:a", "only private chats are linked");
+
+    let world = world.restart().await;
+    let session = |world: &World| {
+        let admitted = world.bus.admission.admit(inbound("terminal:main:a", "ann")).unwrap();
+        admitted.into_inner().session.to_string()
+    };
+    assert_eq!(session(&world), "terminal:local:me", "also after a restart");
+    world.bus.unlink(&chat).await.unwrap();
+    assert_eq!(session(&world), "terminal:main:a");
+}
+
+#[tokio::test]
+async fn links_have_one_end_each() {
+    let world = World::new().await;
+    let [a, b, c] = ["terminal:local:a", "terminal:local:b", "terminal:local:c"]
+        .map(|chat| chat.parse::<ChatAddress>().unwrap());
+    world.bus.link(&a, &b).await.unwrap();
+    let table = [
+        (
+            &a,
+            &b,
+            "terminal:local:b speaks in the session terminal:local:a already; unlink it first",
+        ),
+        (
+            &b,
+            &c,
+            "terminal:local:b speaks in the session terminal:local:a already; unlink it first",
+        ),
+        (&c, &a, "terminal:local:a is spoken in by terminal:local:b; unlink that first"),
+        (&c, &c, "terminal:local:c cannot be linked to itself"),
+    ];
+    for (into, chat, refusal) in table {
+        assert_eq!(world.bus.link(into, chat).await.unwrap_err().to_string(), refusal);
+    }
+    world.bus.link(&a, &c).await.unwrap();
+    assert_eq!(
+        world.bus.unlink(&a).await.unwrap_err().to_string(),
+        "terminal:local:a speaks in its own session; there is nothing to unlink"
+    );
+}

@@ -1,0 +1,80 @@
+//! How an account fares: by the time of its last successful exchange with the platform, and not by
+//! whether a connection is open (F24).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{Clock, Health};
+
+/// An account that has not heard from the platform for so long is down, even if nothing has failed:
+/// no channel asks less often.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// The exchanges of an account with its platform. Made when its daemon starts.
+#[derive(Debug)]
+pub struct Exchanges {
+    clock: Arc<dyn Clock>,
+    began: Duration,
+    last: Mutex<Last>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Last {
+    worked_at: Option<Duration>,
+    /// What was said since.
+    fault: Option<String>,
+}
+
+impl Exchanges {
+    /// None so far.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { began: clock.elapsed(), clock, last: Mutex::default() }
+    }
+
+    /// The platform answered as it should.
+    pub fn works(&self) {
+        *self.last() = Last { worked_at: Some(self.clock.elapsed()), fault: None };
+    }
+
+    /// It did not; `why` may be shown to anybody.
+    pub fn fails(&self, why: &str) {
+        self.last().fault = Some(why.to_owned());
+    }
+
+    /// How the account fares now: down from the first failure on, or after a minute of silence.
+    #[must_use]
+    pub fn get(&self) -> Health {
+        let Last { worked_at, fault } = self.last().clone();
+        let silent = self.clock.elapsed().saturating_sub(worked_at.unwrap_or(self.began));
+        if fault.is_none() && silent <= SILENCE {
+            return match worked_at {
+                Some(_) => Health::Up,
+                None => Health::Down("not connected yet".to_owned()),
+            };
+        }
+        let silent = rounded(silent);
+        let since = match worked_at {
+            Some(_) => format!("no successful exchange for {silent}"),
+            None => format!("no successful exchange since the start {silent} ago"),
+        };
+        Health::Down(fault.map_or(since.clone(), |fault| format!("{since}: {fault}")))
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As people say it: `12 s`, `3 min`, `19 h`.
+fn rounded(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
+}
+
+#[cfg(test)]
+#[path = "exchanges_tests.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+use avocet_testkit::ManualClock;
+
+use super::*;
+
+struct World {
+    clock: Arc<ManualClock>,
+    exchanges: Exchanges,
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::default());
+        Self { exchanges: Exchanges::new(clock.clone()), clock }
+    }
+
+    #[track_caller]
+    fn shows(&self, fault: &str) {
+        assert_eq!(self.exchanges.get(), Health::Down(fault.to_owned()));
+    }
+
+    fn pass(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+}
+
+#[test]
+fn f24_a_failure_is_shown_with_the_time_since_it_last_worked_and_an_answer_heals() {
+    let world = World::new();
+    world.exchanges.works();
+    world.pass(12);
+    assert_eq!(world.exchanges.get(), Health::Up);
+    world.exchanges.fails("Bad Gateway");
+    world.shows("no successful exchange for 12 s: Bad Gateway");
+    world.exchanges.fails("Not Found");
+    world.pass(170);
+    world.shows("no successful exchange for 3 min: Not Found");
+    world.pass(19 * 3600);
+    world.shows("no successful exchange for 19 h: Not Found");
+    world.exchanges.works();
+    assert_eq!(world.exchanges.get(), Health::Up);
+}
+
+#[test]
+fn f24_silence_is_a_fault_after_a_minute_without_anything_having_failed() {
+    let world = World::new();
+    world.exchanges.works();
+    world.pass(60);
+    assert_eq!(world.exchanges.get(), Health::Up);
+    world.pass(1);
+    world.shows("no successful exchange for 1 min");
+}
+
+#[test]
+fn f24_an_account_that_never_worked_is_down_from_the_start() {
+    let world = World::new();
+    world.shows("not connected yet");
+    world.pass(61);
+    world.shows("no successful exchange since the start 1 min ago");
+    world.exchanges.fails("no connection");
+    world.shows("no successful exchange since the start 1 min ago: no connection");
+}

@@ -1,0 +1,229 @@
+//! The marks between what is said and what is not: reasoning tags, and control words, as model
+//! families write them.
+
+/// What a mark stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// Reasoning begins.
+    Think,
+    /// Reasoning ends.
+    ThinkEnd,
+    /// What follows is on the final channel.
+    Final,
+    /// What follows is on another channel, or belongs to another role.
+    Aside,
+    /// What follows is said by the assistant.
+    Assistant,
+    /// What follows is said by the user.
+    User,
+    /// A message ends.
+    End,
+    /// A control word that changes nothing.
+    Word,
+}
+
+/// What stands at the start of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// A mark of so many bytes.
+    Mark(usize, Mark),
+    /// It can still become one.
+    Open,
+    /// None.
+    Nothing,
+}
+
+/// Bytes that a tag may have; what is longer is none.
+const LONGEST: usize = 256;
+/// Bytes that the name in a mark may have.
+const LONGEST_NAME: usize = 40;
+
+/// Names of reasoning tags, in lower case; a prefix that ends in a colon may come before.
+const TAGS: [&str; 10] = [
+    "antthinking",
+    "inner_monologue",
+    "reasoning",
+    "reflection",
+    "scratchpad",
+    "think",
+    "thinking",
+    "thought",
+    "thoughts",
+    "unused94",
+];
+
+/// Marks that are always written in the same way.
+const FIXED: [(&str, Mark); 15] = [
+    ("[THINK]", Mark::Think),
+    ("[/THINK]", Mark::ThinkEnd),
+    ("◁think▷", Mark::Think),
+    ("◁/think▷", Mark::ThinkEnd),
+    ("[INST]", Mark::Word),
+    ("[/INST]", Mark::Word),
+    ("<<SYS>>", Mark::Word),
+    ("<</SYS>>", Mark::Word),
+    ("<s>", Mark::Word),
+    ("</s>", Mark::Word),
+    ("<bos>", Mark::Word),
+    ("<eos>", Mark::Word),
+    ("<pad>", Mark::Word),
+    ("<unk>", Mark::Word),
+    ("<end_of_turn>", Mark::End),
+];
+
+/// A control word without bars that a role follows.
+const START_OF_TURN: &str = "<start_of_turn>";
+/// Control words that a role follows.
+const STARTS: [&str; 4] = ["im_start", "start", "start_header_id", "start_of_turn"];
+/// Control words that end a message.
+const ENDS: [&str; 6] = ["call", "end", "end_of_turn", "eot_id", "im_end", "return"];
+/// Roles, and what it means that they have the word.
+const ROLES: [(&str, Mark); 7] = [
+    ("assistant", Mark::Assistant),
+    ("developer", Mark::Aside),
+    ("function", Mark::Aside),
+    ("model", Mark::Assistant),
+    ("system", Mark::Aside),
+    ("tool", Mark::Aside),
+    ("user", Mark::User),
+];
+const FINAL: &str = "final";
+
+/// Where the first mark can begin.
+pub(super) fn find(text: &str) -> Option<usize> {
+    text.find(['<', '[', '◁'])
+}
+
+/// The bytes of the character that can begin a mark.
+pub(super) fn opener_bytes(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
+
+/// Whether a tag behind this character is only spoken of.
+pub(super) fn is_quoted(before: Option<char>) -> bool {
+    before == Some('`')
+}
+
+/// The mark at the start of a text. With `is_all`, nothing follows.
+pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
+    let sights = [fixed(text), tag(text), control_word(text, is_all), turn(text, is_all)];
+    let found = |wanted: fn(&Sight) -> bool| sights.iter().copied().find(wanted);
+    if let Some(mark) = found(|sight| matches!(sight, Sight::Mark(..))) {
+        return mark;
+    }
+    match found(|sight| *sight == Sight::Open) {
+        None => Sight::Nothing,
+        Some(open) if !is_all => open,
+        Some(_) => cut_off(text),
+    }
+}
+
+/// A mark that is not whole because the answer was cut off in it.
+fn cut_off(text: &str) -> Sight {
+    let is_mark = |end: &str| matches!(at_start(&format!("{text}{end}"), true), Sight::Mark(..));
+    match [">", "|>", "｜>"].into_iter().any(is_mark) {
+        true => Sight::Mark(text.len(), Mark::Word),
+        false => Sight::Nothing,
+    }
+}
+
+fn fixed(text: &str) -> Sight {
+    let found = FIXED.iter().find(|(word, _)| text.starts_with(word));
+    match found {
+        Some((word, mark)) => Sight::Mark(word.len(), *mark),
+        None if FIXED.iter().any(|(word, _)| word.starts_with(text)) => Sight::Open,
+        None => Sight::Nothing,
+    }
+}
+
+/// `<think>`, `</Thinking>`, `<reasoning effort="high">`, `<think/>`, `<seed:think>`.
+fn tag(text: &str) -> Sight {
+    let Some(inner) = text.strip_prefix('<') else { return Sight::Nothing };
+    let (inner, closes) = match inner.strip_prefix('/') {
+        Some(inner) => (inner.trim_start(), true),
+        None => (inner, false),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
+    let (name, rest) = inner.split_at(inner.find(|c| !is_name(c)).unwrap_or(inner.len()));
+    if rest.is_empty() {
+        return if name.len() <= LONGEST_NAME { Sight::Open } else { Sight::Nothing };
+    }
+    if !is_tag(name) || !rest.starts_with([' ', '\t', '\n', '/', '>']) {
+        return Sight::Nothing;
+    }
+    let before = text.len() - rest.len();
+    match rest.find(['<', '>']) {
+        None if text.len() <= LONGEST => Sight::Open,
+        Some(end) if before + end <= LONGEST && rest[end..].starts_with('>') => {
+            let mark = match (closes, rest[..end].ends_with('/')) {
+                (true, _) => Mark::ThinkEnd,
+                (false, true) => Mark::Word,
+                (false, false) => Mark::Think,
+            };
+            Sight::Mark(before + end + 1, mark)
+        }
+        _ => Sight::Nothing,
+    }
+}
+
+fn is_tag(name: &str) -> bool {
+    let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
+    TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name))
+}
+
+/// `<|im_end|>`, `<|channel|>analysis`, `<|im_start|>user`, `<｜end▁of▁sentence｜>`.
+fn control_word(text: &str, is_all: bool) -> Sight {
+    let Some(inner) = text.strip_prefix('<') else { return Sight::Nothing };
+    let Some(bar) = inner.chars().next() else { return Sight::Open };
+    if !matches!(bar, '|' | '｜') {
+        return Sight::Nothing;
+    }
+    let inner = &inner[bar.len_utf8()..];
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '▁');
+    let (name, rest) = inner.split_at(inner.find(|c| !is_name(c)).unwrap_or(inner.len()));
+    let end = format!("{bar}>");
+    if name.len() > LONGEST_NAME || (name.is_empty() && !rest.is_empty()) {
+        return Sight::Nothing;
+    }
+    match rest.strip_prefix(&end) {
+        Some(rest) => with_header(name, text.len() - rest.len(), rest, is_all),
+        None if end.starts_with(rest) => Sight::Open,
+        None => Sight::Nothing,
+    }
+}
+
+/// `<start_of_turn>model`.
+fn turn(text: &str, is_all: bool) -> Sight {
+    match text.strip_prefix(START_OF_TURN) {
+        Some(rest) => with_header("start_of_turn", START_OF_TURN.len(), rest, is_all),
+        None if START_OF_TURN.starts_with(text) => Sight::Open,
+        None => Sight::Nothing,
+    }
+}
+
+/// A control word of so many bytes, and what belongs to it of what follows.
+fn with_header(name: &str, bytes: usize, rest: &str, is_all: bool) -> Sight {
+    let header = rest.trim_start_matches(' ');
+    let blanks = rest.len() - header.len();
+    let with = |word: &str, mark| Sight::Mark(bytes + blanks + word.len(), mark);
+    let open = || if is_all { with(header, Mark::Word) } else { Sight::Open };
+    let starts = |role: &str| role.starts_with(header);
+    if STARTS.contains(&name) {
+        return match ROLES.iter().find(|(role, _)| header.starts_with(role)) {
+            Some((role, mark)) => with(role, *mark),
+            None if ROLES.iter().any(|(role, _)| starts(role)) => open(),
+            None => Sight::Mark(bytes, Mark::Word),
+        };
+    }
+    if name == "channel" {
+        return match header.strip_prefix(FINAL) {
+            Some(_) => with(FINAL, Mark::Final),
+            None if starts(FINAL) => open(),
+            None => Sight::Mark(bytes, Mark::Aside),
+        };
+    }
+    let name = name.to_ascii_lowercase();
+    let role = ROLES.iter().find(|(role, _)| *role == name).map(|(_, mark)| *mark);
+    let end = ENDS.contains(&name.as_str()).then_some(Mark::End);
+    Sight::Mark(bytes, role.or(end).unwrap_or(Mark::Word))
+}

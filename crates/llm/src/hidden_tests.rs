@@ -1,0 +1,150 @@
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What is left of an answer that comes in these pieces, and the same as it was shown meanwhile.
+fn read(pieces: &[&str]) -> (String, String) {
+    let shown = Mutex::new(String::new());
+    let show = |delta: Delta<'_>| match delta {
+        Delta::Text(text) => shown.lock().unwrap().push_str(text),
+        Delta::Restart => shown.lock().unwrap().clear(),
+    };
+    let mut visible = Visible::default();
+    pieces.iter().for_each(|piece| visible.push(piece, show));
+    let text = visible.finish(show);
+    (text, shown.into_inner().unwrap())
+}
+
+/// Every way of cutting a text into up to three pieces, and into single characters.
+fn check(whole: &str, expected: &str) {
+    let places: Vec<usize> =
+        whole.char_indices().map(|(place, _)| place).chain([whole.len()]).collect();
+    for (number, &first) in places.iter().enumerate() {
+        for &second in &places[number..] {
+            let pieces = [&whole[..first], &whole[first..second], &whole[second..]];
+            let read = read(&pieces);
+            assert_eq!(read, (expected.to_owned(), expected.to_owned()), "{pieces:?}");
+        }
+    }
+    let pieces: Vec<&str> = whole.split("").collect();
+    assert_eq!(read(&pieces), (expected.to_owned(), expected.to_owned()), "{whole:?} by character");
+}
+
+#[test]
+fn f22_reasoning_is_not_seen_however_it_is_tagged_and_cut() {
+    let table = [
+        ("<think>why</think>yes", "yes"),
+        ("<think>why</think>\n\nyes", "yes"),
+        ("<THINKING depth=\"2\">why</Thinking >yes", "yes"),
+        ("<reasoning\n a='b'>why</reasoning>yes", "yes"),
+        ("<reflection>hm</reflection>yes", "yes"),
+        ("<seed:think>why</seed:think>yes", "yes"),
+        ("<antThinking>why</antThinking>yes", "yes"),
+        ("[THINK]why[/THINK]yes", "yes"),
+        ("◁think▷why◁/think▷yes", "yes"),
+        ("well, <think>why</think>yes", "well, yes"),
+        ("<think/>yes", "yes"),
+        ("<think>never closed", ""),
+        ("yes<think>never closed", "yes"),
+        ("why</think>yes", "yes"),
+        ("a `b` <i>c</i></think>\nyes", "yes"),
+        ("so <think>a<think>b</think>c</think>yes", "so yes"),
+        ("<think>a `<think>` tag</think>yes", "yes"),
+        ("<think>a</think>b</think>yes", "yes"),
+        ("<think>a</think>yes<think>b</think>, no", "yes, no"),
+        ("<think>it's `x</think>yes `y`", "yes `y`"),
+        ("yes <think", "yes "),
+        ("yes </think", "yes "),
+    ];
+    table.iter().for_each(|(whole, expected)| check(whole, expected));
+}
+
+#[test]
+fn f22_control_words_are_not_seen() {
+    let table = [
+        ("yes<|im_end|>", "yes"),
+        ("yes<|eot_id|>\n", "yes\n"),
+        ("<|im_start|>assistant\nyes<|im_end|>", "yes"),
+        ("yes<|im_end|>\n<|im_start|>user\nand?<|im_end|>\n<|im_start|>assistant\nno", "yes\n"),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nyes", "yes"),
+        (
+            "<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>yes\
+          <|return|>",
+            "yes",
+        ),
+        ("<|channel|>analysis why", ""),
+        ("<|channel|>commentary to=f<|message|>{}<|call|>yes", "yes"),
+        ("<|start|>functions.f to=assistant<|channel|>commentary<|message|>{}<|end|>yes", "yes"),
+        ("<|channel|>fin", ""),
+        ("[INST] hi [/INST] yes</s>", "hi  yes"),
+        ("<s>yes</s>", "yes"),
+        ("<<SYS>>a<</SYS>>", "a"),
+        ("<start_of_turn>model\nyes<end_of_turn>", "yes"),
+        ("yes<end_of_turn>\n<start_of_turn>user\nmore", "yes\n"),
+        ("yes<｜end▁of▁sentence｜>", "yes"),
+        ("<｜Assistant｜>yes<｜User｜>more", "yes"),
+        ("yes<|im_en", "yes"),
+    ];
+    table.iter().for_each(|(whole, expected)| check(whole, expected));
+}
+
+#[test]
+fn what_the_user_asked_about_is_seen_in_code_and_so_is_what_only_looks_alike() {
+    let table = [
+        "Write `<think>` and `</think>`, not ``<|im_end|>``.",
+        "```xml\n<think>why</think>\n\n<|im_end|> [/INST]\n```\ndone",
+        "~~~\n</think>\n~~~~\ndone",
+        "- ```\n  </think>\n\n  </s>\n  ```\n- b",
+        "> ```\n> </think>\n> ```",
+        "```\nnot closed </think>",
+        "a < b, a <b> c, x << y, <3, <thinker>, <rethink>, <think-tank>, [a](b), [think]",
+        "1 <| 2, <||>, <|a b? c|>, a | b |> c, <|",
+        "  indented\n\n`a",
+        "<",
+        "ends with [",
+        "",
+    ];
+    table.iter().for_each(|whole| check(whole, whole));
+    check("a ` b </s>\n\nc ` d", "a ` b \n\nc ` d");
+    check("``` a </s>` b", "``` a ` b");
+}
+
+#[test]
+fn a_backtick_without_a_partner_near_by_does_not_hold_the_answer_back() {
+    let long = format!("a ` {}<think>why</think> ` b", "word ".repeat(500));
+    let (text, shown) = read(&[&long[..2500], &long[2500..]]);
+    assert!(!text.contains("why") && text.ends_with(" ` b"), "{text}");
+    assert_eq!(text, shown);
+    let shown = Mutex::new(String::new());
+    Visible::default().push(&long[..2500], |delta| {
+        if let Delta::Text(text) = delta {
+            shown.lock().unwrap().push_str(text);
+        }
+    });
+    assert!(shown.into_inner().unwrap().len() > 2000);
+}
+
+proptest! {
+    #[test]
+    fn f22_it_does_not_matter_where_an_answer_is_cut(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "<think>", "</think>", "<", ">", "/", "think", "|", "<|", "|>", "im_start", "user", "<|channel|>",
+            "final", "analysis", "`", "``", "```", "\n", "\n\n", "~~~", " ", "é", "[", "[/INST]", "</s>", "- ",
+            "word", "<|start|>", "assistant", "◁think▷", "◁/think▷", "<start_of_turn>", "model",
+        ]), 0..24),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let whole = parts.concat();
+        let mut places: Vec<usize> = cuts.iter()
+            .map(|cut| whole.floor_char_boundary(cut.index(whole.len() + 1)))
+            .chain([0, whole.len()])
+            .collect();
+        places.sort_unstable();
+        let pieces: Vec<&str> = places.windows(2).map(|ends| &whole[ends[0]..ends[1]]).collect();
+        let at_once = read(&[&whole]);
+        prop_assert_eq!(&at_once.0, &at_once.1);
+        prop_assert_eq!(read(&pieces), at_once);
+    }
+}

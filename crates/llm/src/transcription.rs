@@ -1,0 +1,141 @@
+//! Any endpoint that speaks OpenAI's transcriptions: OpenAI itself, Groq, faster-whisper,
+//! whisper.cpp.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_net::{FormData, HttpClient, HttpResponse, NetError, check_url};
+use avocet_protocol::{Clock, Recording, Secret, Transcribe, TranscribeError, within};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::detail::{clean, says};
+
+/// Bytes of the largest file that is taken (OpenAI API reference, "Create transcription").
+const MAX_BYTES: usize = 25 * 1024 * 1024;
+/// The most that is read of an answer, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// Who listens to voice messages and other recordings. Without this table nobody does.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TranscriptionConfig {
+    /// Where the API is, up to and including its version.
+    pub base_url: String,
+    /// The key; leave it out where none is wanted.
+    pub api_key: Option<Secret>,
+    /// What the endpoint calls the model.
+    pub model: String,
+    /// The language that is spoken, as ISO 639-1 has it (`en`); found out by default.
+    pub language: Option<String>,
+    /// Seconds until the answer.
+    pub total_seconds: u64,
+}
+
+impl Default for TranscriptionConfig {
+    fn default() -> Self {
+        Self {
+            base_url: "https://api.openai.com/v1".to_owned(),
+            api_key: None,
+            model: "whisper-1".to_owned(),
+            language: None,
+            total_seconds: 120,
+        }
+    }
+}
+
+impl TranscriptionConfig {
+    /// Whether requests can be sent to `base_url`.
+    ///
+    /// # Errors
+    /// [`NetError::Invalid`] says why not.
+    pub fn check_base_url(&self) -> Result<(), NetError> {
+        check_url(&self.base_url)
+    }
+}
+
+/// An endpoint that listens.
+#[derive(Debug)]
+pub struct Transcription {
+    url: String,
+    config: TranscriptionConfig,
+    http: HttpClient,
+    clock: Arc<dyn Clock>,
+}
+
+impl Transcription {
+    /// The endpoint of a configuration.
+    ///
+    /// # Errors
+    /// [`NetError`] if there can be no HTTP client.
+    pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
+        let url = format!("{}/audio/transcriptions", config.base_url.trim_end_matches('/'));
+        Ok(Self { url, config, http: HttpClient::new()?, clock })
+    }
+
+    async fn ask(&self, recording: Recording) -> Result<String, TranscribeError> {
+        let TranscriptionConfig { api_key, model, language, .. } = &self.config;
+        let mut fields = vec![("model", model.as_str()), ("response_format", "json")];
+        fields.extend(language.as_deref().map(|language| ("language", language)));
+        let Recording { name, bytes } = recording;
+        let form = FormData { fields: &fields, part: "file", file_name: &name, bytes };
+        let answer = self.http.post_form(&self.url, api_key.as_ref(), form).await;
+        let answer = answer.map_err(|error| self.failed(&error.to_string()))?;
+        if answer.status() != 200 {
+            return Err(self.refusal(answer).await);
+        }
+        let body = answer.text(MAX_BODY).await;
+        let body = body.map_err(|error| self.failed(&error.to_string()))?;
+        let answer: Value = serde_json::from_str(&body).unwrap_or_default();
+        let no_text = || self.failed("the transcription endpoint sent an answer without a text");
+        answer["text"].as_str().map(str::to_owned).ok_or_else(no_text)
+    }
+
+    /// What an answer other than 200 means, and who can do something about it.
+    async fn refusal(&self, answer: HttpResponse) -> TranscribeError {
+        let status = answer.status();
+        let body = answer.text(MAX_BODY).await.unwrap_or_default();
+        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let says = says(&error).unwrap_or(&body).trim();
+        let says = self.clean(&format!("the transcription endpoint says {status}: {says}"));
+        match status {
+            401 | 403 => TranscribeError::Refused(format!(
+                "{says}; the operator has to check api_key in [transcription]"
+            )),
+            408 | 409 | 425 | 429 | 500.. => TranscribeError::Failed(says),
+            _ => TranscribeError::Refused(says),
+        }
+    }
+
+    fn failed(&self, why: &str) -> TranscribeError {
+        TranscribeError::Failed(self.clean(why))
+    }
+
+    fn clean(&self, text: &str) -> String {
+        clean(text, self.config.api_key.as_ref())
+    }
+}
+
+#[async_trait]
+impl Transcribe for Transcription {
+    async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError> {
+        if recording.bytes.len() > MAX_BYTES {
+            let limit = MAX_BYTES / 1024 / 1024;
+            let why =
+                format!("it is larger than {limit} MB, which is the most that is listened to");
+            return Err(TranscribeError::Refused(why));
+        }
+        let limit = Duration::from_secs(self.config.total_seconds);
+        within(self.clock.as_ref(), limit, self.ask(recording)).await.unwrap_or_else(|_| {
+            let seconds = limit.as_secs();
+            let why = format!("the transcription endpoint did not answer within {seconds} s");
+            Err(TranscribeError::Failed(why))
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "transcription_tests.rs"]
+mod tests;

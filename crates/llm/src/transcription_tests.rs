@@ -1,0 +1,91 @@
+//! The client against the strict fake, and against servers that break.
+
+use avocet_testkit::ManualClock;
+use avocet_testkit::http::{Piece, whole};
+use avocet_testkit::openai::KEY;
+use avocet_testkit::transcription::TranscriptionFake;
+
+use super::*;
+
+fn client(fake: &TranscriptionFake, clock: &Arc<ManualClock>) -> Transcription {
+    let api_key = Some(Secret::new(KEY.to_owned()));
+    let config = TranscriptionConfig { base_url: fake.base_url(), api_key, ..Default::default() };
+    Transcription::new(config, clock.clone()).unwrap()
+}
+
+fn recording(name: &str) -> Recording {
+    Recording { name: name.to_owned(), bytes: b"OggS".to_vec() }
+}
+
+async fn ask(client: &Transcription) -> Result<String, TranscribeError> {
+    client.transcribe(recording("m5-0.ogg")).await
+}
+
+#[tokio::test]
+async fn a_recording_is_sent_as_the_api_wants_it() {
+    let fake = TranscriptionFake::saying("Buy bread.").await;
+    let mut client = client(&fake, &Arc::default());
+    assert_eq!(ask(&client).await.as_deref(), Ok("Buy bread."));
+    client.config.language = Some("de".to_owned());
+    ask(&client).await.unwrap();
+    let heard = fake.heard();
+    let languages: Vec<_> = heard.iter().map(|call| call.language.as_deref()).collect();
+    assert_eq!(languages, [None, Some("de")]);
+    let call = &heard[0];
+    assert_eq!(
+        (call.model.as_str(), call.name.as_str(), call.bytes.as_slice()),
+        ("whisper-1", "m5-0.ogg", &b"OggS"[..])
+    );
+    assert_eq!(fake.refusals(), [""; 0]);
+}
+
+#[tokio::test]
+async fn each_refusal_says_who_can_do_something() {
+    let fake = TranscriptionFake::saying("x").await;
+    let mut client = client(&fake, &Arc::default());
+    let refused = client.transcribe(recording("m5-0.exe")).await;
+    let Err(TranscribeError::Refused(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("Invalid file format. Supported formats: ['flac'"), "{why}");
+
+    let large = Recording { bytes: vec![0; MAX_BYTES + 1], ..recording("m5-0.ogg") };
+    let refused = client.transcribe(large).await;
+    let Err(TranscribeError::Refused(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("larger than 25 MB"), "{why}");
+    assert_eq!(fake.refusals().len(), 1, "nothing is sent");
+
+    client.config.api_key = Some(Secret::new("sk-wrong-key".to_owned()));
+    let refused = ask(&client).await;
+    let Err(TranscribeError::Refused(why)) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("check api_key in [transcription]") && !why.contains("sk-wrong"), "{why}");
+}
+
+#[tokio::test]
+async fn what_passes_by_itself_can_be_asked_again() {
+    let json = [("content-type", "application/json")];
+    let answers = [
+        (whole(429, &json, r#"{"error":{"message":"slow down"}}"#), "429: slow down"),
+        (whole(503, &[], "overloaded"), "503: overloaded"),
+        (whole(200, &json, r#"{"words":[]}"#), "without a text"),
+        (vec![Piece::Reset], "the connection broke"),
+    ];
+    for (pieces, says) in answers {
+        let fake = TranscriptionFake::answering(pieces).await;
+        let failed = ask(&client(&fake, &Arc::default())).await;
+        let Err(TranscribeError::Failed(why)) = failed else { panic!("{failed:?}") };
+        assert!(why.contains(says), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_silent_endpoint_is_not_waited_for_for_ever() {
+    let fake = TranscriptionFake::answering(vec![Piece::Hang]).await;
+    let clock = Arc::<ManualClock>::default();
+    let client = client(&fake, &clock);
+    let limit = Duration::from_secs(120);
+    let (failed, ()) = tokio::join!(ask(&client), async {
+        clock.sleeper(limit).await;
+        clock.advance(limit);
+    });
+    let Err(TranscribeError::Failed(why)) = failed else { panic!("{failed:?}") };
+    assert!(why.contains("did not answer within 120 s"), "{why}");
+}

@@ -1,0 +1,26 @@
+//! The port of the workspace's files, for who neither knows where they are nor may leave it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+/// The files of the workspace, by paths relative to its root.
+#[async_trait]
+pub trait Files: fmt::Debug + Send + Sync {
+    /// The whole of a regular file of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// [`FilesError`] names the path and what is wrong with it.
+    async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FilesError>;
+
+    /// Replaces a file, or makes it with the directories above it: as a whole or not at all.
+    ///
+    /// # Errors
+    /// [`FilesError`]; the file is then as it was.
+    async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError>;
+}
+
+/// Why a file of the workspace cannot be used, with its path. Who asked for it is told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FilesError(pub String);

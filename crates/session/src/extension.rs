@@ -1,0 +1,95 @@
+//! What the file of an attachment ends in: letters and digits of its name or media type, so that
+//! tools and people see what it is, and nothing that its sender could choose to harm with.
+
+use avocet_protocol::{Attachment, AttachmentKind};
+
+/// The longest extension that is taken from a name.
+const LONGEST: usize = 8;
+
+/// Extensions of media types whose files have no name: what platforms send by themselves.
+const OF_MEDIA_TYPES: [(&str, &str); 18] = [
+    ("application/pdf", "pdf"),
+    ("application/x-tgsticker", "tgs"),
+    ("application/zip", "zip"),
+    ("audio/flac", "flac"),
+    ("audio/mp4", "m4a"),
+    ("audio/mpeg", "mp3"),
+    ("audio/ogg", "ogg"),
+    ("audio/opus", "ogg"),
+    ("audio/wav", "wav"),
+    ("audio/x-m4a", "m4a"),
+    ("audio/x-wav", "wav"),
+    ("image/gif", "gif"),
+    ("image/jpeg", "jpg"),
+    ("image/png", "png"),
+    ("image/webp", "webp"),
+    ("text/plain", "txt"),
+    ("video/mp4", "mp4"),
+    ("video/webm", "webm"),
+];
+
+/// Without the dot; small ASCII letters and digits, at most eight.
+pub(crate) fn extension(attachment: &Attachment) -> String {
+    let of_name = attachment.name.as_deref().and_then(of_name);
+    let of_media_type = || {
+        let media_type = attachment.media_type.as_deref()?.split(';').next()?.trim();
+        let found = OF_MEDIA_TYPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(media_type));
+        found.map(|(_, extension)| (*extension).to_owned())
+    };
+    of_name.or_else(of_media_type).unwrap_or_else(|| of_kind(attachment.kind).to_owned())
+}
+
+fn of_name(name: &str) -> Option<String> {
+    let (stem, extension) = name.rsplit_once('.')?;
+    let is_one = (1..=LONGEST).contains(&extension.len())
+        && extension.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is_one && !stem.is_empty()).then(|| extension.to_ascii_lowercase())
+}
+
+/// What platforms send where they do not say what they send.
+fn of_kind(kind: AttachmentKind) -> &'static str {
+    match kind {
+        AttachmentKind::Image => "jpg",
+        AttachmentKind::Audio => "mp3",
+        AttachmentKind::Voice => "ogg",
+        AttachmentKind::Video => "mp4",
+        AttachmentKind::Sticker => "webp",
+        AttachmentKind::Document => "bin",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::AttachmentSource;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: AttachmentKind, name: &str, media_type: &str, expected: &str) {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let (name, media_type) = (some(name), some(media_type));
+        let source = AttachmentSource::Platform("f".to_owned());
+        let attachment = Attachment { name, media_type, ..Attachment::new(kind, source) };
+        assert_eq!(extension(&attachment), expected);
+    }
+
+    #[test]
+    fn a_file_ends_in_what_it_is() {
+        check(AttachmentKind::Document, "notes.TXT", "application/pdf", "txt");
+        check(AttachmentKind::Document, "backup.tar.gz", "", "gz");
+        check(AttachmentKind::Document, "", "application/pdf", "pdf");
+        check(AttachmentKind::Voice, "", "Audio/OGG; codecs=opus", "ogg");
+        check(AttachmentKind::Image, "", "", "jpg");
+        check(AttachmentKind::Document, "", "application/x-unheard-of", "bin");
+    }
+
+    #[test]
+    fn no_name_chooses_what_it_likes() {
+        for name in
+            ["a.../../etc/passwd", "a.b/c", "a.sh\n", "a.", ".bashrc", "a.ext ension", "a.ä"]
+        {
+            check(AttachmentKind::Document, name, "", "bin");
+        }
+        check(AttachmentKind::Document, "a.averylongone", "text/plain", "txt");
+    }
+}

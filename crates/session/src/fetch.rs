@@ -1,0 +1,210 @@
+//! What came with messages beside their text is fetched before a model is asked: the bytes into the
+//! workspace, what is said in recordings into the log, and the reason where neither can be had.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_outbox::Channels;
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, Channel, Clock, FetchError, Files, LoggedInbound,
+    MessageId, Origin, Recording, StoreError, Transcribe, TranscribeError, Transcript, TurnId,
+    TurnLog, TurnRecord, sanitise, within,
+};
+use avocet_supervise::Backoff;
+use avocet_supervise::fail_point::{Moment, pass_in_task};
+
+use crate::extension::extension;
+
+/// How long one attachment may take to be fetched, each time it is tried.
+const FETCH_LIMIT: Duration = Duration::from_mins(2);
+/// How long a recording may take to be listened to. Whoever listens has a limit of its own.
+const LISTEN_LIMIT: Duration = Duration::from_mins(5);
+/// How often it is tried.
+const TRIES: u32 = 3;
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Where attachments come from and go to.
+#[derive(Debug, Clone)]
+pub struct Attachments {
+    /// Where they are put.
+    pub files: Arc<dyn Files>,
+    /// Who listens to recordings; none if nobody does.
+    pub transcribe: Option<Arc<dyn Transcribe>>,
+    /// The largest that is fetched, in bytes.
+    pub max_bytes: u64,
+}
+
+/// Fetches, on behalf of turns.
+#[derive(Debug, Clone)]
+pub(crate) struct Fetcher {
+    pub(crate) attachments: Attachments,
+    pub(crate) channels: Arc<Channels>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// Why something was not done, in words for whoever reads the message.
+enum NotDone {
+    /// Trying again does not help.
+    Final(String),
+    /// It may.
+    ForNow(String),
+}
+
+impl Fetcher {
+    /// Fetches what the messages of a turn still have elsewhere: those that it answers, and those
+    /// that steered it before it was interrupted.
+    pub(crate) async fn fetch_for(
+        &self,
+        turn: &mut TurnRecord,
+        log: &dyn TurnLog,
+    ) -> Result<(), StoreError> {
+        if let Origin::Messages(messages) = &mut turn.origin {
+            self.fetch(turn.id, messages, log).await?;
+        }
+        for step in &mut turn.steps {
+            self.fetch(turn.id, &mut step.steered, log).await?;
+        }
+        Ok(())
+    }
+
+    /// Fetches what messages still have elsewhere, one by one. What becomes of each is in the log
+    /// once it is known, so that every later request reads the same.
+    pub(crate) async fn fetch(
+        &self,
+        turn: TurnId,
+        messages: &mut [LoggedInbound],
+        log: &dyn TurnLog,
+    ) -> Result<(), StoreError> {
+        for message in messages {
+            let inbound = &mut message.message.inbound;
+            let attachments = &mut inbound.content.attachments;
+            if !attachments.iter().any(is_elsewhere) {
+                continue;
+            }
+            pass_in_task("fetch", Moment::Before).await;
+            let channel = self.channels.of(&inbound.address);
+            for ordinal in 0..attachments.len() {
+                if is_elsewhere(&attachments[ordinal]) {
+                    let name = FileName { message: message.id, ordinal };
+                    self.settle(&mut attachments[ordinal], &name, channel).await;
+                    log.set_attachments(turn, message.id, attachments).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings an attachment to where it stays.
+    async fn settle(
+        &self,
+        attachment: &mut Attachment,
+        name: &FileName,
+        channel: Option<&Arc<dyn Channel>>,
+    ) {
+        let AttachmentSource::Platform(reference) = &attachment.source else { return };
+        let name = format!("{name}.{}", extension(attachment));
+        let path = format!("inbox/{name}");
+        let fetched = match channel {
+            Some(channel) => {
+                let download = || self.download(channel, reference, &path);
+                self.patiently(FETCH_LIMIT, download).await
+            }
+            None => Err("its channel is not configured any more".to_owned()),
+        };
+        match fetched {
+            Ok(bytes) => {
+                attachment.bytes = Some(bytes.len() as u64);
+                attachment.source = AttachmentSource::Workspace(path);
+                attachment.transcript = self.listen(attachment.kind, name, &bytes).await;
+            }
+            Err(why) => {
+                tracing::warn!(%name, why, "an attachment is not fetched");
+                attachment.source = AttachmentSource::Lost(why);
+            }
+        }
+    }
+
+    /// The bytes, once they are in the workspace too.
+    async fn download(
+        &self,
+        channel: &Arc<dyn Channel>,
+        reference: &str,
+        path: &str,
+    ) -> Result<Vec<u8>, NotDone> {
+        let fetched = channel.fetch(reference, self.attachments.max_bytes).await;
+        let bytes = fetched.map_err(|error| match error {
+            FetchError::TooLarge { .. } | FetchError::Gone(_) => NotDone::Final(error.to_string()),
+            FetchError::Failed(why) => NotDone::ForNow(why),
+        })?;
+        let written = self.attachments.files.write(path, bytes.clone()).await;
+        match written {
+            Ok(()) => Ok(bytes),
+            Err(error) => Err(NotDone::ForNow(format!("it cannot be saved: {error}"))),
+        }
+    }
+
+    /// What is said in a recording, if somebody listens.
+    async fn listen(&self, kind: AttachmentKind, name: String, bytes: &[u8]) -> Option<Transcript> {
+        let has_words = matches!(kind, AttachmentKind::Voice | AttachmentKind::Audio);
+        let transcribe = self.attachments.transcribe.as_ref().filter(|_| has_words)?;
+        let listen = || async {
+            let recording = Recording { name: name.clone(), bytes: bytes.to_vec() };
+            transcribe.transcribe(recording).await.map_err(|error| match error {
+                TranscribeError::Refused(why) => NotDone::Final(why),
+                TranscribeError::Failed(why) => NotDone::ForNow(why),
+            })
+        };
+        Some(match self.patiently(LISTEN_LIMIT, listen).await {
+            Ok(text) => Transcript::Said(sanitise(text.trim()).text),
+            Err(why) => {
+                tracing::warn!(%name, why, "a recording is not listened to");
+                Transcript::Failed(why)
+            }
+        })
+    }
+
+    /// Tries a few times, where that can help, each within its time.
+    async fn patiently<T, W>(&self, limit: Duration, work: impl Fn() -> W) -> Result<T, String>
+    where
+        W: Future<Output = Result<T, NotDone>>,
+    {
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+        let mut tries = 1;
+        loop {
+            let why = match within(self.clock.as_ref(), limit, work()).await {
+                Ok(Ok(done)) => return Ok(done),
+                Ok(Err(NotDone::Final(why))) => return Err(why),
+                Ok(Err(NotDone::ForNow(why))) => why,
+                Err(_) => format!("it took longer than {} s", limit.as_secs()),
+            };
+            if tries == TRIES {
+                return Err(why);
+            }
+            tries += 1;
+            tracing::debug!(why, "trying again");
+            self.clock.sleep(backoff.next_wait()).await;
+        }
+    }
+}
+
+fn is_elsewhere(attachment: &Attachment) -> bool {
+    matches!(attachment.source, AttachmentSource::Platform(_))
+}
+
+/// What an attachment is called in the workspace, without its extension. Never after what its
+/// sender calls it.
+struct FileName {
+    message: MessageId,
+    ordinal: usize,
+}
+
+impl std::fmt::Display for FileName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.message, self.ordinal)
+    }
+}
+
+#[cfg(test)]
+#[path = "fetch_tests.rs"]
+mod tests;

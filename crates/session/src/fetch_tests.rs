@@ -1,0 +1,223 @@
+use avocet_protocol::{
+    CallId, CallResult, ChatAddress, Content, Evidence, Inbound, InboundKind, LogWrite, NewInbound,
+    NewStep, Sender, SessionId, Timestamp, ToolClass,
+};
+use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
+use std::sync::Mutex;
+
+use super::*;
+
+const LIMIT: u64 = 20 * 1024 * 1024;
+
+#[derive(Debug, Default)]
+struct Log(Mutex<Vec<(MessageId, Vec<Attachment>)>>);
+
+struct World {
+    channel: Arc<FakeChannel>,
+    files: Arc<FakeFiles>,
+    clock: Arc<ManualClock>,
+    log: Log,
+    fetcher: Fetcher,
+}
+
+impl World {
+    fn new(transcribe: Option<Arc<FakeTranscriber>>) -> Self {
+        let (channel, files) = (Arc::<FakeChannel>::default(), Arc::<FakeFiles>::default());
+        let clock = Arc::<ManualClock>::default();
+        let transcribe = transcribe.map(|transcribe| transcribe as Arc<dyn Transcribe>);
+        let attachments = Attachments { files: files.clone(), transcribe, max_bytes: LIMIT };
+        let channels = Arc::new(Channels::new(vec![channel.clone()]));
+        let fetcher = Fetcher { attachments, channels, clock: clock.clone() };
+        Self { channel, files, clock, log: Log::default(), fetcher }
+    }
+
+    /// What becomes of attachments of message m5, and what the model reads of it. Time passes.
+    async fn fetch(&self, attachments: Vec<Attachment>) -> String {
+        let mut messages = [message(attachments)];
+        let fetch = self.fetcher.fetch(TurnId(1), &mut messages, &self.log);
+        let time = async {
+            loop {
+                self.clock.sleeper(Duration::ZERO).await;
+                self.clock.advance(Duration::from_secs(5));
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = fetch => done.unwrap(),
+            () = time => {}
+        }
+        messages[0].model_text()
+    }
+
+    fn logged(&self) -> usize {
+        self.log.0.lock().unwrap().len()
+    }
+}
+
+fn at(kind: AttachmentKind, reference: &str) -> Attachment {
+    Attachment::new(kind, AttachmentSource::Platform(reference.to_owned()))
+}
+
+fn message(attachments: Vec<Attachment>) -> LoggedInbound {
+    let session = SessionId::parse("terminal:local:a").unwrap();
+    let (sender, key) = (Sender::new("me".parse().unwrap()), "k".parse().unwrap());
+    let content = Content { attachments, ..Content::text("look") };
+    let inbound = Inbound::new(session.address(), sender, key, content);
+    let message = NewInbound { session, kind: InboundKind::Text, inbound, removed: 0 };
+    LoggedInbound { id: MessageId(5), received_at: Timestamp(0), message }
+}
+
+#[tokio::test]
+async fn attachments_are_saved_under_the_number_of_their_message_and_logged_once() {
+    let world = World::new(None);
+    world.channel.keep("a", [OnFetch::Give(b"one".to_vec())]);
+    world.channel.keep("b", [OnFetch::Give(b"two".to_vec())]);
+    let named =
+        Attachment { name: Some("../../x.TXT".to_owned()), ..at(AttachmentKind::Document, "b") };
+    let text = world.fetch(vec![at(AttachmentKind::Image, "a"), named]).await;
+    assert_eq!(
+        text,
+        "look\n[image: 3 bytes, saved as inbox/m5-0.jpg]\n\
+         [document: ../../x.TXT, 3 bytes, saved as inbox/m5-1.txt]"
+    );
+    assert_eq!(world.files.get("inbox/m5-0.jpg").as_deref(), Some(&b"one"[..]));
+    assert_eq!(world.files.get("inbox/m5-1.txt").as_deref(), Some(&b"two"[..]));
+    assert_eq!(world.logged(), 2, "each as soon as it is known");
+}
+
+#[tokio::test]
+async fn what_is_there_or_lost_already_is_left_alone() {
+    let world = World::new(None);
+    let here = AttachmentSource::Workspace("inbox/m5-0.jpg".to_owned());
+    let lost = AttachmentSource::Lost("gone".to_owned());
+    let both = [here, lost].map(|source| Attachment::new(AttachmentKind::Image, source));
+    world.fetch(both.to_vec()).await;
+    assert_eq!((world.logged(), world.channel.fetches(0).await), (0, 0));
+}
+
+#[tokio::test]
+async fn what_cannot_be_had_is_lost_and_says_why() {
+    let failed = || OnFetch::Say(FetchError::Failed("no connection".to_owned()));
+    let gone = OnFetch::Say(FetchError::Gone("wrong file_id".to_owned()));
+    let large = OnFetch::Give(vec![0; LIMIT as usize + 1]);
+    let cases = [
+        (vec![gone], 1, "could not be fetched: wrong file_id]"),
+        (vec![large], 1, "could not be fetched: it is larger than 20 MB]"),
+        (vec![failed()], 3, "could not be fetched: no connection]"),
+        (vec![OnFetch::Hang], 3, "could not be fetched: it took longer than 120 s]"),
+        (vec![failed(), failed(), OnFetch::Give(b"x".to_vec())], 3, "saved as inbox/m5-0.ogg]"),
+    ];
+    for (answers, tries, line) in cases {
+        let world = World::new(None);
+        world.channel.keep("a", answers);
+        let text = world.fetch(vec![at(AttachmentKind::Voice, "a")]).await;
+        assert!(text.ends_with(line), "{text}");
+        assert_eq!((world.channel.fetches(0).await, world.logged()), (tries, 1), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_cannot_be_written_is_tried_again_and_then_said_to_be() {
+    for (refused, line) in [(2, "saved as inbox/m5-0.jpg]"), (3, "No space left on device]")] {
+        let world = World::new(None);
+        world.channel.keep("a", [OnFetch::Give(b"x".to_vec())]);
+        world.files.refuse_writes(refused);
+        let text = world.fetch(vec![at(AttachmentKind::Image, "a")]).await;
+        assert!(text.ends_with(line), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_channel_that_is_gone_does_not_end_the_turn() {
+    let mut world = World::new(None);
+    world.fetcher.channels = Arc::default();
+    let text = world.fetch(vec![at(AttachmentKind::Image, "a")]).await;
+    assert!(text.contains("its channel is not configured any more"), "{text}");
+}
+
+#[tokio::test]
+async fn recordings_are_listened_to_and_nothing_else_is() {
+    let listener = Arc::new(FakeTranscriber::new([Ok(" Buy\u{202e} bread. ".to_owned())]));
+    let world = World::new(Some(listener.clone()));
+    world.channel.keep("a", [OnFetch::Give(b"OggS".to_vec())]);
+    let voice = Attachment { seconds: Some(12), ..at(AttachmentKind::Voice, "a") };
+    let text = world.fetch(vec![voice, at(AttachmentKind::Video, "a")]).await;
+    assert!(text.contains("[voice, 12 s: “Buy bread.”, saved as inbox/m5-0.ogg]"), "{text}");
+    let heard = listener.heard();
+    let names: Vec<&str> = heard.iter().map(|recording| recording.name.as_str()).collect();
+    assert_eq!((names, heard[0].bytes.as_slice()), (vec!["m5-0.ogg"], &b"OggS"[..]));
+}
+
+#[tokio::test]
+async fn a_recording_that_nobody_understands_says_so_in_its_line() {
+    let failed = || Err(TranscribeError::Failed("no connection".to_owned()));
+    let refused = Err(TranscribeError::Refused("Invalid file format.".to_owned()));
+    let cases = [
+        (vec![refused], 1, "what is said in it is not known: Invalid file format., saved as"),
+        (vec![failed()], 3, "what is said in it is not known: no connection, saved as"),
+        (vec![failed(), Ok("hi".to_owned())], 2, "“hi”, saved as"),
+    ];
+    for (answers, tries, line) in cases {
+        let listener = Arc::new(FakeTranscriber::new(answers));
+        let world = World::new(Some(listener.clone()));
+        world.channel.keep("a", [OnFetch::Give(b"OggS".to_vec())]);
+        let text = world.fetch(vec![at(AttachmentKind::Voice, "a")]).await;
+        assert!(text.contains(line), "{text}");
+        assert_eq!(listener.heard().len(), tries, "{line}");
+    }
+}
+
+/// A log that takes what becomes of attachments, and nothing else.
+#[async_trait::async_trait]
+impl TurnLog for Log {
+    async fn set_attachments(
+        &self,
+        _: TurnId,
+        message: MessageId,
+        attachments: &[Attachment],
+    ) -> Result<(), StoreError> {
+        self.0.lock().unwrap().push((message, attachments.to_vec()));
+        Ok(())
+    }
+
+    async fn history(
+        &self,
+        _: &SessionId,
+        _: TurnId,
+        _: usize,
+    ) -> Result<Vec<TurnRecord>, StoreError> {
+        unreachable!("nobody reads here")
+    }
+
+    async fn record_step(&self, _: TurnId, _: &NewStep) -> Result<(), StoreError> {
+        unreachable!("nobody steps here")
+    }
+
+    async fn start_call(
+        &self,
+        _: CallId,
+        _: ToolClass,
+        _: Option<&Evidence>,
+    ) -> Result<(), StoreError> {
+        unreachable!("nobody calls here")
+    }
+
+    async fn finish_call(
+        &self,
+        _: CallId,
+        _: &CallResult,
+        _: Option<&str>,
+        _: &[LogWrite],
+    ) -> Result<(), StoreError> {
+        unreachable!("nobody calls here")
+    }
+
+    async fn close_step(&self, _: TurnId, _: u32) -> Result<Vec<LoggedInbound>, StoreError> {
+        unreachable!("nobody steps here")
+    }
+
+    async fn sent_texts(&self, _: TurnId, _: &ChatAddress) -> Result<Vec<String>, StoreError> {
+        unreachable!("nobody sends here")
+    }
+}

@@ -1,0 +1,97 @@
+//! `/pair` and `/link`: an owner lets people in and lets chats share a session. Whether it may be
+//! asked for is decided before; users are made here, owners never.
+
+use avocet_protocol::{
+    ChatAddress, ChatLink, CommandAction, Decision, DoorError, Doorkeeper, Pairing, Role,
+};
+
+use crate::commands::Plan;
+use crate::lane::Lanes;
+
+/// What `/pair` comes to.
+pub(crate) fn pair(lanes: &Lanes, argument: &str) -> Plan {
+    const USE: &str = "Say /pair, /pair approve CODE, or /pair deny CODE.";
+    let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    let decision = match verb.to_ascii_lowercase().as_str() {
+        "" => return Plan::say(open_codes(lanes)),
+        "approve" => Decision::Approved(Role::User),
+        "deny" => Decision::Denied,
+        _ => return Plan::say(USE),
+    };
+    if code.trim().is_empty() {
+        return Plan::say(USE);
+    }
+    let (pairing, settled) = match lanes.parts.bus.decision(code.trim(), decision) {
+        Ok(decided) => decided,
+        Err(error) => return Plan::say(sentence(&error)),
+    };
+    let who = &pairing.person;
+    let done = match decision {
+        Decision::Approved(_) => format!("`{who}` may speak with me now."),
+        Decision::Denied => format!("`{who}` may not speak with me."),
+    };
+    let nothing = format!("The code {} can no longer be decided about.", pairing.code);
+    Plan::act(CommandAction::Decide(settled), &done, &nothing)
+}
+
+/// What `/link` comes to in a chat.
+pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> Plan {
+    let bus = &lanes.parts.bus;
+    if argument.is_empty() {
+        return Plan::say(links(&bus.links()));
+    }
+    let (remove, chat) = match argument.split_once(char::is_whitespace) {
+        Some((verb, chat)) if verb.eq_ignore_ascii_case("remove") => (true, chat.trim()),
+        _ => (false, argument),
+    };
+    let chat: ChatAddress = match chat.parse() {
+        Ok(chat) => chat,
+        Err(error) => return Plan::say(sentence(&DoorError::NoCode(error))),
+    };
+    let link = if remove { bus.link_of(&chat) } else { bus.new_link(here, &chat) };
+    match link {
+        Err(error) => Plan::say(sentence(&error)),
+        Ok(ChatLink { chat, .. }) if remove => {
+            let done = format!("`{chat}` is a conversation of its own again.");
+            Plan::act(CommandAction::Unlink(chat), &done, &done)
+        }
+        Ok(link) => {
+            let done = format!("What is said in `{}` belongs to this conversation now.", link.chat);
+            Plan::act(CommandAction::Link(link), &done, "")
+        }
+    }
+}
+
+fn open_codes(lanes: &Lanes) -> String {
+    let now = lanes.parts.clock.now();
+    let lines = lanes.parts.bus.pairings().into_iter().map(|pairing| {
+        let Pairing { code, person, expires_at, .. } = pairing;
+        let minutes = now.until(expires_at).as_secs().div_ceil(60);
+        format!("{code}: `{person}`, for {minutes} min")
+    });
+    let lines: Vec<String> = lines.collect();
+    match lines[..] {
+        [] => "Nobody waits to be let in.".to_owned(),
+        _ => format!(
+            "Say /pair approve CODE, or /pair deny CODE. These wait to be let in:\n\n{}",
+            lines.join("\n\n")
+        ),
+    }
+}
+
+fn links(links: &[ChatLink]) -> String {
+    let lines = links.iter().map(|one| format!("`{}` speaks in `{}`", one.chat, one.session));
+    match links {
+        [] => "No chats are linked. /link CHAT lets another private chat speak in this \
+               conversation."
+            .to_owned(),
+        _ => lines.collect::<Vec<_>>().join("\n\n"),
+    }
+}
+
+fn sentence(error: &DoorError) -> String {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}

@@ -1,0 +1,164 @@
+//! What a chat sees while a turn runs: that somebody writes, what is written so far, which tool
+//! takes long. All of it may be dropped; none of it happens any more once the turn's end is written.
+
+mod draft;
+mod screen;
+mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{Channel, ChatAddress, Clock, Content, TurnEvent, TurnEvents, TurnRecord};
+use avocet_supervise::{Panicked, catch};
+use tokio_util::sync::CancellationToken;
+
+use crate::lane::{Lanes, chat_of};
+use draft::Draft;
+use screen::{Place, Screen, Showed};
+
+/// How often a chat is told that somebody writes: Telegram shows it for five seconds (Bot API,
+/// sendChatAction).
+const TYPING_EVERY: Duration = Duration::from_secs(4);
+
+impl Lanes {
+    /// Does the work of a turn and shows its chat meanwhile how it goes. When this returns, nothing
+    /// more is shown.
+    pub(crate) async fn shown<T>(
+        &self,
+        turn: &TurnRecord,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Panicked> {
+        let over = CancellationToken::new();
+        let work = async {
+            let done = catch(work).await;
+            over.cancel();
+            done
+        };
+        let chat = chat_of(turn);
+        let Some((chat, channel)) =
+            chat.as_ref().and_then(|chat| Some((chat, self.parts.channels.of(chat)?)))
+        else {
+            return work.await;
+        };
+        let typing = catch(type_along(channel, chat, self.parts.clock.as_ref(), &over));
+        // Who listens before the work begins misses nothing.
+        let preview = channel.preview_interval().map(|interval| {
+            let screen = Screen { lanes: self, channel, turn: turn.id, chat };
+            Preview::new(screen, interval, self.parts.events.subscribe(&turn.session))
+        });
+        let preview = catch(async {
+            if let Some(preview) = preview {
+                preview.run(&over).await;
+            }
+        });
+        let (done, typed, previewed) = tokio::join!(work, typing, preview);
+        for error in [typed.err(), previewed.err()].into_iter().flatten() {
+            tracing::error!(%error, "what the chat is shown meanwhile");
+        }
+        done
+    }
+
+    /// Takes back what the chat was shown of a turn that says nothing more. Where that fails, it
+    /// stays.
+    pub(crate) async fn retract_preview(&self, turn: &TurnRecord, chat: &ChatAddress) {
+        const LIMIT: Duration = Duration::from_secs(5);
+        let Some(channel) = self.parts.channels.of(chat) else { return };
+        let Ok(Some(message)) = self.parts.outbox.preview(turn.id).await else { return };
+        let retracting = catch(channel.retract(chat, &message));
+        let done = avocet_protocol::within(self.parts.clock.as_ref(), LIMIT, retracting).await;
+        tracing::debug!(turn = %turn.id, in_time = done.is_ok(), "its preview is taken back");
+    }
+}
+
+/// Tells the chat that somebody writes, at once and again and again.
+async fn type_along(
+    channel: &Arc<dyn Channel>,
+    chat: &ChatAddress,
+    clock: &dyn Clock,
+    over: &CancellationToken,
+) {
+    loop {
+        let typing = async { tokio::join!(channel.typing(chat), clock.sleep(TYPING_EVERY)) };
+        tokio::select! {
+            biased;
+            () = over.cancelled() => return,
+            _ = typing => {}
+        }
+    }
+}
+
+/// The preview of a turn.
+struct Preview<'l> {
+    screen: Screen<'l>,
+    events: flume::Receiver<TurnEvent>,
+    draft: Draft,
+    place: Place,
+    /// What the chat shows.
+    last: Option<Content>,
+}
+
+impl<'l> Preview<'l> {
+    fn new(screen: Screen<'l>, interval: Duration, events: flume::Receiver<TurnEvent>) -> Self {
+        let draft = Draft::new(interval);
+        Self { screen, events, draft, place: Place::Nowhere, last: None }
+    }
+
+    /// Listens and shows until the turn is over; what is being shown then is waited for.
+    async fn run(mut self, over: &CancellationToken) {
+        let screen = self.screen;
+        let clock = screen.lanes.parts.clock.as_ref();
+        let mut showing = None;
+        loop {
+            let due = self.draft.due().filter(|_| showing.is_none() && self.place != Place::Over);
+            let next = async {
+                match (&mut showing, due) {
+                    (Some(showing), _) => Some(showing.await),
+                    (None, Some(due)) => {
+                        clock.sleep(due.saturating_sub(clock.elapsed())).await;
+                        None
+                    }
+                    (None, None) => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = over.cancelled() => break,
+                event = self.events.recv_async() => match event {
+                    Ok(event) => self.draft.take(&event, clock.elapsed()),
+                    Err(flume::RecvError::Disconnected) => break,
+                },
+                showed = next => showing = match showed {
+                    Some(showed) => {
+                        self.note(showed);
+                        None
+                    }
+                    None => self.compose(clock.elapsed()).map(|content| {
+                        Box::pin(screen.show(self.place.clone(), content))
+                    }),
+                },
+            }
+        }
+        if let Some(showing) = showing {
+            showing.await;
+        }
+    }
+
+    /// What is to be shown now, if that is anything new.
+    fn compose(&mut self, now: Duration) -> Option<Content> {
+        let text = self.draft.compose(now)?;
+        let content = words::first_message(|text| self.screen.plan(text), &text)?;
+        (self.last.as_ref() != Some(&content)).then_some(content)
+    }
+
+    fn note(&mut self, showed: Showed) {
+        let Showed { place, content, hold } = showed;
+        self.place = place;
+        match content {
+            Some(content) => self.last = Some(content),
+            None => self.draft.missed(),
+        }
+        if let Some(hold) = hold {
+            self.draft.hold(self.screen.lanes.parts.clock.elapsed() + hold);
+        }
+    }
+}

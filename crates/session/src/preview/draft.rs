@@ -1,0 +1,148 @@
+//! What a running turn has to show, and when: pure, so that time is an argument.
+
+use std::time::Duration;
+
+use avocet_protocol::TurnEvent;
+
+use super::words::{are_few, complete_words, unfinished};
+
+/// After so much time a tool is said to take long, and again whenever as much has passed.
+const LONG: Duration = Duration::from_mins(1);
+/// Bytes of a text that are kept; no platform shows more of it in one message.
+const KEPT: usize = 16 * 1024;
+
+/// What a turn has to show. Times are those of `Clock::elapsed`.
+#[derive(Debug)]
+pub(super) struct Draft {
+    interval: Duration,
+    /// What the model has written in this step.
+    text: String,
+    /// When it began to.
+    since: Duration,
+    /// The words of it that are shown.
+    shown: String,
+    /// Something was shown: from then on every word counts.
+    has_begun: bool,
+    /// The tools that run, the oldest first.
+    tools: Vec<Running>,
+    /// The minutes that the oldest tool is said to have taken.
+    minutes: u32,
+    not_before: Duration,
+}
+
+#[derive(Debug)]
+struct Running {
+    name: String,
+    since: Duration,
+}
+
+impl Draft {
+    /// Nothing, to be shown at most once an interval.
+    pub(super) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            text: String::new(),
+            since: Duration::ZERO,
+            shown: String::new(),
+            has_begun: false,
+            tools: Vec::new(),
+            minutes: 0,
+            not_before: Duration::ZERO,
+        }
+    }
+
+    /// Takes what happens in the turn.
+    pub(super) fn take(&mut self, event: &TurnEvent, now: Duration) {
+        match event {
+            TurnEvent::Text { delta } => self.write(delta, now),
+            TurnEvent::Restarted => self.text.clear(),
+            TurnEvent::Thinking { .. } => {
+                self.text.clear();
+                self.tools.clear();
+                self.minutes = 0;
+            }
+            TurnEvent::ToolStarted { name } => {
+                self.tools.push(Running { name: name.clone(), since: now });
+            }
+            TurnEvent::ToolFinished { name, .. } => self.finish(name),
+            TurnEvent::Started { .. } | TurnEvent::Waiting { .. } | TurnEvent::Ended { .. } => {}
+        }
+    }
+
+    fn write(&mut self, delta: &str, now: Duration) {
+        if self.text.is_empty() {
+            self.since = now;
+        }
+        if self.text.len() < KEPT {
+            self.text.push_str(delta);
+        }
+    }
+
+    fn finish(&mut self, name: &str) {
+        let Some(place) = self.tools.iter().position(|tool| tool.name == name) else { return };
+        self.tools.remove(place);
+        if place == 0 {
+            self.minutes = 0;
+        }
+    }
+
+    /// When there will be something to show; none if nothing is new.
+    pub(super) fn due(&self) -> Option<Duration> {
+        let due = [self.line_due(), self.text_due()].into_iter().flatten().min()?;
+        Some(due.max(self.not_before))
+    }
+
+    fn line_due(&self) -> Option<Duration> {
+        self.tools.first().map(|tool| tool.since + LONG * (self.minutes + 1))
+    }
+
+    fn text_due(&self) -> Option<Duration> {
+        let words = complete_words(&self.text);
+        let is_new = !words.is_empty() && words != self.shown;
+        (is_new && (self.has_begun || !are_few(words))).then_some(self.since + self.interval)
+    }
+
+    /// What is to be shown now; it counts as shown. A tool that takes long comes before the text,
+    /// which then does not come back.
+    pub(super) fn compose(&mut self, now: Duration) -> Option<String> {
+        let is_due = |due: Option<Duration>| due.is_some_and(|due| due <= now);
+        if now < self.not_before {
+            return None;
+        }
+        let text = if is_due(self.line_due()) {
+            self.text.clear();
+            self.line(now)?
+        } else if is_due(self.text_due()) {
+            complete_words(&self.text).clone_into(&mut self.shown);
+            unfinished(&self.shown)
+        } else {
+            return None;
+        };
+        self.has_begun = true;
+        self.not_before = now + self.interval;
+        Some(text)
+    }
+
+    fn line(&mut self, now: Duration) -> Option<String> {
+        let Running { name, since } = self.tools.first()?;
+        let minutes = now.saturating_sub(*since).as_secs() / LONG.as_secs();
+        self.minutes = u32::try_from(minutes).unwrap_or(u32::MAX);
+        Some(format!("Still working: {name} ({minutes} min)"))
+    }
+
+    /// What was composed last is not shown: it is due again.
+    pub(super) fn missed(&mut self) {
+        self.shown.clear();
+        self.minutes = 0;
+        self.has_begun = false;
+    }
+
+    /// Nothing is shown before this.
+    pub(super) fn hold(&mut self, until: Duration) {
+        self.not_before = self.not_before.max(until);
+    }
+}
+
+#[cfg(test)]
+#[path = "draft_tests.rs"]
+mod tests;

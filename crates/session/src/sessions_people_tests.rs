@@ -1,0 +1,126 @@
+//! Roles and links, as they reach the commands, the turns and the chats.
+
+use avocet_protocol::{Cursor, Doorkeeper, PublishError, Role};
+
+use super::*;
+
+/// On this account the sender `me` is an owner, `bob` a user; others are given a code.
+fn household() -> Setup {
+    let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
+    let (users, owners) = (ids(&["bob"]), ids(&["me"]));
+    let allow = Allow::Listed(Lists { users, owners, pairing: true, ..Lists::default() });
+    Setup { allow, ..Setup::default() }
+}
+
+impl World {
+    /// A message as a platform brings it.
+    async fn hear(&self, sender: &str, chat: &str, text: &str) -> Result<MessageId, PublishError> {
+        let inbound = Inbound::new(
+            session(chat).address(),
+            Sender::new(sender.parse().unwrap()),
+            text.replace('/', "command ").parse().unwrap(),
+            Content::text(text),
+        );
+        let cursor = Cursor { scope: String::new(), position: "1".to_owned() };
+        self.bus.publish(inbound, Some(cursor)).await.map(|accepted| accepted.id)
+    }
+
+    /// The last of what a chat was told, once it was told so much.
+    async fn told(&self, chat: &str, count: usize) -> String {
+        let chat = session(chat).address();
+        for all in 1.. {
+            let taken = self.channel.taken(all).await;
+            let mut told = taken.into_iter().filter(|one| one.address == chat);
+            if let Some(one) = told.nth(count - 1) {
+                return one.content.text;
+            }
+        }
+        unreachable!("the chat is told something sooner or later")
+    }
+}
+
+#[tokio::test]
+async fn f14_an_owner_lets_a_stranger_in_from_a_chat_and_nobody_else_does() {
+    let world = World::with(parrot(), household()).await;
+    world.hear("me", "own", "hello").await.unwrap();
+    assert_eq!(world.told("own", 1).await, "hello");
+    assert!(world.hear("cid", "c", "let me in").await.is_err());
+    let code = world.bus.pairings()[0].code.to_string();
+    let notice = world.told("own", 2).await;
+    assert!(notice.contains("`terminal:local:cid`") && notice.contains(&code), "{notice}");
+
+    let approve = format!("/pair approve {code}");
+    world.hear("bob", "b", &approve).await.unwrap();
+    let refusal = "/pair is for my owner, and only in a private chat.";
+    assert_eq!(world.told("b", 1).await, refusal);
+    world.hear("me", "own", "/pair").await.unwrap();
+    let list = world.told("own", 3).await;
+    assert!(list.ends_with(&format!("{code}: `terminal:local:cid`, for 10 min")), "{list}");
+    world.hear("me", "own", &format!("/pair approve {code} --owner")).await.unwrap();
+    assert!(world.told("own", 4).await.contains("8 characters"), "no chat makes an owner");
+    world.hear("me", "own", &approve).await.unwrap();
+    assert_eq!(world.told("own", 5).await, "`terminal:local:cid` may speak with me now.");
+    assert_eq!(world.told("c", 2).await, "You may speak with me now. What can I do for you?");
+    world.hear("cid", "c", "thanks").await.unwrap();
+    assert_eq!(world.told("c", 3).await, "thanks");
+    world.hear("me", "own", &format!("{approve} ")).await.unwrap();
+    let replayed = format!("The code {code} was approved before; a code can be used once.");
+    assert_eq!(world.told("own", 6).await, replayed);
+    let role = world.bus.people().iter().find(|one| one.id.sender.as_str() == "cid").unwrap().role;
+    assert_eq!(role, Role::User);
+}
+
+#[tokio::test]
+async fn f14_an_owners_tool_is_refused_in_the_turn_of_a_user_and_of_a_child_of_it() {
+    let model = || {
+        ScriptedModel::answering(|request| match request.messages.last() {
+            Some(Message::ToolResult { result, .. }) => Scripted::says(result),
+            Some(Message::User { text }) if text == "delegate" => {
+                Scripted::calls(&[("spawn", json!({"prompt": "the keys"}))])
+            }
+            _ => Scripted::calls(&[("keys", json!({}))]),
+        })
+    };
+    let world = World::with(model(), household()).await;
+    let refusal = r#"{"error":"permission denied: keys is for owners"}"#;
+    for (chat, text) in [("b1", "the keys"), ("b2", "delegate")] {
+        world.hear("bob", chat, text).await.unwrap();
+        let told = world.told(chat, 1).await;
+        assert!(told.contains("keys is for owners"), "{told}");
+    }
+    assert_eq!(world.told("b1", 1).await, refusal);
+    assert_eq!(world.tools.runs("keys"), 0);
+    assert!(world.tools.offered().iter().all(|role| *role == Role::User));
+    for (count, (chat, text)) in (1..).zip([("o1", "the keys"), ("o2", "delegate")]) {
+        world.hear("me", chat, text).await.unwrap();
+        world.told(chat, 1).await;
+        assert_eq!(world.tools.runs("keys"), count, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn linked_chats_share_a_session_and_each_is_answered_where_it_asked() {
+    let world = World::new(parrot()).await;
+    world.say_in("a", "one").await;
+    assert_eq!(world.told("a", 1).await, "one");
+    world.say_in("a", "/link terminal:local:b").await;
+    let linked = "What is said in `terminal:local:b` belongs to this conversation now.";
+    assert_eq!(world.told("a", 2).await, linked);
+    world.say_in("b", "two").await;
+    assert_eq!(world.told("b", 1).await, "two");
+    let asked = world.asked(2).await;
+    let seen = |text: &str| asked[1].messages.contains(&Message::User { text: text.to_owned() });
+    assert!(seen("one") && seen("two"), "{asked:?}");
+    world.say_in("b", "/id").await;
+    let id = "This chat is terminal:local:b. Its session is terminal:local:a. You are me.";
+    assert_eq!(world.told("b", 2).await, id);
+    world.say_in("b", "/link").await;
+    assert_eq!(world.told("b", 3).await, "`terminal:local:b` speaks in `terminal:local:a`");
+    world.say_in("b", "/link remove terminal:local:b").await;
+    let own = "`terminal:local:b` is a conversation of its own again.";
+    assert_eq!(world.told("b", 4).await, own);
+    world.say_in("b", "three").await;
+    assert_eq!(world.told("b", 5).await, "three");
+    let asked = world.asked(3).await;
+    assert!(!asked[2].messages.contains(&Message::User { text: "one".to_owned() }));
+}

@@ -1,0 +1,234 @@
+//! People who were let in, codes that strangers were given, chats that speak in another's session.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    AccountName, ChannelName, ChatAddress, ChatId, ChatLink, Decision, Known, Pairing, People,
+    Person, PersonId, Planned, Role, SenderId, SettledPairing, Timestamp,
+};
+use rusqlite::{Row, params};
+
+use crate::outbox::{Source, insert_planned};
+use crate::rows::{parsed, word};
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl People for SqliteStore {
+    async fn known(&self) -> Result<Known> {
+        self.read(known).await
+    }
+
+    async fn offer(&self, pairing: &Pairing, said: &[Planned], forget: Timestamp) -> Result<()> {
+        let (pairing, said) = (pairing.clone(), said.to_vec());
+        self.write("offer", Durability::Process, move |tx| {
+            tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
+            insert_pairing(tx, &pairing)?;
+            said.iter().try_for_each(|one| insert_planned(tx, one, None, Source::Notice))
+        })
+        .await
+    }
+
+    async fn decide(&self, settled: &SettledPairing) -> Result<bool> {
+        let settled = settled.clone();
+        self.write("decide", Durability::Synced, move |tx| decide(tx, &settled)).await
+    }
+
+    async fn strike_off(&self, person: &PersonId) -> Result<bool> {
+        let person = person.clone();
+        self.write("strike-off", Durability::Synced, move |tx| strike_off(tx, &person)).await
+    }
+
+    async fn meet(&self, chat: &ChatAddress, sender: &SenderId) -> Result<()> {
+        let (chat, sender) = (chat.clone(), sender.clone());
+        self.write("meet", Durability::Process, move |tx| {
+            let [channel, account, id] = of_chat(&chat);
+            tx.insert(
+                "INSERT INTO private_chats (channel, account, chat, sender) \
+                 VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+                [channel, account, id, sender.as_str()],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn link(&self, one: &ChatLink) -> Result<()> {
+        let one = one.clone();
+        self.write("link", Durability::Synced, move |tx| link(tx, &one)).await
+    }
+
+    async fn unlink(&self, chat: &ChatAddress) -> Result<bool> {
+        let chat = chat.clone();
+        self.write("unlink", Durability::Synced, move |tx| unlink(tx, &chat)).await
+    }
+}
+
+/// Decides about a code that is open. False if it is not.
+pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
+    let SettledPairing { code, decision, told } = settled;
+    let role = match decision {
+        Decision::Approved(role) => Some(*role),
+        Decision::Denied => None,
+    };
+    let decided = tx.update(
+        "UPDATE pairings SET decision = ?2, role = ?3 \
+         WHERE code = ?1 AND decision IS NULL AND expires_at > ?4",
+        params![code.as_str(), decision.word(), role.map(Role::word), tx.now.0],
+    )?;
+    if decided == 0 {
+        return Ok(false);
+    }
+    if let Some(role) = role {
+        tx.insert(
+            "INSERT INTO people (channel, account, sender, name, role, since) \
+             SELECT channel, account, sender, name, ?2, ?3 FROM pairings WHERE code = ?1 \
+             ON CONFLICT DO UPDATE SET role = excluded.role",
+            params![code.as_str(), role.word(), tx.now.0],
+        )?;
+    }
+    if let Some(told) = told {
+        insert_planned(tx, told, None, Source::Notice)?;
+    }
+    Ok(true)
+}
+
+pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
+    let [channel, account, chat] = of_chat(&link.chat);
+    tx.insert(
+        "INSERT INTO links (channel, account, chat, session) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT DO UPDATE SET session = excluded.session",
+        [channel, account, chat, link.session.as_str()],
+    )?;
+    Ok(())
+}
+
+pub(crate) fn unlink(tx: &Tx<'_>, chat: &ChatAddress) -> Result<bool> {
+    let gone = tx.update(
+        "DELETE FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
+        of_chat(chat),
+    )?;
+    Ok(gone > 0)
+}
+
+fn strike_off(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
+    let PersonId { channel, account, sender } = person;
+    let who = [channel.as_str(), account.as_str(), sender.as_str()];
+    let gone =
+        tx.update("DELETE FROM people WHERE channel = ?1 AND account = ?2 AND sender = ?3", who)?;
+    tx.update(
+        "UPDATE pairings SET decision = 'denied' \
+         WHERE channel = ?1 AND account = ?2 AND sender = ?3 AND decision IS NULL",
+        who,
+    )?;
+    // Whoever is let in again later is somebody new: not in the session of another.
+    const CHATS: &str = "SELECT channel, account, chat FROM private_chats \
+        WHERE channel = ?1 AND account = ?2 AND sender = ?3";
+    tx.update(&format!("DELETE FROM links WHERE (channel, account, chat) IN ({CHATS})"), who)?;
+    tx.update(
+        &format!(
+            "DELETE FROM links WHERE session IN \
+                 (SELECT channel || ':' || account || ':' || chat FROM ({CHATS}))"
+        ),
+        who,
+    )?;
+    tx.update(
+        "DELETE FROM private_chats WHERE channel = ?1 AND account = ?2 AND sender = ?3",
+        who,
+    )?;
+    Ok(gone > 0)
+}
+
+fn insert_pairing(tx: &Tx<'_>, pairing: &Pairing) -> Result<()> {
+    let Pairing { code, person, name, chat, created_at, expires_at, decision: _ } = pairing;
+    tx.insert(
+        "INSERT INTO pairings (code, channel, account, chat, sender, name, created_at, expires_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        params![
+            code.as_str(),
+            person.channel.as_str(),
+            person.account.as_str(),
+            chat.chat.as_str(),
+            person.sender.as_str(),
+            name,
+            created_at.0,
+            expires_at.0,
+        ],
+    )?;
+    Ok(())
+}
+
+fn of_chat(chat: &ChatAddress) -> [&str; 3] {
+    [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
+}
+
+fn known(db: Db<'_>) -> Result<Known> {
+    Ok(Known {
+        people: db.rows(
+            "SELECT channel, account, sender, name, role, since FROM people \
+             ORDER BY channel, account, sender",
+            (),
+            person,
+        )?,
+        pairings: db.rows(
+            "SELECT code, channel, account, chat, sender, name, created_at, expires_at, decision, \
+                 role \
+             FROM pairings ORDER BY created_at, code",
+            (),
+            pairing,
+        )?,
+        links: db.rows(
+            "SELECT channel, account, chat, session FROM links ORDER BY channel, account, chat",
+            (),
+            |row| Ok(ChatLink { chat: chat(row)?, session: parsed(row, "session")? }),
+        )?,
+        chats: db.rows("SELECT channel, account, chat, sender FROM private_chats", (), |row| {
+            Ok((chat(row)?, parsed(row, "sender")?))
+        })?,
+    })
+}
+
+fn person(row: &Row<'_>) -> rusqlite::Result<Person> {
+    Ok(Person {
+        id: person_id(row)?,
+        name: row.get("name")?,
+        role: word(row, "role", &Role::ALL, Role::word)?,
+        since: Some(Timestamp(row.get("since")?)),
+    })
+}
+
+fn person_id(row: &Row<'_>) -> rusqlite::Result<PersonId> {
+    Ok(PersonId {
+        channel: parsed::<ChannelName>(row, "channel")?,
+        account: parsed::<AccountName>(row, "account")?,
+        sender: parsed(row, "sender")?,
+    })
+}
+
+fn pairing(row: &Row<'_>) -> rusqlite::Result<Pairing> {
+    let decision: Option<String> = row.get("decision")?;
+    Ok(Pairing {
+        code: parsed(row, "code")?,
+        person: person_id(row)?,
+        name: row.get("name")?,
+        chat: chat(row)?,
+        created_at: Timestamp(row.get("created_at")?),
+        expires_at: Timestamp(row.get("expires_at")?),
+        decision: match decision.as_deref() {
+            None => None,
+            Some("approved") => {
+                Some(Decision::Approved(word(row, "role", &Role::ALL, Role::word)?))
+            }
+            Some(_) => Some(Decision::Denied),
+        },
+    })
+}
+
+/// A chat without its topic: private chats are known as a whole.
+fn chat(row: &Row<'_>) -> rusqlite::Result<ChatAddress> {
+    Ok(ChatAddress {
+        channel: parsed::<ChannelName>(row, "channel")?,
+        account: parsed::<AccountName>(row, "account")?,
+        chat: parsed::<ChatId>(row, "chat")?,
+        topic: None,
+    })
+}

@@ -1,0 +1,143 @@
+//! What a turn that has not ended is about to say: one row of the outbox, which the end of the turn
+//! makes the first chunk of its reply, so that the chat's message is edited and none is added.
+
+use avocet_protocol::{
+    ChatAddress, Content, DeliveryId, Planned, PlatformId, Preview, Showing, Timestamp, TurnId,
+};
+use rusqlite::params;
+
+use crate::outbox::{Place, Source, insert_chunk, insert_chunks, next_ordinal};
+use crate::rows::{self, to_json};
+use crate::turn_log::must_run;
+use crate::tx::{Db, Result, Tx};
+
+/// The row of a preview whose turn has not ended.
+pub(crate) struct Row {
+    id: DeliveryId,
+    chat: ChatAddress,
+    /// Not refused: the chat has it, or may have it.
+    may_be_there: bool,
+    not_before: Timestamp,
+    pub(crate) platform_id: Option<PlatformId>,
+}
+
+/// The preview of a turn.
+pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<Row>> {
+    db.row(
+        "SELECT id, channel, account, chat, topic, state <> 'preview' OR platform_id IS NOT NULL \
+             AS may_be_there, not_before, platform_id FROM outbox \
+         WHERE turn = ?1 AND source = 'preview' AND state <> 'sent'",
+        [turn.0],
+        |row| {
+            Ok(Row {
+                id: DeliveryId(row.get("id")?),
+                chat: rows::address(row)?,
+                may_be_there: row.get("may_be_there")?,
+                not_before: Timestamp(row.get("not_before")?),
+                platform_id: rows::parsed_if_any(row, "platform_id")?,
+            })
+        },
+    )
+}
+
+/// A row that is being sent, unless the turn has one already or something waits for the chat.
+pub(crate) fn begin(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    chat: &ChatAddress,
+    content: &Content,
+) -> Result<Preview> {
+    must_run(tx, turn)?;
+    if let Some(Row { id, platform_id, .. }) = of(tx.db, turn)? {
+        return Ok(platform_id.map_or(Preview::Over, |platform_id| Preview::Shown(id, platform_id)));
+    }
+    if something_waits(tx.db, chat)? {
+        return Ok(Preview::Later);
+    }
+    let ordinal = next_ordinal(tx, Some(turn))?;
+    let source = Source::Preview;
+    let place = Place { turn: Some(turn), ordinal, chunk: 0, key: None, source };
+    let id = DeliveryId(insert_chunk(tx, chat, content, &place)?.unwrap_or_default());
+    tx.update_one(
+        id,
+        "UPDATE outbox SET state = 'sending', attempts = 1, first_sent_at = ?2 WHERE id = ?1",
+        params![id.0, tx.now.0],
+    )?;
+    Ok(Preview::Begun(id))
+}
+
+fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
+    db.one(
+        "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
+             AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview')",
+        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        |row| row.get(0),
+    )
+}
+
+/// What became of a showing. One that was refused and never seen stays without a platform id: it
+/// keeps the turn from beginning another.
+pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<()> {
+    let set = |assignments: &str, params: &[&dyn rusqlite::ToSql]| {
+        let sql = format!(
+            "UPDATE outbox SET {assignments} \
+             WHERE id = ?1 AND source = 'preview' AND state IN ('sending', 'preview')"
+        );
+        tx.update_one(id, &sql, params)
+    };
+    match showing {
+        Showing::Shown { content, platform_id } => set(
+            "state = 'preview', content = ?2, platform_id = ?3",
+            &[&id.0, &to_json(content)?, &platform_id.as_str()],
+        ),
+        Showing::Refused { not_before } => {
+            set("state = 'preview', not_before = max(not_before, ?2)", &[&id.0, &not_before.0])
+        }
+        Showing::Unknown => set("state = 'unknown'", &[&id.0]),
+    }
+}
+
+/// The turn ends. Its preview becomes the first chunk of what it says; without anything to say in
+/// its chat it stays as it is.
+pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
+    let ordinal = next_ordinal(tx, Some(turn))?;
+    let place = Place { turn: Some(turn), ordinal, chunk: 0, key: None, source: Source::Reply };
+    let preview = of(tx.db, turn)?;
+    let Some((reply, first)) = reply.and_then(|reply| Some((reply, reply.chunks.first()?))) else {
+        return preview.map_or(Ok(()), |preview| leave(tx, &preview));
+    };
+    let Some(preview) = preview else { return insert_chunks(tx, reply, 0, &place) };
+    if preview.may_be_there && preview.chat == reply.address {
+        take_over(tx, &preview, first, &place)?;
+        return insert_chunks(tx, reply, 1, &place);
+    }
+    leave(tx, &preview)?;
+    insert_chunks(tx, reply, 0, &place)?;
+    // The platform wanted to be left alone.
+    tx.update(
+        "UPDATE outbox SET not_before = ?3 WHERE turn = ?1 AND ordinal = ?2 AND chunk = 0",
+        params![turn.0, ordinal, preview.not_before.0],
+    )?;
+    Ok(())
+}
+
+/// Where the chat has the message, it is edited; where it may have it, it is sent again by rule.
+fn take_over(tx: &Tx<'_>, preview: &Row, content: &Content, place: &Place<'_>) -> Result<()> {
+    tx.update_one(
+        preview.id,
+        "UPDATE outbox SET content = ?2, source = ?3, ordinal = ?4, chunk = 0, \
+             state = CASE WHEN platform_id IS NULL THEN 'unknown' ELSE 'pending' END, \
+             attempts = CASE WHEN platform_id IS NULL THEN attempts ELSE 0 END \
+         WHERE id = ?1",
+        params![preview.id.0, to_json(content)?, place.source.word(), place.ordinal],
+    )
+}
+
+/// Nothing more is said in it. What never was there leaves no trace.
+fn leave(tx: &Tx<'_>, preview: &Row) -> Result<()> {
+    let sql = match preview.may_be_there {
+        true => "UPDATE outbox SET state = 'sent' WHERE id = ?1",
+        false => "DELETE FROM outbox WHERE id = ?1",
+    };
+    tx.update_one(preview.id, sql, [preview.id.0])
+}

@@ -1,0 +1,159 @@
+//! Who was let in, codes, private chats and links.
+
+use avocet_protocol::{
+    ChatAddress, ChatLink, Claim, CommandAction, CommandEffect, CommandReply, Decision, LogWrite,
+    NewWait, Pairing, PairingCode, PersonId, Role, SettledPairing, Timestamp, WaitKind,
+};
+
+use super::Backend;
+use super::world::{World, message, planned, session};
+
+fn code(bits: u128) -> PairingCode {
+    PairingCode::from_bits(bits)
+}
+
+fn chat() -> ChatAddress {
+    "telegram:main:8".parse().unwrap()
+}
+
+/// A stranger with a code that is open for as long as the clock stands still.
+fn pairing(bits: u128, created_at: i64) -> Pairing {
+    Pairing {
+        code: code(bits),
+        person: "telegram:main:8".parse().unwrap(),
+        name: Some("Bob".to_owned()),
+        chat: chat(),
+        created_at: Timestamp(created_at),
+        expires_at: Timestamp(i64::MAX),
+        decision: None,
+    }
+}
+
+fn settled(bits: u128, decision: Decision) -> SettledPairing {
+    SettledPairing { code: code(bits), decision, told: Some(planned(&session("a"), &["welcome"])) }
+}
+
+/// A code is kept together with what is said about it, and forgotten when it is old.
+pub async fn a_code_comes_with_its_hint(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let hint = [planned(&session("a"), &["hint"])];
+    let people = &world.ports.people;
+    people.offer(&pairing(1, 100), &hint, Timestamp(0)).await.unwrap();
+    people.offer(&pairing(2, 200), &[], Timestamp(100)).await.unwrap();
+    let known = people.known().await.unwrap().pairings;
+    assert_eq!(known, [pairing(1, 100), pairing(2, 200)]);
+    people.offer(&pairing(3, 300), &[], Timestamp(101)).await.unwrap();
+    let world = world.restart().await;
+    let known = world.ports.people.known().await.unwrap().pairings;
+    assert_eq!(known, [pairing(2, 200), pairing(3, 300)]);
+    assert_eq!(world.delivered_texts(&session("a")).await, ["hint"]);
+}
+
+/// A code is decided about once, and the stranger is told with it.
+pub async fn a_code_is_decided_about_once(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let people = &world.ports.people;
+    let expired = Pairing { expires_at: Timestamp(0), ..pairing(3, 0) };
+    for pairing in [pairing(1, 1), pairing(2, 2), expired] {
+        people.offer(&pairing, &[], Timestamp(0)).await.unwrap();
+    }
+    let approved = Decision::Approved(Role::Owner);
+    let decided = async |bits, decision| people.decide(&settled(bits, decision)).await.unwrap();
+    assert!(decided(1, approved).await);
+    assert!(!decided(1, Decision::Denied).await);
+    assert!(decided(2, Decision::Denied).await);
+    assert!(!decided(3, approved).await, "expired");
+    assert!(!decided(4, approved).await, "unknown");
+    let known = people.known().await.unwrap();
+    let decisions: Vec<_> = known.pairings.iter().map(|one| one.decision).collect();
+    assert_eq!(decisions, [None, Some(approved), Some(Decision::Denied)]);
+    let [person] = &known.people[..] else { panic!("{known:?}") };
+    assert_eq!((person.id.to_string().as_str(), person.role), ("telegram:main:8", Role::Owner));
+    assert_eq!((person.name.as_deref(), person.since.is_some()), (Some("Bob"), true));
+    assert_eq!(world.delivered_texts(&session("a")).await, ["welcome", "welcome"]);
+}
+
+/// A command decides, links and unlinks in the transaction of its reply.
+pub async fn a_command_lets_in_and_links(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let people = &world.ports.people;
+    people.offer(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
+    let link = ChatLink { chat: chat(), session: session("a") };
+    let decide = CommandAction::Decide(settled(1, Decision::Approved(Role::User)));
+    let table = [
+        (decide.clone(), CommandEffect::Done),
+        (decide, CommandEffect::Nothing),
+        (CommandAction::Link(link), CommandEffect::Done),
+        (CommandAction::Unlink(chat()), CommandEffect::Done),
+        (CommandAction::Unlink(chat()), CommandEffect::Nothing),
+    ];
+    for (number, (action, expected)) in table.into_iter().enumerate() {
+        let command = world.command(&session("a"), &format!("/{number}")).await;
+        let inbox = &world.ports.inbox;
+        let effect = inbox.settle_command(command, &action, &CommandReply::default()).await;
+        assert_eq!(effect, Ok(expected), "{action:?}");
+    }
+    let known = people.known().await.unwrap();
+    assert_eq!((known.people.len(), known.links), (1, vec![]));
+}
+
+/// Whoever is struck off leaves nothing behind that would hold for somebody let in later.
+pub async fn who_is_struck_off_leaves_nothing_behind(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let people = &world.ports.people;
+    people.offer(&pairing(1, 1), &[], Timestamp(0)).await.unwrap();
+    people.offer(&pairing(2, 2), &[], Timestamp(0)).await.unwrap();
+    people.decide(&settled(1, Decision::Approved(Role::User))).await.unwrap();
+    let person: PersonId = "telegram:main:8".parse().unwrap();
+    let other: ChatAddress = "telegram:main:9".parse().unwrap();
+    for (chat, sender) in [(chat(), "8"), (other.clone(), "9")] {
+        people.meet(&chat, &sender.parse().unwrap()).await.unwrap();
+    }
+    people.meet(&other, &person.sender).await.unwrap();
+    let into = |chat: &str| chat.parse().unwrap();
+    let from = ChatLink { chat: chat(), session: into("telegram:main:9") };
+    let to = ChatLink { chat: "discord:main:1".parse().unwrap(), session: into("telegram:main:8") };
+    let kept = ChatLink { chat: "discord:main:2".parse().unwrap(), session: into("a:b:c") };
+    for link in [&from, &to, &kept] {
+        people.link(link).await.unwrap();
+    }
+    assert_eq!(people.strike_off(&person).await, Ok(true));
+    assert_eq!(people.strike_off(&person).await, Ok(false));
+    let known = people.known().await.unwrap();
+    assert_eq!((known.people.len(), known.links), (0, vec![kept]));
+    let first_come = "a private chat is one person's";
+    assert_eq!(known.chats, [(other, "9".parse().unwrap())], "{first_come}");
+    assert!(known.pairings.iter().all(|one| one.decision.is_some()), "{:?}", known.pairings);
+}
+
+/// A turn works on its own messages, those that steered it, and its parent's.
+pub async fn a_turn_knows_whose_words_it_works_on(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turns = &world.ports.turns;
+    let mode = world.command(&a, "/queue steer").await;
+    let steer = CommandAction::SetMode(avocet_protocol::QueueMode::Steer);
+    world.ports.inbox.settle_command(mode, &steer, &CommandReply::default()).await.unwrap();
+    let first = world.say(&a, "first").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["read"]).await[0];
+    world.finish(call).await;
+    let second = world.accept(&message(&a, "second", avocet_protocol::InboundKind::Text)).await.id;
+    world.ports.log.close_step(turn.id, 0).await.unwrap();
+    let call = world.step(turn.id, 1, &["spawn"]).await[0];
+    let wait = NewWait {
+        call,
+        kind: WaitKind::Child,
+        expires_at: Timestamp(i64::MAX),
+        prompt: None,
+        writes: vec![LogWrite::Spawn { prompt: "count".to_owned() }],
+    };
+    turns.wait(&wait).await.unwrap();
+    let open = turns.open_sessions().await.unwrap();
+    let Claim::Turn(child) = world.claim(&open[0]).await else { panic!("the child is open") };
+    for turn in [turn.id, child.turn.id] {
+        let messages = turns.asked_by(turn).await.unwrap();
+        let ids: Vec<_> = messages.into_iter().map(|message| message.id).collect();
+        assert_eq!(ids, [first, second]);
+    }
+}

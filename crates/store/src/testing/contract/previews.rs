@@ -1,0 +1,251 @@
+//! Rules of what a chat is shown while a turn runs, and how it becomes the reply.
+
+use avocet_protocol::{
+    CommandAction, CommandReply, Content, Delivery, DeliveryId, Head, NewWait, PlatformId, Preview,
+    Receipt, Resolution, SendEnd, SessionId, Settlement, Showing, StoreError, Timestamp, TurnId,
+    WaitKind,
+};
+
+use super::Backend;
+use super::world::{World, planned, reply, session};
+
+fn shown_as() -> PlatformId {
+    PlatformId::parse("p1").unwrap()
+}
+
+fn shown(text: &str) -> Showing {
+    Showing::Shown { content: Content::text(text), platform_id: shown_as() }
+}
+
+impl World<'_> {
+    /// A turn of session `a` that runs.
+    async fn running(&self) -> TurnId {
+        self.say(&session("a"), "1").await;
+        self.take(&session("a")).await.id
+    }
+
+    async fn begin(&self, turn: TurnId) -> Preview {
+        let (chat, content) = (session("a").address(), Content::text("Let me …"));
+        self.ports.outbox.begin_preview(turn, &chat, &content).await.unwrap()
+    }
+
+    async fn begun(&self, turn: TurnId) -> DeliveryId {
+        match self.begin(turn).await {
+            Preview::Begun(id) => id,
+            other => panic!("not begun: {other:?}"),
+        }
+    }
+
+    async fn finished(&self, id: DeliveryId, showing: &Showing) {
+        self.ports.outbox.finish_preview(id, showing).await.unwrap();
+    }
+
+    /// A preview that the chat has.
+    async fn shown(&self, turn: TurnId) -> DeliveryId {
+        let id = self.begun(turn).await;
+        self.finished(id, &shown("Let me …")).await;
+        id
+    }
+
+    async fn head(&self) -> Option<Head> {
+        self.ports.outbox.head(&session("a").address()).await.unwrap()
+    }
+
+    async fn says(&self, text: &str) {
+        let outbox = &self.ports.outbox;
+        outbox.enqueue(&planned(&session("a"), &[text]), &text.parse().unwrap()).await.unwrap();
+    }
+}
+
+fn text_and_message(delivery: &Delivery) -> (&str, Option<&str>) {
+    (&delivery.content.text, delivery.shown_as.as_ref().map(PlatformId::as_str))
+}
+
+/// It is no part of what is to be delivered: others are delivered beside it.
+pub async fn a_preview_is_begun_once_and_keeps_nobody_waiting(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    let id = world.begun(turn).await;
+    assert_eq!(world.begin(turn).await, Preview::Over, "nobody knows yet whether it is there");
+    assert_eq!(world.ports.outbox.open_chats().await, Ok(vec![]));
+    let status = world.ports.query.log_status().await.unwrap();
+    let of_session = world.ports.query.session_status(&session("a")).await.unwrap();
+    assert_eq!((status.pending, of_session.pending), (0, 0));
+    world.says("the bread is ready").await;
+    assert_eq!(world.delivered_texts(&session("a")).await, ["the bread is ready"]);
+    world.finished(id, &shown("Let me see …")).await;
+    assert_eq!(world.begin(turn).await, Preview::Shown(id, shown_as()));
+    assert_eq!(world.ports.outbox.preview(turn).await, Ok(Some(shown_as())));
+    assert_eq!(world.head().await, None);
+}
+
+/// The order within a chat is that of the log.
+pub async fn a_preview_does_not_overtake_what_waits_for_the_chat(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    world.says("first").await;
+    assert_eq!(world.begin(turn).await, Preview::Later);
+    world.deliveries(&session("a").address()).await;
+    world.begun(turn).await;
+}
+
+/// One message in the chat: the reply's first chunk is an edit, the others come behind all that was
+/// said meanwhile.
+pub async fn the_reply_takes_the_place_of_its_preview(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    let id = world.shown(turn).await;
+    world.says("meanwhile").await;
+    let settlement =
+        Settlement { reply: Some(planned(&session("a"), &["one", "two"])), ..reply("one two") };
+    world.settle(turn, &settlement).await.unwrap();
+    assert_eq!(world.ports.outbox.preview(turn).await, Ok(None));
+    let sent = world.deliveries(&session("a").address()).await;
+    let said: Vec<_> = sent.iter().map(text_and_message).collect();
+    assert_eq!(said, [("one", Some("p1")), ("meanwhile", None), ("two", None)]);
+    assert_eq!((sent[0].id, sent[0].turn, sent[0].repeat), (id, Some(turn), false));
+    let stale = world.ports.outbox.finish_preview(id, &shown("late")).await;
+    assert_eq!(stale, Err(StoreError::Stale(id.to_string())));
+}
+
+/// A chunk with a hole before it is not sent, also where the hole was a preview.
+pub async fn a_reply_whose_edit_is_refused_is_given_up_whole(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    let id = world.shown(turn).await;
+    let settlement =
+        Settlement { reply: Some(planned(&session("a"), &["one", "two"])), ..reply("one two") };
+    world.settle(turn, &settlement).await.unwrap();
+    world.ports.outbox.start(id, false).await.unwrap();
+    let dead = SendEnd::Dead { error: "blocked".to_owned(), notice: None };
+    world.ports.outbox.finish(id, &dead).await.unwrap();
+    assert_eq!(world.ports.query.log_status().await.unwrap().dead, 2);
+}
+
+/// Somebody deleted it: what is said at last is a message of its own.
+pub async fn a_message_that_is_gone_is_sent_anew(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    let id = world.shown(turn).await;
+    world.reply(turn, "done").await;
+    world.ports.outbox.start(id, false).await.unwrap();
+    world.ports.outbox.finish(id, &SendEnd::Anew).await.unwrap();
+    let head = world.head().await.unwrap();
+    assert_eq!(text_and_message(&head.delivery), ("done", None));
+    assert!(!head.unknown && head.delivery.first_sent_at.is_none());
+}
+
+/// The platform may have it: what is said at last goes by the rule for unknown outcomes.
+pub async fn a_preview_of_unknown_outcome_makes_the_reply_a_repetition(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    let id = world.begun(turn).await;
+    world.finished(id, &Showing::Unknown).await;
+    assert_eq!(world.begin(turn).await, Preview::Over);
+    world.reply(turn, "done").await;
+    let head = world.head().await.unwrap();
+    assert_eq!(text_and_message(&head.delivery), ("done", None));
+    assert_eq!((head.delivery.id, head.unknown, head.attempts), (id, true, 1));
+    assert!(head.delivery.first_sent_at.is_some());
+}
+
+/// As [`a_preview_of_unknown_outcome_makes_the_reply_a_repetition`], where nobody came to say so.
+pub async fn a_preview_that_was_being_sent_at_a_crash_is_unknown(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    world.begun(turn).await;
+    let world = world.restart().await;
+    assert_eq!(world.head().await, None, "it is nothing to be delivered");
+    world.take(&session("a")).await;
+    assert_eq!(world.begin(turn).await, Preview::Over);
+    world.reply(turn, "done").await;
+    assert!(world.head().await.unwrap().unknown);
+}
+
+/// The turn runs again and goes on with the same message.
+pub async fn a_preview_that_is_shown_survives_a_crash(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    let id = world.shown(turn).await;
+    let world = world.restart().await;
+    world.take(&session("a")).await;
+    assert_eq!(world.begin(turn).await, Preview::Shown(id, shown_as()));
+    world.reply(turn, "done").await;
+    let sent = world.deliveries(&session("a").address()).await;
+    assert_eq!(sent.iter().map(text_and_message).collect::<Vec<_>>(), [("done", Some("p1"))]);
+}
+
+/// F6: what was refused for certain never was there; the reply is a new message, and waits for as
+/// long as the platform asked, whether the first send was refused or an edit.
+pub async fn a_refused_preview_holds_the_reply_back_for_as_long_as_asked(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let refused = Showing::Refused { not_before: Timestamp(77) };
+    let turn = world.running().await;
+    let id = world.begun(turn).await;
+    world.finished(id, &refused).await;
+    assert_eq!(world.begin(turn).await, Preview::Over);
+    world.reply(turn, "done").await;
+    let head = world.head().await.unwrap();
+    assert_eq!((head.not_before, head.attempts, head.unknown), (Timestamp(77), 0, false));
+    assert_eq!(text_and_message(&head.delivery), ("done", None));
+    assert_eq!(head.delivery.first_sent_at, None);
+    world.deliveries(&session("a").address()).await;
+
+    world.say(&session("a"), "2").await;
+    let turn = world.take(&session("a")).await.id;
+    let id = world.shown(turn).await;
+    world.finished(id, &refused).await;
+    assert_eq!(world.begin(turn).await, Preview::Shown(id, shown_as()));
+    world.reply(turn, "done").await;
+    let head = world.head().await.unwrap();
+    assert_eq!(head.not_before, Timestamp(77));
+    assert_eq!(text_and_message(&head.delivery), ("done", Some("p1")));
+}
+
+/// F5, F11: nothing is said in it any more, and nothing is left to be sent.
+pub async fn a_preview_whose_turn_says_nothing_more_stays_as_it_is(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turn = world.running().await;
+    world.shown(turn).await;
+    world.settle(turn, &Settlement { reply: None, ..reply("said already") }).await.unwrap();
+    for showing in [shown("x"), Showing::Unknown, Showing::Refused { not_before: Timestamp(1) }] {
+        world.say(&a, &format!("{showing:?}").chars().take(9).collect::<String>()).await;
+        let turn = world.take(&a).await.id;
+        let id = world.begun(turn).await;
+        world.finished(id, &showing).await;
+        let stop = world.command(&a, &format!("/stop {turn}")).await;
+        let (action, nothing) = (CommandAction::Stop, CommandReply::default());
+        world.ports.inbox.settle_command(stop, &action, &nothing).await.unwrap();
+        assert_eq!(world.ports.outbox.preview(turn).await, Ok(None));
+        let stale = world.ports.outbox.begin_preview(turn, &a.address(), &Content::text("x")).await;
+        assert_eq!(stale, Err(StoreError::Stale(turn.to_string())));
+    }
+    assert_eq!(world.delivered_texts(&a).await, [""; 0]);
+    let world = world.restart().await;
+    assert_eq!(world.delivered_texts(&a).await, [""; 0]);
+}
+
+/// The question is a message of its own; the answer takes the place of the preview.
+pub async fn a_turn_that_waits_keeps_its_preview(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a: SessionId = session("a");
+    let turn = world.running().await;
+    let call = world.step(turn, 0, &["ask"]).await[0];
+    world.shown(turn).await;
+    let (kind, expires_at) = (WaitKind::Answer, Timestamp(1));
+    let prompt = Some(planned(&a, &["What colour?"]));
+    let wait = NewWait { call, kind, expires_at, prompt, writes: Vec::new() };
+    let wait = world.ports.turns.wait(&wait).await.unwrap();
+    assert_eq!(world.head().await.unwrap().delivery.content.text, "What colour?");
+    let head = world.head().await.unwrap();
+    world.ports.outbox.start(head.delivery.id, false).await.unwrap();
+    let receipt = Receipt { platform_id: None };
+    world.ports.outbox.finish(head.delivery.id, &SendEnd::Sent(receipt)).await.unwrap();
+    let world = world.restart().await;
+    world.ports.turns.resolve(wait, &Resolution::Answer("red".to_owned())).await.unwrap();
+    world.take(&a).await;
+    world.reply(turn, "Red, then.").await;
+    let sent = world.deliveries(&a.address()).await;
+    assert_eq!(sent.iter().map(text_and_message).collect::<Vec<_>>(), [("Red, then.", Some("p1"))]);
+}

@@ -1,0 +1,63 @@
+//! A workspace that is a map, and can be full.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use avocet_protocol::{Files, FilesError};
+
+/// Files by their paths, relative as in a workspace.
+#[derive(Debug, Default)]
+pub struct FakeFiles {
+    files: Mutex<BTreeMap<String, Vec<u8>>>,
+    refusals: Mutex<usize>,
+}
+
+impl FakeFiles {
+    /// Puts a file there.
+    pub fn put(&self, path: &str, bytes: &[u8]) {
+        self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
+    }
+
+    /// Takes a file away.
+    pub fn remove(&self, path: &str) {
+        self.files.lock().unwrap().remove(path);
+    }
+
+    /// What a file holds; none if there is none.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<Vec<u8>> {
+        self.files.lock().unwrap().get(path).cloned()
+    }
+
+    /// The next writes are refused, so many of them.
+    pub fn refuse_writes(&self, count: usize) {
+        *self.refusals.lock().unwrap() = count;
+    }
+}
+
+#[async_trait]
+impl Files for FakeFiles {
+    async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FilesError> {
+        match self.get(path) {
+            None => Err(FilesError(format!("{path} does not exist"))),
+            Some(bytes) if bytes.len() as u64 > limit => {
+                Err(FilesError(format!("{path} is {} bytes long", bytes.len())))
+            }
+            Some(bytes) => Ok(bytes),
+        }
+    }
+
+    async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
+        if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+            return Err(FilesError(format!("{path} is outside the workspace")));
+        }
+        let mut refusals = self.refusals.lock().unwrap();
+        if *refusals > 0 {
+            *refusals -= 1;
+            return Err(FilesError(format!("{path}: No space left on device")));
+        }
+        self.put(path, &bytes);
+        Ok(())
+    }
+}

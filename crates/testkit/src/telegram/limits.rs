@@ -1,0 +1,101 @@
+//! How fast a bot may speak: as strict as the platform's FAQ states it, without the bursts that the
+//! platform lets pass on good days.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use avocet_protocol::Timestamp;
+
+use super::wire::ApiError;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// When the bot spoke, if its limits are enforced.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    enforced: bool,
+    /// To any chat.
+    all: Vec<Timestamp>,
+    chats: BTreeMap<i64, Vec<Timestamp>>,
+}
+
+impl Limits {
+    pub(super) fn enforce(&mut self) {
+        self.enforced = true;
+    }
+
+    /// Counts a call that says something in a chat: 1 a second there, 20 a minute in a group, 30 a
+    /// second in all.
+    pub(super) fn take(&mut self, chat: i64, now: Timestamp) -> Result<(), ApiError> {
+        if !self.enforced {
+            return Ok(());
+        }
+        let own = self.chats.entry(chat).or_default();
+        let in_group = if chat < 0 { wait(own, 20, MINUTE, now) } else { Duration::ZERO };
+        let wait = wait(own, 1, SECOND, now).max(in_group).max(wait(&self.all, 30, SECOND, now));
+        if !wait.is_zero() {
+            let seconds = wait.as_millis().div_ceil(1000);
+            return Err(ApiError::flood(u32::try_from(seconds).unwrap()));
+        }
+        own.push(now);
+        self.all.push(now);
+        Ok(())
+    }
+}
+
+/// How long until fewer than `count` are in the time before.
+fn wait(taken: &[Timestamp], count: usize, per: Duration, now: Timestamp) -> Duration {
+    let first = taken.len().checked_sub(count).map(|place| taken[place]);
+    first.map_or(Duration::ZERO, |first| now.until(first.after(per)))
+}
+
+/// Whether a method says something.
+pub(super) fn counts(method: &str) -> bool {
+    matches!(method, "sendmessage" | "senddocument" | "sendphoto" | "editmessagetext")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::client::{GROUP, USER, call, fake, text};
+    use super::*;
+
+    #[tokio::test]
+    async fn who_speaks_too_fast_hears_how_long_to_wait() {
+        let fake = fake().await;
+        call(&fake, "sendMessage", &text("1")).await.result();
+        call(&fake, "sendMessage", &text("2")).await.result();
+        fake.enforce_limits();
+        call(&fake, "sendMessage", &text("3")).await.result();
+        let refused = call(&fake, "sendMessage", &text("4")).await;
+        assert_eq!(refused.refusal(), (429, "Too Many Requests: retry after 1".to_owned()));
+        assert_eq!(refused.json()["parameters"]["retry_after"], 1);
+        let edit = json!({ "chat_id": USER, "message_id": 2, "text": "x" });
+        assert_eq!(call(&fake, "editMessageText", &edit).await.refusal().0, 429);
+        call(&fake, "sendChatAction", &json!({ "chat_id": USER, "action": "typing" }))
+            .await
+            .result();
+        call(&fake, "sendMessage", &json!({ "chat_id": GROUP, "text": "x" })).await.result();
+        fake.advance(SECOND);
+        call(&fake, "sendMessage", &text("4")).await.result();
+    }
+
+    #[test]
+    fn each_limit() {
+        let at = |millis: i64| Timestamp(millis);
+        let seconds = |error: Result<(), ApiError>| error.err().and_then(|error| error.retry_after);
+        let mut limits = Limits { enforced: true, ..Limits::default() };
+        for second in 0..20 {
+            assert_eq!(limits.take(-1, at(second * 1000)), Ok(()));
+        }
+        assert_eq!(seconds(limits.take(-1, at(20_500))), Some(40), "a group, in a minute");
+        assert_eq!(limits.take(-1, at(60_000)), Ok(()));
+        for chat in 0..29 {
+            assert_eq!(limits.take(chat, at(60_000)), Ok(()));
+        }
+        assert_eq!(seconds(limits.take(30, at(60_999))), Some(1), "all chats, in a second");
+        assert_eq!(limits.take(30, at(61_000)), Ok(()));
+    }
+}

@@ -1,0 +1,41 @@
+//! Somebody who listens, and answers what a test has written down.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use avocet_protocol::{Recording, Transcribe, TranscribeError};
+
+/// Gives these answers, in order; the last goes on for ever.
+#[derive(Debug)]
+pub struct FakeTranscriber {
+    answers: Mutex<VecDeque<Result<String, TranscribeError>>>,
+    heard: Mutex<Vec<Recording>>,
+}
+
+impl FakeTranscriber {
+    /// Somebody with these answers, of which there is at least one.
+    #[must_use]
+    pub fn new(answers: impl IntoIterator<Item = Result<String, TranscribeError>>) -> Self {
+        let answers = Mutex::new(answers.into_iter().collect());
+        Self { answers, heard: Mutex::default() }
+    }
+
+    /// What it was given to listen to.
+    #[must_use]
+    pub fn heard(&self) -> Vec<Recording> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Transcribe for FakeTranscriber {
+    async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError> {
+        self.heard.lock().unwrap().push(recording);
+        let mut answers = self.answers.lock().unwrap();
+        match answers.len() {
+            1 => answers[0].clone(),
+            _ => answers.pop_front().unwrap(),
+        }
+    }
+}

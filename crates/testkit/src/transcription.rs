@@ -1,0 +1,145 @@
+//! The transcriptions API of OpenAI on loopback. It refuses what the real one refuses.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::http::{HttpFake, HttpRequest, Piece, whole};
+use crate::multipart;
+use crate::openai::KEY;
+
+/// Bytes of the largest file that is taken.
+pub const AUDIO_LIMIT: usize = 25 * 1024 * 1024;
+
+const FORMATS: [&str; 10] =
+    ["flac", "m4a", "mp3", "mp4", "mpeg", "mpga", "oga", "ogg", "wav", "webm"];
+
+/// A recording as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeardCall {
+    /// The model that is to listen.
+    pub model: String,
+    /// The language that is said to be spoken.
+    pub language: Option<String>,
+    /// What the file is called.
+    pub name: String,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+/// A server at `http://ADDRESS/v1`.
+pub struct TranscriptionFake {
+    server: HttpFake,
+    heard: Arc<Mutex<Vec<HeardCall>>>,
+    refusals: Arc<Mutex<Vec<String>>>,
+}
+
+impl fmt::Debug for TranscriptionFake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TranscriptionFake").field("address", &self.server.address()).finish()
+    }
+}
+
+impl TranscriptionFake {
+    /// A server that hears this in every recording.
+    pub async fn saying(text: &str) -> Self {
+        let body = json!({ "text": text }).to_string();
+        Self::answering(whole(200, &[("content-type", "application/json")], &body)).await
+    }
+
+    /// A server that answers so whatever the API would take.
+    pub async fn answering(pieces: Vec<Piece>) -> Self {
+        let heard = Arc::<Mutex<Vec<HeardCall>>>::default();
+        let refusals = Arc::<Mutex<Vec<String>>>::default();
+        let (hears, refuses) = (heard.clone(), refusals.clone());
+        let server = HttpFake::start(move |request| match check(&request) {
+            Ok(call) => {
+                hears.lock().unwrap().push(call);
+                pieces.clone()
+            }
+            Err((status, message)) => {
+                refuses.lock().unwrap().push(message.clone());
+                refusal(status, &message)
+            }
+        })
+        .await;
+        Self { server, heard, refusals }
+    }
+
+    /// What goes into `base_url`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.server.address())
+    }
+
+    /// What it has listened to.
+    #[must_use]
+    pub fn heard(&self) -> Vec<HeardCall> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    /// Why requests were refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap().clone()
+    }
+}
+
+fn refusal(status: u16, message: &str) -> Vec<Piece> {
+    let error = json!({ "message": message, "type": "invalid_request_error", "param": null,
+        "code": null });
+    let body = json!({ "error": error }).to_string();
+    whole(status, &[("content-type", "application/json")], &body)
+}
+
+/// Checks a request as the real API does.
+fn check(request: &HttpRequest) -> Result<HeardCall, (u16, String)> {
+    let invalid = |message: &str| (400, message.to_owned());
+    if request.method != "POST" || !request.path.ends_with("/v1/audio/transcriptions") {
+        return Err((404, format!("Invalid URL ({} {})", request.method, request.path)));
+    }
+    if let Some(key) = request.header("authorization")
+        && key != format!("Bearer {KEY}")
+    {
+        let key = key.trim_start_matches("Bearer ");
+        return Err((401, format!("Incorrect API key provided: {key}.")));
+    }
+    let media_type = request.header("content-type").unwrap_or_default();
+    let form = multipart::boundary(media_type)
+        .and_then(|boundary| multipart::read(&request.body, boundary));
+    let Some((fields, mut files)) = form else {
+        return Err(invalid("Could not parse multipart form"));
+    };
+    let field = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+    let Some(file) = files.remove("file") else {
+        return Err(invalid("1 validation error for Request\nbody -> file\n  field required"));
+    };
+    let Some(model) = field("model").filter(|model| !model.is_empty()) else {
+        return Err(invalid("you must provide a model parameter"));
+    };
+    let length = file.bytes.len();
+    if length > AUDIO_LIMIT {
+        let message =
+            format!("Maximum content size limit ({AUDIO_LIMIT}) exceeded ({length} bytes read)");
+        return Err((413, message));
+    }
+    let extension = file.name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    if !FORMATS.contains(&extension) {
+        let message = format!("Invalid file format. Supported formats: {}", listed(&FORMATS));
+        return Err(invalid(&message));
+    }
+    if length == 0 {
+        return Err(invalid("Audio file might be corrupted or unsupported"));
+    }
+    Ok(HeardCall { model, language: field("language"), name: file.name, bytes: file.bytes })
+}
+
+/// As the real one writes a list.
+fn listed(words: &[&str]) -> String {
+    format!("['{}']", words.join("', '"))
+}
+
+#[cfg(test)]
+#[path = "transcription_tests.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+//! The workspace as the port that others know it by: read and written where blocking is allowed.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{Files, FilesError};
+use avocet_sandbox::{FileError, Workspace};
+use avocet_supervise::blocking;
+
+/// The files of a workspace, within the same walls as those of the tools.
+#[derive(Debug, Clone)]
+pub struct WorkspaceFiles(Arc<Workspace>);
+
+impl WorkspaceFiles {
+    /// The files of this workspace.
+    #[must_use]
+    pub fn new(workspace: Arc<Workspace>) -> Self {
+        Self(workspace)
+    }
+
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, FilesError> {
+        let workspace = self.0.clone();
+        let done = blocking(move || work(&workspace)).await;
+        let done = done.map_err(|panicked| FilesError(panicked.to_string()))?;
+        done.map_err(|error| FilesError(error.to_string()))
+    }
+}
+
+#[async_trait]
+impl Files for WorkspaceFiles {
+    async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FilesError> {
+        let path = path.to_owned();
+        self.with(move |workspace| workspace.read_up_to(&workspace.resolve(&path)?, limit)).await
+    }
+
+    async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
+        let path = path.to_owned();
+        self.with(move |workspace| workspace.write_any(&workspace.resolve(&path)?, &bytes)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_sandbox::MAX_FILE_BYTES;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn files_are_read_and_written_within_the_walls() {
+        let directory = TempDir::new().unwrap();
+        let files = WorkspaceFiles::new(Arc::new(Workspace::open(directory.path()).unwrap()));
+        let large = vec![7; MAX_FILE_BYTES as usize + 1];
+        files.write("inbox/m1-0.bin", large.clone()).await.unwrap();
+        assert_eq!(files.read("inbox/m1-0.bin", u64::MAX).await.as_ref(), Ok(&large));
+        let error = files.read("inbox/m1-0.bin", 10).await.unwrap_err().to_string();
+        assert!(error.contains("at most 10 are read"), "{error}");
+        for path in ["../m1-0.bin", "/etc/passwd"] {
+            let error = files.read(path, 10).await.unwrap_err().to_string();
+            assert!(error.contains("outside the workspace"), "{error}");
+            assert!(files.write(path, Vec::new()).await.is_err());
+        }
+    }
+}

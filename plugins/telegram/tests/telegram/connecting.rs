@@ -1,0 +1,128 @@
+//! What is exchanged besides messages: who the bot is, its commands, and what its health is made of.
+
+use std::time::Duration;
+
+use avocet_protocol::{Channel, Clock, CommandHelp, Health};
+use avocet_testkit::telegram::{ApiError, Break, Fault, On};
+use serde_json::json;
+
+use crate::{ANN, World};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+impl World {
+    /// Lets time pass, second by second, until something holds.
+    async fn pass_until(&self, mut holds: impl FnMut() -> bool) {
+        while !holds() {
+            self.clock.advance(SECOND);
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        match self.telegram.health() {
+            Health::Up => None,
+            Health::Down(fault) => Some(fault),
+        }
+    }
+
+    fn with_commands(mut self, commands: &[(&'static str, &'static str)]) -> Self {
+        let help = |&(name, help)| CommandHelp { name, argument: "", help };
+        self.commands = commands.iter().map(help).collect();
+        self
+    }
+}
+
+#[tokio::test]
+async fn f24_an_endless_404_turns_unhealthy_within_a_minute_and_an_answer_heals() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    assert_eq!(world.telegram.health(), Health::Up);
+    let not_found = || ApiError::new(404, "Not Found");
+    world.platform.inject(On::any(), usize::MAX, Fault::Refuse(not_found()));
+    assert!(world.platform.break_poll(Break::Refuse(not_found())));
+    while world.fault().is_none() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.clock.elapsed(), Duration::ZERO);
+    let three_minutes =
+        |fault: &String| fault.starts_with("no successful exchange for 3 min: Not Found");
+    world.pass_until(|| world.fault().as_ref().is_some_and(three_minutes)).await;
+    world.platform.clear_faults();
+    world.platform.private_text(ANN, "are you there?");
+    world.pass_until(|| world.telegram.health() == Health::Up).await;
+    assert_eq!(world.bus.taken(1).await[0].content.text, "are you there?");
+}
+
+#[tokio::test]
+async fn f24_polls_that_hang_turn_unhealthy_and_an_answer_heals() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    world.platform.inject(On::method("getUpdates"), usize::MAX, Fault::Hang);
+    assert!(world.platform.break_poll(Break::Hang));
+    world.clock.advance(60 * SECOND);
+    assert_eq!(world.telegram.health(), Health::Up);
+    world.clock.advance(SECOND);
+    assert_eq!(world.fault().as_deref(), Some("no successful exchange for 1 min"));
+    world
+        .pass_until(|| world.fault().is_some_and(|fault| fault.contains("no answer in time")))
+        .await;
+    world.platform.clear_faults();
+    world.platform.private_text(ANN, "are you there?");
+    world.pass_until(|| world.telegram.health() == Health::Up).await;
+}
+
+#[tokio::test]
+async fn a_platform_that_does_not_say_who_the_bot_is_is_asked_again() {
+    let world = World::new().await;
+    world.platform.inject(On::method("getMe"), 1, Fault::Hang);
+    let _running = world.run();
+    world.platform.wait_for_calls("getMe", 1).await;
+    world.pass_until(|| world.platform.calls("getMe") == 2).await;
+    world.platform.wait_for_poll().await;
+}
+
+#[tokio::test]
+async fn the_commands_are_registered_and_again_only_when_they_have_changed() {
+    let long: &'static str = "🐦".repeat(200).leak();
+    let cut: String = "🐦".repeat(128);
+    let mut world = World::new().await;
+    let rounds: [(&[(&str, &str)], usize); 3] = [
+        (&[("help", "show what I understand"), ("stop", long)], 1),
+        (&[("help", "show what I understand"), ("stop", long)], 1),
+        (&[("help", "say it"), ("stop", long), ("silent", "")], 2),
+    ];
+    for (round, (commands, set)) in rounds.into_iter().enumerate() {
+        world = world.with_commands(commands);
+        let running = world.run();
+        world.platform.wait_for_calls("getMyCommands", round + 1).await;
+        world.platform.wait_for_calls("setMyCommands", set).await;
+        world.platform.wait_for_poll().await;
+        running.abort();
+        drop(running.await);
+        world.platform.wait_for_no_poll().await;
+        let stop = json!({ "command": "stop", "description": cut });
+        let help = json!({ "command": "help", "description": commands[0].1 });
+        assert_eq!(
+            (world.platform.commands(), world.platform.calls("setMyCommands")),
+            (vec![help, stop], set)
+        );
+    }
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_commands_costs_nothing_else() {
+    for fault in [Fault::Refuse(ApiError::bad_request("BOT_COMMAND_INVALID")), Fault::Hang] {
+        let world = World::new().await.with_commands(&[("help", "show what I understand")]);
+        world.platform.inject(On::method("setMyCommands"), usize::MAX, fault);
+        let _running = world.run();
+        world.platform.wait_for_calls("setMyCommands", 1).await;
+        world.platform.private_text(ANN, "hello");
+        assert_eq!(world.bus.taken(1).await[0].content.text, "hello");
+        assert_eq!(world.telegram.health(), Health::Up);
+        assert_eq!(world.platform.commands(), [json!(null); 0]);
+    }
+}

@@ -1,0 +1,139 @@
+//! What is said in a message that is there already, the sign that somebody writes, and what is taken
+//! back.
+
+use std::time::Duration;
+
+use avocet_protocol::{
+    Channel, ChatAddress, Choice, Content, Delivery, PlatformId, Receipt, SendError,
+};
+use avocet_telegram::TelegramConfig;
+use avocet_testkit::telegram::{ApiError, Fault, On};
+use serde_json::json;
+
+use crate::{ANN, World, chat, delivery};
+
+impl World {
+    async fn deliver(
+        &self,
+        text: &str,
+        shown_as: Option<&PlatformId>,
+    ) -> Result<PlatformId, SendError> {
+        let content = self.telegram.plan(&Content::text(text)).remove(0);
+        let delivery = Delivery { shown_as: shown_as.cloned(), ..delivery(ANN, content) };
+        let Receipt { platform_id } = self.telegram.deliver(&delivery).await?;
+        Ok(platform_id.unwrap())
+    }
+
+    /// The message of a preview.
+    async fn shown(&self) -> PlatformId {
+        self.deliver("Once upon …", None).await.unwrap()
+    }
+
+    fn one_message(&self) -> (String, Vec<String>) {
+        let sent = self.platform.sent();
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        assert!(sent[0].preview_off);
+        (sent[0].text.clone(), sent[0].edits.clone())
+    }
+}
+
+#[tokio::test]
+async fn what_is_shown_already_is_edited_with_its_looks_and_buttons() {
+    let world = World::new().await;
+    let shown = world.shown().await;
+    let mut content = world.telegram.plan(&Content::text("**Once** upon a time")).remove(0);
+    content.choices = vec![Choice::new("More", "/more")];
+    let edit = Delivery { shown_as: Some(shown.clone()), repeat: true, ..delivery(ANN, content) };
+    let receipt = world.telegram.deliver(&edit).await.unwrap();
+    assert_eq!(receipt.platform_id, Some(shown));
+    let text = "Once upon a time".to_owned();
+    assert_eq!(world.one_message(), (text, vec!["Once upon …".to_owned()]), "and without a mark");
+    let sent = &world.platform.sent()[0];
+    assert_eq!((&sent.entities[0]["type"], sent.buttons().len()), (&json!("bold"), 1));
+}
+
+#[tokio::test]
+async fn an_edit_can_be_made_again() {
+    for fault in [Fault::ResetAfter, Fault::CutAnswer] {
+        let world = World::new().await;
+        let shown = world.shown().await;
+        world.platform.inject(On::method("editMessageText"), 1, fault);
+        let unknown = world.deliver("Once upon a time", Some(&shown)).await;
+        assert!(matches!(unknown, Err(SendError::Unknown(_))), "{unknown:?}");
+        assert_eq!(world.deliver("Once upon a time", Some(&shown)).await, Ok(shown));
+        assert_eq!(world.one_message().0, "Once upon a time");
+        assert_eq!(world.platform.refusals().len(), 1, "it was not modified");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_edited_is_gone() {
+    let world = World::new().await;
+    let shown = world.shown().await;
+    world.telegram.retract(&chat(ANN), &shown).await;
+    assert!(world.platform.sent()[0].deleted);
+    let heard = world.platform.private_text(ANN, "mine").id.to_string().parse().unwrap();
+    for message in [&shown, &heard, &"nonsense".parse().unwrap()] {
+        assert_eq!(world.deliver("Once", Some(message)).await, Err(SendError::Gone), "{message}");
+    }
+    world.platform.migrate(ANN, -50, -1_000_000_000_050);
+    let in_group =
+        Delivery { shown_as: Some("1".parse().unwrap()), ..delivery(-50, Content::text("Once")) };
+    assert_eq!(world.telegram.deliver(&in_group).await, Err(SendError::Gone));
+    // What cannot be taken back stays, and nobody is bothered.
+    world.telegram.retract(&chat(ANN), &heard).await;
+    world.telegram.retract(&chat(ANN), &"nonsense".parse().unwrap()).await;
+}
+
+#[tokio::test]
+async fn f23_an_edit_whose_looks_are_refused_is_made_plain() {
+    let world = World::new().await;
+    let shown = world.shown().await;
+    let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
+    world.platform.inject(On::method("editMessageText"), 1, Fault::Refuse(refusal));
+    world.deliver("**bold**", Some(&shown)).await.unwrap();
+    let sent = &world.platform.sent()[0];
+    assert_eq!((sent.text.as_str(), sent.entities.len()), ("bold", 0));
+}
+
+#[tokio::test]
+async fn f6_flood_control_on_an_edit_is_passed_on() {
+    let world = World::new().await;
+    let shown = world.shown().await;
+    world.platform.inject(On::method("editMessageText"), 1, Fault::flood(17));
+    let refused = world.deliver("Once upon a time", Some(&shown)).await;
+    assert_eq!(refused, Err(SendError::RetryAfter(Duration::from_secs(17))));
+}
+
+#[tokio::test]
+async fn somebody_is_seen_to_write_in_the_topic_and_a_refusal_bothers_nobody() {
+    let world = World::new().await;
+    world.telegram.typing(&chat(ANN)).await;
+    let forum = -1_000_000_000_030;
+    world.platform.topic_text(ANN, forum, 5, "hi");
+    world.telegram.typing(&ChatAddress { topic: Some("5".parse().unwrap()), ..chat(forum) }).await;
+    world.telegram.typing(&chat(404)).await;
+    let typed = world.platform.requests("sendChatAction");
+    let seen: Vec<_> = typed
+        .iter()
+        .map(|call| {
+            (call.args["chat_id"].to_string(), call.args.get("message_thread_id").is_some())
+        })
+        .collect();
+    let expected = [ANN, forum, 404].map(|id| id.to_string());
+    assert_eq!(seen.iter().map(|(id, _)| id.trim_matches('"')).collect::<Vec<_>>(), expected);
+    assert_eq!(seen.iter().map(|(_, topic)| *topic).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(typed[0].args["action"], "typing");
+}
+
+#[test]
+fn how_often_a_message_grows_is_configured() {
+    for (preview_seconds, interval) in [(0, None), (1, Some(1)), (5, Some(5))] {
+        let token = Some("4711:AA".to_owned().into());
+        let config = TelegramConfig { token, preview_seconds, ..TelegramConfig::default() };
+        let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+        let telegram = avocet_telegram::Telegram::new(name, account, &config).unwrap();
+        assert_eq!(telegram.preview_interval(), interval.map(Duration::from_secs));
+    }
+    assert_eq!(TelegramConfig::default().preview_seconds, 1);
+}

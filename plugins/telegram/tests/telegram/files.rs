@@ -1,0 +1,172 @@
+//! Files on their way out: what the platform gets, and what becomes of what it refuses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Content, Delivery, LoadedFile,
+    REPEAT_MARK, SendError,
+};
+use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, Fault, On, SentMessage, png};
+
+use crate::{ANN, World, delivery};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+impl World {
+    /// Has a message with files delivered as the outbox does it.
+    async fn post(
+        &self,
+        text: &str,
+        files: &[(&str, &[u8])],
+        choices: &[Choice],
+    ) -> Vec<Result<(), SendError>> {
+        let attachments = files.iter().map(|(path, _)| attachment(path)).collect();
+        let reply = Content { attachments, choices: choices.to_vec(), ..Content::text(text) };
+        let mut sent = Vec::new();
+        for chunk in self.telegram.plan(&reply) {
+            self.clock.advance(SECOND);
+            let delivery = loaded(chunk, files, false);
+            sent.push(self.telegram.deliver(&delivery).await.map(|_| ()));
+        }
+        sent
+    }
+}
+
+fn attachment(path: &str) -> Attachment {
+    let is_picture = [".png", ".jpg"].iter().any(|end| path.ends_with(end));
+    let kind = if is_picture { AttachmentKind::Image } else { AttachmentKind::Document };
+    Attachment::new(kind, AttachmentSource::Workspace(path.to_owned()))
+}
+
+/// A chunk with the bytes of its files.
+fn loaded(chunk: Content, files: &[(&str, &[u8])], repeat: bool) -> Delivery {
+    let load = |attachment: &Attachment| {
+        let AttachmentSource::Workspace(path) = &attachment.source else { panic!("elsewhere") };
+        let (_, bytes) = files.iter().find(|(known, _)| known == path).unwrap();
+        LoadedFile { name: path.rsplit('/').next().unwrap().to_owned(), bytes: Arc::from(*bytes) }
+    };
+    let files = chunk.attachments.iter().map(load).collect();
+    Delivery { files, repeat, ..delivery(ANN, chunk) }
+}
+
+/// Name, bytes and whether it is shown as a photo.
+fn file(sent: &SentMessage) -> (&str, &[u8], bool) {
+    let file = sent.file.as_ref().unwrap();
+    let upload = file.upload.as_ref().unwrap();
+    (&upload.name, &upload.bytes, file.is_photo)
+}
+
+#[tokio::test]
+async fn one_file_has_its_text_below_it_and_the_buttons() {
+    let world = World::new().await;
+    let choices = [Choice::new("Again", "/retry w1")];
+    let sent = world.post("**Done**, see here.", &[("out/Übersicht.pdf", b"%PDF")], &choices).await;
+    assert_eq!(sent, [Ok(())]);
+    let [message] = &world.platform.sent()[..] else { panic!("not one message") };
+    assert_eq!(file(message), ("Übersicht.pdf", &b"%PDF"[..], false));
+    assert_eq!(message.text, "Done, see here.");
+    assert_eq!((&message.entities[0]["type"], message.buttons().len()), (&"bold".into(), 1));
+}
+
+#[tokio::test]
+async fn several_files_come_after_the_text_and_the_last_has_the_buttons() {
+    let world = World::new().await;
+    let photo = png(640, 480);
+    let files = [("a.png", &photo[..]), ("b.txt", b"text"), ("c.png", b"no picture")];
+    let sent = world.post("Three files", &files, &[Choice::new("Again", "/retry w1")]).await;
+    assert_eq!(sent, [Ok(()), Ok(()), Ok(()), Ok(())]);
+    let messages = world.platform.sent();
+    assert_eq!(messages[0].text, "Three files");
+    let shown: Vec<_> = messages[1..].iter().map(file).collect();
+    let expected = [
+        ("a.png", &photo[..], true),
+        ("b.txt", &b"text"[..], false),
+        ("c.png", b"no picture", false),
+    ];
+    assert_eq!(shown, expected);
+    let buttons: Vec<usize> = messages.iter().map(|message| message.buttons().len()).collect();
+    assert_eq!(buttons, [0, 0, 0, 1]);
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn a_text_that_does_not_fit_below_its_file_goes_first() {
+    let world = World::new().await;
+    // Room is left for the mark of what is sent again.
+    let longest = CAPTION_LIMIT - REPEAT_MARK.len() - 1;
+    let files: [(&str, &[u8]); 1] = [("a.txt", b"text")];
+    for (length, messages) in [(longest, 1), (longest + 1, 2)] {
+        let text = "🐦".repeat(length / 2) + &"a".repeat(length % 2);
+        assert_eq!(world.post(&text, &files, &[]).await.len(), messages, "{length}");
+    }
+    assert_eq!(world.platform.refusals(), []);
+    let none = world.post("", &files, &[]).await;
+    assert_eq!((none.len(), world.platform.sent().last().unwrap().text.as_str()), (1, ""));
+}
+
+#[tokio::test]
+async fn a_refused_photo_is_sent_once_as_a_document() {
+    let world = World::new().await;
+    let long = png(4000, 10);
+    assert_eq!(world.post("look", &[("a.png", &long)], &[]).await, [Ok(())]);
+    let refused = world.platform.refusals();
+    assert_eq!(refused[0].error.description, "Bad Request: PHOTO_INVALID_DIMENSIONS");
+    let photo = png(1, 1);
+    let failed = Fault::Refuse(ApiError::bad_request("IMAGE_PROCESS_FAILED"));
+    world.platform.inject(On::method("sendPhoto"), 1, failed);
+    assert_eq!(world.post("look", &[("a.png", &photo)], &[]).await, [Ok(())]);
+    let shown: Vec<bool> = world.platform.sent().iter().map(|sent| file(sent).2).collect();
+    assert_eq!(shown, [false, false]);
+    let failed = Fault::Refuse(ApiError::bad_request("IMAGE_PROCESS_FAILED"));
+    world.platform.inject(On::any(), 2, failed);
+    let sent = world.post("look", &[("a.png", &photo)], &[]).await;
+    assert!(matches!(sent[..], [Err(SendError::Refused(_))]), "{sent:?}");
+}
+
+#[tokio::test]
+async fn what_the_platform_does_not_take_is_refused_for_good_in_its_words() {
+    let world = World::new().await;
+    let large = vec![0; 50 * 1024 * 1024 + 1];
+    let cases: [(&[u8], &str); 2] =
+        [(b"", "file must be non-empty"), (&large, "Request Entity Too Large")];
+    for (bytes, why) in cases {
+        let sent = world.post("look", &[("a.bin", bytes)], &[]).await;
+        let [Err(SendError::Refused(error))] = &sent[..] else { panic!("{sent:?}") };
+        assert!(error.contains(why) || error.contains("too large"), "{error}");
+    }
+    world.clock.advance(SECOND);
+    let unloaded =
+        delivery(ANN, Content { attachments: vec![attachment("a")], ..Content::text("") });
+    let sent = world.telegram.deliver(&unloaded).await;
+    assert!(matches!(sent, Err(SendError::Refused(_))), "{sent:?}");
+    assert!(world.platform.sent().is_empty());
+}
+
+#[tokio::test]
+async fn f23_a_caption_that_cannot_be_shown_goes_plain() {
+    let world = World::new().await;
+    let refusal = ApiError::bad_request("can't parse entities: unsupported start tag");
+    world.platform.inject(On::method("sendDocument"), 1, Fault::Refuse(refusal));
+    assert_eq!(world.post("**bold**", &[("a.txt", b"text")], &[]).await, [Ok(())]);
+    let sent = &world.platform.sent()[0];
+    assert_eq!((sent.text.as_str(), sent.entities.len()), ("bold", 0));
+}
+
+#[tokio::test]
+async fn f5_a_file_without_an_answer_is_not_repeated_blindly_and_marked_in_its_caption() {
+    for (text, caption) in [("look", format!("{REPEAT_MARK}\nlook")), ("", REPEAT_MARK.to_owned())]
+    {
+        let world = World::new().await;
+        world.platform.inject(On::method("sendDocument"), 1, Fault::ResetAfter);
+        let files: [(&str, &[u8]); 1] = [("a.txt", b"text")];
+        let sent = world.post(text, &files, &[]).await;
+        assert!(matches!(sent[..], [Err(SendError::Unknown(_))]), "{sent:?}");
+        assert_eq!(world.platform.sent().len(), 1);
+        let reply = Content { attachments: vec![attachment("a.txt")], ..Content::text(text) };
+        let chunk = world.telegram.plan(&reply).remove(0);
+        world.clock.advance(SECOND);
+        world.telegram.deliver(&loaded(chunk, &files, true)).await.unwrap();
+        assert_eq!(world.platform.sent()[1].text, caption);
+    }
+}

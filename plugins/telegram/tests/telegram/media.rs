@@ -1,0 +1,113 @@
+//! What comes beside text: by reference at first, fetched when it is wanted, and declined once where
+//! nobody can read it.
+
+use avocet_protocol::{AttachmentKind, AttachmentSource, Channel, FetchError};
+use avocet_testkit::telegram::{ApiError, Fault, On, Said};
+use serde_json::json;
+
+use crate::{ANN, TOKEN, World, chat};
+
+const LIMIT: u64 = 20 * 1024 * 1024;
+
+#[tokio::test]
+async fn a_photo_is_taken_by_reference_with_its_caption() {
+    let world = World::new().await;
+    let _running = world.run();
+    let photo = Said::thing(ANN, ANN, "photo", Said::photo("beach"));
+    world.platform.say(photo.with("caption", "look".into()));
+    let heard = world.bus.taken(1).await.remove(0).content;
+    let attachment = &heard.attachments[0];
+    assert_eq!((heard.text.as_str(), attachment.kind), ("look", AttachmentKind::Image));
+    assert_eq!(attachment.source, AttachmentSource::Platform("beach".to_owned()));
+    assert_eq!(world.platform.calls("getFile"), 0, "it is fetched after it is confirmed");
+}
+
+#[tokio::test]
+async fn a_file_is_fetched_whole() {
+    let world = World::new().await;
+    let bytes: Vec<u8> = (0..100_000_u32).map(|number| number.to_le_bytes()[0]).collect();
+    for size in [Some(100_000), None] {
+        world.platform.add_file("f", size, &bytes);
+        assert_eq!(world.telegram.fetch("f", LIMIT).await.as_ref(), Ok(&bytes));
+    }
+    world.platform.add_file("empty", Some(0), b"");
+    assert_eq!(world.telegram.fetch("empty", LIMIT).await, Ok(Vec::new()));
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn no_more_is_read_than_may_be_whatever_the_platform_says() {
+    let world = World::new().await;
+    world.platform.add_file("honest", Some(1001), &[7; 1001]);
+    world.platform.add_file("silent", None, &[7; 1001]);
+    world.platform.add_file("liar", Some(10), &[7; 1001]);
+    for file in ["honest", "silent", "liar"] {
+        let fetched = world.telegram.fetch(file, 1000).await;
+        assert_eq!(fetched, Err(FetchError::TooLarge { limit: 1000 }), "{file}");
+    }
+    assert_eq!(world.telegram.fetch("liar", 1001).await.map(|bytes| bytes.len()), Ok(1001));
+    // Above its own limit the platform gives nothing out.
+    world.platform.add_file("big", Some(LIMIT + 1), b"");
+    let fetched = world.telegram.fetch("big", 10 * LIMIT).await;
+    assert_eq!(fetched, Err(FetchError::TooLarge { limit: LIMIT }));
+}
+
+#[tokio::test]
+async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
+    let world = World::new().await;
+    world.platform.add_file("f", Some(5), b"12345");
+    let fetch = async |reference| world.telegram.fetch(reference, LIMIT).await.unwrap_err();
+    let gone = "wrong file_id or the file is temporarily unavailable".to_owned();
+    assert_eq!(fetch("unknown").await, FetchError::Gone(gone));
+    let on = || On::method("getFile");
+    let faults = [
+        (Fault::flood(3), "to wait for 3s"),
+        (Fault::ResetBefore, "the connection broke"),
+        (Fault::CutAnswer, "the connection broke"),
+        (Fault::Refuse(ApiError::unauthorized()), "Unauthorized"),
+    ];
+    for (fault, says) in faults {
+        world.platform.inject(on(), 1, fault);
+        let FetchError::Failed(why) = fetch("f").await else { panic!("{says}: final") };
+        assert!(why.to_lowercase().contains(&says.to_lowercase()), "{why}");
+    }
+    world.platform.cut_downloads(true);
+    let cut = fetch("f").await;
+    assert!(matches!(cut, FetchError::Failed(_)), "{cut}");
+    let closed = crate::telegram("http://127.0.0.1:1").fetch("f", LIMIT).await.unwrap_err();
+    for error in [cut, closed] {
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains(TOKEN) && !shown.contains("secret"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_declined_once_to_those_who_may_speak() {
+    let world = World::new().await;
+    let _running = world.run();
+    let game = || json!({ "title": "g", "description": "d", "photo": [] });
+    let declined = world.platform.say(Said::thing(ANN, ANN, "game", game()));
+    world.platform.say(Said::thing(8, 8, "game", game()));
+    let reasons = world.bus.ignored(2).await;
+    assert_eq!(reasons, ["of a kind that cannot be read"; 2]);
+    let said = world.bus.said();
+    let [(line, key)] = &said[..] else { panic!("{said:?}") };
+    assert_eq!(line.address, chat(ANN));
+    assert!(line.content.text.starts_with("I cannot read this kind of message: a game."));
+    assert_eq!(key.as_str(), format!("unreadable m{}", declined.id));
+    world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn a_full_log_delays_the_polite_line_and_nothing_is_confirmed() {
+    let world = World::new().await;
+    world.bus.set_open(false);
+    let _running = world.run();
+    let game = json!({ "title": "g", "description": "d", "photo": [] });
+    let declined = world.platform.say(Said::thing(ANN, ANN, "game", game));
+    world.platform.wait_for_no_poll().await;
+    assert_eq!(world.platform.unconfirmed(), [declined.update.unwrap()]);
+    world.bus.set_open(true);
+    world.bus.ignored(1).await;
+    assert_eq!(world.bus.said().len(), 1);
+}

@@ -1,0 +1,199 @@
+//! What people send beside text, all the way: from the strict platform through the workspace to the
+//! model, and to whoever listens.
+
+use std::fs;
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
+use avocet_testkit::telegram::{Said, TelegramFake};
+use avocet_testkit::transcription::TranscriptionFake;
+use avocet_tests::{Daemon, FAIL_POINT, Home, program};
+use serde_json::{Value, json};
+
+use crate::model::config;
+use crate::patience::{patiently, stop};
+
+const TOKEN: &str = "4711:AA-secret";
+const ANN: i64 = 7;
+const JPEG: [u8; 4] = [0xFF, 0xD8, 0xFF, 0xE0];
+
+/// A home whose daemon is the bot of this platform and whose model may have eyes.
+fn home(platform: &TelegramFake, model: &OpenAiFake, eyes: bool, more: &str) -> Home {
+    let telegram = format!(
+        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nallow = [{ANN}]\n{more}",
+        platform.base_url()
+    );
+    let provider = format!("kind = \"openai\"\nimages = {eyes}");
+    let config = config(model, &telegram).replace("kind = \"openai\"", &provider);
+    Home::new(program!()).with_config(&config).with("TOKEN", TOKEN)
+}
+
+fn photo(file: &str) -> Said {
+    Said::thing(ANN, ANN, "photo", Said::photo(file))
+}
+
+fn document(file: &str, name: &str, bytes: u64) -> Said {
+    let document = json!({ "file_id": file, "file_unique_id": "u", "file_name": name,
+        "mime_type": "text/plain", "file_size": bytes });
+    Said::thing(ANN, ANN, "document", document)
+}
+
+/// A model that repeats what it reads last.
+fn parrot(request: &Value) -> ModelAnswer {
+    ModelAnswer::says(last_user_text(request))
+}
+
+async fn stops_well(daemon: Daemon) {
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && !log.contains("secret"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_photo_is_seen_and_its_caption_read() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start_with_eyes(|_| ModelAnswer::says("A beach.")).await;
+    platform.add_file("beach", Some(4), &JPEG);
+    let home = home(&platform, &model, true, "");
+    let daemon = home.daemon();
+    platform.say(photo("beach").with("caption", "Where is this?".into()));
+    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(sent[0].text, "A beach.");
+    let request = model.requests().remove(0);
+    let seen = request["messages"][1]["content"].clone();
+    let line = "Where is this?\n[image: 4 bytes, saved as inbox/m1-0.jpg]";
+    let url = "data:image/jpeg;base64,/9j/4A==";
+    let expected = json!([
+        { "type": "text", "text": line },
+        { "type": "image_url", "image_url": { "url": url } },
+    ]);
+    assert_eq!(seen, expected);
+    stops_well(daemon).await;
+    assert_eq!((platform.refusals(), model.refusals()), (vec![], vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_without_eyes_reads_that_there_is_a_photo() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(parrot).await;
+    platform.add_file("beach", Some(4), &JPEG);
+    let home = home(&platform, &model, false, "");
+    let daemon = home.daemon();
+    platform.say(photo("beach"));
+    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(sent[0].text, "[image: 4 bytes, saved as inbox/m1-0.jpg]");
+    stops_well(daemon).await;
+    assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_voice_message_is_heard_and_answered() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(parrot).await;
+    let ear = TranscriptionFake::saying("Buy bread.").await;
+    platform.add_file("voice", Some(4), b"OggS");
+    let listens = format!("[transcription]\nbase_url = \"{}\"\n", ear.base_url());
+    let home = home(&platform, &model, false, &listens);
+    let daemon = home.daemon();
+    let voice = json!({ "file_id": "voice", "file_unique_id": "u", "duration": 12,
+        "mime_type": "audio/ogg", "file_size": 4 });
+    platform.say(Said::thing(ANN, ANN, "voice", voice));
+    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(sent[0].text, "[voice, 12 s: “Buy bread.”, saved as inbox/m1-0.ogg]");
+    assert_eq!((ear.heard().len(), ear.refusals()), (1, vec![]));
+    stops_well(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_document_is_read_by_the_tool_that_reads_files() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|request| match last_results(request)[..] {
+        [] => ModelAnswer::call("read_file", json!({ "path": "inbox/m1-0.txt" })),
+        [text, ..] => ModelAnswer::says(text.trim()),
+    })
+    .await;
+    platform.add_file("list", Some(12), "Käse, Brot".as_bytes());
+    let home = home(&platform, &model, false, "");
+    let daemon = home.daemon();
+    platform.say(document("list", "../list.TXT", 12).with("caption", "read it".into()));
+    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    assert!(sent[0].text.ends_with("Käse, Brot"), "{}", sent[0].text);
+    stops_well(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_of_100_megabytes_is_a_line_and_the_turn_answers_all_the_same() {
+    const LARGE: u64 = 100 * 1024 * 1024;
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(parrot).await;
+    platform.add_file("film", Some(LARGE), b"");
+    let home = home(&platform, &model, false, "");
+    let daemon = home.daemon();
+    platform.say(document("film", "film.mkv", LARGE).with("caption", "watch this".into()));
+    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(
+        sent[0].text,
+        "watch this\n[document: film.mkv, 104857600 bytes, could not be fetched: it is larger than \
+         20 MB]"
+    );
+    stops_well(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_between_the_confirmation_and_the_fetch_it_fetches_and_answers_once() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(parrot).await;
+    platform.add_file("beach", Some(4), &JPEG);
+    let home = home(&platform, &model, false, "");
+    let stuck = "fetch:before:1:hang";
+    let mut daemon = Daemon::spawn(home.command(&["run"]).env(FAIL_POINT, stuck));
+    daemon.wait_until_ready();
+    platform.say(photo("beach").with("caption", "look".into()));
+    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    daemon.kill();
+    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    assert_eq!((platform.calls("getFile"), model.requests().len()), (0, 0));
+
+    let daemon = home.daemon();
+    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(sent[0].text, "look\n[image: 4 bytes, saved as inbox/m1-0.jpg]");
+    assert_eq!(fs::read(home.workspace().join("inbox/m1-0.jpg")).unwrap(), JPEG);
+    stops_well(daemon).await;
+    assert_eq!((platform.sent().len(), model.requests().len()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f34_photos_are_in_no_log_and_only_the_newest_are_sent_again() {
+    const COUNT: usize = 20;
+    const BYTES: usize = 100_000;
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start_with_eyes(|_| ModelAnswer::says("Nice.")).await;
+    let home = home(&platform, &model, true, "");
+    let daemon = home.daemon();
+    for number in 0..COUNT {
+        let file = format!("photo{number}");
+        let bytes = [&JPEG[..], &vec![u8::try_from(number).unwrap(); BYTES]].concat();
+        platform.add_file(&file, None, &bytes);
+        platform.say(photo(&file));
+        patiently("the answer", platform.wait_for_sent(number + 1)).await;
+    }
+    stops_well(daemon).await;
+    let last = model.requests().pop().unwrap();
+    let shown = last["messages"].as_array().unwrap().iter().filter(|one| one["content"].is_array());
+    assert_eq!(shown.count(), 4);
+    let log = fs::metadata(home.data_dir().join("avocet.db")).unwrap().len();
+    assert!(log < (COUNT * BYTES / 2) as u64, "the log has {log} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_can_read_gets_one_polite_line_and_asks_no_model() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(parrot).await;
+    let home = home(&platform, &model, false, "");
+    let daemon = home.daemon();
+    let game = json!({ "title": "g", "description": "d", "photo": [] });
+    platform.say(Said::thing(ANN, ANN, "game", game));
+    let sent = patiently("the line", platform.wait_for_sent(1)).await;
+    assert!(sent[0].text.starts_with("I cannot read this kind of message: a game."));
+    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    stops_well(daemon).await;
+    assert_eq!((platform.sent().len(), model.requests().len()), (1, 0));
+}

@@ -1,0 +1,218 @@
+//! Who may speak, all the way: strangers, owners, users and groups on the strict fake of Telegram, the
+//! operator at the command line.
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
+use avocet_testkit::telegram::{Said, SentMessage, TelegramFake};
+use avocet_tests::{Home, program};
+use serde_json::{Value, json};
+
+use crate::model::{asked, config};
+use crate::patience::{patiently, stop, until};
+
+const TOKEN: &str = "4711:AA-secret";
+const ANN: i64 = 7;
+const BOB: i64 = 8;
+const CID: i64 = 9;
+const GROUP: i64 = -20;
+
+/// A home whose bot has Ann for an owner and Bob for a user, and listens to everything in a group.
+fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
+    let telegram = format!(
+        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+         allow = [{BOB}]\n[channels.telegram.groups.\"{GROUP}\"]\nmention = false\n",
+        platform.base_url()
+    );
+    Home::new(program!()).with_config(&config(model, &telegram)).with("TOKEN", TOKEN)
+}
+
+/// What a chat was told, once it is so much.
+async fn told(platform: &TelegramFake, chat: i64, count: usize) -> Vec<SentMessage> {
+    let in_chat = |sent: &[SentMessage]| {
+        sent.iter().filter(|one| one.chat == chat).cloned().collect::<Vec<_>>()
+    };
+    let all = platform.wait_for(|sent| in_chat(sent).len() >= count);
+    in_chat(&patiently(&format!("message {count} in {chat}"), all).await)
+}
+
+async fn last_told(platform: &TelegramFake, chat: i64, count: usize) -> String {
+    told(platform, chat, count).await.pop().unwrap().text
+}
+
+/// The code in a hint.
+fn code(hint: &str) -> String {
+    let (_, rest) = hint.split_once("pair approve ").unwrap();
+    rest.split(' ').next().unwrap().to_owned()
+}
+
+async fn hinted(platform: &TelegramFake) -> String {
+    platform.private_text(CID, "let me in");
+    let hint = last_told(platform, CID, 1).await;
+    assert!(hint.starts_with("I do not know you yet. Ask my owner to run: avocet pair approve "));
+    code(&hint)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f14_a_stranger_is_let_in_at_the_command_line_and_struck_off_again() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    let code = hinted(&platform).await;
+    platform.private_text(CID, "hello?");
+    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    let list: Value = serde_json::from_str(&home.run(&["pair", "list", "--json"]).out).unwrap();
+    assert_eq!((&list[0]["code"], &list[0]["person"]), (&json!(code), &json!("telegram:main:9")));
+    assert_eq!(list[0]["name"], "User 9");
+    assert_eq!(model.requests(), Vec::<Value>::new(), "a stranger costs no model call");
+
+    let approved = home.run(&["pair", "approve", &code.replace('-', "").to_lowercase()]);
+    assert_eq!(
+        approved.out, "User 9 (telegram:main:9) may speak now; role: user\n",
+        "{approved:?}"
+    );
+    let again = home.run(&["pair", "approve", &code]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.err.contains("was approved before"), "{again:?}");
+    let welcome = "You may speak with me now. What can I do for you?";
+    assert_eq!(last_told(&platform, CID, 2).await, welcome);
+    platform.private_text(CID, "good morning");
+    assert_eq!(last_told(&platform, CID, 3).await, "Good morning.");
+
+    let people = home.run(&["people", "list"]).out;
+    for line in ["telegram:main:7  owner  configured", "telegram:main:9  user"] {
+        assert!(people.contains(line), "{people}");
+    }
+    let removed = home.run(&["people", "remove", "telegram:main:9"]);
+    assert_eq!(removed.out, "telegram:main:9 may no longer speak\n", "{removed:?}");
+    platform.private_text(CID, "still there?");
+    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((told(&platform, CID, 3).await.len(), model.requests().len()), (3, 1));
+    assert_eq!(platform.refusals(), vec![]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f14_a_code_is_approved_while_no_daemon_runs_and_makes_the_first_owner() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    let code = hinted(&platform).await;
+    assert!(stop(daemon).await.0.success());
+    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+    let approved = home.run(&["pair", "approve", &code, "--owner"]);
+    assert_eq!(
+        approved.out, "User 9 (telegram:main:9) may speak now; role: owner\n",
+        "{approved:?}"
+    );
+    assert_eq!(home.run(&["pair", "list"]).out, "Nobody waits to be let in.\n");
+
+    let daemon = home.daemon();
+    assert!(last_told(&platform, CID, 2).await.contains("as an owner"));
+    platform.private_text(CID, "/pair");
+    assert_eq!(last_told(&platform, CID, 3).await, "Nobody waits to be let in.");
+    assert!(stop(daemon).await.0.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f14_only_the_owners_press_of_the_button_lets_somebody_in_and_only_once() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "hello");
+    told(&platform, ANN, 1).await;
+    let code = hinted(&platform).await;
+    let notice = told(&platform, ANN, 2).await.pop().unwrap();
+    assert!(notice.text.starts_with("User 9 (telegram:main:9) wants to speak with me."));
+    let approve = format!("/pair approve {code}");
+
+    platform.press(CID, &notice, &approve);
+    platform.press(BOB, &notice, &approve);
+    let refused = "/pair is for my owner, and only in a private chat.";
+    assert_eq!(last_told(&platform, ANN, 3).await, refused);
+    platform.say(Said::group(ANN, GROUP, &approve));
+    assert_eq!(last_told(&platform, GROUP, 1).await, refused);
+    assert_eq!(home.run(&["pair", "list", "--json"]).out.matches("\"code\"").count(), 1);
+
+    platform.press(ANN, &notice, &approve);
+    assert_eq!(last_told(&platform, ANN, 4).await, "telegram:main:9 may speak with me now.");
+    platform.press(ANN, &notice, &approve);
+    let replayed = format!("The code {code} was approved before; a code can be used once.");
+    assert_eq!(last_told(&platform, ANN, 5).await, replayed);
+    platform.private_text(CID, "good morning");
+    assert_eq!(last_told(&platform, CID, 3).await, "Good morning.");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((told(&platform, ANN, 5).await.len(), platform.refusals()), (5, vec![]));
+}
+
+/// The names of the tools that a request offers.
+fn offered(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().into_iter().flatten();
+    tools.map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f14_owners_tools_are_for_owners_in_private() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|request| match last_results(request)[..] {
+        [] => ModelAnswer::call("write_file", json!({ "path": "a.txt", "content": "hi" })),
+        ref results => ModelAnswer::says(&results.join(" ")),
+    })
+    .await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(BOB, "write");
+    let refused = last_told(&platform, BOB, 1).await;
+    assert!(refused.contains("permission denied: write_file is for owners"), "{refused}");
+    platform.say(Said::group(ANN, GROUP, "write"));
+    let refused = last_told(&platform, GROUP, 1).await;
+    assert!(refused.contains("permission denied: write_file is for owners"), "{refused}");
+    assert!(!home.workspace().join("a.txt").exists());
+    platform.private_text(ANN, "write");
+    told(&platform, ANN, 1).await;
+    assert!(home.workspace().join("a.txt").exists());
+
+    let requests = model.requests();
+    let for_users = ["message", "read_result"];
+    assert_eq!(requests[..4].iter().map(offered).collect::<Vec<_>>(), [for_users; 4]);
+    assert!(offered(&requests[4]).contains(&"write_file"), "{}", requests[4]);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_linked_terminal_and_telegram_chat_share_a_session() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Noted.")).await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    let early = home.run(&["link", "telegram:main:7", "me"]);
+    assert_eq!(early.code, Some(1));
+    assert!(early.err.contains("nobody who may speak has written to me in telegram:main:7"));
+    platform.private_text(ANN, "My cat is called Ada.");
+    told(&platform, ANN, 1).await;
+    let linked = home.run(&["link", "telegram:main:7", "me"]);
+    let expected = "terminal:local:me speaks in the session telegram:main:7 now\n";
+    assert_eq!(linked.out, expected, "{linked:?}");
+    assert_eq!(home.run(&["link"]).out, expected.replace(" now", ""));
+    let answered = home.run(&["ask", "me", "What is my cat called?", "--wait"]);
+    assert_eq!(answered.out, "Noted.\n", "{answered:?}");
+    assert!(model.requests()[1].to_string().contains("My cat is called Ada."));
+    until("both in one session", async || {
+        home.run(&["sessions", "show", "telegram:main:7"]).out.matches("Noted.").count() == 2
+    })
+    .await;
+    assert_eq!(told(&platform, ANN, 1).await.len(), 1, "replies go to the chat that asked");
+
+    let unlinked = home.run(&["link", "telegram:main:7", "me", "--remove"]);
+    assert_eq!(unlinked.out, "terminal:local:me has its own session again\n", "{unlinked:?}");
+    let alone = home.run(&["ask", "me", "And now?", "--wait"]);
+    assert_eq!(alone.out, "Noted.\n", "{alone:?}");
+    asked(&model, 3).await;
+    assert!(!model.requests()[2].to_string().contains("Ada"));
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
