@@ -98,7 +98,7 @@ impl World {
     async fn waits_pass(&self) {
         let second = Duration::from_secs(1);
         loop {
-            self.clock.sleeper_within(Duration::from_millis(1)..=5 * second).await;
+            self.clock.sleeper_within(Duration::from_nanos(1)..=5 * second).await;
             self.clock.advance(second);
         }
     }
