@@ -3,6 +3,7 @@
 
 mod config;
 mod convert;
+mod entities;
 mod fault;
 mod fetch;
 mod media;
