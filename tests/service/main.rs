@@ -12,6 +12,7 @@ mod log;
 mod model;
 mod notify;
 mod patience;
+mod preview;
 mod sink;
 mod telegram;
 mod unit;
