@@ -28,10 +28,12 @@ const MAX_PAGES: usize = 50;
 const UNKNOWN_MESSAGE: isize = 10_008;
 const CANNOT_WRITE_TO_USER: isize = 50_007;
 
-/// What is read of a message that was made.
+/// What is read of a message of ours.
 #[derive(Deserialize)]
 struct Made {
     id: MessageId,
+    #[serde(default)]
+    content: String,
 }
 
 impl Discord {
@@ -39,16 +41,26 @@ impl Discord {
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let channel = self.target(&delivery.address).await?;
         let text = plan::text(&delivery.content, delivery.repeat);
-        if let Some(shown_as) = &delivery.shown_as
-            && self.edit(channel, shown_as, delivery, &text).await?
-        {
+        if let Some(shown_as) = &delivery.shown_as {
+            let id = shown_as.as_str().parse().map_err(|_| SendError::Gone)?;
+            self.edit(channel, id, delivery, &text).await?;
             return Ok(Receipt { platform_id: Some(shown_as.clone()) });
         }
-        let id = match self.look_for(channel, delivery, &text).await? {
-            Some(id) => id,
-            None => self.create(channel, delivery, &text).await?,
+        let nonce = delivery.id.to_string();
+        let mut made = match self.look_for(channel, delivery, &text).await? {
+            Some(made) => made,
+            None => self.create(channel, delivery, &text, nonce.clone()).await?,
         };
-        Ok(Receipt { platform_id: PlatformId::parse(&id.to_string()).ok() })
+        // It was made before, when it said less: as a preview. That may have been deleted since.
+        if made.content.trim() != text.trim() {
+            match self.edit(channel, made.id, delivery, &text).await {
+                Err(SendError::Gone) => {
+                    made = self.create(channel, delivery, &text, nonce + "-anew").await?;
+                }
+                edited => edited?,
+            }
+        }
+        Ok(Receipt { platform_id: PlatformId::parse(&made.id.to_string()).ok() })
     }
 
     /// The channel to send to. The id of somebody who is allowed stands for the chat with them.
@@ -66,27 +78,25 @@ impl Discord {
         opened.map(|opened| opened.id).map_err(|fault| self.outcome(&fault))
     }
 
-    /// Returns whether there was a message to edit.
     async fn edit(
         &self,
         channel_id: ChannelId,
-        shown_as: &PlatformId,
+        message_id: MessageId,
         delivery: &Delivery,
         text: &str,
-    ) -> Result<bool, SendError> {
-        let Ok(id) = shown_as.as_str().parse::<NonZeroU64>() else { return Ok(false) };
+    ) -> Result<(), SendError> {
         let message = EditMessage::new()
             .content(text)
             .allowed_mentions(CreateAllowedMentions::new())
             .flags(MessageFlags::SUPPRESS_EMBEDS)
             .components(plan::buttons(&delivery.content.choices));
-        let route = Route::ChannelMessage { channel_id, message_id: id.into() };
+        let route = Route::ChannelMessage { channel_id, message_id };
         match self.rest.send(LightMethod::Patch, route, &message).await {
             Ok(_) => {
                 self.health.works();
-                Ok(true)
+                Ok(())
             }
-            Err(fault) if fault.is_refused_with(UNKNOWN_MESSAGE) => Ok(false),
+            Err(fault) if fault.is_refused_with(UNKNOWN_MESSAGE) => Err(SendError::Gone),
             Err(fault) => Err(self.outcome(&fault)),
         }
     }
@@ -96,14 +106,15 @@ impl Discord {
         channel_id: ChannelId,
         delivery: &Delivery,
         text: &str,
-    ) -> Result<MessageId, SendError> {
+        nonce: String,
+    ) -> Result<Made, SendError> {
         self.limits.check(channel_id, self.clock.as_ref())?;
         let message = CreateMessage::new()
             .content(text)
             .allowed_mentions(CreateAllowedMentions::new())
             .flags(MessageFlags::SUPPRESS_EMBEDS)
             .components(plan::buttons(&delivery.content.choices))
-            .nonce(Nonce::String(delivery.id.to_string()))
+            .nonce(Nonce::String(nonce))
             .enforce_nonce(true);
         let route = Route::ChannelMessages { channel_id };
         let answer = self.rest.send(LightMethod::Post, route, &message).await;
@@ -112,8 +123,7 @@ impl Discord {
         if let Some(wait) = answer.exhausted_for {
             self.limits.exhausted(channel_id, wait, self.clock.as_ref());
         }
-        let made = answer.read::<Made>().map_err(|fault| self.outcome(&fault))?;
-        Ok(made.id)
+        answer.read().map_err(|fault| self.outcome(&fault))
     }
 
     /// Looks for a message that may have been made before, where the nonce does not tell any more.
@@ -122,7 +132,7 @@ impl Discord {
         channel: ChannelId,
         delivery: &Delivery,
         text: &str,
-    ) -> Result<Option<MessageId>, SendError> {
+    ) -> Result<Option<Made>, SendError> {
         let Some(first) = delivery.first_sent_at else { return Ok(None) };
         if first.until(self.clock.now()) < NONCE_KEPT {
             return Ok(None);
@@ -135,7 +145,8 @@ impl Discord {
             let Some(last) = page.last() else { return Ok(None) };
             after = history::id(last);
             if let Some(made) = page.iter().find(|message| is_same(message, me, delivery, text)) {
-                return Ok(Some(history::id(made)));
+                let content = made["content"].as_str().unwrap_or_default().to_owned();
+                return Ok(Some(Made { id: history::id(made), content }));
             }
         }
         Err(SendError::Unknown("too much was said since it was sent first".to_owned()))
@@ -200,7 +211,8 @@ struct Opened {
     id: ChannelId,
 }
 
-/// Whether a message of the history is this chunk. Its nonce says so, if the platform still shows one.
+/// Whether a message of the history is this chunk, or a preview of it. Its nonce says so, if the
+/// platform still shows one.
 fn is_same(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool {
     let author = UserId::deserialize(&message["author"]["id"]);
     if author.ok() != Some(me) {
@@ -208,6 +220,10 @@ fn is_same(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool
     }
     match message["nonce"].as_str() {
         Some(nonce) => nonce == delivery.id.to_string(),
-        None => message["content"].as_str().is_some_and(|said| said.trim() == text.trim()),
+        None => message["content"].as_str().is_some_and(|said| {
+            let begun =
+                said.trim().strip_suffix('…').map(str::trim_end).filter(|said| !said.is_empty());
+            said.trim() == text.trim() || begun.is_some_and(|begun| text.trim().starts_with(begun))
+        }),
     }
 }

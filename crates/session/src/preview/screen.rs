@@ -104,7 +104,7 @@ impl Screen<'_> {
         Showed { place, content, hold: None }
     }
 
-    /// What comes later. An edit that was not taken is made again when there is more to show.
+    /// What comes later. An edit that was not taken is made again after an interval.
     async fn edit(self, id: DeliveryId, platform_id: PlatformId, content: Content) -> Showed {
         let place = Place::In(id, platform_id.clone());
         match self.deliver(id, &content, Some(platform_id.clone())).await {

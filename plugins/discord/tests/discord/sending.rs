@@ -253,9 +253,27 @@ async fn a_preview_that_is_gone_is_made_anew() {
     let shown_as = world.discord.deliver(&preview).await.unwrap().platform_id;
     world.platform.delete(world.platform.sent()[0].id);
     let whole = delivery(world.dm, Content::text("I am thinking"));
-    let whole = Delivery { id: DeliveryId(2), shown_as, ..whole };
+    let gone = Delivery { shown_as, ..whole.clone() };
+    assert_eq!(world.discord.deliver(&gone).await, Err(SendError::Gone));
+    // The platform may still remember the nonce of the one that is gone.
     world.discord.deliver(&whole).await.unwrap();
     assert_eq!(world.sent_texts()[1], "I am thinking");
+}
+
+#[tokio::test]
+async fn f5_a_preview_whose_outcome_is_not_known_becomes_the_message() {
+    for late in [false, true] {
+        let world = World::new().await;
+        let first_sent_at = Some(world.clock.now());
+        let preview = delivery(world.dm, Content::text("I am …"));
+        world.discord.deliver(&preview).await.unwrap();
+        if late {
+            world.advance(10 * MINUTE);
+        }
+        let whole = delivery(world.dm, Content::text("I am thinking"));
+        world.discord.deliver(&Delivery { first_sent_at, ..whole }).await.unwrap();
+        assert_eq!(world.sent_texts(), ["I am thinking"], "{late}");
+    }
 }
 
 #[tokio::test]
