@@ -31,7 +31,7 @@ fn f9_after_that_each_waits_for_its_share_of_the_day() {
     assert_eq!(used(500, Some(HOUR)).wait(None, NOON, HOUR + share), None);
     assert_eq!(used(500, None).wait(None, NOON, HOUR), Some(share), "restarts do not go round it");
     assert_eq!(used(500, None).wait(None, NOON, HOUR + share), None);
-    assert_eq!(used(499, Some(HOUR)).wait(None, NOON, HOUR), Some(HALF_A_DAY));
+    assert_eq!(used(899, Some(HOUR)).wait(None, NOON, HOUR), Some(HALF_A_DAY));
     assert_eq!(used(9999, Some(HOUR)).wait(None, NOON, HOUR), Some(HALF_A_DAY));
 }
 

@@ -17,6 +17,9 @@ fn message(more: &Value) -> Message {
     serde_json::from_value(message).unwrap()
 }
 
+/// A channel in which the bot answers to everything.
+const LISTENS: u64 = 77;
+
 fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {
     let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
     let commands = [CommandHelp { name: "stop", argument: "", help: "stop" }];
@@ -26,7 +29,7 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {
         channel: &channel,
         account: &account,
         answer_all,
-        unmentioned: &BTreeSet::new(),
+        unmentioned: &BTreeSet::from([ChannelId::new(LISTENS)]),
         commands: &commands,
     })
 }
@@ -74,11 +77,16 @@ fn in_a_server_only_what_is_for_the_agent_is_heard() {
         (json!({ "content": "@everyone", "mention_everyone": true }), Some("not mentioned")),
     ];
     for (more, expected) in table {
-        let why = with_bot(false, |bot| bot.why_not(&message(&more), false));
+        let why_not = |answer_all, place| {
+            with_bot(answer_all, |bot| bot.why_not(&message(&more), place))
+        };
+        let why = why_not(false, Place::Channel);
         assert_eq!(why, expected, "{more}");
-        let private = with_bot(false, |bot| bot.why_not(&message(&more), true));
-        let all = with_bot(true, |bot| bot.why_not(&message(&more), false));
-        assert_eq!((private, all), (expected.filter(|why| *why != "not mentioned"), private));
+        let whatever = expected.filter(|why| *why != "not mentioned");
+        assert_eq!(why_not(false, Place::Private), whatever, "{more}");
+        assert_eq!(why_not(true, Place::Channel), whatever, "{more}");
+        let listens = Place::Thread { parent: ChannelId::new(LISTENS) };
+        assert_eq!(why_not(false, listens), whatever, "{more}");
     }
 }
 

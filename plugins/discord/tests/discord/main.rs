@@ -48,8 +48,8 @@ impl World {
         platform.limit_rates(false);
         let channel = platform.channel(platform.guild("Birds"), "general");
         let dm = platform.dm(ANN);
-        let discord = Arc::new(discord(&platform.base_url(), &clock));
         let (bus, clock) = (Arc::default(), Arc::default());
+        let discord = Arc::new(discord(&platform.base_url(), &clock));
         Self { platform, discord, bus, clock, stop: CancellationToken::new(), channel, dm }
     }
 
