@@ -141,6 +141,7 @@ async fn f5_without_the_history_nothing_is_sent_twice() {
     let world = World::new().await;
     let refusal = Fault::Refuse(ApiError::missing_access());
     world.platform.inject(On::route(Route::History), 1, refusal);
+    world.pass(10 * MINUTE);
     let hello = delivery(world.dm, Content::text("hello"));
     let again = Delivery { first_sent_at: Some(START), ..hello };
     let sent = world.discord.deliver(&again).await;
