@@ -14,11 +14,11 @@ use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{end, stop};
 
 /// A daemon that dies at a fail point.
-fn doomed(home: &Home, point: &str) -> Daemon {
+pub(crate) fn doomed(home: &Home, point: &str) -> Daemon {
     Daemon::spawn(home.command(&["run"]).env(FAIL_POINT, point))
 }
 
-async fn dies(daemon: Daemon) {
+pub(crate) async fn dies(daemon: Daemon) {
     let (status, log) = end(daemon).await;
     assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{status}:\n{log}");
 }

@@ -14,6 +14,7 @@ mod model;
 mod notify;
 mod patience;
 mod people;
+mod preview;
 mod sink;
 mod telegram;
 mod unit;

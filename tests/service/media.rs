@@ -19,7 +19,7 @@ const JPEG: [u8; 4] = [0xFF, 0xD8, 0xFF, 0xE0];
 /// A home whose daemon is the bot of this platform and whose model may have eyes.
 fn home(platform: &TelegramFake, model: &OpenAiFake, eyes: bool, more: &str) -> Home {
     let telegram = format!(
-        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nallow = [{ANN}]\n{more}",
+        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n{more}",
         platform.base_url()
     );
     let provider = format!("kind = \"openai\"\nimages = {eyes}");

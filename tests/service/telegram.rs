@@ -9,13 +9,14 @@ use serde_json::json;
 use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{logged, patiently, stop};
 
-const TOKEN: &str = "4711:AA-secret";
-const ANN: i64 = 7;
+pub(crate) const TOKEN: &str = "4711:AA-secret";
+pub(crate) const ANN: i64 = 7;
 
-/// A home whose daemon is the bot of this platform, lets Ann speak and tells strangers nothing.
-fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
+/// A home whose daemon is the bot of this platform, whose owner is Ann, and which tells strangers
+/// nothing.
+pub(crate) fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
     let telegram = format!(
-        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nallow = [{ANN}]\n\
+        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
          pairing = false\n",
         platform.base_url()
     );

@@ -45,13 +45,16 @@ pub(crate) async fn load(files: &dyn Files, messages: &[Message]) -> BTreeMap<Im
 }
 
 fn newest(messages: &[Message]) -> impl Iterator<Item = &ImageRef> {
-    let of = |message| match message {
-        &Message::User { ref images, .. } => images.as_slice(),
-        _ => &[],
-    };
-    let all: Vec<&ImageRef> = messages.iter().flat_map(of).collect();
+    let all: Vec<&ImageRef> = messages.iter().flat_map(images_of).collect();
     let gone = all.len().saturating_sub(MOST_SHOWN).next_multiple_of(GO_TOGETHER);
     all.into_iter().skip(gone)
+}
+
+fn images_of(message: &Message) -> &[ImageRef] {
+    match message {
+        Message::User { images, .. } => images,
+        Message::System { .. } | Message::Assistant { .. } | Message::ToolResult { .. } => &[],
+    }
 }
 
 fn shows_something(attachment: &Attachment) -> bool {

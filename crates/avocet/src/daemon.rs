@@ -228,7 +228,6 @@ fn agent(
     store: &Arc<SqliteStore>,
     channels: &Arc<Channels>,
     events: &Arc<Events>,
-    workspace: Arc<Workspace>,
 ) -> Result<AgentLoop, Failure> {
     let Configuration { document, settings, .. } = configuration;
     let files = Arc::new(WorkspaceFiles::new(workspace.clone()));

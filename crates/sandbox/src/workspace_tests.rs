@@ -135,11 +135,8 @@ fn what_is_too_large_is_refused() {
     let world = world();
     let file = fs::File::create(world.real("large")).unwrap();
     file.set_len(MAX_FILE_BYTES + 1).unwrap();
-    let refused = FileError::TooLarge {
-        path: "large".to_owned(),
-        bytes: MAX_FILE_BYTES + 1,
-        limit: MAX_FILE_BYTES,
-    };
+    let limit = MAX_FILE_BYTES;
+    let refused = FileError::TooLarge { path: "large".to_owned(), bytes: limit + 1, limit };
     assert_eq!(world.read("large"), Err(refused));
     let text = "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() + 1);
     assert!(matches!(world.write("other", &text), Err(FileError::TooLarge { .. })));

@@ -75,7 +75,7 @@ async fn f14_an_owners_tool_is_refused_in_the_turn_of_a_user_and_of_a_child_of_i
     let model = || {
         ScriptedModel::answering(|request| match request.messages.last() {
             Some(Message::ToolResult { result, .. }) => Scripted::says(result),
-            Some(Message::User { text }) if text == "delegate" => {
+            Some(Message::User { text, .. }) if text == "delegate" => {
                 Scripted::calls(&[("spawn", json!({"prompt": "the keys"}))])
             }
             _ => Scripted::calls(&[("keys", json!({}))]),
@@ -109,7 +109,7 @@ async fn linked_chats_share_a_session_and_each_is_answered_where_it_asked() {
     world.say_in("b", "two").await;
     assert_eq!(world.told("b", 1).await, "two");
     let asked = world.asked(2).await;
-    let seen = |text: &str| asked[1].messages.contains(&Message::User { text: text.to_owned() });
+    let seen = |text: &str| asked[1].messages.contains(&Message::user(text));
     assert!(seen("one") && seen("two"), "{asked:?}");
     world.say_in("b", "/id").await;
     let id = "This chat is terminal:local:b. Its session is terminal:local:a. You are me.";
@@ -122,5 +122,5 @@ async fn linked_chats_share_a_session_and_each_is_answered_where_it_asked() {
     world.say_in("b", "three").await;
     assert_eq!(world.told("b", 5).await, "three");
     let asked = world.asked(3).await;
-    assert!(!asked[2].messages.contains(&Message::User { text: "one".to_owned() }));
+    assert!(!asked[2].messages.contains(&Message::user("one")));
 }

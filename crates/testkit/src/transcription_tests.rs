@@ -1,6 +1,9 @@
 use super::*;
 
-fn request(parts: &[(&str, &[u8])]) -> HttpRequest {
+/// The head of a part of a form, and what it holds.
+type Part<'p> = (&'p str, &'p [u8]);
+
+fn request(parts: &[Part<'_>]) -> HttpRequest {
     let mut body = Vec::new();
     for (disposition, bytes) in parts {
         let head = format!("--XX\r\nContent-Disposition: form-data; {disposition}\r\n\r\n");
@@ -16,12 +19,12 @@ fn request(parts: &[(&str, &[u8])]) -> HttpRequest {
     }
 }
 
-const FILE: (&str, &[u8]) = ("name=\"file\"; filename=\"a.ogg\"", b"OggS");
-const MODEL: (&str, &[u8]) = ("name=\"model\"", b"whisper-1");
+const FILE: Part<'_> = ("name=\"file\"; filename=\"a.ogg\"", b"OggS");
+const MODEL: Part<'_> = ("name=\"model\"", b"whisper-1");
 
 #[test]
 fn a_valid_request_passes() {
-    let language: (&str, &[u8]) = ("name=\"language\"", b"de");
+    let language: Part<'_> = ("name=\"language\"", b"de");
     let call = check(&request(&[FILE, MODEL, language])).unwrap();
     assert_eq!((call.name.as_str(), call.language.as_deref()), ("a.ogg", Some("de")));
 }
@@ -30,7 +33,7 @@ fn a_valid_request_passes() {
 fn each_refusal_of_the_real_api() {
     let large = vec![0; AUDIO_LIMIT + 1];
     let (name, empty) = (FILE.0, &b""[..]);
-    let cases: [(&[(&str, &[u8])], u16, &str); 6] = [
+    let cases: [(&[Part<'_>], u16, &str); 6] = [
         (&[MODEL], 400, "body -> file\n  field required"),
         (&[FILE], 400, "you must provide a model parameter"),
         (&[FILE, ("name=\"model\"", b"")], 400, "you must provide a model parameter"),

@@ -77,8 +77,9 @@ fn in_a_server_only_what_is_for_the_agent_is_heard() {
         (json!({ "content": "@everyone", "mention_everyone": true }), Some("not mentioned")),
     ];
     for (more, expected) in table {
-        let why_not =
-            |answer_all, place| with_bot(answer_all, |bot| bot.why_not(&message(&more), place));
+        let why_not = |answer_all, place| {
+            with_bot(answer_all, |bot| bot.why_not(&message(&more), place))
+        };
         let why = why_not(false, Place::Channel);
         assert_eq!(why, expected, "{more}");
         let whatever = expected.filter(|why| *why != "not mentioned");

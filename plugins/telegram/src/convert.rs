@@ -11,6 +11,7 @@ use teloxide::types::{
     ThreadId, Update, UpdateKind, User,
 };
 
+use crate::entities;
 use crate::media::{self, Carried};
 use crate::unreadable::Unreadable;
 
@@ -181,11 +182,10 @@ impl Bot<'_> {
         if reply.is_some_and(|from| from.id == self.me.id) {
             return true;
         }
-        let entities = message.parse_entities().or_else(|| message.parse_caption_entities());
-        entities.unwrap_or_default().iter().any(|entity| match entity.kind() {
-            MessageEntityKind::Mention => self.is_own_name(entity.text()),
+        entities::marked(message).any(|(kind, text)| match kind {
+            MessageEntityKind::Mention => self.is_own_name(&text),
             MessageEntityKind::TextMention { user } => user.id == self.me.id,
-            MessageEntityKind::BotCommand => match entity.text().split_once('@') {
+            MessageEntityKind::BotCommand => match text.split_once('@') {
                 Some((_, name)) => self.is_own_name(name),
                 None => true,
             },

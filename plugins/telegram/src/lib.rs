@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod convert;
 mod edit;
+mod entities;
 mod fault;
 mod fetch;
 mod files;

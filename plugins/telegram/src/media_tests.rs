@@ -13,7 +13,7 @@ fn message(kind: &str, thing: Value) -> Message {
     serde_json::from_value(message).unwrap()
 }
 
-fn file(more: Value) -> Value {
+fn file(more: &Value) -> Value {
     let mut file = json!({ "file_id": "f", "file_unique_id": "u", "file_size": 1234 });
     file.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     file
@@ -33,11 +33,11 @@ fn reads(kind: &str, thing: Value) -> String {
 #[test]
 fn every_kind_of_file_is_an_attachment() {
     let mp4 = || {
-        file(json!({ "width": 1, "height": 1, "length": 1, "duration": 3,
+        file(&json!({ "width": 1, "height": 1, "length": 1, "duration": 3,
         "file_name": "a.mp4", "mime_type": "video/mp4" }))
     };
     let sticker = |more: Value| {
-        let mut sticker = file(json!({ "width": 1, "height": 1, "type": "regular",
+        let mut sticker = file(&json!({ "width": 1, "height": 1, "type": "regular",
             "is_animated": false, "is_video": false, "emoji": "👍" }));
         sticker.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         sticker
@@ -46,23 +46,23 @@ fn every_kind_of_file_is_an_attachment() {
         ("photo", json!([size("s", 90), size("l", 1280), size("m", 320)]), "[image: 1280 bytes]"),
         (
             "document",
-            file(json!({ "file_name": "report.pdf", "mime_type": "application/pdf" })),
+            file(&json!({ "file_name": "report.pdf", "mime_type": "application/pdf" })),
             "[document: report.pdf, 1234 bytes]",
         ),
         (
             "document",
-            file(json!({ "file_name": "beach.png", "mime_type": "image/png" })),
+            file(&json!({ "file_name": "beach.png", "mime_type": "image/png" })),
             "[image: beach.png, 1234 bytes]",
         ),
         ("document", json!({ "file_id": "f", "file_unique_id": "u" }), "[document]"),
         (
             "voice",
-            file(json!({ "duration": 12, "mime_type": "audio/ogg" })),
+            file(&json!({ "duration": 12, "mime_type": "audio/ogg" })),
             "[voice, 12 s: 1234 bytes]",
         ),
         (
             "audio",
-            file(json!({ "duration": 12, "title": "Song", "mime_type": "audio/mpeg" })),
+            file(&json!({ "duration": 12, "title": "Song", "mime_type": "audio/mpeg" })),
             "[audio, 12 s: Song, 1234 bytes]",
         ),
         ("video", mp4(), "[video, 3 s: a.mp4, 1234 bytes]"),
@@ -88,7 +88,7 @@ fn a_file_says_where_it_is_and_what_it_is() {
     let photo = json!([size("s", 90), size("l", 1280)]);
     assert_eq!(of("photo", photo), ("l".to_owned(), "image/jpeg".to_owned()));
     let sticker = |animated, video| {
-        file(json!({ "width": 1, "height": 1, "type": "regular", "is_animated": animated,
+        file(&json!({ "width": 1, "height": 1, "type": "regular", "is_animated": animated,
             "is_video": video }))
     };
     let kinds = [

@@ -132,7 +132,13 @@ fn how_often_a_message_grows_is_configured() {
         let token = Some("4711:AA".to_owned().into());
         let config = TelegramConfig { token, preview_seconds, ..TelegramConfig::default() };
         let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
-        let telegram = avocet_telegram::Telegram::new(name, account, &config).unwrap();
+        let telegram = avocet_telegram::Telegram::new(
+            name,
+            account,
+            &config,
+            std::sync::Arc::new(avocet_testkit::ManualClock::default()),
+        )
+        .unwrap();
         assert_eq!(telegram.preview_interval(), interval.map(Duration::from_secs));
     }
     assert_eq!(TelegramConfig::default().preview_seconds, 1);

@@ -64,7 +64,7 @@ async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
         (Fault::flood(3), "to wait for 3s"),
         (Fault::ResetBefore, "the connection broke"),
         (Fault::CutAnswer, "the connection broke"),
-        (Fault::Refuse(ApiError::unauthorized()), "Unauthorized"),
+        (Fault::Refuse(ApiError::unauthorized()), "invalid bot token"),
     ];
     for (fault, says) in faults {
         world.platform.inject(on(), 1, fault);
@@ -74,7 +74,10 @@ async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
     world.platform.cut_downloads(true);
     let cut = fetch("f").await;
     assert!(matches!(cut, FetchError::Failed(_)), "{cut}");
-    let closed = crate::telegram("http://127.0.0.1:1").fetch("f", LIMIT).await.unwrap_err();
+    let closed = crate::telegram("http://127.0.0.1:1", &std::sync::Arc::default())
+        .fetch("f", LIMIT)
+        .await
+        .unwrap_err();
     for error in [cut, closed] {
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains(TOKEN) && !shown.contains("secret"), "{shown}");

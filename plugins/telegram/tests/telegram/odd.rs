@@ -119,7 +119,7 @@ fn others() -> Vec<(&'static str, Value)> {
         ("inline_query", query(json!({ "query": "x", "offset": "" }))),
         ("chosen_inline_result", json!(null)),
         ("shipping_query", json!({ "id": 5 })),
-        ("poll_answer", json!({ "poll_id": "1", "option_ids": [] })),
+        ("poll_answer", json!({ "poll_id": "1", "option_ids": [], "user": person(ANN) })),
         ("my_chat_member", json!({ "chat": private() })),
         ("chat_join_request", json!([])),
         ("an_update_of_next_year", json!({ "x": 1 })),

@@ -1,0 +1,40 @@
+//! The parts of a text that the platform marks, without believing it about where they are: the
+//! client's own way to them panics where they are not.
+
+use teloxide::types::{Message, MessageEntity, MessageEntityKind};
+
+/// What is marked in a message's text or caption, and as what. A mark beside the text is left out.
+pub(crate) fn marked(message: &Message) -> impl Iterator<Item = (&MessageEntityKind, String)> {
+    let text = message.text().or_else(|| message.caption()).unwrap_or_default();
+    let entities = message.entities().or_else(|| message.caption_entities()).unwrap_or_default();
+    entities.iter().filter_map(|entity| Some((&entity.kind, part(text, entity)?)))
+}
+
+/// Offsets count UTF-16 units (Bot API, "MessageEntity").
+fn part(text: &str, entity: &MessageEntity) -> Option<String> {
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let end = entity.offset.checked_add(entity.length)?;
+    String::from_utf16(units.get(entity.offset..end)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_where_it_can_be() {
+        let cases = [
+            ("hi @bot", 3, 4, Some("@bot")),
+            ("🐦 @bot", 3, 4, Some("@bot")),
+            ("hi", 0, 0, Some("")),
+            ("hi", 0, 3, None),
+            ("hi", 9, 1, None),
+            ("🐦🐦", 1, 2, None),
+            ("hi", 1, usize::MAX, None),
+        ];
+        for (text, offset, length, expected) in cases {
+            let entity = MessageEntity { kind: MessageEntityKind::Mention, offset, length };
+            assert_eq!(part(text, &entity).as_deref(), expected, "{text} {offset}+{length}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The platforms: people write there whether or not the daemon lives, and there they read.
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::REPEAT_MARK;
+use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::telegram::TelegramFake;
+
+const TELEGRAM_TOKEN: &str = "4711:AA-secret";
+const DISCORD_TOKEN: &str = "discord.secret";
+/// The first person's number on Telegram.
+const FIRST_USER: i64 = 1000;
+
+/// A platform with a chat for each person.
+pub(crate) enum Platform {
+    Telegram(TelegramFake),
+    Discord(DiscordFake, BTreeMap<usize, Account>),
+}
+
+/// A person on Discord.
+pub(crate) struct Account {
+    user: u64,
+    channel: u64,
+}
+
+/// A message of the daemon, as its chat shows it now.
+pub(crate) struct Shown {
+    pub(crate) id: u64,
+    pub(crate) text: String,
+    /// It says that it was sent again.
+    pub(crate) marked: bool,
+    /// What its buttons say.
+    pub(crate) says: Vec<String>,
+}
+
+impl Platform {
+    pub(crate) async fn telegram() -> Self {
+        Self::Telegram(TelegramFake::start(TELEGRAM_TOKEN).await)
+    }
+
+    pub(crate) async fn discord(people: impl Iterator<Item = usize>) -> Self {
+        let fake = DiscordFake::start(DISCORD_TOKEN).await;
+        fake.limit_rates(false);
+        let account = |person| {
+            let user = fake.user(&format!("p{person}"));
+            (person, Account { user, channel: fake.dm(user) })
+        };
+        let accounts = people.map(account).collect();
+        Self::Discord(fake, accounts)
+    }
+
+    /// The daemon's configuration for it.
+    pub(crate) fn config(&self, people: impl Iterator<Item = usize>) -> String {
+        let (name, token, url) = match self {
+            Self::Telegram(fake) => ("telegram", TELEGRAM_TOKEN, fake.base_url()),
+            Self::Discord(fake, _) => ("discord", DISCORD_TOKEN, fake.base_url()),
+        };
+        let owners: Vec<String> = people.map(|person| self.user(person).to_string()).collect();
+        format!(
+            "[channels.{name}]\ntoken = \"{token}\"\napi_url = \"{url}\"\nowners = [{}]\n",
+            owners.join(", ")
+        )
+    }
+
+    fn user(&self, person: usize) -> i64 {
+        match self {
+            Self::Telegram(_) => FIRST_USER + person as i64,
+            Self::Discord(_, accounts) => accounts[&person].user.cast_signed(),
+        }
+    }
+
+    pub(crate) fn say(&self, person: usize, text: &str) {
+        match self {
+            Self::Telegram(fake) => {
+                fake.private_text(self.user(person), text);
+            }
+            Self::Discord(fake, accounts) => {
+                let Account { user, channel } = &accounts[&person];
+                fake.say(*channel, *user, text);
+            }
+        }
+    }
+
+    /// What people see, in order.
+    pub(crate) fn shown(&self) -> BTreeMap<usize, Vec<Shown>> {
+        let mut shown: BTreeMap<usize, Vec<Shown>> = BTreeMap::new();
+        match self {
+            Self::Telegram(fake) => fake.look(|sent| {
+                for message in sent.iter().filter(|message| !message.deleted) {
+                    let person = usize::try_from(message.chat - FIRST_USER).unwrap();
+                    let buttons = message.buttons();
+                    let says = buttons.iter().filter_map(|button| button["callback_data"].as_str());
+                    let says = says.map(ToOwned::to_owned).collect();
+                    let id = message.id.cast_unsigned();
+                    shown.entry(person).or_default().push(Shown::new(id, &message.text, says));
+                }
+            }),
+            Self::Discord(fake, accounts) => fake.look(|sent| {
+                let people: BTreeMap<u64, usize> =
+                    accounts.iter().map(|(person, account)| (account.channel, *person)).collect();
+                for message in sent.iter().filter(|message| !message.deleted) {
+                    let buttons = message.buttons();
+                    let says = buttons.iter().filter_map(|button| button["custom_id"].as_str());
+                    let says = says.map(ToOwned::to_owned).collect();
+                    let person = people[&message.channel];
+                    shown.entry(person).or_default().push(Shown::new(
+                        message.id,
+                        &message.text,
+                        says,
+                    ));
+                }
+            }),
+        }
+        shown
+    }
+
+    pub(crate) fn press(&self, person: usize, message: u64, says: &str) {
+        match self {
+            Self::Telegram(fake) => {
+                let is_it = |sent: &&avocet_testkit::telegram::SentMessage| {
+                    sent.chat == self.user(person) && sent.id.cast_unsigned() == message
+                };
+                let found = fake.look(|sent| sent.iter().find(is_it).cloned());
+                fake.press(self.user(person), &found.unwrap(), says);
+            }
+            Self::Discord(fake, accounts) => {
+                fake.press(accounts[&person].user, message, says);
+            }
+        }
+    }
+
+    /// Returns when the platform has seen that the daemon is gone.
+    pub(crate) async fn sees_it_gone(&self) {
+        if let Self::Telegram(fake) = self {
+            fake.wait_for_no_poll().await;
+        }
+    }
+
+    /// Whether a second copy is a fault even if it says that it is one.
+    pub(crate) fn never_doubles(&self) -> bool {
+        matches!(self, Self::Discord(..))
+    }
+
+    /// What the daemon did that the platform does not allow.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        match self {
+            Self::Telegram(fake) => {
+                fake.refusals().iter().map(|refusal| format!("{refusal:?}")).collect()
+            }
+            Self::Discord(fake, _) => {
+                let refusals = fake.refusals();
+                refusals.iter().map(|refusal| format!("{refusal:?}")).collect()
+            }
+        }
+    }
+
+    /// How often the daemon has identified itself; none where that costs nothing.
+    pub(crate) fn identifies(&self) -> Option<usize> {
+        match self {
+            Self::Telegram(_) => None,
+            Self::Discord(fake, _) => Some(fake.identifies().len()),
+        }
+    }
+}
+
+impl Shown {
+    fn new(id: u64, text: &str, says: Vec<String>) -> Self {
+        let unmarked = text.strip_prefix(REPEAT_MARK).map(str::trim_start);
+        Self { id, text: unmarked.unwrap_or(text).to_owned(), marked: unmarked.is_some(), says }
+    }
+}

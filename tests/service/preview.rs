@@ -1,0 +1,133 @@
+//! What a chat on Telegram sees while the model writes: one message that grows and becomes the
+//! answer, whatever happens to the program and the edits meanwhile.
+
+use std::sync::Arc;
+
+use avocet_protocol::REPEAT_MARK;
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_testkit::telegram::{Fault, On, SentMessage, TelegramFake};
+use tokio::sync::Semaphore;
+
+use crate::crash::{dies, doomed};
+use crate::log::number;
+use crate::model::{begun, first_and_then, held};
+use crate::patience::{patiently, stop, until};
+use crate::telegram::{ANN, TOKEN, home};
+
+const BEGINNING: &str = "Once upon a time there …";
+const STORY: &str = "Once upon a time there was a bird.";
+
+/// Waits until the chat has one message, and it says this.
+async fn shows(platform: &TelegramFake, text: &str) {
+    let one = |sent: &[SentMessage]| matches!(sent, [one] if one.text == text);
+    patiently(text, platform.wait_for(one)).await;
+}
+
+/// A model that writes the beginning of a story at once, and its end when there is a permit.
+async fn storyteller(end: &Arc<Semaphore>) -> OpenAiFake {
+    let end = end.clone();
+    OpenAiFake::start(move |_| begun("Once upon a time there ", &end, "was a bird.")).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_grows_in_one_message_while_the_chat_sees_that_somebody_writes() {
+    let (platform, end) = (TelegramFake::start(TOKEN).await, held());
+    let model = storyteller(&end).await;
+    let daemon = home(&platform, &model).daemon();
+    platform.private_text(ANN, "A story, please.");
+    shows(&platform, BEGINNING).await;
+    end.add_permits(100);
+    shows(&platform, STORY).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert!(platform.calls("sendChatAction") > 0);
+    assert_eq!((platform.calls("sendMessage"), platform.refusals()), (1, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_in_the_middle_of_a_preview_it_goes_on_in_the_same_message() {
+    let (platform, never) = (TelegramFake::start(TOKEN).await, held());
+    let model = first_and_then(
+        move |_| begun("Once upon a time there ", &never, "never"),
+        |_| ModelAnswer::says(STORY),
+    )
+    .await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "A story, please.");
+    shows(&platform, BEGINNING).await;
+    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    // What became of the send is in the log when it is.
+    until("the preview in the log", async || {
+        number(&home, "SELECT count(*) FROM outbox WHERE state = 'preview'") == 1
+    })
+    .await;
+    daemon.kill();
+    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+
+    let daemon = home.daemon();
+    shows(&platform, STORY).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((platform.calls("sendMessage"), platform.refusals()), (1, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f5_a_death_around_the_first_send_of_a_preview_makes_the_answer_a_repetition() {
+    // Before the platform has it, and after.
+    for (point, copies) in [("begin-preview:after", 0), ("finish-preview:before", 1)] {
+        let (platform, end) = (TelegramFake::start(TOKEN).await, held());
+        let model = storyteller(&end).await;
+        let home = home(&platform, &model);
+        let mut daemon = doomed(&home, point);
+        daemon.wait_until_ready();
+        platform.private_text(ANN, "A story, please.");
+        dies(daemon).await;
+        assert_eq!(platform.sent().len(), copies, "{point}");
+        patiently("the end of the poll", platform.wait_for_no_poll()).await;
+
+        end.add_permits(100);
+        let daemon = home.daemon();
+        let sent = patiently("the answer", platform.wait_for_sent(copies + 1)).await;
+        assert_eq!(sent[copies].text, format!("{REPEAT_MARK}\n{STORY}"), "{point}");
+        let (status, log) = stop(daemon).await;
+        assert!(status.success(), "{log}");
+        assert_eq!(platform.sent().len(), copies + 1, "{point}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f6_the_answer_survives_flood_control_and_resets_of_its_edits() {
+    for fault in [Fault::flood(1), Fault::ResetAfter, Fault::ResetBefore] {
+        let (platform, end) = (TelegramFake::start(TOKEN).await, held());
+        let model = storyteller(&end).await;
+        let daemon = home(&platform, &model).daemon();
+        platform.private_text(ANN, "A story, please.");
+        shows(&platform, BEGINNING).await;
+        platform.inject(On::method("editMessageText"), 2, fault.clone());
+        end.add_permits(100);
+        patiently("the edits", platform.wait_for_calls("editMessageText", 3)).await;
+        shows(&platform, STORY).await;
+        let (status, log) = stop(daemon).await;
+        assert!(status.success(), "{log}");
+        assert_eq!(platform.calls("sendMessage"), 1, "{fault:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f22_reasoning_reaches_neither_the_preview_nor_the_answer() {
+    let (platform, end) = (TelegramFake::start(TOKEN).await, held());
+    let permits = end.clone();
+    let model = OpenAiFake::start(move |_| {
+        let first = "<think>What a secret, and a long one.</think>Once upon a time there ";
+        begun(first, &permits, "was a bird.<|im_end|>")
+    })
+    .await;
+    let daemon = home(&platform, &model).daemon();
+    platform.private_text(ANN, "A story, please.");
+    shows(&platform, BEGINNING).await;
+    end.add_permits(100);
+    shows(&platform, STORY).await;
+    stop(daemon).await;
+    assert_eq!(platform.sent()[0].edits, [BEGINNING]);
+}
