@@ -21,7 +21,7 @@ const GROUPS: [&str; 2] =
     ["channels.discord.groups.1234567890123456789", "channels.telegram.groups.-1001234567890"];
 
 fn parse(text: &str) -> Document {
-    let environment = |name: &str| Some(format!("the value of {name}"));
+    let environment = |name: &str| Some(format!("value-of-{name}"));
     Document::parse(text.to_owned(), None, &environment).unwrap()
 }
 
