@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_channel_kit::GroupConfig;
 use avocet_discord::{Discord, DiscordConfig, DiscordError};
 use avocet_protocol::{
-    Channel, Choice, Content, Delivery, DeliveryId, Health, OnUnknown, PlatformId, Receipt,
+    Channel, Choice, Clock, Content, Delivery, DeliveryId, Health, OnUnknown, PlatformId, Receipt,
     SendError,
 };
 use avocet_testkit::discord::{ApiError, Fault, On, Route};
@@ -141,6 +141,7 @@ async fn f5_without_the_history_nothing_is_sent_twice() {
     let world = World::new().await;
     let refusal = Fault::Refuse(ApiError::missing_access());
     world.platform.inject(On::route(Route::History), 1, refusal);
+    world.pass(10 * MINUTE);
     let hello = delivery(world.dm, Content::text("hello"));
     let again = Delivery { first_sent_at: Some(START), ..hello };
     let sent = world.discord.deliver(&again).await;
@@ -268,7 +269,7 @@ async fn f5_a_preview_whose_outcome_is_not_known_becomes_the_message() {
         let preview = delivery(world.dm, Content::text("I am …"));
         world.discord.deliver(&preview).await.unwrap();
         if late {
-            world.advance(10 * MINUTE);
+            world.pass(10 * MINUTE);
         }
         let whole = delivery(world.dm, Content::text("I am thinking"));
         world.discord.deliver(&Delivery { first_sent_at, ..whole }).await.unwrap();
