@@ -6,7 +6,7 @@ use std::fs;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{Said, TelegramFake};
 use avocet_testkit::transcription::TranscriptionFake;
-use avocet_tests::{Daemon, FAIL_POINT, Home, program};
+use avocet_tests::{Daemon, FAIL_POINT, Home, now, program};
 use serde_json::{Value, json};
 
 use crate::model::config;
@@ -18,6 +18,7 @@ const JPEG: [u8; 4] = [0xFF, 0xD8, 0xFF, 0xE0];
 
 /// A home whose daemon is the bot of this platform and whose model may have eyes.
 fn home(platform: &TelegramFake, model: &OpenAiFake, eyes: bool, more: &str) -> Home {
+    platform.set_now(now());
     let telegram = format!(
         "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n{more}",
         platform.base_url()

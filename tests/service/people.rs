@@ -3,7 +3,7 @@
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
 use avocet_testkit::telegram::{Said, SentMessage, TelegramFake};
-use avocet_tests::{Home, program};
+use avocet_tests::{Home, now, program};
 use serde_json::{Value, json};
 
 use crate::model::{asked, config};
@@ -17,6 +17,7 @@ const GROUP: i64 = -20;
 
 /// A home whose bot has Ann for an owner and Bob for a user, and listens to everything in a group.
 fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
+    platform.set_now(now());
     let telegram = format!(
         "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
          allow = [{BOB}]\n[channels.telegram.groups.\"{GROUP}\"]\nmention = false\n",

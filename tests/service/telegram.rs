@@ -3,7 +3,7 @@
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
 use avocet_testkit::telegram::{Fault, On, TelegramFake, png};
-use avocet_tests::{Home, program};
+use avocet_tests::{Home, now, program};
 use serde_json::json;
 
 use crate::model::{asked, begun, config, first_and_then, held};
@@ -15,6 +15,7 @@ pub(crate) const ANN: i64 = 7;
 /// A home whose daemon is the bot of this platform, whose owner is Ann, and which tells strangers
 /// nothing.
 pub(crate) fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
+    platform.set_now(now());
     let telegram = format!(
         "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
          pairing = false\n",

@@ -5,6 +5,9 @@
 mod home;
 mod process;
 
+use avocet_protocol::{Clock, Timestamp};
+use avocet_supervise::SystemClock;
+
 pub use home::Home;
 pub use process::{Daemon, Ran};
 
@@ -12,6 +15,13 @@ pub use process::{Daemon, Ran};
 pub const FAIL_POINT: &str = "AVOCET_TEST_FAIL_POINT";
 /// The environment variable with the address that the tool `post` posts to.
 pub const SINK: &str = "AVOCET_TEST_SINK";
+
+/// The time of the programs under test, for platforms that stand beside them: what they hear late is
+/// answered otherwise.
+#[must_use]
+pub fn now() -> Timestamp {
+    SystemClock::new().now()
+}
 
 /// The program under test, for [`Home::new`].
 #[macro_export]

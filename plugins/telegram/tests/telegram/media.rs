@@ -64,7 +64,7 @@ async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
         (Fault::flood(3), "to wait for 3s"),
         (Fault::ResetBefore, "the connection broke"),
         (Fault::CutAnswer, "the connection broke"),
-        (Fault::Refuse(ApiError::unauthorized()), "invalid bot token"),
+        (Fault::Refuse(ApiError::unauthorized()), "unauthorized"),
     ];
     for (fault, says) in faults {
         world.platform.inject(on(), 1, fault);
