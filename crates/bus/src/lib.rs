@@ -3,6 +3,7 @@
 //! the queues; what is in memory is only the wake-ups.
 
 mod admission;
+mod bots;
 mod door;
 mod known;
 mod lists;

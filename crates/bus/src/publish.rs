@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, Admitted, sanitise_content};
+use crate::bots::{BOT_MESSAGES_A_MINUTE, Bots};
 use crate::wake::{Wake, Waker, Wakes, wakes};
 
 /// The one way in. Who publishes waits while the log's queue is full: that is the back-pressure.
@@ -28,6 +29,7 @@ pub struct Bus {
     pub(crate) reading: Mutex<()>,
     /// Held by whoever gives out a code, so that no two of them are the last that is allowed.
     pub(crate) offering: Mutex<()>,
+    bots: Bots,
     waker: Waker,
     stopped: CancellationToken,
 }
@@ -63,6 +65,7 @@ impl Bus {
             clock,
             reading: Mutex::default(),
             offering: Mutex::default(),
+            bots: Bots::default(),
             waker,
             stopped: CancellationToken::new(),
         };
@@ -104,6 +107,10 @@ impl Publish for Bus {
                 self.offer_code(&inbound).await?;
             }
             return Err(refusal);
+        }
+        if inbound.sender.is_bot && !self.bots.take(&inbound.address, self.clock.elapsed()) {
+            let (sender, limit) = (inbound.sender.id.to_string(), BOT_MESSAGES_A_MINUTE);
+            return Err(PublishError::BotTooOften { sender, limit });
         }
         let message = self.admission.admit(inbound)?.into_inner();
         self.meet(&message.inbound).await?;

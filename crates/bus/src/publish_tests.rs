@@ -16,26 +16,29 @@ struct World {
     wakes: Wakes,
     store: Arc<SqliteStore>,
     platforms: Arc<FakeDestinations>,
+    clock: Arc<ManualClock>,
     _log: TempStore,
 }
 
 async fn world() -> World {
     let log = TempStore::new();
-    let store = log.open(Arc::new(ManualClock::default())).await;
+    let clock = Arc::new(ManualClock::default());
+    let store = log.open(clock.clone()).await;
     let platforms = Arc::new(FakeDestinations::default());
     let admission = Admission::default().with(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
         Allow::Listed(Lists { users: ["me".parse().unwrap()].into(), ..Lists::default() }),
     );
-    let (bus, wakes) = open(admission, &store, &platforms).await;
-    World { bus, wakes, store, platforms, _log: log }
+    let (bus, wakes) = open(admission, &store, &platforms, &clock).await;
+    World { bus, wakes, store, platforms, clock, _log: log }
 }
 
 async fn open(
     admission: Admission,
     store: &Arc<SqliteStore>,
     platforms: &Arc<FakeDestinations>,
+    clock: &Arc<ManualClock>,
 ) -> (Bus, Wakes) {
     let parts = Parts {
         admission,
@@ -44,7 +47,7 @@ async fn open(
         people: store.clone(),
         destinations: platforms.clone(),
         deliveries: platforms.clone(),
-        clock: Arc::new(ManualClock::default()),
+        clock: clock.clone(),
     };
     Bus::open(parts).await.unwrap()
 }
@@ -103,7 +106,7 @@ async fn who_was_struck_off_is_not_admitted_again() {
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let message = claimed.turn.origin.messages()[0].clone();
     assert_eq!(bus.readmit(message.clone()).unwrap().into_inner(), message);
-    let (strict, _) = open(Admission::default(), &store, &Arc::default()).await;
+    let (strict, _) = open(Admission::default(), &store, &Arc::default(), &Arc::default()).await;
     assert!(matches!(strict.readmit(message), Err(PublishError::NotAllowed { .. })));
 }
 
@@ -170,4 +173,29 @@ async fn a_correction_is_admitted_like_any_message() {
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let [message] = claimed.turn.origin.messages() else { panic!("{claimed:?}") };
     assert_eq!(message.message.inbound.content.text, "hello");
+}
+
+#[tokio::test]
+async fn f38_programs_that_face_each_other_answer_each_other_so_often_a_minute() {
+    let World { bus, clock, store, _log, .. } = world().await;
+    let of_bot = |key: usize, chat: &str| {
+        let mut inbound = inbound(&key.to_string(), "hello again");
+        inbound.address = format!("terminal:local:{chat}").parse().unwrap();
+        inbound.sender.is_bot = true;
+        inbound
+    };
+    let unlisted = Sender { is_bot: true, ..Sender::new("another".parse().unwrap()) };
+    let refused = bus.publish(Inbound { sender: unlisted, ..of_bot(0, "a") }, None).await;
+    assert!(matches!(refused, Err(PublishError::NotAllowed { .. })), "{refused:?}");
+    let limit = BOT_MESSAGES_A_MINUTE;
+    for key in 0..limit {
+        bus.publish(of_bot(key, "a"), None).await.unwrap();
+    }
+    let refused = bus.publish(of_bot(limit, "a"), None).await;
+    assert_eq!(refused, Err(PublishError::BotTooOften { sender: "me".to_owned(), limit }));
+    bus.publish(of_bot(0, "b"), None).await.unwrap();
+    bus.publish(inbound("of a person", "hello"), None).await.unwrap();
+    clock.advance(Duration::from_mins(1));
+    bus.publish(of_bot(limit, "a"), None).await.unwrap();
+    assert_eq!(store.open_sessions().await.unwrap().len(), 2);
 }

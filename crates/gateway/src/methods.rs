@@ -248,6 +248,7 @@ fn refusal(error: &PublishError) -> RpcError {
         PublishError::Empty
         | PublishError::TooLong { .. }
         | PublishError::NoCorrection(_)
+        | PublishError::BotTooOften { .. }
         | PublishError::Id(_) => RpcError::PARAMS,
         PublishError::Stopping | PublishError::Log(_) => RpcError::UNAVAILABLE,
     };

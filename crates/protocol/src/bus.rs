@@ -84,6 +84,14 @@ pub enum PublishError {
         /// The limit.
         limit: usize,
     },
+    /// Nobody: programs would answer each other for ever.
+    #[error("{sender} is a program and may write {limit} times a minute in a chat")]
+    BotTooOften {
+        /// The program.
+        sender: String,
+        /// Messages a minute.
+        limit: usize,
+    },
     /// The sender: there is nothing to correct.
     #[error("this {0}")]
     NoCorrection(#[from] NoCorrection),

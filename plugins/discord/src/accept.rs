@@ -38,6 +38,7 @@ impl Receiver<'_> {
             }
             Err(PublishError::Empty) => Some("empty"),
             Err(PublishError::TooLong { .. }) => Some("too long"),
+            Err(PublishError::BotTooOften { .. }) => Some("of a bot, too often"),
             Err(PublishError::NoCorrection(why)) => Some(no_correction(why)),
             Err(error) => {
                 tracing::warn!(%error, "a message was refused");

@@ -86,9 +86,6 @@ impl Bot<'_> {
 
     fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
-        if from.is_bot {
-            return Ok(Converted::Ignored("of a bot"));
-        }
         let carried = media::carried(message);
         let text = message.text().or_else(|| message.caption());
         if text.is_none() && carried == Carried::Nothing {

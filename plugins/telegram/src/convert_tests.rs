@@ -116,10 +116,8 @@ fn a_pressed_button_says_what_it_stands_for() {
 
 #[test]
 fn everything_else_is_counted_and_does_not_stall() {
-    let of_bot = json!({ "text": "hi", "from": { "id": 9, "is_bot": true, "first_name": "B" } });
     let sticker = json!({ "left_chat_member": { "id": 9, "is_bot": false, "first_name": "B" } });
     let cases = [
-        (message(&private(), &of_bot), "of a bot"),
         (message(&private(), &sticker), "without text"),
         (json!({ "update_id": 2, "tea_leaves": { "read": true } }), "of another kind"),
         (json!({ "update_id": 3, "message": { "unreadable": true } }), "of another kind"),
@@ -181,4 +179,11 @@ fn a_reply_quotes_and_a_forward_names_its_author() {
     says(message(&group(), &in_topic), "telegram:main:-1001:9", "/id");
     let Converted::Inbound(inbound) = convert(message(&group(), &in_topic)) else { panic!() };
     assert_eq!(inbound.content.quote, None, "every message of a topic replies to its first");
+}
+
+#[test]
+fn f38_whether_a_bot_is_answered_is_decided_by_the_bus() {
+    let of_bot = json!({ "text": "hi", "from": { "id": 9, "is_bot": true, "first_name": "B" } });
+    let Converted::Inbound(inbound) = convert(message(&private(), &of_bot)) else { panic!() };
+    assert!(inbound.sender.is_bot);
 }

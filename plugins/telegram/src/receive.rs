@@ -188,6 +188,7 @@ impl Receiver<'_> {
             }
             Err(PublishError::Empty) => Some("empty"),
             Err(PublishError::TooLong { .. }) => Some("too long"),
+            Err(PublishError::BotTooOften { .. }) => Some("of a bot, too often"),
             Err(PublishError::NoCorrection(NoCorrection::Unknown)) => {
                 Some("an edit of the unknown")
             }
