@@ -80,6 +80,12 @@ impl Pace {
         Ok(())
     }
 
+    /// How long a message to a chat would have to wait, at least. Nothing is counted.
+    #[must_use]
+    pub fn due(&self, chat: &ChatId, is_group: bool) -> Duration {
+        self.wait_in(&self.taken(), chat, is_group)
+    }
+
     /// Counts a message to a chat that goes out now.
     ///
     /// # Errors
@@ -89,13 +95,7 @@ impl Pace {
         let mut taken = self.taken();
         taken.sweep(now, self.longest());
         let Rates { chat: each, group, account } = self.rates;
-        // What its chat keeps waiting takes nothing of what all chats share.
-        let own = taken.chats.get(chat).map(|chat| {
-            let group = if is_group { group.wait(&chat.taken, now) } else { Duration::ZERO };
-            let held = chat.held_until.saturating_sub(now);
-            each.wait(&chat.taken, now).max(group).max(held)
-        });
-        let wait = own.unwrap_or_default().max(account.wait(&taken.account, now));
+        let wait = self.wait_in(&taken, chat, is_group);
         if !wait.is_zero() {
             return Err(wait);
         }
@@ -104,6 +104,18 @@ impl Pace {
         let longer = if each.messages > group.messages { each } else { group };
         longer.note(&mut chat.taken, now);
         Ok(())
+    }
+
+    fn wait_in(&self, taken: &Taken, chat: &ChatId, is_group: bool) -> Duration {
+        let now = self.clock.elapsed();
+        let Rates { chat: each, group, account } = self.rates;
+        // What its chat keeps waiting takes nothing of what all chats share.
+        let own = taken.chats.get(chat).map(|chat| {
+            let group = if is_group { group.wait(&chat.taken, now) } else { Duration::ZERO };
+            let held = chat.held_until.saturating_sub(now);
+            each.wait(&chat.taken, now).max(group).max(held)
+        });
+        own.unwrap_or_default().max(account.wait(&taken.account, now))
     }
 
     /// The platform wants nothing for this chat for a while.

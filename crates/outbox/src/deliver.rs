@@ -130,6 +130,10 @@ impl Courier {
             Step::GiveUp => self.give_up(channel, &head).await,
             Step::Send { .. } if !channel.reachable(&head.delivery.address) => Ok(Next::Leave),
             Step::Send { repeat } => {
+                let pause = channel.pause_before(&head.delivery);
+                if !pause.is_zero() {
+                    return self.wait(self.clock.now().after(pause)).await;
+                }
                 let Delivery { id, turn, .. } = &head.delivery;
                 let turn = turn.map(tracing::field::display);
                 let span = tracing::info_span!("delivery", %id, turn, %chat);

@@ -330,3 +330,20 @@ async fn a_place_is_a_channel_and_a_chat_that_may_be_written_to() {
     assert!(!channels.may_write(&nowhere));
     assert_eq!(error, "icq:local:a is on no configured channel; there are: terminal:local");
 }
+
+#[tokio::test]
+async fn a_send_that_the_platform_would_keep_waiting_is_not_begun_and_not_repeated_after_a_crash() {
+    let world = World::new().await;
+    world.channel.set_pause(SECOND);
+    world.send("a", "hello").await;
+    world.clock.sleeper(SECOND).await;
+    let world = world.restart().await;
+    world.deliverer.start().await.unwrap();
+    world.clock.sleeper(SECOND).await;
+    world.channel.set_pause(Duration::ZERO);
+    world.clock.advance(SECOND);
+    let taken = world.channel.taken(1).await;
+    assert!(!taken[0].repeat, "{taken:?}");
+    world.idle().await;
+    assert_eq!(world.channel.texts(1).await, ["hello"]);
+}

@@ -40,6 +40,13 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// Whether this account may write to the chat without having been written to.
     fn may_write(&self, chat: &ChatAddress) -> bool;
 
+    /// How long a chunk waits before its send begins, so that the platform lets it pass; zero if it
+    /// need not. A send that has not begun is not repeated after a crash.
+    fn pause_before(&self, delivery: &Delivery) -> Duration {
+        let _ = delivery;
+        Duration::ZERO
+    }
+
     /// Whether anybody is there to take a message for the chat. A chat where nobody is waits in
     /// the outbox until the channel calls [`Deliveries::wake`] for it.
     fn reachable(&self, chat: &ChatAddress) -> bool {

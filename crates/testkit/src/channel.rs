@@ -51,6 +51,7 @@ pub struct FakeChannel {
     files: Mutex<BTreeMap<String, VecDeque<OnFetch>>>,
     fetches: watch::Sender<usize>,
     rule: OnUnknown,
+    pause: Mutex<Duration>,
     preview: Option<Duration>,
 }
 
@@ -77,6 +78,7 @@ impl FakeChannel {
             files: Mutex::default(),
             fetches: watch::Sender::new(0),
             rule,
+            pause: Mutex::default(),
             preview: None,
         }
     }
@@ -100,6 +102,11 @@ impl FakeChannel {
     /// Waits until files have been asked for so many times.
     pub async fn fetches(&self, count: usize) -> usize {
         *self.fetches.subscribe().wait_for(|fetches| *fetches >= count).await.unwrap()
+    }
+
+    /// How long chunks have to wait before their send begins.
+    pub fn set_pause(&self, pause: Duration) {
+        *self.pause.lock().unwrap() = pause;
     }
 
     /// Whether somebody is in the chat.
@@ -220,6 +227,10 @@ impl Channel for FakeChannel {
 
     fn reachable(&self, chat: &ChatAddress) -> bool {
         !self.away.lock().unwrap().contains(chat)
+    }
+
+    fn pause_before(&self, _delivery: &Delivery) -> Duration {
+        *self.pause.lock().unwrap()
     }
 
     fn preview_interval(&self) -> Option<Duration> {

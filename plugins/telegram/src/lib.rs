@@ -189,6 +189,10 @@ impl Channel for Telegram {
         self.download(reference, limit).await
     }
 
+    fn pause_before(&self, delivery: &Delivery) -> Duration {
+        self.pause(delivery)
+    }
+
     fn preview_interval(&self) -> Option<Duration> {
         self.preview
     }

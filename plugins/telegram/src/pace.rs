@@ -14,11 +14,20 @@ pub(crate) const RATES: Rates = Rates {
     account: Rate { messages: 30, per: Duration::from_secs(1) },
 };
 
-/// How long a send may wait before it begins. It is short because a crash meanwhile looks as if it
-/// had begun; what has to wait for longer waits in the outbox.
+/// How long a send may wait where another chat was faster. It is short because a crash meanwhile looks
+/// as if it had begun; what has to wait for longer waits in the outbox.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 impl Telegram {
+    /// How long a message has to wait for its turn.
+    pub(crate) fn pause(&self, delivery: &Delivery) -> Duration {
+        let chat = &delivery.address.chat;
+        match delivery.shown_as {
+            Some(_) => self.pace.held(chat).err().unwrap_or_default(),
+            None => self.pace.due(chat, is_group(delivery)),
+        }
+    }
+
     /// Waits for the message's turn. An edit makes no message: it goes out unless the platform wants
     /// nothing for its chat.
     pub(crate) async fn in_time(&self, delivery: &Delivery) -> Result<(), SendError> {

@@ -64,6 +64,10 @@ impl Screen<'_> {
         let (id, platform_id) = match place {
             Place::Over => return Showed::nothing(place),
             Place::In(id, platform_id) => (id, platform_id),
+            // What the platform would keep waiting is not begun.
+            Place::Nowhere if !self.pause_before(&content).is_zero() => {
+                return Showed::nothing(Place::Nowhere);
+            }
             Place::Nowhere => match outbox.begin_preview(self.turn, self.chat, &content).await {
                 Ok(Preview::Begun(id)) => return self.begin(id, content).await,
                 Ok(Preview::Shown(id, platform_id)) => (id, platform_id),
@@ -77,6 +81,11 @@ impl Screen<'_> {
             },
         };
         self.edit(id, platform_id, content).await
+    }
+
+    fn pause_before(&self, content: &Content) -> Duration {
+        let new = Delivery::new(DeliveryId(0), self.chat.clone(), content.clone());
+        self.channel.pause_before(&new)
     }
 
     /// The first send.
