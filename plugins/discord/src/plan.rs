@@ -13,7 +13,7 @@ const ROWS: usize = 5;
 const MAX_LABEL: usize = 80;
 const MAX_SAYS: usize = 100;
 
-/// Cuts a reply into messages. The buttons go with the last one.
+/// Cuts a reply into messages. Files and buttons go with the last one.
 pub(crate) fn plan(reply: &Content) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = discord::limit().reserving(mark().chars().count());
@@ -44,7 +44,8 @@ fn mark() -> String {
 fn styled(content: &Content) -> Styled {
     match &content.styles {
         Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
-        None => render(&content.as_text()),
+        // The files go along: nothing has to stand for them.
+        None => render(&Content { attachments: Vec::new(), ..content.clone() }.as_text()),
     }
 }
 

@@ -6,9 +6,12 @@
 
 use std::time::Duration;
 
-use avocet_protocol::Secret;
+use avocet_protocol::{LoadedFile, Secret};
+use reqwest::RequestBuilder;
+use reqwest::multipart::{Form, Part};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serenity::constants::USER_AGENT;
 use serenity::http::{LightMethod, Request, Route};
 
 use crate::DiscordError;
@@ -18,6 +21,8 @@ use crate::fault::Fault;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long a request may take.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+/// How long a request with files may take.
+const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 /// What serenity's routes begin with.
 const OFFICIAL: &str = "https://discord.com";
 
@@ -94,6 +99,34 @@ impl Rest {
         self.ask(Request::new(route, method).body(Some(body))).await
     }
 
+    /// Sends something with files (Discord API, "Uploading Files").
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(crate) async fn upload(
+        &self,
+        route: Route<'_>,
+        body: &impl Serialize,
+        files: &[LoadedFile],
+    ) -> Result<Answer, Fault> {
+        let body =
+            serde_json::to_string(body).map_err(|_| Fault::NotSent("it cannot be written"))?;
+        let mut form = Form::new().text("payload_json", body);
+        for (place, file) in files.iter().enumerate() {
+            let part = Part::bytes(file.bytes.to_vec()).file_name(file.name.clone());
+            form = form.part(format!("files[{place}]"), part);
+        }
+        // serenity's requests take files only from its own builders, which do not give them away.
+        let request = self
+            .client
+            .post(route.path().replace(OFFICIAL, &self.base))
+            .timeout(UPLOAD_LIMIT)
+            .header("authorization", self.token.expose())
+            .header("user-agent", USER_AGENT)
+            .multipart(form);
+        self.answer(request).await
+    }
+
     /// Makes a request.
     ///
     /// # Errors
@@ -103,6 +136,10 @@ impl Rest {
         let request = request
             .build(&self.client, self.token.expose(), Some(&self.base))
             .map_err(|_| Fault::NotSent("no request can be made of it"))?;
+        self.answer(request).await
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Answer, Fault> {
         let response = request.send().await.map_err(|error| Fault::of(&error))?;
         let status = response.status();
         let number = |name| response.headers().get(name)?.to_str().ok()?.parse::<f64>().ok();

@@ -117,7 +117,10 @@ impl Discord {
             .nonce(Nonce::String(nonce))
             .enforce_nonce(true);
         let route = Route::ChannelMessages { channel_id };
-        let answer = self.rest.send(LightMethod::Post, route, &message).await;
+        let answer = match &delivery.files[..] {
+            [] => self.rest.send(LightMethod::Post, route, &message).await,
+            files => self.rest.upload(route, &message, files).await,
+        };
         let answer = answer.map_err(|fault| self.outcome(&fault))?;
         self.health.works();
         if let Some(wait) = answer.exhausted_for {

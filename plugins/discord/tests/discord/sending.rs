@@ -6,8 +6,8 @@ use std::time::Duration;
 use avocet_channel_kit::GroupConfig;
 use avocet_discord::{Discord, DiscordConfig, DiscordError};
 use avocet_protocol::{
-    Channel, Choice, Clock, Content, Delivery, DeliveryId, Health, OnUnknown, PlatformId, Receipt,
-    SendError,
+    Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Clock, Content, Delivery,
+    DeliveryId, Health, LoadedFile, OnUnknown, PlatformId, Receipt, SendError,
 };
 use avocet_testkit::discord::{ApiError, Fault, On, Route};
 use avocet_testkit::{ManualClock, START};
@@ -317,4 +317,38 @@ fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
         assert_eq!(bot(&with(token, "https://discord.com")), DiscordError::Token, "{token}");
     }
     assert_eq!(bot(&with(" ", "https://discord.com")), DiscordError::NoToken);
+}
+
+#[tokio::test]
+async fn files_go_with_the_last_message_and_once() {
+    let world = World::new().await;
+    let file = |path: &str| {
+        let source = AttachmentSource::Workspace(path.to_owned());
+        Attachment::new(AttachmentKind::Document, source)
+    };
+    let loaded =
+        |name: &str, bytes: &[u8]| LoadedFile { name: name.to_owned(), bytes: bytes.into() };
+    for text in ["**Here** they are.", ""] {
+        let reply =
+            Content { attachments: vec![file("out/a.csv"), file("b.txt")], ..Content::text(text) };
+        let chunks = world.discord.plan(&reply);
+        assert_eq!((chunks.len(), chunks[0].attachments.len()), (1, 2), "{text}");
+        let files = vec![loaded("a.csv", b"1,2"), loaded("b.txt", b"hello")];
+        let id = DeliveryId(i64::try_from(text.len()).unwrap());
+        let send = Delivery { id, files, ..delivery(world.dm, chunks[0].clone()) };
+        for _ in 0..2 {
+            world.discord.deliver(&send).await.unwrap();
+        }
+    }
+    let sent = world.platform.sent();
+    assert_eq!(world.sent_texts(), ["**Here** they are.", ""]);
+    for message in &sent {
+        let files: Vec<_> = message.files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(files, ["a.csv", "b.txt"]);
+    }
+    world.platform.limit_uploads(4);
+    let large = delivery(world.dm, Content { attachments: vec![file("c")], ..Content::default() });
+    let large = Delivery { id: DeliveryId(99), files: vec![loaded("c", b"12345")], ..large };
+    let refused = world.discord.deliver(&large).await.unwrap_err();
+    assert!(matches!(&refused, SendError::Refused(why) if why.contains("too large")), "{refused}");
 }
