@@ -128,7 +128,7 @@ impl Heard {
             (Some("note"), Some((person, number))) => {
                 count(self.notes.entry(key(person, number)).or_default(), message.marked);
             }
-            _ if text.starts_with("I was interrupted while running `post`") => {
+            _ if text.starts_with("I was interrupted while running") => {
                 let says = message.says.last().cloned().unwrap_or_default();
                 self.choices.push((message.id, says));
             }

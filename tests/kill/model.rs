@@ -8,6 +8,14 @@ use serde_json::{Value, json};
 /// What people ask for, in turn.
 pub(crate) const KINDS: [&str; 6] = ["plain", "read", "write", "remember", "message", "post"];
 
+/// What only people on platforms ask for: an answer that takes its time, so that they see it grow.
+pub(crate) const SLOW: &str = "slow";
+
+/// How every answer ends.
+pub(crate) const END: &str = "that is all";
+
+const SLOW_BEAT: Duration = Duration::from_millis(100);
+
 /// Every delta takes a moment, so that a kill falls into the middle of answers.
 const BEAT: Duration = Duration::from_millis(1);
 
@@ -19,7 +27,7 @@ pub(crate) fn answer(request: &Value) -> ModelAnswer {
     let call = |name: &str, arguments: Value| (name.to_owned(), arguments);
     let calls = match kind {
         _ if called => Vec::new(),
-        "plain" => Vec::new(),
+        "plain" | SLOW => Vec::new(),
         "read" => {
             vec![call("list_directory", json!({})), call("memory_read", json!({"query": key}))]
         }
@@ -37,8 +45,13 @@ pub(crate) fn answer(request: &Value) -> ModelAnswer {
         ],
         other => panic!("nobody asks for {other}"),
     };
+    if kind == SLOW {
+        let words = "word after word ".repeat(4);
+        let answer = ModelAnswer::says(format!("done {key} {words}and {END}"));
+        return ModelAnswer::Slowly(SLOW_BEAT, Box::new(answer));
+    }
     let answer = if calls.is_empty() {
-        ModelAnswer::says(format!("done {key} and that is all"))
+        ModelAnswer::says(format!("done {key} and {END}"))
     } else {
         ModelAnswer::Calls(calls)
     };

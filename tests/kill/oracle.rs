@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
+use crate::crowd::Heard;
 use crate::posts::Posts;
 
 /// One message and what came of it.
@@ -38,6 +39,8 @@ pub(crate) struct Oracle {
     messages: Mutex<BTreeMap<String, Asked>>,
     /// In the order in which replies were first seen, by person.
     seen: Mutex<BTreeMap<usize, Vec<u32>>>,
+    /// Answers on platforms that are not whole, by person.
+    unfinished: Mutex<BTreeMap<usize, Vec<String>>>,
     /// What nobody expected.
     surprises: Mutex<Vec<String>>,
     quiet: AtomicBool,
@@ -71,6 +74,35 @@ impl Oracle {
         if first {
             self.seen.lock().unwrap().entry(person).or_default().push(number);
         }
+    }
+
+    /// All that a person on a platform has read.
+    pub(crate) fn hear(&self, person: usize, heard: &Heard) {
+        for (number, (replies, marked)) in &heard.replies {
+            self.count(&key(person, *number), |asked| {
+                (asked.replies, asked.marked) = (*replies, *marked);
+            });
+        }
+        for (key, (notes, marked)) in &heard.notes {
+            self.count(key, |asked| (asked.notes, asked.marked_notes) = (*notes, *marked));
+        }
+        for (number, error) in &heard.failed {
+            self.count(&key(person, *number), |asked| asked.failed = Some(error.clone()));
+        }
+        self.seen.lock().unwrap().insert(person, heard.order.clone());
+        let mut surprises = self.surprises.lock().unwrap();
+        for surprise in &heard.surprises {
+            if !surprises.contains(surprise) {
+                surprises.push(surprise.clone());
+            }
+        }
+        drop(surprises);
+        self.unfinished.lock().unwrap().insert(person, heard.unfinished.clone());
+    }
+
+    /// Answers that are not whole.
+    pub(crate) fn unfinished(&self) -> Vec<String> {
+        self.unfinished.lock().unwrap().values().flatten().cloned().collect()
     }
 
     pub(crate) fn is_answered(&self, key: &str) -> bool {

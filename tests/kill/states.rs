@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 /// The states that there are, and how the log shows that something is in one.
-const STATES: [(&str, &str); 9] = [
+const STATES: [(&str, &str); 10] = [
     ("accepted, not begun", "SELECT 1 FROM inbound WHERE state = 'queued' AND turn IS NULL"),
     (
         "the model is asked",
@@ -30,9 +30,12 @@ const STATES: [(&str, &str); 9] = [
              (SELECT 1 FROM steps WHERE turn = turns.id AND closed = 0)",
     ),
     ("a turn waits for a choice", "SELECT 1 FROM turns WHERE state = 'waiting'"),
+    (PREVIEW, "SELECT 1 FROM outbox WHERE state = 'preview'"),
     ("T5: settled, to be delivered", "SELECT 1 FROM outbox WHERE state = 'pending'"),
     ("being sent", "SELECT 1 FROM outbox WHERE state = 'sending'"),
 ];
+/// Only platforms show answers before they are whole.
+pub(crate) const PREVIEW: &str = "a preview is shown";
 const BOOTING: &str = "starting";
 
 /// How many kills fell into each state; one kill may fall into several, in several sessions.
