@@ -5,6 +5,7 @@
 
 mod chat;
 mod crash;
+mod discord;
 mod drain;
 mod idle;
 mod load;

@@ -20,13 +20,23 @@ pub(crate) async fn patiently<T>(what: &str, work: impl Future<Output = T>) -> T
 }
 
 /// Waits for what can only be looked at.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, holds: impl AsyncFnMut() -> bool) {
+    until_within(PATIENCE, what, holds).await;
+}
+
+/// As [`until`], with a patience of its own.
+#[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
+pub(crate) async fn until_within(
+    patience: Duration,
+    what: &str,
+    mut holds: impl AsyncFnMut() -> bool,
+) {
     let looking = async {
         while !holds().await {
             pause(LOOK_AGAIN).await;
         }
     };
-    patiently(what, looking).await;
+    assert!(tokio::time::timeout(patience, looking).await.is_ok(), "waited in vain: {what}");
 }
 
 /// Waits until the daemon has logged a text so many times.

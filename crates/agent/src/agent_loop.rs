@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, LoggedCall, LoggedInbound, Model,
-    ModelReply, ModelRequest, NewStep, Role, Roles, Step, StoreError, Toolbox, TurnEvent,
-    TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest, within,
+    ModelError, ModelReply, ModelRequest, NewStep, Role, Roles, Step, StoreError, Toolbox,
+    TurnEvent, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest, within,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -170,7 +170,7 @@ impl AgentLoop {
             true => images::load(self.files.as_ref(), &messages).await,
             false => BTreeMap::new(),
         };
-        let request = ModelRequest { messages, tools: self.toolbox.specs(role), images };
+        let mut request = ModelRequest { messages, tools: self.toolbox.specs(role), images };
         let session = &turn.session;
         let deltas = |delta: Delta<'_>| {
             self.events.emit(
@@ -185,7 +185,13 @@ impl AgentLoop {
             let mut wasted = Usage::default();
             for _ in 0..EMPTY_ANSWERS {
                 self.events.emit(session, TurnEvent::Thinking { step: next_step(turn) });
-                let reply = self.model.complete(&request, &deltas).await;
+                let mut reply = self.model.complete(&request, &deltas).await;
+                // A picture that the server cannot read would go with every later request.
+                if matches!(reply, Err(ModelError::Refused { .. })) && !request.images.is_empty() {
+                    tracing::warn!("the request was refused; it is made without its pictures");
+                    request.images.clear();
+                    reply = self.model.complete(&request, &deltas).await;
+                }
                 let reply = reply.map_err(|error| format!("I could not answer: {error}."))?;
                 if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
                     return Ok(ModelReply { usage: reply.usage + wasted, ..reply });

@@ -620,3 +620,20 @@ async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
         assert_eq!(shown, if eyes { vec![&images[0]] } else { vec![] });
     }
 }
+
+#[tokio::test]
+async fn a_picture_that_the_server_refuses_does_not_break_the_conversation() {
+    let mut world = World::new(Vec::new()).await;
+    let (model, reason) = ("fake/model".to_owned(), "cannot decode the image".to_owned());
+    let refusal = Scripted::Error(ModelError::Refused { model, detail: reason });
+    let model = ScriptedModel::new(vec![refusal, Scripted::says("I cannot see it.")]).with_eyes();
+    let model = Arc::new(model);
+    world.agent.model = model.clone();
+    world.files.put("inbox/m1-0.jpg", &[0xFF, 0xD8, 0xFF, 0xE0]);
+    let here = AttachmentSource::Workspace("inbox/m1-0.jpg".to_owned());
+    world.say_with("look", vec![Attachment::new(AttachmentKind::Image, here)]).await;
+    let turn = world.claim().await;
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "I cannot see it.");
+    let shown: Vec<usize> = model.requests().iter().map(|asked| asked.images.len()).collect();
+    assert_eq!(shown, [1, 0]);
+}

@@ -120,7 +120,9 @@ impl Admission {
         }
         let name = inbound.sender.name.map(|name| sanitise(&name).text);
         let sender = Sender { name, ..inbound.sender };
-        let kind = if is_command(&content.text) { InboundKind::Command } else { InboundKind::Text };
+        // What somebody else wrote is shown to the agent; it commands nothing.
+        let commands = content.forwarded_from.is_none() && is_command(&content.text);
+        let kind = if commands { InboundKind::Command } else { InboundKind::Text };
         let inbound = Inbound { sender, content, ..inbound };
         let removed = u32::try_from(removed).unwrap_or(u32::MAX);
         Ok(Admitted { message: NewInbound { session, kind, inbound, removed }, role })

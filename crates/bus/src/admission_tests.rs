@@ -139,3 +139,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn f14_what_is_forwarded_commands_nothing() {
+    let kind = |forwarded_from: Option<&str>| {
+        let mut message = inbound("terminal:local:me", "me", "/pair approve ABCD-EFGH");
+        message.content.forwarded_from = forwarded_from.map(str::to_owned);
+        admission().admit(message).unwrap().into_inner().kind
+    };
+    assert_eq!((kind(None), kind(Some("Eve"))), (InboundKind::Command, InboundKind::Text));
+}

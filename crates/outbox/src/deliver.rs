@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Files, Head, Outbox, Planned,
-    Receipt, SendEnd, SendError, StoreError, Timestamp, within,
+    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Files, Head, OnUnknown, Outbox,
+    Planned, Receipt, SendEnd, SendError, StoreError, Timestamp, within,
 };
 use avocet_supervise::{Group, Keyed, Unfinished, catch, patiently};
 use tokio::sync::Semaphore;
@@ -180,7 +180,7 @@ impl Courier {
         let sent = self.hand_over(channel, &delivery).await;
         tracing::debug!(repeat, ok = sent.is_ok(), "handed to the channel");
         let now = self.clock.now();
-        let end = match rules::judge(sent, head.attempts + 1, now) {
+        let end = match rules::judge(sent, head, now) {
             Verdict::End(end) => end,
             Verdict::Nobody => {
                 self.finish(head, SendEnd::Nobody).await?;
@@ -191,7 +191,15 @@ impl Courier {
         let unknown = matches!(end, SendEnd::Unknown { .. });
         self.finish(head, end).await?;
         drop(place);
-        if unknown { self.wait(now.after(AFTER_UNKNOWN)).await } else { Ok(Next::Look) }
+        if !unknown {
+            return Ok(Next::Look);
+        }
+        // The one repetition comes soon; what may be repeated for long outlasts the trouble.
+        let wait = match rules::rule(head, channel.on_unknown()) {
+            OnUnknown::RepeatMarked => AFTER_UNKNOWN,
+            OnUnknown::RepeatSafe => rules::wait_after(head.attempts + 1),
+        };
+        self.wait(now.after(wait)).await
     }
 
     /// What cannot even be begun is given up, unless it may have arrived before.

@@ -154,8 +154,9 @@ async fn a_platform_that_recognises_a_repetition_gets_it_unmarked() {
     let unknown = || OnSend::Say(SendError::Unknown("reset".to_owned()));
     world.channel.script([unknown(), unknown(), unknown()]);
     world.send("a", "1").await;
-    for _ in 0..3 {
-        world.pass(AFTER_UNKNOWN).await;
+    // Further apart each time: it may outlast the trouble.
+    for attempts in 1..=3 {
+        world.pass(rules::wait_after(attempts)).await;
     }
     assert!(!world.channel.taken(1).await[0].repeat);
 }

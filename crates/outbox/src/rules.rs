@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use avocet_protocol::{Content, Head, OnUnknown, Receipt, SendEnd, SendError, Timestamp};
 
-/// Sends of one chunk that may fail before it is given up.
-const MAX_ATTEMPTS: u32 = 10;
+/// Sends of one chunk that may fail before it is given up: about a day, so that a line that is down
+/// overnight costs nobody an answer.
+const MAX_ATTEMPTS: u32 = 300;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
@@ -23,9 +24,7 @@ pub(crate) enum Step {
 /// What to do with the next chunk.
 pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
     if head.unknown {
-        // An edit leaves one message, however often it is made.
-        let is_edit = head.delivery.shown_as.is_some();
-        return match if is_edit { OnUnknown::RepeatSafe } else { rule } {
+        return match self::rule(head, rule) {
             OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => Step::Send { repeat: false },
             OnUnknown::RepeatMarked if !head.delivery.repeat => Step::Send { repeat: true },
             OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => Step::GiveUp,
@@ -37,7 +36,12 @@ pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
     Step::Send { repeat: false }
 }
 
-/// What an attempt came to. `attempts` counts it.
+/// What follows on a send of unknown outcome: an edit leaves one message, however often it is made.
+pub(crate) fn rule(head: &Head, of_channel: OnUnknown) -> OnUnknown {
+    if head.delivery.shown_as.is_some() { OnUnknown::RepeatSafe } else { of_channel }
+}
+
+/// What an attempt came to.
 pub(crate) enum Verdict {
     /// Recorded as it is.
     End(SendEnd),
@@ -47,27 +51,28 @@ pub(crate) enum Verdict {
     Nobody,
 }
 
-pub(crate) fn judge(sent: Result<Receipt, SendError>, attempts: u32, now: Timestamp) -> Verdict {
+pub(crate) fn judge(sent: Result<Receipt, SendError>, head: &Head, now: Timestamp) -> Verdict {
+    let (attempts, first_sent_at) = (head.attempts + 1, head.delivery.first_sent_at);
+    let again = |wait, error, counts| {
+        let not_before = now.after(wait);
+        Verdict::End(SendEnd::Again { not_before, error, counts, first_sent_at })
+    };
     match sent {
         Ok(receipt) => Verdict::End(SendEnd::Sent(receipt)),
         Err(SendError::Nobody) => Verdict::Nobody,
         Err(SendError::Gone) => Verdict::End(SendEnd::Anew),
         Err(SendError::Refused(error)) => Verdict::Dead(error),
         Err(SendError::Unknown(error)) => Verdict::End(SendEnd::Unknown { error }),
-        Err(error @ SendError::RetryAfter(wait)) => {
-            Verdict::End(SendEnd::Again { not_before: now.after(wait), error: error.to_string() })
-        }
+        Err(error @ SendError::RetryAfter(wait)) => again(wait, error.to_string(), false),
         Err(SendError::Failed(error)) if attempts >= MAX_ATTEMPTS => {
             Verdict::Dead(format!("{error}; tried {attempts} times"))
         }
-        Err(SendError::Failed(error)) => {
-            Verdict::End(SendEnd::Again { not_before: now.after(wait_after(attempts)), error })
-        }
+        Err(SendError::Failed(error)) => again(wait_after(attempts), error, true),
     }
 }
 
-/// Doubles from attempt to attempt.
-fn wait_after(attempts: u32) -> Duration {
+/// How long after an attempt it is made again: doubles from attempt to attempt.
+pub(crate) fn wait_after(attempts: u32) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)));
     doubled.min(LONGEST_WAIT)
 }

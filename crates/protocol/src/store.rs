@@ -512,6 +512,10 @@ pub enum SendEnd {
         not_before: Timestamp,
         /// What it said.
         error: String,
+        /// Whether it counts as an attempt: not where the platform only asked to wait.
+        counts: bool,
+        /// [`Delivery::first_sent_at`] before this attempt, which certainly did not arrive.
+        first_sent_at: Option<Timestamp>,
     },
     /// Nobody was there to take it: it was no attempt.
     Nobody,

@@ -21,6 +21,8 @@ const FETCH_LIMIT: Duration = Duration::from_mins(2);
 const LISTEN_LIMIT: Duration = Duration::from_mins(5);
 /// How often it is tried.
 const TRIES: u32 = 3;
+/// How long a turn may be silent while one attachment is fetched and listened to.
+pub(crate) const LONGEST_FETCH: Duration = Duration::from_mins(25);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::fetch::Fetcher;
+use crate::fetch::{Fetcher, LONGEST_FETCH};
 use crate::running::RunningTurns;
 use crate::settle::Ending;
 use crate::{Attachments, Events};
@@ -114,7 +114,8 @@ impl Lanes {
     /// A turn that has not moved for longer than any turn may; none if all is well.
     pub(crate) fn stuck(&self) -> Option<TurnId> {
         const GRACE: Duration = Duration::from_mins(2);
-        self.running.silent_for(self.parts.agent.limits.max_duration + GRACE)
+        let longest = self.parts.agent.limits.max_duration.max(LONGEST_FETCH);
+        self.running.silent_for(longest + GRACE)
     }
 
     #[cfg(test)]

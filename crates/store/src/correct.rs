@@ -38,6 +38,11 @@ pub(crate) fn correct(
     if corrected.waits {
         return replace(tx, message, &corrected);
     }
+    // It is in the message already, which was begun since: the platform delivers it again.
+    let written = message.inbound.written_at.map(|Timestamp(written)| written);
+    if written.is_some() && written == corrected.edited_at {
+        return Ok(Correction::Replaced(corrected.id));
+    }
     if corrected.ended && !answer_edits {
         return Ok(Correction::Refused(NoCorrection::Answered));
     }
@@ -51,7 +56,8 @@ fn find(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Corrected>> {
     };
     tx.db.row(
         "SELECT id, key, kind, state = 'queued' AND turn IS NULL AS waits, \
-             outcome IS NOT NULL AS ended, edited_at \
+             outcome IS NOT NULL AS ended, \
+             coalesce(edited_at, CASE WHEN corrects IS NOT NULL THEN written_at END) AS edited_at \
          FROM inbound WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND id = max( \
              coalesce((SELECT id FROM inbound WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
                  AND key = ?4), 0), \

@@ -272,9 +272,11 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
             "state = 'sent', platform_id = ?2, error = NULL",
             &[&id.0, &receipt.platform_id.as_ref().map(PlatformId::as_str)],
         ),
-        SendEnd::Again { not_before, error } => {
-            set("state = 'pending', not_before = ?2, error = ?3", &[&id.0, &not_before.0, error])
-        }
+        SendEnd::Again { not_before, error, counts, first_sent_at } => set(
+            "state = 'pending', not_before = ?2, error = ?3, attempts = attempts - ?4, \
+             first_sent_at = ?5",
+            &[&id.0, &not_before.0, error, &!counts, &first_sent_at.map(|first| first.0)],
+        ),
         SendEnd::Nobody => set("state = 'pending', attempts = attempts - 1", &[&id.0]),
         SendEnd::Anew => {
             set("state = 'pending', platform_id = NULL, first_sent_at = NULL", &[&id.0])

@@ -262,7 +262,10 @@ fn close_step(
     if rows::mode(tx.db, &session, default_mode)? == QueueMode::Steer {
         tx.update(
             &format!(
-                "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' WHERE {NEXT}"
+                "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' WHERE {NEXT} \
+                     AND (channel, account, chat, coalesce(topic, '')) = \
+                         (SELECT channel, account, chat, coalesce(topic, '') FROM inbound \
+                          WHERE turn = ?2 AND after_step IS NULL ORDER BY id DESC LIMIT 1)"
             ),
             params![session.as_str(), turn.0, step],
         )?;

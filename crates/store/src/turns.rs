@@ -149,6 +149,7 @@ fn begin_turn(
     } else {
         line.first
     };
+    let last = last.min(before_another_chat(tx, session, line.first)?);
     let turn = insert_turn(tx, session, "running", None)?;
     tx.update(
         &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
@@ -181,6 +182,21 @@ fn line(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Line>> {
             Ok(Some(Line { first, oldest, newest, late }))
         },
     )
+}
+
+/// The last message before one from another chat: where chats are linked, each is answered where it
+/// asked.
+fn before_another_chat(tx: &Tx<'_>, session: &SessionId, first: i64) -> Result<i64> {
+    let other = tx.db.one(
+        &format!(
+            "SELECT min(id) FROM inbound WHERE {NEXT} \
+                 AND (channel, account, chat, coalesce(topic, '')) <> \
+                     (SELECT channel, account, chat, coalesce(topic, '') FROM inbound WHERE id = ?2)"
+        ),
+        params![session.as_str(), first],
+        |row| row.get::<_, Option<i64>>(0),
+    )?;
+    Ok(other.map_or(i64::MAX, |other| other - 1))
 }
 
 /// The last of the late messages in front, or the hundredth.

@@ -326,6 +326,12 @@ async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
         "permission denied: writing to terminal:local:b is for owners; only this chat may be \
          written to"
     );
+    // Nor is a user told which files there are.
+    let files = call("message", &json!({ "text": "here", "files": ["inbox/m1-0.jpg"] }));
+    assert_eq!(
+        world.registry.execute(&files, &context).await.unwrap_err().to_string(),
+        "permission denied: sending files of the workspace is for owners"
+    );
 }
 
 #[tokio::test]

@@ -121,6 +121,7 @@ impl Receiver<'_> {
                 Err(Fault::Wait(wait)) => wait,
                 Err(fault) => {
                     let wait = backoff.next_wait();
+                    self.discord.health.fails("what was said meanwhile cannot be read");
                     tracing::warn!(error = %fault, ?wait, "a channel cannot be read yet");
                     wait
                 }

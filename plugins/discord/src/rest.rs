@@ -150,7 +150,9 @@ impl Rest {
         if !status.is_success() {
             return Err(Fault::answered(status.as_u16(), retry_after, &body.unwrap_or_default()));
         }
-        let exhausted_for = reset.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let reset = reset.filter(|seconds| seconds.is_finite());
+        let exhausted_for =
+            reset.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3600.0)));
         Ok(Answer { body: body?.into(), exhausted_for })
     }
 

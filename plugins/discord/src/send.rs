@@ -221,6 +221,9 @@ fn is_same(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool
     if author.ok() != Some(me) {
         return false;
     }
+    if message["attachments"].as_array().map_or(0, Vec::len) != delivery.files.len() {
+        return false;
+    }
     match message["nonce"].as_str() {
         Some(nonce) => nonce == delivery.id.to_string(),
         None => message["content"].as_str().is_some_and(|said| {

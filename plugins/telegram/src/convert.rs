@@ -127,6 +127,13 @@ impl Bot<'_> {
         let Some(edited) = message.edit_date() else {
             return Ok(Converted::Ignored("edited at no time"));
         };
+        if message.location().is_some() {
+            return Ok(Converted::Ignored("a live location that moved"));
+        }
+        // An album is one message to us, and the edit of one of its parts would take the others away.
+        if message.media_group_id().is_some() {
+            return Ok(Converted::Ignored("an edit of an album"));
+        }
         Ok(match self.message(message, addressed)? {
             Converted::Inbound(inbound) => Converted::Inbound(Box::new(Inbound {
                 key: DedupeKey::parse(&format!("{}e{}", inbound.key, edited.timestamp()))?,

@@ -187,3 +187,19 @@ fn f38_whether_a_bot_is_answered_is_decided_by_the_bus() {
     let Converted::Inbound(inbound) = convert(message(&private(), &of_bot)) else { panic!() };
     assert!(inbound.sender.is_bot);
 }
+
+#[test]
+fn what_changes_without_a_word_is_no_correction() {
+    let edited = |mut more: Value| {
+        more["edit_date"] = json!(1_700_000_001);
+        json!({ "update_id": 1, "edited_message": message(&private(), &more)["message"] })
+    };
+    let moved = json!({ "location": { "latitude": 48.2, "longitude": 16.4, "live_period": 60 } });
+    let caption = json!({ "caption": "the beach!", "media_group_id": "a", "photo": [
+        { "file_id": "f", "file_unique_id": "u", "width": 1, "height": 1 }
+    ] });
+    let cases = [(moved, "a live location that moved"), (caption, "an edit of an album")];
+    for (more, reason) in cases {
+        assert_eq!(convert(edited(more)), Converted::Ignored(reason));
+    }
+}

@@ -87,8 +87,12 @@ impl Receiver<'_> {
                     if let Some(last) = updates.last() {
                         next = Some(last.id.0.wrapping_add(1).cast_signed());
                     }
+                    // What is known to be in the log after each: the next start does not mix it with
+                    // what came later.
+                    let mut furthest = 0;
                     for together in album::gather(updates, committed) {
-                        self.take(me, &together).await?;
+                        furthest = together.iter().map(|one| one.id.0).fold(furthest, u32::max);
+                        self.take(me, &together, furthest).await?;
                     }
                 }
                 Err(error) => self.recover(&error, &mut backoff).await?,
@@ -146,11 +150,11 @@ impl Receiver<'_> {
 
     /// Commits an update, or those of an album, however long the log takes for that: as long,
     /// Telegram keeps the rest.
-    async fn take(&self, me: &Me, updates: &[Update]) -> Result<(), Stopped> {
+    async fn take(&self, me: &Me, updates: &[Update], furthest: u32) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
         let Telegram { name, account, unmentioned, .. } = self.telegram;
         let bot = Bot { me, channel: name, account, unmentioned };
-        let cursor = Cursor { scope: String::new(), position: update.id.0.to_string() };
+        let cursor = Cursor { scope: String::new(), position: furthest.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
             Converted::Unreadable(unreadable) => {

@@ -176,7 +176,7 @@ pub(crate) fn outcome(error: &RequestError) -> SendError {
             SendError::Failed(text)
         }
         // Not a refusal: it may have been taken before the server failed.
-        RequestError::Api(ApiError::Unknown(text)) if text.starts_with("Internal") => {
+        RequestError::Api(ApiError::Unknown(text)) if is_trouble_of_its_own(text) => {
             SendError::Unknown(text.clone())
         }
         // The operator gives the bot another token; until then messages wait.
@@ -184,6 +184,30 @@ pub(crate) fn outcome(error: &RequestError) -> SendError {
         RequestError::Api(_) | RequestError::MigrateToChatId(_) => SendError::Refused(text),
         RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => {
             SendError::Unknown(text)
+        }
+    }
+}
+
+/// Whether an answer is about the platform and not about the message: 5xx in its words.
+fn is_trouble_of_its_own(text: &str) -> bool {
+    let words = ["Internal", "Bad Gateway", "Service Unavailable", "Gateway Time"];
+    words.iter().any(|words| text.starts_with(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f5_trouble_of_the_platform_is_no_refusal() {
+        let cases = [
+            ("Bad Gateway", true),
+            ("Internal Server Error: restart", true),
+            ("Bad Request: chat not found", false),
+        ];
+        for (text, unknown) in cases {
+            let error = RequestError::Api(ApiError::Unknown(text.to_owned()));
+            assert_eq!(matches!(outcome(&error), SendError::Unknown(_)), unknown, "{text}");
         }
     }
 }

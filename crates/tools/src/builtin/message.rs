@@ -57,6 +57,11 @@ impl Tool for Message {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
+        // Nor is a user told which files there are.
+        if !arguments.files.is_empty() && context.role < Role::Owner {
+            let why = "sending files of the workspace is for owners";
+            return Err(ToolError::PermissionDenied(why.to_owned()));
+        }
         let attachments =
             self.files.with(move |workspace| attachments(workspace, &arguments.files));
         let content = Content { attachments: attachments.await?, ..Content::text(arguments.text) };

@@ -141,7 +141,7 @@ async fn an_album_that_comes_in_two_polls_is_one_message() {
     world.platform.say(part().with("caption", "the beach".into()));
     // Half a second without another part, then it is whole.
     world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
-    world.platform.say(part());
+    let last = world.platform.say(part()).update.unwrap();
     world.clock.advance(Duration::from_millis(500));
     world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
     assert_eq!(world.platform.unconfirmed().len(), 2);
@@ -149,6 +149,8 @@ async fn an_album_that_comes_in_two_polls_is_one_message() {
     assert_eq!(world.bus.taken(1).await[0].content.text, "the beach");
     world.platform.wait_for_confirmed().await;
     assert_eq!(world.bus.taken(1).await.len(), 1);
+    let moves = world.bus.moves();
+    assert_eq!(moves[0].position, last.to_string(), "both parts are known to be in the log");
 }
 
 #[tokio::test]

@@ -223,7 +223,11 @@ pub async fn a_message_that_waits_is_replaced_by_its_correction(backend: &impl B
         let replaced = inbox.correct(&edit, Some(&cursor(text))).await;
         assert_eq!(replaced, Ok(Correction::Replaced(id)), "{text}");
     }
-    assert_eq!(world.texts(&a).await, ["hello!"]);
+    let turn = world.take(&a).await;
+    let again = inbox.correct(&edit(&original, "hello!", 2), None).await;
+    assert_eq!(again, Ok(Correction::Replaced(id)), "delivered again while it is answered");
+    assert_eq!(turn.origin.messages()[0].model_text(), "hello!");
+    world.reply(turn.id, "hi").await;
     let ChatAddress { channel, account, .. } = a.address();
     assert_eq!(inbox.cursors(&channel, &account).await, Ok(vec![cursor("hello")]));
     assert_eq!(world.claim(&a).await, Claim::Nothing);

@@ -102,6 +102,7 @@ rules! {
     turns:
         messages_of_a_session_are_taken_one_at_a_time_in_order
         collect_takes_all_that_wait
+        messages_of_linked_chats_are_not_answered_together
         f37_a_backlog_is_answered_in_one_turn
         interrupt_ends_the_running_turn_in_the_same_transaction
         steer_binds_what_waits_when_a_step_closes

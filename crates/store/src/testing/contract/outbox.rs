@@ -58,15 +58,21 @@ pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a").address();
     let first = enqueue(&world, "a", &["1", "2"]).await;
-    let again = SendEnd::Again { not_before: Timestamp(77), error: "flood".to_owned() };
-    end(&world, first.id, again.clone()).await;
+    let again = |counts| SendEnd::Again {
+        not_before: Timestamp(77),
+        error: "flood".to_owned(),
+        counts,
+        first_sent_at: None,
+    };
+    end(&world, first.id, again(true)).await;
+    end(&world, first.id, again(false)).await;
     let head = head(&world, &a).await;
     assert_eq!((head.delivery.id, head.attempts, head.unknown), (first.id, 1, false));
-    assert_eq!(head.not_before, Timestamp(77));
+    assert_eq!((head.not_before, head.delivery.first_sent_at), (Timestamp(77), None));
     end(&world, first.id, SendEnd::Nobody).await;
     let attempts = world.ports.outbox.head(&a).await.unwrap().unwrap().attempts;
     assert_eq!(attempts, 1, "where nobody is, it is no attempt");
-    let not_under_way = world.ports.outbox.finish(first.id, &again).await;
+    let not_under_way = world.ports.outbox.finish(first.id, &again(true)).await;
     assert_eq!(not_under_way, Err(StoreError::Stale(first.id.to_string())));
 }
 

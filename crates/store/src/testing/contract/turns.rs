@@ -231,3 +231,18 @@ pub async fn f37_a_backlog_is_answered_in_one_turn(backend: &impl Backend) {
     assert_eq!(said.iter().map(|(_, text)| *text).collect::<Vec<_>>(), ["1", "2", "3"], "{late:?}");
     assert_eq!(world.texts(&a).await, ["now"]);
 }
+
+/// Where chats share a session, each is answered where it asked.
+pub async fn messages_of_linked_chats_are_not_answered_together(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    set_mode(&world, &a, QueueMode::Collect).await;
+    for (text, chat) in [("1", "a"), ("2", "a"), ("3", "b"), ("4", "a")] {
+        let mut message = message(&a, text, InboundKind::Text);
+        message.inbound.address = session(chat).address();
+        world.accept(&message).await;
+    }
+    assert_eq!(world.texts(&a).await, ["1", "2"]);
+    assert_eq!(world.texts(&a).await, ["3"]);
+    assert_eq!(world.texts(&a).await, ["4"]);
+}

@@ -1,0 +1,76 @@
+//! Discord, all the way: the real program between the strict fake and the model.
+
+use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
+use avocet_tests::{Home, now, program};
+
+use crate::model::{asked, begun, config, first_and_then, held};
+use crate::patience::{patiently, stop};
+
+const TOKEN: &str = "discord.secret";
+const ANN: u64 = 7;
+
+/// A platform that takes what it is given as fast as it comes, and shares the program's time.
+async fn platform() -> DiscordFake {
+    let platform = DiscordFake::start(TOKEN).await;
+    platform.limit_rates(false);
+    platform.set_now(now());
+    platform
+}
+
+/// A home whose daemon is the bot of this platform, and whose owner is Ann.
+fn home(platform: &DiscordFake, model: &OpenAiFake) -> Home {
+    let discord = format!(
+        "[channels.discord]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n",
+        platform.base_url()
+    );
+    Home::new(program!()).with_config(&config(model, &discord)).with("TOKEN", TOKEN)
+}
+
+fn texts(platform: &DiscordFake) -> Vec<String> {
+    platform.sent().into_iter().map(|message| message.text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f32_what_is_said_is_answered_and_what_was_said_meanwhile_too() {
+    let platform = platform().await;
+    let model = OpenAiFake::start(|request| {
+        ModelAnswer::says(format!("**You** said: {}", last_user_text(request)))
+    })
+    .await;
+    let home = home(&platform, &model);
+    let dm = platform.dm(ANN);
+    let daemon = home.daemon();
+    platform.say(dm, ANN, "one");
+    patiently("the answer", platform.wait_for_sent(1)).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && !log.contains("secret"), "{log}");
+    platform.say(dm, ANN, "two");
+
+    let daemon = home.daemon();
+    patiently("the second answer", platform.wait_for_sent(2)).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(texts(&platform), ["**You** said: one", "**You** said: two"]);
+    assert_eq!((platform.identifies().len(), platform.refusals()), (2, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
+    let platform = platform().await;
+    let never = held();
+    let model =
+        first_and_then(move |_| begun("I ", &never, "never"), |_| ModelAnswer::says("Now.")).await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.say(platform.dm(ANN), ANN, "Tell me.");
+    asked(&model, 1).await;
+    daemon.kill();
+
+    let daemon = home.daemon();
+    patiently("the answer", platform.wait_for_sent(1)).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((texts(&platform), model.requests().len()), (vec!["Now.".to_owned()], 2));
+    assert_eq!(platform.created().len(), 1);
+}
