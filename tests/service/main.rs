@@ -16,6 +16,7 @@ mod notify;
 mod patience;
 mod people;
 mod preview;
+mod replay;
 mod sink;
 mod telegram;
 mod unit;
