@@ -1,0 +1,136 @@
+//! Turns as the lanes see them: taken, settled (T5), made to wait, resolved.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::Result;
+use crate::{
+    CallId, LogWrite, LoggedInbound, Outcome, Planned, SessionId, Timestamp, TurnId, TurnRecord,
+    Usage, WaitId, WaitKind,
+};
+
+/// Turns as the lanes see them: taken, settled, made to wait, resolved.
+#[async_trait]
+pub trait Turns: fmt::Debug + Send + Sync {
+    /// Takes the session's next turn and marks it running: one that was queued again, or a new one
+    /// for the message (in queue mode collect: the messages) next in line. What came after a command
+    /// is not in line before the command has acted. Turns that were running when the process died
+    /// are only taken if `suspects` is set. In queue mode collect a burst is waited for: no turn
+    /// begins before the newest message is `burst` old, or the oldest ten times that. Messages that
+    /// came late ([`LoggedInbound::is_late`]) are answered together in every mode, a hundred at most.
+    async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim>;
+
+    /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the
+    /// parent's result, in one transaction. Durable when this returns. Returns the session that
+    /// can go on because of it: the parent's.
+    async fn settle(&self, turn: TurnId, settlement: &Settlement) -> Result<Option<SessionId>>;
+
+    /// The call waits, and with it the turn: prompt and writes are committed together with the wait.
+    async fn wait(&self, wait: &NewWait) -> Result<WaitId>;
+
+    /// Gives a running turn back without counting an attempt: an orderly stop.
+    async fn release(&self, turn: TurnId) -> Result<()>;
+
+    /// Resolves a wait; none if it has been resolved before.
+    async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>>;
+
+    /// The messages whose words a turn works on: its own, those that steered it, and, for a child,
+    /// those of the turn at the root.
+    async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
+
+    /// Waits in the order in which they expire.
+    async fn open_waits(&self) -> Result<Vec<OpenWait>>;
+
+    /// Sessions that have something to do: at boot, and when wake-ups were lost. Those with a turn
+    /// that was begun come first, then those who have waited longest.
+    async fn open_sessions(&self) -> Result<Vec<SessionId>>;
+}
+
+/// What a lane finds when it asks for work.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claim {
+    /// Nothing to do, or a turn that waits holds the lane's place.
+    Nothing,
+    /// The next turn was running when the process died: it is taken alone, with `suspects`.
+    Suspect,
+    /// A burst of messages is still coming (queue mode collect): not before this.
+    Later(Timestamp),
+    /// The turn is running now.
+    Turn(Box<Claimed>),
+}
+
+/// A turn that a lane has taken.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claimed {
+    /// The turn.
+    pub turn: TurnRecord,
+    /// How often a process died while it ran.
+    pub attempts: u32,
+    /// How often a process died while it was the only one that ran.
+    pub deaths_alone: u32,
+}
+
+/// How a turn ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settlement {
+    /// How its last message ends; the others are merged.
+    pub outcome: Outcome,
+    /// The final step of the model, if it came to one.
+    pub answer: Option<Answer>,
+    /// What the chat is shown instead, kept in the history.
+    pub notice: Option<String>,
+    /// What goes to the chat; none where the message tool has said it, or nobody listens.
+    pub reply: Option<Planned>,
+}
+
+/// The step that ends a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Which step.
+    pub step: u32,
+    /// The text.
+    pub text: String,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// A turn about to wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWait {
+    /// The call that waits.
+    pub call: CallId,
+    /// For what.
+    pub kind: WaitKind,
+    /// Until when.
+    pub expires_at: Timestamp,
+    /// What is said in the chat. `{wait}` in its texts becomes the id of the wait.
+    pub prompt: Option<Planned>,
+    /// What the tool writes.
+    pub writes: Vec<LogWrite>,
+}
+
+/// A turn that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenWait {
+    /// Which wait.
+    pub id: WaitId,
+    /// The conversation.
+    pub session: SessionId,
+    /// For what.
+    pub kind: WaitKind,
+    /// Until when.
+    pub expires_at: Timestamp,
+}
+
+/// What a wait came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// The call is allowed, or is to be run again although it may have happened.
+    Run,
+    /// The call has this text as its result: the answer to a question, what a child came to.
+    Answer(String),
+    /// The call was denied, skipped, or nobody answered in time.
+    Error(String),
+}
