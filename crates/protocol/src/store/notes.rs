@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::Timestamp;
 
-/// Long-term memory, reading side. Written through [`LogWrite::Note`].
+/// Long-term memory, reading side. Written through [`LogWrite::Note`](crate::LogWrite::Note).
 #[async_trait]
 pub trait Notes: fmt::Debug + Send + Sync {
     /// Notes that match any word of `query`, best first; the newest if `query` is empty.
