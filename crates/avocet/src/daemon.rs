@@ -114,6 +114,14 @@ impl Daemon {
         })
         .await?;
         let bus = Arc::new(bus);
+        for account in bus.without_owner() {
+            tracing::warn!(
+                account,
+                "nobody is an owner there: nobody has the tools for files and notes, or can let \
+                 anybody in; name yourself in its owners, or write to it and `avocet pair approve \
+                 CODE --owner`"
+            );
+        }
         let events = Arc::new(Events::default());
         let agent = agent(context, configuration, workspace, &store, &channels, &events)?;
         let attachments = Attachments {

@@ -98,6 +98,26 @@ impl Admission {
         })
     }
 
+    pub(crate) fn without_owner(&self) -> Vec<String> {
+        let is_owned = |channel: &ChannelName, account: &AccountName, allow: &Allow| match allow {
+            Allow::Local => true,
+            Allow::Listed(lists) => {
+                !lists.owners.is_empty()
+                    || self.known.read(|known| {
+                        known.people.iter().any(|one| {
+                            one.role == Role::Owner
+                                && one.id.channel == *channel
+                                && one.id.account == *account
+                        })
+                    })
+            }
+        };
+        let accounts = self.accounts.iter();
+        let unowned =
+            accounts.filter(|((channel, account), allow)| !is_owned(channel, account, allow));
+        unowned.map(|((channel, account), _)| format!("{channel}:{account}")).collect()
+    }
+
     /// The conversation that a message belongs to.
     fn session(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
         let linked = match inbound.chat {

@@ -1,5 +1,4 @@
-use avocet_protocol::AttachmentKind;
-use avocet_protocol::AttachmentSource;
+use avocet_protocol::{AttachmentKind, AttachmentSource, Known, Person};
 use proptest::prelude::*;
 
 use super::*;
@@ -148,4 +147,23 @@ fn f14_what_is_forwarded_commands_nothing() {
         admission().admit(message).unwrap().into_inner().kind
     };
     assert_eq!((kind(None), kind(Some("Eve"))), (InboundKind::Command, InboundKind::Text));
+}
+
+#[test]
+fn an_account_without_an_owner_is_known_as_such() {
+    let admission = admission();
+    assert_eq!(admission.without_owner(), ["telegram:empty", "telegram:work"]);
+    let person = |account: &str, role| Person {
+        id: PersonId {
+            channel: "telegram".parse().unwrap(),
+            account: account.parse().unwrap(),
+            sender: "9".parse().unwrap(),
+        },
+        name: None,
+        role,
+        since: None,
+    };
+    let people = vec![person("work", Role::Owner), person("empty", Role::User)];
+    admission.known.replace(Known { people, ..Known::default() });
+    assert_eq!(admission.without_owner(), ["telegram:empty"]);
 }

@@ -16,18 +16,19 @@ const MINUTE: Duration = Duration::from_mins(1);
 pub(crate) struct Bots(Mutex<BTreeMap<ChatAddress, VecDeque<Duration>>>);
 
 impl Bots {
-    /// Whether one more is taken from a chat now; then it counts.
-    pub(crate) fn take(&self, chat: &ChatAddress, now: Duration) -> bool {
+    /// Whether one more is taken from a chat now.
+    pub(crate) fn fits(&self, chat: &ChatAddress, now: Duration) -> bool {
         let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chats.retain(|_, taken| {
             taken.retain(|at| now.saturating_sub(*at) < MINUTE);
             !taken.is_empty()
         });
-        let taken = chats.entry(chat.clone()).or_default();
-        let fits = taken.len() < BOT_MESSAGES_A_MINUTE;
-        if fits {
-            taken.push_back(now);
-        }
-        fits
+        chats.get(chat).is_none_or(|taken| taken.len() < BOT_MESSAGES_A_MINUTE)
+    }
+
+    /// One is in the log.
+    pub(crate) fn note(&self, chat: &ChatAddress, now: Duration) {
+        let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        chats.entry(chat.clone()).or_default().push_back(now);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, Clock, Content, Correction, Cursor, DedupeKey,
-    Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, Outbound,
-    Outbox, People, Publish, PublishError, StoreError,
+    Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, NewInbound,
+    Outbound, Outbox, People, Publish, PublishError, StoreError,
 };
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +86,29 @@ impl Bus {
         self.stopped.cancel();
     }
 
+    async fn commit(
+        &self,
+        message: &NewInbound,
+        cursor: Option<&Cursor>,
+    ) -> Result<Accepted, PublishError> {
+        if message.inbound.corrects.is_none() {
+            return Ok(self.inbox.accept(message, cursor).await?);
+        }
+        match self.inbox.correct(message, cursor).await? {
+            Correction::Refused(why) => Err(why.into()),
+            // It waits in its lane as before, with other words.
+            Correction::Replaced(id) => Ok(Accepted { id, what: AcceptedAs::Queued }),
+            Correction::Accepted(accepted) => Ok(accepted),
+        }
+    }
+
+    /// Accounts on which nobody is an owner: there, nobody has files, notes or messages to others,
+    /// and nobody can let anybody in.
+    #[must_use]
+    pub fn without_owner(&self) -> Vec<String> {
+        self.admission.without_owner()
+    }
+
     fn check_running(&self) -> Result<(), PublishError> {
         if self.stopped.is_cancelled() { Err(PublishError::Stopping) } else { Ok(()) }
     }
@@ -108,24 +131,13 @@ impl Publish for Bus {
             }
             return Err(refusal);
         }
-        if inbound.sender.is_bot && !self.bots.take(&inbound.address, self.clock.elapsed()) {
+        if inbound.sender.is_bot && !self.bots.fits(&inbound.address, self.clock.elapsed()) {
             let (sender, limit) = (inbound.sender.id.to_string(), BOT_MESSAGES_A_MINUTE);
             return Err(PublishError::BotTooOften { sender, limit });
         }
         let message = self.admission.admit(inbound)?.into_inner();
         self.meet(&message.inbound).await?;
-        let accepted = if message.inbound.corrects.is_some() {
-            match self.inbox.correct(&message, cursor.as_ref()).await? {
-                Correction::Refused(why) => return Err(why.into()),
-                Correction::Replaced(id) => {
-                    tracing::debug!(message = %id, "corrected before it was answered");
-                    return Ok(Accepted { id, what: AcceptedAs::Queued });
-                }
-                Correction::Accepted(accepted) => accepted,
-            }
-        } else {
-            self.inbox.accept(&message, cursor.as_ref()).await?
-        };
+        let accepted = self.commit(&message, cursor.as_ref()).await?;
         tracing::debug!(
             message = %accepted.id,
             session = %message.session,
@@ -133,6 +145,9 @@ impl Publish for Bus {
             removed = message.removed,
             "accepted"
         );
+        if message.inbound.sender.is_bot && accepted.what != AcceptedAs::Duplicate {
+            self.bots.note(&message.inbound.address, self.clock.elapsed());
+        }
         if let AcceptedAs::Interrupt(turns) = &accepted.what {
             self.waker.wake(Wake::Ended(turns.clone()));
         }
