@@ -15,6 +15,8 @@ use avocet_protocol::{
 use avocet_supervise::SystemClock;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 /// Makes a model of a provider.
 type MakeModel = fn(&Document, &str, &str, Arc<dyn Clock>) -> Result<Arc<dyn Model>, ConfigError>;
@@ -254,24 +256,12 @@ fn make_discord(
     path: &str,
     clock: &Arc<dyn Clock>,
 ) -> Result<Vec<Configured>, ConfigError> {
-    let accounts = accounts(document, path)?.into_iter();
-    accounts.map(|(account, path)| make_discord_bot(document, account, &path, clock)).collect()
-}
-
-fn make_discord_bot(
-    document: &Document,
-    account: AccountName,
-    path: &str,
-    clock: &Arc<dyn Clock>,
-) -> Result<Configured, ConfigError> {
-    let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
-    let config: DiscordConfig = document.table(path)?;
-    let name = ChannelName::parse("discord").map_err(|error| fault(error.to_string()))?;
-    let DiscordConfig { allow, owners, groups, pairing, .. } = &config;
-    let allow = lists(allow, owners, groups, *pairing).map_err(|error| fault(error.to_string()))?;
-    let discord = Discord::new(name, account, &config, clock.clone())
-        .map_err(|error| fault(error.to_string()))?;
-    Ok(Configured { channel: Arc::new(discord), attach: None, allow: Allow::Listed(allow) })
+    bots(document, path, |account, config: &DiscordConfig| {
+        let DiscordConfig { allow, owners, groups, pairing, .. } = config;
+        let name = ChannelName::parse("discord").map_err(text)?;
+        let bot = Discord::new(name, account, config, clock.clone()).map_err(text)?;
+        Ok((Arc::new(bot), lists(allow, owners, groups, *pairing).map_err(text)?))
+    })
 }
 
 fn make_telegram(
@@ -279,24 +269,33 @@ fn make_telegram(
     path: &str,
     clock: &Arc<dyn Clock>,
 ) -> Result<Vec<Configured>, ConfigError> {
-    let accounts = accounts(document, path)?.into_iter();
-    accounts.map(|(account, path)| make_telegram_bot(document, account, &path, clock)).collect()
+    bots(document, path, |account, config: &TelegramConfig| {
+        let TelegramConfig { allow, owners, groups, pairing, .. } = config;
+        let name = ChannelName::parse("telegram").map_err(text)?;
+        let bot = Telegram::new(name, account, config, clock.clone()).map_err(text)?;
+        Ok((Arc::new(bot), lists(allow, owners, groups, *pairing).map_err(text)?))
+    })
 }
 
-fn make_telegram_bot(
+/// A bot for each account of a platform, and who may speak there. The error is about its table.
+fn bots<C: DeserializeOwned + JsonSchema, B: Channel + 'static>(
     document: &Document,
-    account: AccountName,
     path: &str,
-    clock: &Arc<dyn Clock>,
-) -> Result<Configured, ConfigError> {
-    let fault = |error: String| document.error_at(path, format!("[{path}]: {error}"));
-    let config: TelegramConfig = document.table(path)?;
-    let name = ChannelName::parse("telegram").map_err(|error| fault(error.to_string()))?;
-    let TelegramConfig { allow, owners, groups, pairing, .. } = &config;
-    let allow = lists(allow, owners, groups, *pairing).map_err(|error| fault(error.to_string()))?;
-    let telegram = Telegram::new(name, account, &config, clock.clone())
-        .map_err(|error| fault(error.to_string()))?;
-    Ok(Configured { channel: Arc::new(telegram), attach: None, allow: Allow::Listed(allow) })
+    make: impl Fn(AccountName, &C) -> Result<(Arc<B>, Lists), String>,
+) -> Result<Vec<Configured>, ConfigError> {
+    let accounts = accounts(document, path)?.into_iter();
+    let configured = accounts.map(|(account, path)| {
+        let made = make(account, &document.table(&path)?);
+        let (channel, lists) =
+            made.map_err(|error| document.error_at(&path, format!("[{path}]: {error}")))?;
+        Ok(Configured { channel, attach: None, allow: Allow::Listed(lists) })
+    });
+    configured.collect()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn text(error: impl ToString) -> String {
+    error.to_string()
 }
 
 fn lists(
