@@ -325,7 +325,7 @@ fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
     let again = tx.update(
         "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
              attempts = 0, error = NULL \
-         WHERE state IN ('unconfirmed', 'dead') \
+         WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' \
              AND (channel, account, chat) = (SELECT channel, account, chat FROM inbound WHERE id = ?1)",
         [command.0],
     )?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, Claimed, LoggedInbound, NewWait, OpenWait, Outcome, QueueMode, Resolution,
+    Answer, Claim, Claimed, LATE, LoggedInbound, NewWait, OpenWait, Outcome, QueueMode, Resolution,
     SessionId, Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
 };
 use rusqlite::params;
@@ -169,7 +169,7 @@ struct Line {
 
 fn line(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Line>> {
     let first = tx.db.row(
-        &format!("SELECT id, {IS_LATE} AS late FROM inbound WHERE {NEXT} ORDER BY id LIMIT 1"),
+        &format!("SELECT id, {} AS late FROM inbound WHERE {NEXT} ORDER BY id LIMIT 1", is_late()),
         [session.as_str()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
@@ -202,7 +202,10 @@ fn before_another_chat(tx: &Tx<'_>, session: &SessionId, first: i64) -> Result<i
 /// The last of the late messages in front, or the hundredth.
 fn last_late(tx: &Tx<'_>, session: &SessionId) -> Result<i64> {
     let front = tx.db.rows(
-        &format!("SELECT id, {IS_LATE} FROM inbound WHERE {NEXT} ORDER BY id LIMIT {AT_MOST_LATE}"),
+        &format!(
+            "SELECT id, {} FROM inbound WHERE {NEXT} ORDER BY id LIMIT {AT_MOST_LATE}",
+            is_late()
+        ),
         [session.as_str()],
         |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)),
     )?;
@@ -211,7 +214,9 @@ fn last_late(tx: &Tx<'_>, session: &SessionId) -> Result<i64> {
 }
 
 /// `LoggedInbound::is_late`.
-const IS_LATE: &str = "coalesce(received_at - written_at > 900000, 0)";
+fn is_late() -> String {
+    format!("coalesce(received_at - written_at > {}, 0)", LATE.as_millis())
+}
 
 /// Late messages that one turn answers.
 const AT_MOST_LATE: u32 = 100;
