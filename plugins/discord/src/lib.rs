@@ -182,6 +182,11 @@ impl Channel for Discord {
         chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
     }
 
+    fn pause_before(&self, delivery: &Delivery) -> Duration {
+        let place = send::place(&delivery.address);
+        place.map_or(Duration::ZERO, |id| self.limits.pause(id.into(), self.clock.as_ref()))
+    }
+
     fn preview_interval(&self) -> Option<Duration> {
         Some(PREVIEW_INTERVAL)
     }

@@ -13,14 +13,19 @@ use serenity::model::id::ChannelId;
 pub(crate) struct Limits(Mutex<HashMap<ChannelId, Duration>>);
 
 impl Limits {
+    /// How long the bucket is still empty.
+    pub(crate) fn pause(&self, channel: ChannelId, clock: &dyn Clock) -> Duration {
+        let limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = limits.get(&channel).copied().unwrap_or_default();
+        until.saturating_sub(clock.elapsed())
+    }
+
     /// # Errors
     /// [`SendError::RetryAfter`] while the bucket is empty.
     pub(crate) fn check(&self, channel: ChannelId, clock: &dyn Clock) -> Result<(), SendError> {
-        let limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = limits.get(&channel).map(|until| until.saturating_sub(clock.elapsed()));
-        match left.filter(|left| !left.is_zero()) {
-            Some(left) => Err(SendError::RetryAfter(left)),
-            None => Ok(()),
+        match self.pause(channel, clock) {
+            Duration::ZERO => Ok(()),
+            pause => Err(SendError::RetryAfter(pause)),
         }
     }
 

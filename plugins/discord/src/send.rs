@@ -65,9 +65,8 @@ impl Discord {
 
     /// The channel to send to. The id of somebody who is allowed stands for the chat with them.
     async fn target(&self, address: &ChatAddress) -> Result<ChannelId, SendError> {
-        let id = address.topic.as_ref().map_or(address.chat.as_str(), |topic| topic.as_str());
-        let id: NonZeroU64 = id.parse().map_err(|_| {
-            SendError::Refused(format!("{id} is no channel of Discord: it is not a number"))
+        let id = place(address).ok_or_else(|| {
+            SendError::Refused(format!("{address} is no channel of Discord: it is not a number"))
         })?;
         if !self.allow.contains(&id.get()) {
             return Ok(id.into());
@@ -206,6 +205,12 @@ impl Discord {
             tracing::debug!(error = %fault, "typing is not shown");
         }
     }
+}
+
+/// The number of the thread or channel to send to, or of the person.
+pub(crate) fn place(address: &ChatAddress) -> Option<NonZeroU64> {
+    let id = address.topic.as_ref().map_or(address.chat.as_str(), |topic| topic.as_str());
+    id.parse().ok()
 }
 
 /// What is read of a direct message channel.

@@ -172,6 +172,7 @@ async fn f6_what_would_be_refused_is_not_sent() {
         let delivery = Delivery { id: DeliveryId(number), ..delivery(world.dm, content) };
         while let Err(error) = world.discord.deliver(&delivery).await {
             let SendError::RetryAfter(wait) = error else { panic!("{error}") };
+            assert_eq!(world.discord.pause_before(&delivery), wait, "the outbox need not try");
             waits.push(wait);
             world.pass(wait);
         }

@@ -1,12 +1,14 @@
 //! What is said in a message that is there already, the sign that somebody writes, and what is taken
 //! back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
     Channel, ChatAddress, Choice, Content, Delivery, PlatformId, Receipt, SendError,
 };
-use avocet_telegram::TelegramConfig;
+use avocet_telegram::{Telegram, TelegramConfig};
+use avocet_testkit::ManualClock;
 use avocet_testkit::telegram::{ApiError, Fault, On};
 use serde_json::json;
 
@@ -132,13 +134,8 @@ fn how_often_a_message_grows_is_configured() {
         let token = Some("4711:AA".to_owned().into());
         let config = TelegramConfig { token, preview_seconds, ..TelegramConfig::default() };
         let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
-        let telegram = avocet_telegram::Telegram::new(
-            name,
-            account,
-            &config,
-            std::sync::Arc::new(avocet_testkit::ManualClock::default()),
-        )
-        .unwrap();
+        let clock = Arc::new(ManualClock::default());
+        let telegram = Telegram::new(name, account, &config, clock).unwrap();
         assert_eq!(telegram.preview_interval(), interval.map(Duration::from_secs));
     }
     assert_eq!(TelegramConfig::default().preview_seconds, 1);

@@ -74,10 +74,8 @@ async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
     world.platform.cut_downloads(true);
     let cut = fetch("f").await;
     assert!(matches!(cut, FetchError::Failed(_)), "{cut}");
-    let closed = crate::telegram("http://127.0.0.1:1", &std::sync::Arc::default())
-        .fetch("f", LIMIT)
-        .await
-        .unwrap_err();
+    let closed =
+        crate::telegram("http://127.0.0.1:1", &world.clock).fetch("f", LIMIT).await.unwrap_err();
     for error in [cut, closed] {
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains(TOKEN) && !shown.contains("secret"), "{shown}");
