@@ -51,7 +51,8 @@ const LONGEST_START: Duration = Duration::from_millis(30);
 /// How long the last daemon may take to answer everything.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Every write to the log, and with it every fail point, each with `before` and `after`.
+/// Every write that a message over the socket goes through, and with it a fail point before and after
+/// it. Those of previews and attachments are passed in tests/service.
 const WRITES: [&str; 12] = [
     "accept",
     "claim",
