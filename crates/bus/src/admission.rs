@@ -187,8 +187,10 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         from: quote.from.as_deref().map(&mut clean),
         text: clean(&quote.text),
     });
-    let Content { choices, .. } = content;
-    (Content { text, quote, forwarded_from, styles: None, attachments, choices }, removed)
+    let Content { choices, reply_to, .. } = content;
+    let content =
+        Content { text, quote, reply_to, forwarded_from, styles: None, attachments, choices };
+    (content, removed)
 }
 
 /// `/word`, alone or followed by an argument; `/word@bot` as in a group. A path is not a command.

@@ -44,7 +44,10 @@ impl Destinations for Channels {
         let Some(channel) = self.of(address) else {
             return Err(NoDestination { address: address.to_string(), known: self.known() });
         };
-        Ok(Planned { address: address.clone(), chunks: channel.plan(content) })
+        let mut chunks = channel.plan(content);
+        let mut reply_to = content.reply_to.clone();
+        chunks.iter_mut().for_each(|chunk| chunk.reply_to = reply_to.take());
+        Ok(Planned { address: address.clone(), chunks })
     }
 
     fn may_write(&self, address: &ChatAddress) -> bool {

@@ -324,6 +324,10 @@ async fn a_place_is_a_channel_and_a_chat_that_may_be_written_to() {
     let content = Content::text("x".repeat(FakeChannel::LIMIT + 1));
     let planned = channels.plan(&chat_address("a"), &content).unwrap();
     assert_eq!(planned.chunks.len(), 2);
+    let reply = Content { reply_to: Some("m1".parse().unwrap()), ..content.clone() };
+    let planned = channels.plan(&chat_address("a"), &reply).unwrap();
+    let refers: Vec<_> = planned.chunks.iter().map(|chunk| chunk.reply_to.is_some()).collect();
+    assert_eq!(refers, [true, false], "the first says what is replied to");
     assert!(channels.may_write(&chat_address("a")));
     assert!(!channels.may_write(&chat_address("forbidden")));
     let nowhere: ChatAddress = "icq:local:a".parse().unwrap();

@@ -111,7 +111,7 @@ pub enum PublishError {
 
 /// Where messages can be sent, and how they are cut there.
 pub trait Destinations: fmt::Debug + Send + Sync {
-    /// Cuts `content` into chunks for the chat.
+    /// Cuts `content` into chunks for the chat; the first refers to what it replies to.
     ///
     /// # Errors
     /// [`NoDestination`] if the chat is on no channel of this daemon.

@@ -34,7 +34,8 @@ pub trait Channel: fmt::Debug + Send + Sync {
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError>;
 
     /// Cuts a reply into what the platform takes at once. Pure; never empty; called before the turn
-    /// is settled, so that the chunks are rows of the outbox.
+    /// is settled, so that the chunks are rows of the outbox. Which chunk says what it replies to is
+    /// not its concern ([`crate::Destinations`] lets the first do it).
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
     /// Whether this account may write to the chat without having been written to.

@@ -4,15 +4,21 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::DedupeKey;
+
 /// Text, attachments and buttons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The text; Markdown on the way out, until a channel has rendered it. May be empty if there
     /// is an attachment.
     pub text: String,
-    /// What the message replies to, as far as the platform shows it.
+    /// On its way in, what the message replies to, as far as the platform shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Quote>,
+    /// On its way out, the message of the chat that it replies to, by that message's key: a platform
+    /// shows which of many it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<DedupeKey>,
     /// Who wrote it before it was forwarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,

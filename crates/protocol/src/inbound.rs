@@ -36,6 +36,16 @@ impl Inbound {
         let chat = ChatKind::Private;
         Self { address, sender, key, content, chat, written_at: None, corrects: None }
     }
+
+    /// What a reply to it refers to: where others write in between, the message, or the one that it
+    /// corrects. In a chat with the agent alone nothing has to be referred to.
+    #[must_use]
+    pub fn to_reply_to(&self) -> Option<&DedupeKey> {
+        match self.chat {
+            ChatKind::Private => None,
+            ChatKind::Group => Some(self.corrects.as_ref().unwrap_or(&self.key)),
+        }
+    }
 }
 
 /// Who reads what is said in a chat.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    ChatAddress, ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Deliveries,
+    ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Content, Deliveries,
     Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, SessionStatus, StoreError,
     TurnEvent, TurnEvents, WaitId,
 };
@@ -111,7 +111,8 @@ async fn drop_command(
     reason: &str,
 ) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
-    let notice = lanes.plan(address, &format!("I dropped a command: {reason}."));
+    let notice = Content::text(format!("I dropped a command: {reason}."));
+    let notice = lanes.plan(command, &notice);
     let drop = || lanes.parts.inbox.drop_message(command.id, notice.as_ref());
     match lanes.patiently(drop).await {
         Err(StoreError::Stale(_)) => {}
@@ -147,7 +148,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
     };
     let plan = plan(lanes, command, role).await?;
-    let reply = reply(lanes, address, &plan);
+    let reply = reply(lanes, command, &plan);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let effect = match lanes.patiently(settle).await {
         // It has acted, and the process died before it could say so.
@@ -183,8 +184,11 @@ async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), Stor
     Ok(())
 }
 
-fn reply(lanes: &Lanes, address: &ChatAddress, plan: &Plan) -> CommandReply {
-    let say = |text: &str| if text.is_empty() { None } else { lanes.plan(address, text) };
+fn reply(lanes: &Lanes, command: &LoggedInbound, plan: &Plan) -> CommandReply {
+    let say = |text: &str| match text {
+        "" => None,
+        text => lanes.plan(command, &Content::text(text)),
+    };
     CommandReply { done: say(&plan.done), nothing: say(&plan.nothing) }
 }
 

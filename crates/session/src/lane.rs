@@ -245,7 +245,7 @@ impl Lanes {
                 return self.settle(&turn, Ending::NothingAdmitted).await;
             }
             let scene = Scene {
-                chat: chat_of(&turn),
+                chat: chat_of(&turn).cloned(),
                 cancel: ended.clone(),
                 asked_by: self.asked_by(&turn).await?,
                 roles: self.parts.bus.clone(),
@@ -298,20 +298,20 @@ impl Lanes {
         let Origin::Messages(messages) = &mut turn.origin else { return Ok(true) };
         let mut admitted: Vec<Admitted<LoggedInbound>> = Vec::new();
         for message in messages.drain(..) {
-            let (id, address) = (message.id, message.message.inbound.address.clone());
-            match self.parts.bus.readmit(message) {
+            let id = message.id;
+            match self.parts.bus.readmit(message.clone()) {
                 Ok(message) => admitted.push(message),
                 Err(refusal) => {
                     tracing::warn!(message = %id, %refusal, "dropped");
                     let text = format!("I dropped a message: {refusal}.");
-                    let notice = self.plan(&address, &text);
+                    let notice = self.plan(&message, &Content::text(text));
                     let drop = || self.parts.inbox.drop_message(id, notice.as_ref());
                     match self.patiently(drop).await {
                         // It was dropped before the turn was given back or waited.
                         Err(StoreError::Stale(_)) => {}
                         dropped => dropped?,
                     }
-                    self.parts.deliverer.wake(&address);
+                    self.parts.deliverer.wake(&message.message.inbound.address);
                 }
             }
         }
@@ -344,9 +344,12 @@ impl Lanes {
         self.parts.events.emit(session, event);
     }
 
-    /// A text for a chat, cut; none if its channel is not there any more.
-    pub(crate) fn plan(&self, address: &ChatAddress, text: &str) -> Option<Planned> {
-        let planned = self.parts.channels.plan(address, &Content::text(text));
+    /// What is said in reply to a message, cut; none if its channel is not there any more.
+    pub(crate) fn plan(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
+        let inbound = &to.message.inbound;
+        let reply_to = inbound.to_reply_to().cloned();
+        let content = Content { reply_to, ..content.clone() };
+        let planned = self.parts.channels.plan(&inbound.address, &content);
         planned.inspect_err(|error| tracing::error!(%error, "nothing can be said there")).ok()
     }
 
@@ -366,7 +369,12 @@ impl Lanes {
     }
 }
 
-/// Where the reply goes: where the last message came from. A child has nobody to reply to.
-pub(crate) fn chat_of(turn: &TurnRecord) -> Option<ChatAddress> {
-    turn.origin.messages().last().map(|message| message.message.inbound.address.clone())
+/// Whom a turn replies to, where that was written: its last message. A child has nobody to reply to.
+pub(crate) fn asker(turn: &TurnRecord) -> Option<&LoggedInbound> {
+    turn.origin.messages().last()
+}
+
+/// Where the reply goes.
+pub(crate) fn chat_of(turn: &TurnRecord) -> Option<&ChatAddress> {
+    asker(turn).map(|message| &message.message.inbound.address)
 }

@@ -12,7 +12,7 @@ use avocet_protocol::{Channel, ChatAddress, Clock, Content, TurnEvent, TurnEvent
 use avocet_supervise::{Panicked, catch};
 use tokio_util::sync::CancellationToken;
 
-use crate::lane::{Lanes, chat_of};
+use crate::lane::{Lanes, asker};
 use draft::Draft;
 use screen::{Place, Screen, Showed};
 
@@ -34,16 +34,15 @@ impl Lanes {
             over.cancel();
             done
         };
-        let chat = chat_of(turn);
-        let Some((chat, channel)) =
-            chat.as_ref().and_then(|chat| Some((chat, self.parts.channels.of(chat)?)))
-        else {
-            return work.await;
-        };
+        let shown = asker(turn).and_then(|to| {
+            let chat = &to.message.inbound.address;
+            Some((to, chat, self.parts.channels.of(chat)?))
+        });
+        let Some((to, chat, channel)) = shown else { return work.await };
         let typing = catch(type_along(channel, chat, self.parts.clock.as_ref(), &over));
         // Who listens before the work begins misses nothing.
         let preview = channel.preview_interval().map(|interval| {
-            let screen = Screen { lanes: self, channel, turn: turn.id, chat };
+            let screen = Screen { lanes: self, channel, turn: turn.id, to, chat };
             Preview::new(screen, interval, self.parts.events.subscribe(&turn.session))
         });
         let preview = catch(async {

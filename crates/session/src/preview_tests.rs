@@ -16,7 +16,7 @@ async fn written(setup: Setup) -> (World, flume::Sender<Option<String>>) {
     (world(model, setup).await, pen)
 }
 
-async fn world(model: ScriptedModel, setup: Setup) -> World {
+pub(super) async fn world(model: ScriptedModel, setup: Setup) -> World {
     let channel = Arc::new(FakeChannel::with_preview(INTERVAL));
     World::on(TempStore::new(), channel, model, setup).await
 }
@@ -27,7 +27,7 @@ fn write(pen: &flume::Sender<Option<String>>, text: &str) {
 
 impl World {
     /// Waits until the preview waits for its interval, and lets it pass.
-    async fn interval(&self) {
+    pub(super) async fn interval(&self) {
         self.pass(INTERVAL).await;
     }
 

@@ -21,6 +21,8 @@ use crate::{Attachments, Events};
 
 #[path = "preview_tests.rs"]
 mod previews;
+#[path = "reply_tests.rs"]
+mod replies;
 
 /// How long anything may take before its test has failed.
 const PATIENCE: Duration = Duration::from_mins(1);

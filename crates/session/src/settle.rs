@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use avocet_agent::TurnEnd;
 use avocet_protocol::{
-    Answer, CallId, ChatAddress, Deliveries, Destinations, LogWrite, NewWait, Outcome, Planned,
-    SessionId, Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
+    Answer, CallId, Content, Deliveries, LogWrite, NewWait, Outcome, Planned, SessionId,
+    Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
 };
 
-use crate::lane::{Lanes, chat_of};
+use crate::lane::{Lanes, asker, chat_of};
 use crate::patient::Said;
 
 /// How a turn came to its end, or stops for now.
@@ -30,21 +30,20 @@ impl Lanes {
         turn: &TurnRecord,
         ending: Ending,
     ) -> Result<(), StoreError> {
-        let chat = chat_of(turn);
         let settlement = match ending {
             Ending::Agent(end) => match *end {
                 TurnEnd::Waiting { call, request } => {
-                    return self.wait(turn, call, request, chat).await;
+                    return self.wait(turn, call, request).await;
                 }
-                TurnEnd::Answered(answer) => self.reply(turn, answer, chat.as_ref()).await?,
-                TurnEnd::Failed(notice) => self.notice(Outcome::Error, notice, chat.as_ref()),
+                TurnEnd::Answered(answer) => self.reply(turn, answer).await?,
+                TurnEnd::Failed(notice) => self.notice(turn, Outcome::Error, notice),
             },
             Ending::Poison { attempts } => {
-                self.notice(Outcome::Dropped, poison_notice(turn, attempts), chat.as_ref())
+                self.notice(turn, Outcome::Dropped, poison_notice(turn, attempts))
             }
             Ending::Bug(error) => {
                 let notice = format!("I could not answer because of an internal error: {error}.");
-                self.notice(Outcome::Error, notice, chat.as_ref())
+                self.notice(turn, Outcome::Error, notice)
             }
             Ending::NothingAdmitted => Settlement {
                 outcome: Outcome::Dropped,
@@ -59,7 +58,7 @@ impl Lanes {
         };
         let parent = self.patiently(settle).await?;
         tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
-        if let Some(chat) = &chat {
+        if let Some(chat) = chat_of(turn) {
             self.parts.deliverer.wake(chat);
         }
         if let Some(parent) = parent {
@@ -71,21 +70,17 @@ impl Lanes {
         Ok(())
     }
 
-    async fn reply(
-        &self,
-        turn: &TurnRecord,
-        answer: Answer,
-        chat: Option<&ChatAddress>,
-    ) -> Result<Settlement, StoreError> {
+    async fn reply(&self, turn: &TurnRecord, answer: Answer) -> Result<Settlement, StoreError> {
         let mut settlement =
             Settlement { outcome: Outcome::Replied, answer: None, notice: None, reply: None };
-        if let Some(chat) = chat {
+        if let Some(to) = asker(turn) {
+            let chat = &to.message.inbound.address;
             // A turn without a step has called nothing, and so sent nothing.
             let sent = match answer.step {
                 0 => Vec::new(),
                 _ => self.parts.agent.log.sent_texts(turn.id, chat).await?,
             };
-            let planned = self.plan(chat, &answer.text);
+            let planned = self.plan(to, &Content::text(&answer.text));
             // What was sent was planned by the same channel: compared is what the chat shows.
             let shown = planned.as_ref().map(shown_text).unwrap_or_default();
             if sent.iter().any(|sent| same_words(sent, &shown)) {
@@ -99,8 +94,8 @@ impl Lanes {
         Ok(settlement)
     }
 
-    fn notice(&self, outcome: Outcome, notice: String, chat: Option<&ChatAddress>) -> Settlement {
-        let reply = chat.and_then(|chat| self.plan(chat, &notice));
+    fn notice(&self, turn: &TurnRecord, outcome: Outcome, notice: String) -> Settlement {
+        let reply = asker(turn).and_then(|to| self.plan(to, &Content::text(&notice)));
         Settlement { outcome, answer: None, notice: Some(notice), reply }
     }
 
@@ -109,13 +104,10 @@ impl Lanes {
         turn: &TurnRecord,
         call: CallId,
         request: WaitRequest,
-        chat: Option<ChatAddress>,
     ) -> Result<(), StoreError> {
         let spawns = request.writes.iter().any(|write| matches!(write, LogWrite::Spawn { .. }));
-        let prompt = match (&chat, &request.prompt) {
-            (Some(chat), Some(prompt)) => self.parts.channels.plan(chat, prompt).ok(),
-            _ => None,
-        };
+        let prompt = asker(turn).zip(request.prompt.as_ref());
+        let prompt = prompt.and_then(|(to, prompt)| self.plan(to, prompt));
         let wait = NewWait {
             call,
             kind: request.kind,
@@ -133,7 +125,7 @@ impl Lanes {
         tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
         self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
         self.new_wait.notify_one();
-        if let Some(chat) = &chat {
+        if let Some(chat) = chat_of(turn) {
             self.parts.deliverer.wake(chat);
         }
         if spawns {

@@ -7,7 +7,7 @@ use avocet_protocol::{
     IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
 };
 use serenity::model::channel::{Message, MessageReferenceKind, MessageType};
-use serenity::model::id::{ChannelId, UserId};
+use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::User;
 
 use crate::attachments;
@@ -94,7 +94,7 @@ impl Bot<'_> {
         content: Content,
         edited: bool,
     ) -> Result<Inbound, IdError> {
-        let key = DedupeKey::parse(&format!("m{}", message.id))?;
+        let key = key_of(message.id)?;
         let address = self.address(message.channel_id, place)?;
         let said = Inbound {
             chat: kind(place),
@@ -169,6 +169,16 @@ impl Bot<'_> {
             topic: topic.map(|topic| TopicId::parse(&topic.to_string())).transpose()?,
         })
     }
+}
+
+/// The key of a message.
+fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
+    DedupeKey::parse(&format!("m{message}"))
+}
+
+/// The message that has a key; an interaction has one, too, and is no message.
+pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
+    key.as_str().strip_prefix('m')?.parse().ok()
 }
 
 /// Who else reads a place.

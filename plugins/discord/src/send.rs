@@ -12,13 +12,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use serenity::builder::{CreateAllowedMentions, CreateMessage, EditMessage};
 use serenity::http::{LightMethod, Route};
-use serenity::model::channel::{MessageFlags, Nonce};
+use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
 use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::CurrentUser;
 
 use crate::fault::{Fault, Refusal};
 use crate::reading::snowflake;
-use crate::{Discord, history, plan};
+use crate::{Discord, convert, history, plan};
 
 /// How long the platform is trusted to remember a nonce; it says "a few minutes".
 const NONCE_KEPT: Duration = Duration::from_mins(4);
@@ -108,13 +108,18 @@ impl Discord {
         nonce: String,
     ) -> Result<Made, SendError> {
         self.limits.check(channel_id, self.clock.as_ref())?;
-        let message = CreateMessage::new()
+        let mut message = CreateMessage::new()
             .content(text)
-            .allowed_mentions(CreateAllowedMentions::new())
+            .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
             .flags(MessageFlags::SUPPRESS_EMBEDS)
             .components(plan::buttons(&delivery.content.choices))
             .nonce(Nonce::String(nonce))
             .enforce_nonce(true);
+        // Where that was deleted, it replies to nothing.
+        if let Some(replied) = delivery.content.reply_to.as_ref().and_then(convert::message_of) {
+            let reference = MessageReference::from((channel_id, replied));
+            message = message.reference_message(reference.fail_if_not_exists(false));
+        }
         let route = Route::ChannelMessages { channel_id };
         let answer = match &delivery.files[..] {
             [] => self.rest.send(LightMethod::Post, route, &message).await,

@@ -7,8 +7,8 @@ use avocet_protocol::{
     Quote, Sender, SenderId, Timestamp, TopicId,
 };
 use teloxide::types::{
-    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageOrigin,
-    ThreadId, Update, UpdateKind, User,
+    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageId,
+    MessageOrigin, ThreadId, Update, UpdateKind, User,
 };
 
 use crate::entities;
@@ -105,7 +105,7 @@ impl Bot<'_> {
             });
         }
         // Update ids begin anew after an idle week; message ids do not.
-        let key = DedupeKey::parse(&format!("m{}", message.id.0))?;
+        let key = key_of(message.id)?;
         let (line, attachments) = carried.into_parts();
         let text = text.map(|text| self.without_own_name(text));
         let text: Vec<String> = text.into_iter().chain(line).collect();
@@ -236,6 +236,16 @@ fn original_sender(origin: &MessageOrigin) -> String {
             chat.title().unwrap_or("a channel").to_owned()
         }
     }
+}
+
+/// The key of a message of a chat.
+fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
+    DedupeKey::parse(&format!("m{}", message.0))
+}
+
+/// The message that has a key; a pressed button has one, too, and is no message.
+pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
+    key.as_str().strip_prefix('m')?.parse().ok().map(MessageId)
 }
 
 fn kind(chat: &Chat) -> ChatKind {

@@ -104,6 +104,9 @@ impl Telegram {
                 if let Some(topic) = send::topic(&delivery.address) {
                     request = request.message_thread_id(topic);
                 }
+                if let Some(replied) = send::reply_to(&delivery.content) {
+                    request = request.reply_parameters(replied);
+                }
                 if !delivery.content.choices.is_empty() {
                     request = request.reply_markup(send::buttons(&delivery.content.choices));
                 }

@@ -9,11 +9,12 @@ use teloxide::payloads::SendMessageSetters;
 use teloxide::requests::{Request, Requester};
 use teloxide::types::{
     ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity,
-    MessageEntityKind, MessageId, ThreadId,
+    MessageEntityKind, MessageId, ReplyParameters, ThreadId,
 };
 use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
+use crate::convert;
 use crate::edit;
 use crate::fault::fault;
 
@@ -83,6 +84,9 @@ impl Telegram {
         if let Some(topic) = topic(&delivery.address) {
             request = request.message_thread_id(topic);
         }
+        if let Some(replied) = reply_to(&delivery.content) {
+            request = request.reply_parameters(replied);
+        }
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
@@ -101,6 +105,12 @@ pub(crate) fn chat(delivery: &Delivery) -> Result<ChatId, SendError> {
 pub(crate) fn topic(chat: &ChatAddress) -> Option<ThreadId> {
     let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
     Some(ThreadId(MessageId(topic)))
+}
+
+/// What a message replies to. Where that was deleted, it replies to nothing.
+pub(crate) fn reply_to(content: &Content) -> Option<ReplyParameters> {
+    let replied = convert::message_of(content.reply_to.as_ref()?)?;
+    Some(ReplyParameters::new(replied).allow_sending_without_reply())
 }
 
 /// How a text looks, in the platform's terms.

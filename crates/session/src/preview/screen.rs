@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Channel, ChatAddress, Content, Delivery, DeliveryId, PlatformId, Receipt, SendError, Showing,
-    StoreError, Timestamp, TurnId, within,
+    Channel, ChatAddress, Content, Delivery, DeliveryId, LoggedInbound, PlatformId, Receipt,
+    SendError, Showing, StoreError, Timestamp, TurnId, within,
 };
 use avocet_supervise::catch;
 
@@ -22,6 +22,8 @@ pub(super) struct Screen<'l> {
     pub(super) lanes: &'l Lanes,
     pub(super) channel: &'l Arc<dyn Channel>,
     pub(super) turn: TurnId,
+    /// What it is the reply to.
+    pub(super) to: &'l LoggedInbound,
     pub(super) chat: &'l ChatAddress,
 }
 
@@ -54,7 +56,8 @@ impl Showed {
 impl Screen<'_> {
     /// A text as the channel cuts it.
     pub(super) fn plan(&self, text: &str) -> Vec<Content> {
-        self.channel.plan(&Content::text(text))
+        let planned = self.lanes.plan(self.to, &Content::text(text));
+        planned.map(|planned| planned.chunks).unwrap_or_default()
     }
 
     /// Shows something. Comes to an answer, whatever happens in the channel.

@@ -55,6 +55,22 @@ async fn markdown_is_shown_without_previews_and_nobody_is_mentioned() {
 }
 
 #[tokio::test]
+async fn a_reply_shows_what_it_replies_to_and_tells_nobody() {
+    let world = World::new().await;
+    let said = world.platform.say(world.channel, ANN, "hello");
+    let cases = [(format!("m{said}"), Some(said)), ("m404".into(), None), ("i5".into(), None)];
+    for (number, (key, replied)) in (1..).zip(cases) {
+        let reply_to = Some(key.parse().unwrap());
+        let chunk = Content { reply_to, ..world.discord.plan(&Content::text("hi")).remove(0) };
+        let delivery = Delivery { id: DeliveryId(number), ..delivery(world.channel, chunk) };
+        world.discord.deliver(&delivery).await.unwrap();
+        assert_eq!(world.platform.sent().last().unwrap().reply_to, replied, "{key}");
+    }
+    assert_eq!(world.platform.mentioned(), []);
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
 async fn f23_a_long_reply_arrives_whole_and_in_order() {
     let world = World::new().await;
     let words: Vec<String> = (0..4000).map(|number| format!("🐦{number}")).collect();

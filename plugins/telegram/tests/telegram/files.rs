@@ -154,6 +154,22 @@ async fn f23_a_caption_that_cannot_be_shown_goes_plain() {
 }
 
 #[tokio::test]
+async fn a_file_shows_what_it_replies_to() {
+    let world = World::new().await;
+    let heard = world.platform.private_text(ANN, "a report, please");
+    for path in ["a.txt", "b.png"] {
+        let reply = Content { attachments: vec![attachment(path)], ..Content::text("here") };
+        let reply_to = Some(format!("m{}", heard.id).parse().unwrap());
+        let chunk = Content { reply_to, ..world.telegram.plan(&reply).remove(0) };
+        world.clock.advance(SECOND);
+        let picture = png(10, 10);
+        world.telegram.deliver(&loaded(chunk, &[(path, &picture)], false)).await.unwrap();
+        let sent = world.platform.sent();
+        assert_eq!(sent.last().unwrap().reply_to, Some(heard.id), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn f5_a_file_without_an_answer_is_not_repeated_blindly_and_marked_in_its_caption() {
     for (text, caption) in [("look", format!("{REPEAT_MARK}\nlook")), ("", REPEAT_MARK.to_owned())]
     {

@@ -7,7 +7,7 @@ use avocet_channel_kit::GroupConfig;
 use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
 use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
 use avocet_testkit::ManualClock;
-use avocet_testkit::telegram::{ApiError, Fault, On};
+use avocet_testkit::telegram::{ApiError, Fault, On, Said};
 
 use crate::{ANN, World, delivery};
 
@@ -41,6 +41,26 @@ async fn markdown_is_shown_and_links_have_no_preview() {
     let kinds: Vec<&str> =
         sent.entities.iter().map(|entity| entity["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["bold", "bold", "code", "text_link", "pre"]);
+}
+
+#[tokio::test]
+async fn a_reply_shows_what_it_replies_to_as_long_as_that_is_there() {
+    const BIRDS: i64 = -1_001_000_000_001;
+    let world = World::new().await;
+    let heard = world.platform.say(Said::group(ANN, BIRDS, "hello"));
+    let cases = [
+        (format!("m{}", heard.id), Some(heard.id)),
+        ("m404".to_owned(), None),
+        ("c4000000001".to_owned(), None),
+    ];
+    for (key, replied) in cases {
+        let reply_to = Some(key.parse().unwrap());
+        world.clock.advance(Duration::from_secs(4));
+        let chunk = Content { reply_to, ..world.telegram.plan(&Content::text("hi")).remove(0) };
+        world.telegram.deliver(&delivery(BIRDS, chunk)).await.unwrap();
+        let sent = world.platform.sent();
+        assert_eq!(sent.last().unwrap().reply_to, replied, "{key}");
+    }
 }
 
 #[tokio::test]
