@@ -123,7 +123,7 @@ impl Daemon {
             );
         }
         let events = Arc::new(Events::default());
-        let agent = agent(context, configuration, workspace, &store, &channels, &events)?;
+        let agent = agent(context, configuration, workspace, &store, (&channels, &bus), &events)?;
         let attachments = Attachments {
             files: agent.files.clone(),
             transcribe: registry::transcribe(document, settings, clock.clone())?,
@@ -234,7 +234,7 @@ fn agent(
     configuration: &Configuration,
     workspace: Arc<Workspace>,
     store: &Arc<SqliteStore>,
-    channels: &Arc<Channels>,
+    (channels, bus): (&Arc<Channels>, &Arc<Bus>),
     events: &Arc<Events>,
 ) -> Result<AgentLoop, Failure> {
     let Configuration { document, settings, .. } = configuration;
@@ -244,6 +244,7 @@ fn agent(
         notes: store.clone(),
         kept_results: store.clone(),
         destinations: channels.clone(),
+        roles: bus.clone(),
     };
     Ok(AgentLoop {
         model: registry::model(document, settings, context.clock.clone())?,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use avocet_protocol::{
     AccountName, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
-    InboundKind, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender, SessionId,
-    sanitise,
+    InboundKind, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender, SenderId,
+    SessionId, sanitise,
 };
 
 use crate::known::KnownPeople;
@@ -77,6 +77,29 @@ impl Admission {
             Allow::Local => Some(Role::Owner),
             Allow::Listed(lists) => lists.role(&person.sender).max(self.known.role(person)),
         }
+    }
+
+    /// Whether the agent may write there unasked.
+    pub(crate) fn may_write(&self, chat: &ChatAddress) -> bool {
+        match self.allow(chat) {
+            None => false,
+            Some(Allow::Local) => true,
+            Some(Allow::Listed(lists)) => {
+                // Who never wrote has no chat that is known; the person's own id stands for it.
+                let person = SenderId::parse(chat.chat.as_str()).ok();
+                lists.groups.contains_key(&chat.chat)
+                    || self.role_in_private(chat).is_some()
+                    || person.is_some_and(|person| lists.role(&person).is_some())
+            }
+        }
+    }
+
+    /// The role of whoever is alone with the agent in a chat, as far as is known.
+    pub(crate) fn role_in_private(&self, chat: &ChatAddress) -> Option<Role> {
+        if matches!(self.allow(chat), Some(Allow::Local)) {
+            return Some(Role::Owner);
+        }
+        self.own_role(&PersonId::on(chat, self.known.whose(chat)?))
     }
 
     /// The lists of the account that an address is on; none if it is not configured.

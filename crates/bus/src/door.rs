@@ -43,7 +43,7 @@ impl Bus {
             return Err(DoorError::Itself(chat));
         }
         for one in [&into, &chat] {
-            if !self.is_private(one) {
+            if self.admission.role_in_private(one).is_none() {
                 return Err(DoorError::NotPrivate(one.clone()));
             }
             if let Some(session) = self.admission.known.session_of(one) {
@@ -130,11 +130,9 @@ impl Bus {
         let hint = self.destinations.plan(address, &pairing::hint(&pairing.code))?;
         let notice = pairing::notice(pairing);
         let chats = self.admission.known.read(|known| known.chats.clone());
-        let owners = chats.into_iter().filter(|(chat, sender)| {
-            let ChatAddress { channel, account, .. } = chat.clone();
-            let owner = PersonId { channel, account, sender: sender.clone() };
-            self.admission.own_role(&owner) == Some(Role::Owner)
-        });
+        let owners = chats
+            .into_iter()
+            .filter(|(chat, _)| self.admission.role_in_private(chat) == Some(Role::Owner));
         // An owner whose channel is not configured any more is told nothing.
         let notices = owners.filter_map(|(chat, _)| self.destinations.plan(&chat, &notice).ok());
         Ok(std::iter::once(hint).chain(notices).collect())
@@ -173,17 +171,6 @@ impl Bus {
             self.deliveries.wake(&told.address);
         }
         Ok(())
-    }
-
-    /// Whether somebody who may speak is alone with the agent in a chat, as far as is known.
-    fn is_private(&self, chat: &ChatAddress) -> bool {
-        if matches!(self.admission.allow(chat), Some(Allow::Local)) {
-            return true;
-        }
-        self.admission.known.whose(chat).is_some_and(|sender| {
-            let ChatAddress { channel, account, .. } = chat.clone();
-            self.admission.own_role(&PersonId { channel, account, sender }).is_some()
-        })
     }
 }
 
@@ -255,6 +242,10 @@ impl Doorkeeper for Bus {
 impl Roles for Bus {
     fn role(&self, inbound: &Inbound) -> Role {
         self.admission.role(inbound).unwrap_or_default()
+    }
+
+    fn may_write(&self, chat: &ChatAddress) -> bool {
+        self.admission.may_write(chat)
     }
 }
 

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Content, Cursor, Outbox, Publish, PublishError, Receipt, SendEnd, Sender};
+use avocet_protocol::{Content, Outbox, Publish, PublishError, Receipt, SendEnd, Sender};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Admission, Lists, Parts, Wakes};
+use crate::{Admission, GroupRules, Lists, Parts, Wakes};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -20,13 +20,14 @@ struct World {
     _wakes: Wakes,
 }
 
-/// On `terminal:main` Ann is an owner and Bob a user; on `terminal:quiet` strangers get no code;
+/// On `terminal:main` Ann is an owner and Bob a user, and there is a group; on `terminal:quiet` strangers get no code;
 /// whoever reaches `terminal:local` is an owner.
 fn admission() -> Admission {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let lists = Lists { users: ids(&["bob"]), owners: ids(&["ann"]), ..Lists::default() };
     let quiet = Allow::Listed(lists.clone());
-    let main = Allow::Listed(Lists { pairing: true, ..lists });
+    let groups = [("g".parse().unwrap(), GroupRules::default())].into();
+    let main = Allow::Listed(Lists { pairing: true, groups, ..lists });
     let [channel, name] = ["terminal", "main"];
     Admission::default()
         .with(channel.parse().unwrap(), name.parse().unwrap(), main)
@@ -69,8 +70,8 @@ impl World {
     }
 
     async fn publish(&self, inbound: Inbound) -> Result<(), PublishError> {
-        let cursor = Cursor { scope: String::new(), position: "1".to_owned() };
-        self.bus.publish(inbound, Some(cursor)).await.map(|_| ())
+        let inbound = Inbound { from_platform: true, ..inbound };
+        self.bus.publish(inbound, None).await.map(|_| ())
     }
 
     /// The code that a stranger has.
@@ -147,6 +148,40 @@ async fn f14_no_code_where_nobody_would_see_it() {
     assert!(refused(&over_the_socket.map(|_| ())), "no platform brought it");
     assert_eq!(world.bus.pairings(), []);
     assert_eq!(world.platforms.woken(), []);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_said_to_be_so_once_and_not_to_strangers() {
+    let world = World::new().await;
+    let unreadable = Inbound { from_platform: true, ..inbound("terminal:main:c", "cid") };
+    let decline = || world.bus.decline(unreadable.clone(), Content::text("I cannot read this."));
+    assert!(refused(&decline().await));
+    let hint = world.told("terminal:main:c").await;
+    assert!(hint.starts_with("I do not know you yet."), "{hint}");
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    world.told("terminal:main:c").await;
+    for said in ["I cannot read this.", ""] {
+        assert_eq!(decline().await, Ok(()));
+        assert_eq!(world.told("terminal:main:c").await, said);
+    }
+}
+
+#[tokio::test]
+async fn the_agent_may_write_to_who_may_speak_and_to_groups_that_are_named() {
+    let world = World::new().await;
+    let may_write = |chat: &str| world.bus.may_write(&chat.parse().unwrap());
+    let before =
+        ["bob", "a", "c", "g", "h"].map(|chat| may_write(&format!("terminal:main:{chat}")));
+    assert_eq!(before, [true, false, false, true, false]);
+    assert!(may_write("terminal:local:anywhere") && !may_write("terminal:none:bob"));
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    assert!(may_write("terminal:main:a"), "a private chat with another id than its person");
+    assert!(refused(&world.hear("terminal:main:c", "cid").await));
+    assert!(!may_write("terminal:main:c"));
+    world.bus.approve(&world.code(), Role::User).await.unwrap();
+    assert!(may_write("terminal:main:c"), "also before they wrote again");
+    world.bus.strike_off(&"terminal:main:cid".parse().unwrap()).await.unwrap();
+    assert!(!may_write("terminal:main:c"));
 }
 
 #[tokio::test]

@@ -109,6 +109,17 @@ impl Bus {
         self.admission.without_owner()
     }
 
+    /// Refuses who may not speak. A stranger of whom the platform speaks is told how to be let in.
+    async fn check_speaker(&self, inbound: &Inbound) -> Result<(), PublishError> {
+        let Err(refusal) = self.admission.check(inbound) else { return Ok(()) };
+        // Nobody may speak in a place that is not there; that it is not there is the reason.
+        self.destinations.plan(&inbound.address, &Content::text(""))?;
+        if inbound.from_platform {
+            self.offer_code(inbound).await?;
+        }
+        Err(refusal)
+    }
+
     fn check_running(&self) -> Result<(), PublishError> {
         if self.stopped.is_cancelled() { Err(PublishError::Stopping) } else { Ok(()) }
     }
@@ -122,15 +133,7 @@ impl Publish for Bus {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError> {
         self.check_running()?;
-        if let Err(refusal) = self.admission.check(&inbound) {
-            // Nobody may speak in a place that is not there; that it is not there is the reason.
-            self.destinations.plan(&inbound.address, &Content::text(""))?;
-            // What comes without a cursor comes from no platform: nobody is there to be told.
-            if cursor.is_some() {
-                self.offer_code(&inbound).await?;
-            }
-            return Err(refusal);
-        }
+        self.check_speaker(&inbound).await?;
         if inbound.sender.is_bot && !self.bots.fits(&inbound.address, self.clock.elapsed()) {
             let (sender, limit) = (inbound.sender.id.to_string(), BOT_MESSAGES_A_MINUTE);
             return Err(PublishError::BotTooOften { sender, limit });
@@ -157,6 +160,14 @@ impl Publish for Bus {
             InboundKind::Text => Wake::Lane(message.session),
         });
         Ok(accepted)
+    }
+
+    async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError> {
+        self.check_running()?;
+        self.check_speaker(&inbound).await?;
+        self.meet(&inbound).await?;
+        let line = Outbound { address: inbound.address, content: line };
+        self.send(line, inbound.key).await.map(|_| ())
     }
 
     async fn ignore(

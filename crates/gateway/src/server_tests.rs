@@ -49,6 +49,10 @@ impl Publish for Daemon {
         Ok(Accepted { id: MessageId(place as i64 + 1), what })
     }
 
+    async fn decline(&self, _: Inbound, _: Content) -> Result<(), PublishError> {
+        Ok(())
+    }
+
     async fn ignore(
         &self,
         _: &ChannelName,

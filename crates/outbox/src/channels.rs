@@ -49,8 +49,4 @@ impl Destinations for Channels {
         chunks.iter_mut().for_each(|chunk| chunk.reply_to = reply_to.take());
         Ok(Planned { address: address.clone(), chunks })
     }
-
-    fn may_write(&self, address: &ChatAddress) -> bool {
-        self.of(address).is_some_and(|channel| channel.may_write(address))
-    }
 }

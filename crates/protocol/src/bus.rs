@@ -22,6 +22,12 @@ pub trait Publish: fmt::Debug + Send + Sync {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError>;
 
+    /// Says something to whoever wrote what the agent cannot be given; once, however often it comes.
+    ///
+    /// # Errors
+    /// [`PublishError::NotAllowed`] if they may not speak: then they are told as any stranger.
+    async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError>;
+
     /// Moves a cursor over an update that is not for the agent, and counts it under `reason`.
     ///
     /// # Errors
@@ -116,9 +122,6 @@ pub trait Destinations: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`NoDestination`] if the chat is on no channel of this daemon.
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination>;
-
-    /// Whether the agent may write to the chat without having been written to.
-    fn may_write(&self, address: &ChatAddress) -> bool;
 }
 
 /// The channel or account is not configured.

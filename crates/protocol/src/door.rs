@@ -173,4 +173,8 @@ pub trait Roles: fmt::Debug + Send + Sync {
     /// The role that a message is worked on in: that of its sender; in a group that of a user,
     /// unless the group's configuration says otherwise. Whoever may not speak is a user at most.
     fn role(&self, inbound: &Inbound) -> Role;
+
+    /// Whether the agent may write to a chat that it does not answer: the private chat of somebody who
+    /// may speak, a group that the configuration names, any chat of the terminal.
+    fn may_write(&self, chat: &ChatAddress) -> bool;
 }

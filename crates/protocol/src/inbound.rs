@@ -27,14 +27,19 @@ pub struct Inbound {
     /// correction has a key of its own.
     #[serde(default)]
     pub corrects: Option<DedupeKey>,
+    /// Whether the platform itself says who wrote it; another process may claim anything. Not in the
+    /// log.
+    #[serde(skip)]
+    pub from_platform: bool,
 }
 
 impl Inbound {
-    /// A message that was written just now, in a chat with the agent alone.
+    /// A message that was written just now, in a chat with the agent alone, as another process says.
     #[must_use]
     pub fn new(address: ChatAddress, sender: Sender, key: DedupeKey, content: Content) -> Self {
         let chat = ChatKind::Private;
-        Self { address, sender, key, content, chat, written_at: None, corrects: None }
+        let (written_at, corrects, from_platform) = (None, None, false);
+        Self { address, sender, key, content, chat, written_at, corrects, from_platform }
     }
 
     /// What a reply to it refers to: where others write in between, the message, or the one that it

@@ -54,8 +54,14 @@ impl PersonId {
     /// Whoever wrote this.
     #[must_use]
     pub fn of(inbound: &Inbound) -> Self {
-        let ChatAddress { channel, account, .. } = inbound.address.clone();
-        Self { channel, account, sender: inbound.sender.id.clone() }
+        Self::on(&inbound.address, inbound.sender.id.clone())
+    }
+
+    /// Somebody on the account of a chat.
+    #[must_use]
+    pub fn on(chat: &ChatAddress, sender: SenderId) -> Self {
+        let ChatAddress { channel, account, .. } = chat.clone();
+        Self { channel, account, sender }
     }
 }
 

@@ -48,13 +48,13 @@ impl World {
     }
 
     /// Waits until nothing is left to be delivered.
-    async fn delivered(&self) {
+    pub(super) async fn delivered(&self) {
         while self.store.log_status().await.unwrap().pending > 0 {
             tokio::task::yield_now().await;
         }
     }
 
-    async fn shows(&self, text: &str) -> Vec<String> {
+    pub(super) async fn shows(&self, text: &str) -> Vec<String> {
         self.channel.shows(|texts| texts.last().is_some_and(|last| last == text)).await
     }
 }

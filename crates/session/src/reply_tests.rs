@@ -65,8 +65,10 @@ async fn a_preview_and_a_question_refer_to_the_message_too() {
     world.publish(said(ChatKind::Group, "a story", "m1", None)).await;
     pen.send(Some("Once upon a time there was ".to_owned())).unwrap();
     world.interval().await;
+    world.shows("Once upon a time there was …").await;
     drop(pen);
     assert_eq!(refers(&world.channel.taken(2).await), [Some("m1"), Some("m1")]);
+    world.delivered().await;
     world.publish(said(ChatKind::Group, "pay", "m2", None)).await;
     while world.tools.runs("post") == 0 {
         tokio::task::yield_now().await;

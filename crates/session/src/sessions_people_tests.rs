@@ -1,6 +1,6 @@
 //! Roles and links, as they reach the commands, the turns and the chats.
 
-use avocet_protocol::{Cursor, Doorkeeper, PublishError, Role};
+use avocet_protocol::{Doorkeeper, PublishError, Role};
 
 use super::*;
 
@@ -21,8 +21,8 @@ impl World {
             text.replace('/', "command ").parse().unwrap(),
             Content::text(text),
         );
-        let cursor = Cursor { scope: String::new(), position: "1".to_owned() };
-        self.bus.publish(inbound, Some(cursor)).await.map(|accepted| accepted.id)
+        let inbound = Inbound { from_platform: true, ..inbound };
+        self.bus.publish(inbound, None).await.map(|accepted| accepted.id)
     }
 
     /// The last of what a chat was told, once it was told so much.

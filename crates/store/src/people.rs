@@ -85,6 +85,12 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
              ON CONFLICT DO UPDATE SET role = excluded.role",
             params![code.as_str(), role.word(), tx.now.0],
         )?;
+        tx.insert(
+            "INSERT INTO private_chats (channel, account, chat, sender) \
+             SELECT channel, account, chat, sender FROM pairings WHERE code = ?1 \
+             ON CONFLICT DO NOTHING",
+            [code.as_str()],
+        )?;
     }
     if let Some(told) = told {
         insert_planned(tx, told, None, Source::Notice)?;

@@ -103,6 +103,7 @@ pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
                 chat: word(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
                 written_at: row.get::<_, Option<i64>>("written_at")?.map(Timestamp),
                 corrects: parsed_if_any(row, "corrects")?,
+                from_platform: false,
             },
             removed: row.get("removed")?,
         },

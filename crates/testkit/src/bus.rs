@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, Cursor, DedupeKey, DeliveryId, Enqueued,
-    Inbound, MessageId, Outbound, Publish, PublishError,
+    Accepted, AcceptedAs, AccountName, ChannelName, Content, Cursor, DedupeKey, DeliveryId,
+    Enqueued, Inbound, MessageId, Outbound, Publish, PublishError,
 };
 use tokio::sync::watch;
 
@@ -97,6 +97,14 @@ impl Publish for FakeBus {
             is_new
         });
         Ok(Accepted { id: MessageId(1), what: AcceptedAs::Queued })
+    }
+
+    async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError> {
+        if let Some(refusal) = self.refusals.lock().unwrap().pop() {
+            return Err(refusal);
+        }
+        let line = Outbound { address: inbound.address, content: line };
+        self.send(line, inbound.key).await.map(|_| ())
     }
 
     async fn ignore(

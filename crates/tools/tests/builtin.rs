@@ -15,7 +15,7 @@ use avocet_protocol::{
 use avocet_sandbox::Workspace;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, ManualClock};
+use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock};
 use avocet_tools::{Parts, Registry, add_builtin};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -38,6 +38,7 @@ impl World {
             notes: store.clone(),
             kept_results: store.clone(),
             destinations: Arc::new(FakeDestinations::default()),
+            roles: Arc::new(FakeRoles),
         };
         let mut registry = Registry::new(clock);
         add_builtin(&mut registry, &parts).unwrap();
@@ -352,13 +353,13 @@ async fn message_goes_to_this_chat_or_to_another_that_may_be_written_to() {
     let table = [
         (
             json!({"text": "hi", "chat": "terminal:local:forbidden"}),
-            "permission denied: terminal:local:forbidden is not a chat that you may write to; only \
-          chats on the allow-list are",
+            "permission denied: terminal:local:forbidden is not a chat that you may write to; chats of people \
+          who may speak here are, and groups that the configuration names",
         ),
         (
             json!({"text": "hi", "chat": "icq:local:b"}),
-            "permission denied: icq:local:b is not a chat that you may write to; only chats on the \
-          allow-list are",
+            "permission denied: icq:local:b is not a chat that you may write to; chats of people \
+          who may speak here are, and groups that the configuration names",
         ),
         (
             json!({"text": "hi", "chat": "b"}),

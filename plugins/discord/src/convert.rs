@@ -98,6 +98,7 @@ impl Bot<'_> {
         let address = self.address(message.channel_id, place)?;
         let said = Inbound {
             chat: kind(place),
+            from_platform: true,
             written_at: Some(Timestamp(message.id.created_at().unix_timestamp() * 1000)),
             ..Inbound::new(address, sender(message)?, key.clone(), content)
         };

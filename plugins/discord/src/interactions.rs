@@ -100,7 +100,7 @@ impl<'a> Called<'a> {
         let (sender, key) = (person(self.user, nick)?, DedupeKey::parse(&format!("i{}", self.id))?);
         let address = bot.address(self.channel, place)?;
         let said = Inbound::new(address, sender, key, Content::text(&self.says));
-        Ok(Inbound { chat: kind(place), ..said })
+        Ok(Inbound { chat: kind(place), from_platform: true, ..said })
     }
 }
 

@@ -117,6 +117,7 @@ impl Bot<'_> {
         };
         Ok(Converted::Inbound(Box::new(Inbound {
             chat: kind(&message.chat),
+            from_platform: true,
             written_at: Some(Timestamp(message.date.timestamp_millis())),
             ..Inbound::new(address, sender(from)?, key, content)
         })))
@@ -176,7 +177,8 @@ impl Bot<'_> {
         let (address, content) = (self.address(chat.id, topic)?, Content::text(says));
         let sender = sender(&query.from)?;
         let chat = kind(chat);
-        let inbound = Inbound { chat, ..Inbound::new(address, sender, key, content) };
+        let said = Inbound::new(address, sender, key, content);
+        let inbound = Inbound { chat, from_platform: true, ..said };
         Ok(Converted::Inbound(Box::new(inbound)))
     }
 

@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, ManualClock};
+use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,7 @@ async fn the_tool_of_the_chapter_works() {
         notes: store.clone(),
         kept_results: store.clone(),
         destinations: Arc::new(FakeDestinations::default()),
+        roles: Arc::new(FakeRoles),
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ChatAddress, Content, Description, Destinations, LogWrite, Role, Tool, ToolClass, ToolContext,
-    ToolError, ToolOutcome, ToolOutput,
+    ChatAddress, Content, Description, Destinations, LogWrite, Role, Roles, Tool, ToolClass,
+    ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,13 +18,14 @@ use super::files::Files;
 #[derive(Debug)]
 pub(super) struct Message {
     destinations: Arc<dyn Destinations>,
+    roles: Arc<dyn Roles>,
     files: Files,
 }
 
 impl Message {
     pub(super) fn new(parts: &Parts) -> Self {
         let files = Files { workspace: parts.workspace.clone() };
-        Self { destinations: parts.destinations.clone(), files }
+        Self { destinations: parts.destinations.clone(), roles: parts.roles.clone(), files }
     }
 }
 
@@ -96,11 +97,12 @@ impl Message {
                 "writing to {address} is for owners; only this chat may be written to"
             )));
         }
-        if self.destinations.may_write(&address) {
+        if self.roles.may_write(&address) {
             return Ok(address);
         }
         Err(ToolError::PermissionDenied(format!(
-            "{address} is not a chat that you may write to; only chats on the allow-list are"
+            "{address} is not a chat that you may write to; chats of people who may speak here are, and \
+             groups that the configuration names"
         )))
     }
 }

@@ -16,7 +16,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Destinations, KeptResults, Notes};
+use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
 use avocet_sandbox::Workspace;
 
 use crate::{AlreadyRegistered, Origin, Registry};
@@ -29,6 +29,7 @@ pub struct Parts {
     pub notes: Arc<dyn Notes>,
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
+    pub roles: Arc<dyn Roles>,
 }
 
 /// Adds every built-in tool.

@@ -70,6 +70,8 @@ pub async fn a_code_is_decided_about_once(backend: &impl Backend) {
     let [person] = &known.people[..] else { panic!("{known:?}") };
     assert_eq!((person.id.to_string().as_str(), person.role), ("telegram:main:8", Role::Owner));
     assert_eq!((person.name.as_deref(), person.since.is_some()), (Some("Bob"), true));
+    let [(chat, whose)] = &known.chats[..] else { panic!("{known:?}") };
+    assert_eq!((chat, whose), (&pairing(1, 1).chat, &person.id.sender), "where they wrote");
     assert_eq!(world.delivered_texts(&session("a")).await, ["welcome", "welcome"]);
 }
 
