@@ -1,8 +1,9 @@
 //! Discord, all the way: the real program between the strict fake and the model.
 
-use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::discord::{DiscordFake, Route, Said};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, now, program};
+use serde_json::json;
 
 use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{patiently, stop};
@@ -73,4 +74,35 @@ async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
     assert!(status.success(), "{log}");
     assert_eq!((texts(&platform), model.requests().len()), (vec!["Now.".to_owned()], 2));
     assert_eq!(platform.created().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f14_a_strangers_first_slash_command_is_answered_with_a_code() {
+    const BOB: u64 = 8;
+    let platform = platform().await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("never")).await;
+    let daemon = home(&platform, &model).daemon();
+    patiently("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
+    platform.slash(BOB, platform.dm(BOB), "help", &json!([]));
+    // The first is what Discord shows in answer to the command itself.
+    let told = patiently("the hint", platform.wait_for_sent(2)).await.remove(1).text;
+    assert!(told.starts_with("I do not know you yet."), "{told}");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && model.requests().is_empty(), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_channel_the_answer_refers_to_its_message_and_tells_nobody() {
+    let platform = platform().await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Hello.")).await;
+    platform.dm(ANN);
+    let channel = platform.channel(platform.guild("Birds"), "general");
+    let daemon = home(&platform, &model).daemon();
+    patiently("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
+    platform.say(channel, ANN, "good morning");
+    let said = platform.post(Said::new(channel, ANN, "are you there?").mention());
+    let answer = patiently("the answer", platform.wait_for_sent(1)).await.remove(0);
+    assert_eq!((answer.reply_to, answer.pings), (Some(said), false));
+    assert_eq!((platform.mentioned(), platform.refusals()), (vec![], vec![]));
+    assert!(stop(daemon).await.0.success());
 }
