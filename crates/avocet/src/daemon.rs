@@ -183,11 +183,16 @@ impl Daemon {
         self.sessions.ping().await.map_err(Stuck::Lanes)
     }
 
+    /// Takes nothing more: from now on publishers are refused.
+    pub(crate) fn end_intake(&self) {
+        self.intake.cancel();
+        self.bus.stop();
+    }
+
     /// Stops: first the intake, then the running turns, then what is to be delivered. `hurry` cuts
     /// the waiting short. Whatever is not finished goes on at the next start.
     pub(crate) async fn stop(self, drain: Duration, hurry: &CancellationToken) {
-        self.intake.cancel();
-        self.bus.stop();
+        self.end_intake();
         let orderly = async {
             self.sessions.stop(drain).await;
             if let Err(unfinished) = self.deliverer.stop(DELIVERING).await {

@@ -36,6 +36,8 @@ pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
 
     let ended = tokio::select! {
         name = signals.next() => {
+            // Whoever reads that it stops may rely on it.
+            daemon.end_intake();
             tracing::info!(signal = name, "stopping; running answers may finish");
             Ok(Exit::Done)
         }
