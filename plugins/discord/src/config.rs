@@ -26,12 +26,17 @@ pub struct DiscordConfig {
     pub pairing: bool,
     /// What is different in a server's channel and its threads, by the channel's id.
     pub groups: BTreeMap<String, GroupConfig>,
+    /// Whether an answer that takes several messages has them numbered: `(1/3)`.
+    pub numbered: bool,
     /// Whether every message in a server's channels is answered, not only those that mention the bot,
     /// reply to it or begin with a command.
     pub answer_all: bool,
     /// Whether the bot reads messages in a server's channels that do not mention it. Discord has to
     /// allow it: developer portal, Bot, Message Content Intent.
     pub message_content: bool,
+    /// Seconds between two edits of the message that grows while the model writes; 0: nothing is
+    /// shown before it is complete. Discord takes five in five seconds.
+    pub preview_seconds: u32,
 }
 
 impl Default for DiscordConfig {
@@ -43,8 +48,10 @@ impl Default for DiscordConfig {
             owners: Vec::new(),
             pairing: true,
             groups: BTreeMap::new(),
+            numbered: false,
             answer_all: false,
             message_content: true,
+            preview_seconds: 1,
         }
     }
 }

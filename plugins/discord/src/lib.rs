@@ -40,7 +40,7 @@ use limits::Limits;
 use rest::Rest;
 
 /// The platform takes five edits in five seconds; a sixth would wait.
-const PREVIEW_INTERVAL: Duration = Duration::from_millis(1200);
+const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
 
 /// A bot.
 pub struct Discord {
@@ -53,6 +53,10 @@ pub struct Discord {
     /// Channels in which it answers without being mentioned.
     unmentioned: BTreeSet<ChannelId>,
     message_content: bool,
+    /// Whether the messages of an answer are numbered.
+    numbered: bool,
+    /// How often a message that grows may be edited.
+    preview: Option<Duration>,
     health: Exchanges,
     limits: Limits,
     /// The bot's own id, once the platform has said it.
@@ -106,6 +110,7 @@ impl Discord {
     ) -> Result<Self, DiscordError> {
         let token = config.token.as_ref().ok_or(DiscordError::NoToken)?;
         let rest = Rest::new(token, &config.api_url)?;
+        let preview = Duration::from_secs(u64::from(config.preview_seconds));
         Ok(Self {
             name,
             account,
@@ -114,6 +119,8 @@ impl Discord {
             answer_all: config.answer_all,
             unmentioned: unmentioned(config)?,
             message_content: config.message_content,
+            numbered: config.numbered,
+            preview: (!preview.is_zero()).then_some(preview.max(FASTEST_PREVIEW)),
             health: Exchanges::new(clock.clone()),
             limits: Limits::default(),
             me: OnceLock::new(),
@@ -175,7 +182,7 @@ impl Channel for Discord {
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        plan::plan(reply)
+        plan::plan(reply, self.numbered)
     }
 
     fn may_write(&self, chat: &ChatAddress) -> bool {
@@ -188,7 +195,7 @@ impl Channel for Discord {
     }
 
     fn preview_interval(&self) -> Option<Duration> {
-        Some(PREVIEW_INTERVAL)
+        self.preview
     }
 
     async fn typing(&self, chat: &ChatAddress) {

@@ -1,7 +1,7 @@
 //! How a reply is written for Discord: Markdown of its dialect, cut to what one message takes, with
 //! buttons.
 
-use avocet_channel_kit::{Styled, discord, render, split};
+use avocet_channel_kit::{Styled, discord, messages, render};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
 use serenity::all::ButtonStyle;
 use serenity::builder::{CreateActionRow, CreateButton};
@@ -13,11 +13,11 @@ const ROWS: usize = 5;
 const MAX_LABEL: usize = 80;
 const MAX_SAYS: usize = 100;
 
-/// Cuts a reply into messages. Files and buttons go with the last one.
-pub(crate) fn plan(reply: &Content) -> Vec<Content> {
+/// Cuts a reply into messages, numbered or not. Files and buttons go with the last one.
+pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = discord::limit().reserving(mark().chars().count());
-    let chunks = split(&styled(reply), limit);
+    let chunks = messages(&styled(reply), limit, numbered);
     let last = chunks.len().saturating_sub(1);
     let content = |(place, Styled { text, styles })| {
         let (attachments, choices) = match place == last {

@@ -6,7 +6,7 @@ use super::*;
 fn a_long_reply_is_cut_with_room_for_the_mark_and_its_buttons_come_last() {
     let choices = vec![Choice::new("Retry", "/retry w3")];
     let reply = Content { choices: choices.clone(), ..Content::text("*word* _ ".repeat(900)) };
-    let chunks = plan(&reply);
+    let chunks = plan(&reply, false);
     assert!(chunks.len() > 3);
     for chunk in &chunks {
         assert!(text(chunk, true).chars().count() <= discord::MAX_CONTENT);
@@ -18,7 +18,7 @@ fn a_long_reply_is_cut_with_room_for_the_mark_and_its_buttons_come_last() {
 
 #[test]
 fn a_message_that_is_sent_again_is_marked() {
-    let content = plan(&Content::text("**hello**")).remove(0);
+    let content = plan(&Content::text("**hello**"), false).remove(0);
     assert_eq!(text(&content, true), format!("{REPEAT_MARK}\n**hello**"));
     assert_eq!(text(&Content::text("**hello**"), false), "**hello**", "one that was not planned");
 }

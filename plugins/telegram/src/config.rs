@@ -25,6 +25,8 @@ pub struct TelegramConfig {
     pub pairing: bool,
     /// What is different in a group, by its id.
     pub groups: BTreeMap<String, GroupConfig>,
+    /// Whether an answer that takes several messages has them numbered: `(1/3)`.
+    pub numbered: bool,
     /// Seconds that a poll for updates stays open, 1 to 50.
     pub poll_seconds: u32,
     /// Seconds between two edits of the message that grows while the model writes; 0: nothing is
@@ -41,6 +43,7 @@ impl Default for TelegramConfig {
             owners: Vec::new(),
             pairing: true,
             groups: BTreeMap::new(),
+            numbered: false,
             poll_seconds: 50,
             preview_seconds: 1,
         }

@@ -23,9 +23,9 @@ const MAX_NAME: usize = 100;
 
 /// Cuts a reply with files. One file has the text below it, if it fits; otherwise the text goes
 /// first. The buttons go with the last message.
-pub(crate) fn plan(reply: &Content) -> Vec<Content> {
+pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     let text = Content { attachments: Vec::new(), choices: Vec::new(), ..reply.clone() };
-    let mut chunks = if text.is_empty() { Vec::new() } else { send::plan(&text) };
+    let mut chunks = if text.is_empty() { Vec::new() } else { send::plan(&text, numbered) };
     match (&chunks[..], &reply.attachments[..]) {
         ([caption], [file]) if fits_below(caption) => {
             chunks = vec![Content { attachments: vec![file.clone()], ..caption.clone() }];

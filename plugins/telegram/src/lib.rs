@@ -50,6 +50,8 @@ pub struct Telegram {
     allow: BTreeSet<u64>,
     /// Groups in which it answers without being mentioned.
     unmentioned: BTreeSet<i64>,
+    /// Whether the messages of an answer are numbered.
+    numbered: bool,
     poll_seconds: u32,
     /// How often a message that grows may be edited.
     preview: Option<Duration>,
@@ -114,6 +116,7 @@ impl Telegram {
             uploads,
             allow: config.allow.iter().chain(&config.owners).copied().collect(),
             unmentioned: unmentioned(config)?,
+            numbered: config.numbered,
             poll_seconds,
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),
@@ -176,8 +179,8 @@ impl Channel for Telegram {
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
         match reply.attachments.is_empty() {
-            true => send::plan(reply),
-            false => files::plan(reply),
+            true => send::plan(reply, self.numbered),
+            false => files::plan(reply, self.numbered),
         }
     }
 

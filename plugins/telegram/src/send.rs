@@ -1,7 +1,7 @@
 //! A chunk on its way to the platform, and what its answer says of the outcome.
 
 use avocet_channel_kit::telegram::{self, Entity, EntityKind, entities};
-use avocet_channel_kit::{Styled, render, split};
+use avocet_channel_kit::{Styled, messages, render};
 use avocet_protocol::{
     ChatAddress, Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError,
 };
@@ -21,11 +21,11 @@ use crate::fault::fault;
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
 
-/// Cuts a text into messages. The buttons go with the last one.
-pub(crate) fn plan(reply: &Content) -> Vec<Content> {
+/// Cuts a text into messages, numbered or not. The buttons go with the last one.
+pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = telegram::limit().reserving(REPEAT_MARK.len() + 1);
-    let chunks = split(&styled(reply), limit);
+    let chunks = messages(&styled(reply), limit, numbered);
     let last = chunks.len().saturating_sub(1);
     let content = |(place, Styled { text, styles })| {
         let (attachments, choices) = match place == last {

@@ -83,6 +83,28 @@ async fn f23_a_long_reply_arrives_whole_and_in_order() {
 }
 
 #[tokio::test]
+async fn how_a_bot_is_configured_is_how_it_shows_answers() {
+    let clock = Arc::new(ManualClock::default());
+    let bot = |numbered, preview_seconds| {
+        let token = Some(TOKEN.to_owned().into());
+        let config = DiscordConfig { token, numbered, preview_seconds, ..DiscordConfig::default() };
+        let (name, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
+        Discord::new(name, account, &config, clock.clone()).unwrap()
+    };
+    let intervals = [0, 1, 5].map(|seconds| bot(false, seconds).preview_interval());
+    let [fastest, five] =
+        [1200, 5000].map(|milliseconds| Some(Duration::from_millis(milliseconds)));
+    assert_eq!(intervals, [None, fastest, five]);
+    let long = Content::text("word ".repeat(500));
+    let ends = |bot: Discord| -> Vec<String> {
+        let last_line = |one: &Content| one.text.lines().last().unwrap().to_owned();
+        bot.plan(&long).iter().map(last_line).collect()
+    };
+    assert_eq!(ends(bot(true, 1)), ["(1/2)", "(2/2)"]);
+    assert!(ends(bot(false, 1)).iter().all(|line| line.ends_with("word")));
+}
+
+#[tokio::test]
 async fn f5_a_send_without_an_answer_can_be_repeated_and_makes_no_copy() {
     for fault in [Fault::ResetAfter, Fault::CutAnswer] {
         let world = World::new().await;

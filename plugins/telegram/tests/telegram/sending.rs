@@ -156,6 +156,26 @@ fn only_who_is_allowed_is_written_to_without_having_written() {
 }
 
 #[test]
+fn how_a_bot_is_configured_is_how_it_shows_answers() {
+    let bot = |numbered, preview_seconds| {
+        let token = Some(crate::TOKEN.to_owned().into());
+        let config =
+            TelegramConfig { token, numbered, preview_seconds, ..TelegramConfig::default() };
+        let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+        Telegram::new(name, account, &config, Arc::<ManualClock>::default()).unwrap()
+    };
+    let intervals = [0, 1, 5].map(|seconds| bot(false, seconds).preview_interval());
+    assert_eq!(intervals, [None, Some(SECOND), Some(5 * SECOND)]);
+    let long = Content::text("word ".repeat(1000));
+    let ends = |bot: Telegram| -> Vec<String> {
+        let last_line = |one: &Content| one.text.lines().last().unwrap().to_owned();
+        bot.plan(&long).iter().map(last_line).collect()
+    };
+    assert_eq!(ends(bot(true, 1)), ["(1/2)", "(2/2)"]);
+    assert!(ends(bot(false, 1)).iter().all(|line| line.ends_with("word")));
+}
+
+#[test]
 fn a_configuration_that_cannot_be_used_is_an_error_and_no_panic() {
     let bot = |config: &TelegramConfig| {
         let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
