@@ -20,6 +20,13 @@ impl Timestamp {
         Self(self.0.saturating_add(millis))
     }
 
+    /// This moment minus `duration`.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
+    }
+
     /// How long it is from this moment until `later`; zero if `later` is not later.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {

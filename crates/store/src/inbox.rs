@@ -1,5 +1,7 @@
 //! Inbound messages: acceptance with dedupe and cursor, and the commands that bypass the lane.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply,
@@ -16,6 +18,10 @@ use crate::rows::{self, INBOUND, to_json};
 use crate::tx::{Result, Tx};
 use crate::waits::{newest_wait, resolve};
 use crate::{Durability, SqliteStore};
+
+/// What is older is not sent again: nobody waits for it any more. A send is tried for a day before
+/// it is given up.
+const RESENT: Duration = Duration::from_hours(7 * 24);
 
 #[async_trait]
 impl Inbox for SqliteStore {
@@ -320,14 +326,16 @@ fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandE
     cancel_turn(tx, turn, "stopped by the user").map(CommandEffect::Stopped)
 }
 
-/// In the chat of the command: a session may be spoken in from others.
+/// Sends again what did not arrive of late, in the chat of the command: a session may be spoken in
+/// from others.
 fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
     let again = tx.update(
         "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
              attempts = 0, error = NULL \
          WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' \
+             AND created_at > ?2 \
              AND (channel, account, chat) = (SELECT channel, account, chat FROM inbound WHERE id = ?1)",
-        [command.0],
+        params![command.0, tx.now.before(RESENT).0],
     )?;
     Ok(match again {
         0 => CommandEffect::Nothing,

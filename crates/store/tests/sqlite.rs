@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Claim, Content, Inbound, InboundKind, Inbox, NewInbound, Query, QueueMode, Sender, SessionId,
-    StoreError, Turns,
+    Claim, CommandAction, CommandEffect, CommandReply, Content, Inbound, InboundKind, Inbox,
+    NewInbound, Outbox, Planned, Query, QueueMode, SendEnd, Sender, SessionId, StoreError, Turns,
 };
 use avocet_store::{DATABASE, Durability, Holder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
@@ -273,6 +273,31 @@ async fn a_wal_whose_database_is_gone_is_not_written_into_a_new_one() {
     fs::write(directory.path().join("avocet.db-wal"), wal).unwrap();
     let refused = open(directory.path()).await.unwrap_err().to_string();
     assert!(refused.contains("it is gone, but not its -wal"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_did_not_arrive_is_sent_again_for_a_week() {
+    const DAY: Duration = Duration::from_hours(24);
+    let directory = TempDir::new().unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let (options, group) = (options(directory.path()), Group::new("test"));
+    let store = SqliteStore::open(options, clock.clone(), &group).await.unwrap();
+    for (text, later) in [("old", 2 * DAY), ("new", 6 * DAY)] {
+        let address = message(text).session.address();
+        let planned = Planned { address, chunks: vec![Content::text(text)] };
+        let enqueued = store.enqueue(&planned, &text.parse().unwrap()).await.unwrap();
+        store.start(enqueued.id, false).await.unwrap();
+        let dead = SendEnd::Dead { error: "no".to_owned(), notice: None };
+        store.finish(enqueued.id, &dead).await.unwrap();
+        clock.advance(later);
+    }
+    let command = NewInbound { kind: InboundKind::Command, ..message("again") };
+    let command = store.accept(&command, None).await.unwrap().id;
+    let (action, reply) = (CommandAction::Resend, CommandReply::default());
+    let effect = store.settle_command(command, &action, &reply).await.unwrap();
+    assert_eq!(effect, CommandEffect::Resent(1));
+    let head = store.head(&message("new").session.address()).await.unwrap().unwrap();
+    assert_eq!(head.delivery.content.text, "new");
 }
 
 #[tokio::test]
