@@ -151,6 +151,12 @@ impl TelegramFake {
         self.change(|bot| bot.push(kind, body))
     }
 
+    /// An update that is this and nothing else, also without an id of its own. The platform keeps it
+    /// under the number that would have been its id.
+    pub fn push_whole(&self, update: Value) -> i64 {
+        self.change(|bot| bot.push_whole(update))
+    }
+
     /// Makes a chat known without a message.
     pub fn open_chat(&self, chat: i64) {
         self.change(|bot| bot.chats.open(chat));

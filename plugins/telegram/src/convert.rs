@@ -8,12 +8,13 @@ use avocet_protocol::{
 };
 use teloxide::types::{
     CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageOrigin,
-    ThreadId, Update, UpdateKind, User,
+    ThreadId, UpdateKind, User,
 };
 
 use crate::entities;
 use crate::media::{self, Carried};
 use crate::unreadable::Unreadable;
+use crate::update::Update;
 
 /// The bot, as its updates are read.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl Bot<'_> {
         });
         let converted = updates.iter().map(|update| {
             self.convert_one(update, addressed).unwrap_or_else(|error| {
-                tracing::warn!(update = update.id.0, %error, "an update with an impossible id");
+                tracing::warn!(update = update.id, %error, "an update with an impossible id");
                 Converted::Ignored("with an impossible id")
             })
         });
@@ -79,12 +80,12 @@ impl Bot<'_> {
             UpdateKind::Message(message) => self.message(message, addressed),
             UpdateKind::EditedMessage(message) => self.edited(message, addressed),
             UpdateKind::CallbackQuery(query) => self.pressed(query),
-            // An update that teloxide cannot read arrives as this, too.
+            UpdateKind::Error(raw) => self.misread(raw),
             _ => Ok(Converted::Ignored("of another kind")),
         }
     }
 
-    fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
+    pub(crate) fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
         let carried = media::carried(message);
         let text = message.text().or_else(|| message.caption());
@@ -98,9 +99,11 @@ impl Bot<'_> {
         let address = self.address(message.chat.id, topic)?;
         if let Carried::Unreadable(kind) = carried {
             return Ok(match message.chat.is_private() {
-                true => {
-                    Converted::Unreadable(Box::new(Unreadable::new(address, message.id, kind)?))
-                }
+                true => Converted::Unreadable(Box::new(Unreadable::new(
+                    address,
+                    message.id.0.into(),
+                    kind,
+                )?)),
                 false => Converted::Ignored("of a kind that cannot be read"),
             });
         }
@@ -212,7 +215,7 @@ impl Bot<'_> {
         }
     }
 
-    fn address(
+    pub(crate) fn address(
         &self,
         chat: teloxide::types::ChatId,
         topic: Option<ThreadId>,

@@ -11,10 +11,13 @@ mod fault;
 mod fetch;
 mod files;
 mod media;
+mod misread;
 mod pace;
+mod poll;
 mod receive;
 mod send;
 mod unreadable;
+mod update;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,7 +1,6 @@
 //! The polite line for what cannot be read. Whoever sent it would wait for ever otherwise.
 
 use avocet_protocol::{ChatAddress, Content, DedupeKey, IdError, Outbound};
-use teloxide::types::MessageId;
 
 use crate::receive::{Receiver, Stopped};
 
@@ -11,18 +10,18 @@ pub(crate) struct Unreadable {
     chat: ChatAddress,
     key: DedupeKey,
     /// With its article: `a story`.
-    kind: &'static str,
+    kind: String,
 }
 
 impl Unreadable {
     /// A message of this kind in a private chat.
     pub(crate) fn new(
         chat: ChatAddress,
-        message: MessageId,
-        kind: &'static str,
+        message: i64,
+        kind: impl Into<String>,
     ) -> Result<Self, IdError> {
-        let key = DedupeKey::parse(&format!("unreadable m{}", message.0))?;
-        Ok(Self { chat, key, kind })
+        let key = DedupeKey::parse(&format!("unreadable m{message}"))?;
+        Ok(Self { chat, key, kind: kind.into() })
     }
 }
 

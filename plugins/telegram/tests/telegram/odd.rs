@@ -1,6 +1,9 @@
 //! Updates of every kind, well-formed and not: each is taken, declined or counted, and none stops
 //! those behind it.
 
+use std::time::Duration;
+
+use avocet_protocol::{AttachmentKind, AttachmentSource};
 use serde_json::{Value, json};
 
 use crate::{ANN, World};
@@ -69,6 +72,7 @@ fn messages() -> Vec<Value> {
         json!({ "voice": { "file_id": "f", "file_unique_id": "u", "duration": -1 } }),
         json!({ "voice": { "file_id": "f", "file_unique_id": "u", "duration": 1,
             "mime_type": "no type" } }),
+        json!({ "voice": { "file_id": "f", "duration": 1 } }),
         json!({ "document": { "file_id": "", "file_unique_id": "" } }),
         json!({ "document": { "file_id": "f", "file_unique_id": "u",
             "file_size": 5_000_000_000_i64 } }),
@@ -120,6 +124,7 @@ fn others() -> Vec<(&'static str, Value)> {
         ("chosen_inline_result", json!(null)),
         ("shipping_query", json!({ "id": 5 })),
         ("poll_answer", json!({ "poll_id": "1", "option_ids": [], "user": person(ANN) })),
+        ("poll_answer", json!({ "poll_id": "1", "option_ids": [] })),
         ("my_chat_member", json!({ "chat": private() })),
         ("chat_join_request", json!([])),
         ("an_update_of_next_year", json!({ "x": 1 })),
@@ -147,4 +152,105 @@ async fn every_odd_update_is_settled_and_stops_none_behind_it() {
     assert_eq!(taken.len() + ignored.len(), count + 1);
     world.stop.cancel();
     assert_eq!(running.await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
+async fn of_everything_odd_in_private_its_sender_is_told_or_it_is_heard() {
+    // No messages, those of nobody, of no chat or of groups, empty ones, and what happens in a chat.
+    const SILENT: usize = 18;
+    let world = World::new().await;
+    let all = messages();
+    for (number, more) in all.iter().enumerate() {
+        world.platform.push("message", message(100 + number, more));
+    }
+    let _running = world.run();
+    world.platform.wait_for_confirmed().await;
+    let (taken, said) = (world.bus.taken(1).await, world.bus.said());
+    let heard: Vec<&str> = taken.iter().map(|one| one.content.text.as_str()).collect();
+    let told: Vec<&str> = said.iter().map(|(line, _)| line.content.text.as_str()).collect();
+    assert_eq!(taken.len() + said.len() + SILENT, all.len(), "{heard:#?} {told:#?}");
+}
+
+#[tokio::test]
+async fn a_voice_message_without_a_type_is_heard_all_the_same() {
+    let world = World::new().await;
+    world.platform.push(
+        "message",
+        message(
+            5,
+            &json!({ "voice": { "file_id": "hello",
+        "file_unique_id": "u", "duration": 3 }, "caption": "listen" }),
+        ),
+    );
+    let _running = world.run();
+    let heard = world.bus.taken(1).await.remove(0).content;
+    let file = &heard.attachments[0];
+    assert_eq!((heard.text.as_str(), file.kind), ("listen", AttachmentKind::Voice));
+    assert_eq!(file.source, AttachmentSource::Platform("hello".to_owned()));
+    world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn between_two_that_cannot_be_read_a_message_is_heard_and_both_are_declined() {
+    let world = World::new().await;
+    let odd = |id| message(id, &json!({ "voice": {} }));
+    world.platform.push("message", odd(5));
+    world.platform.private_text(ANN, "hello");
+    world.platform.push("message", odd(6));
+    let _running = world.run();
+    assert_eq!(world.bus.taken(1).await[0].content.text, "hello");
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.ignored(2).await, ["of a kind that cannot be read"; 2]);
+    let said = world.bus.said();
+    let keys: Vec<&str> = said.iter().map(|(_, key)| key.as_str()).collect();
+    assert_eq!(keys, ["unreadable m5", "unreadable m6"]);
+    let line = &said[0].0.content.text;
+    let named = "a voice message that Telegram describes in a way I do not know.";
+    assert!(line.contains(named), "{line}");
+}
+
+#[tokio::test]
+async fn what_panics_in_the_client_is_counted_and_confirmed() {
+    let world = World::new().await;
+    world.platform.push("poll_answer", json!({ "poll_id": "1", "option_ids": [] }));
+    world.platform.private_text(ANN, "hello");
+    let _running = world.run();
+    assert_eq!(world.bus.taken(1).await[0].content.text, "hello");
+    assert_eq!(world.bus.ignored(1).await, ["of another kind"]);
+    world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn an_id_beyond_the_usual_is_confirmed_like_others() {
+    let world = World::new().await;
+    let id = i64::from(u32::MAX) + 5;
+    world.platform.restart_update_ids(id);
+    let _running = world.run();
+    for number in 0..2 {
+        world.platform.private_text(ANN, "hello");
+        world.bus.taken(1 + number).await;
+        world.platform.wait_for_confirmed().await;
+    }
+    let moves: Vec<String> = world.bus.moves().into_iter().map(|one| one.position).collect();
+    assert_eq!(moves, [id.to_string(), (id + 1).to_string()]);
+}
+
+#[tokio::test]
+async fn an_update_without_an_id_is_counted_once_asked_for_seldom_and_holds_nobody_back() {
+    let world = World::new().await;
+    world.platform.push_whole(json!({ "message": message(5, &json!({ "text": "lost" })) }));
+    let _running = world.run();
+    let pause = Duration::from_secs(5);
+    for polls in 1..=3 {
+        world.clock.sleeper_within(pause..=pause).await;
+        assert_eq!(world.platform.calls("getUpdates"), polls, "once in a pause");
+        if polls == 3 {
+            world.platform.private_text(ANN, "hello");
+        }
+        world.clock.advance(pause);
+    }
+    assert_eq!(world.bus.taken(1).await[0].content.text, "hello");
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.ignored(1).await, ["without an id"]);
+    assert_eq!(world.bus.moves().len(), 1, "only what has an id moves the cursor");
 }
