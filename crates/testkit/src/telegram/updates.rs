@@ -68,13 +68,15 @@ impl Updates {
             Some(allowed) => allowed.iter().any(|allowed| allowed == kind),
             None => !ON_REQUEST.contains(&kind),
         };
-        if !wanted {
-            return None;
-        }
+        wanted.then(|| self.push_unasked(kind, body, now))
+    }
+
+    /// As [`Self::push`], whatever the bot wants.
+    pub(super) fn push_unasked(&mut self, kind: &str, body: Value, now: Timestamp) -> i64 {
         let kept = if kind == "callback_query" { CALLBACK_KEPT } else { UPDATE_KEPT };
         let mut shown = json!({ "update_id": self.next });
         shown[kind] = body;
-        Some(self.queue(shown, now.after(kept)))
+        self.queue(shown, now.after(kept))
     }
 
     /// Takes an update into the queue that is nothing but this. Returns its number.
