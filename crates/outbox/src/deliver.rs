@@ -245,7 +245,11 @@ impl Courier {
 }
 
 fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
-    tracing::warn!(error, "given up");
+    // Whatever keeps a notice from its chat was said of the message that it is about.
+    match head.notice {
+        false => tracing::warn!(error, "given up"),
+        true => tracing::info!(error, "the chat could not be told"),
+    }
     let content = rules::dead_notice(&head.delivery.content, &error);
     SendEnd::Dead { notice: notice(channel, head, &content), error }
 }

@@ -13,6 +13,7 @@ use teloxide::types::{
 
 use crate::entities;
 use crate::media::{self, Carried};
+use crate::moved::Moved;
 use crate::unreadable::Unreadable;
 use crate::update::Update;
 
@@ -22,6 +23,8 @@ pub(crate) struct Bot<'a> {
     pub(crate) me: &'a Me,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
+    /// Whom it may write to without having been written to.
+    pub(crate) allow: &'a BTreeSet<u64>,
     /// Groups in which it answers without being mentioned.
     pub(crate) unmentioned: &'a BTreeSet<i64>,
 }
@@ -33,6 +36,8 @@ pub(crate) enum Converted {
     Inbound(Box<Inbound>),
     /// It is not for the agent; counted under this reason.
     Ignored(&'static str),
+    /// The group has another id from now on.
+    Moved(Box<Moved>),
     /// It was meant for the agent, which cannot read it.
     Unreadable(Box<Unreadable>),
 }
@@ -86,6 +91,9 @@ impl Bot<'_> {
     }
 
     pub(crate) fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
+        if let Some(moved) = self.moved(message)? {
+            return Ok(moved);
+        }
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
         let carried = media::carried(message);
         let text = message.text().or_else(|| message.caption());
@@ -146,7 +154,7 @@ impl Bot<'_> {
             })),
             // It was said once that it cannot be read.
             Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
-            ignored @ Converted::Ignored(_) => ignored,
+            other @ (Converted::Ignored(_) | Converted::Moved(_)) => other,
         })
     }
 

@@ -37,8 +37,8 @@ fn entity(kind: &str, offset: usize, length: usize) -> Value {
 fn convert(update: Value) -> Converted {
     let (me, update) = (me(), Update::read(update).unwrap());
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
-    let unmentioned = &BTreeSet::from([-1002]);
-    Bot { me: &me, channel: &channel, account: &account, unmentioned }.convert(&[update])
+    let (allow, unmentioned) = (&BTreeSet::from([7]), &BTreeSet::from([-1002]));
+    Bot { me: &me, channel: &channel, account: &account, allow, unmentioned }.convert(&[update])
 }
 
 #[track_caller]

@@ -12,6 +12,7 @@ mod fetch;
 mod files;
 mod media;
 mod misread;
+mod moved;
 mod pace;
 mod poll;
 mod receive;

@@ -20,8 +20,8 @@ fn read(more: &Value) -> Converted {
         "has_main_web_app": false });
     let me = serde_json::from_value(me).unwrap();
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
-    let bot =
-        Bot { me: &me, channel: &channel, account: &account, unmentioned: &BTreeSet::default() };
+    let (allow, unmentioned) = (&BTreeSet::default(), &BTreeSet::default());
+    let bot = Bot { me: &me, channel: &channel, account: &account, allow, unmentioned };
     bot.convert(&[Update::read(json!({ "update_id": 1, "message": message })).unwrap()])
 }
 

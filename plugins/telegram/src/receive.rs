@@ -131,14 +131,18 @@ impl Receiver<'_> {
     /// Telegram keeps the rest.
     async fn take(&self, me: &Me, updates: &[Update], furthest: i64) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
-        let Telegram { name, account, unmentioned, .. } = self.telegram;
-        let bot = Bot { me, channel: name, account, unmentioned };
+        let Telegram { name, account, allow, unmentioned, .. } = self.telegram;
+        let bot = Bot { me, channel: name, account, allow, unmentioned };
         let cursor = Cursor { scope: String::new(), position: furthest.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
             Converted::Unreadable(unreadable) => {
                 self.decline(&unreadable).await?;
                 Some("of a kind that cannot be read")
+            }
+            Converted::Moved(moved) => {
+                self.tell_moved(&moved).await?;
+                Some("a group that moved")
             }
             Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
         };
