@@ -9,8 +9,8 @@ use crate::chat::Chat;
 use crate::model::{asked, held};
 use crate::patience::{logged, stop};
 use crate::rows::{
-    ANN, Discord, GROUP, HELD, Platform, Row, Says, TOKEN, check, home, is_answered, is_settled,
-    parrot, status, told, trouble,
+    ANN, Asks, Discord, GROUP, HELD, Platform, Row, STORY, Says, TOKEN, check, home, is_answered,
+    is_settled, parrot, status, told, trouble,
 };
 
 /// Whom the bot does not know.
@@ -33,7 +33,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
     vec![
         Row {
             name: "the bot is kicked from a group",
-            asks: Some(ask_in_group),
+            asks: Asks::Held(ask_in_group),
             breaks: |platform| platform.kick(ANN, GROUP),
             says: Says::Log(&["given up", "telegram:main:-20", "add it again"]),
             mends: |platform| platform.take_back(ANN, GROUP),
@@ -41,15 +41,41 @@ fn telegram() -> Vec<Row<TelegramFake>> {
         },
         Row {
             name: "a person blocks the bot",
-            asks: Some(|platform| platform.ask(HELD)),
+            asks: Asks::Held(|platform| platform.ask(HELD)),
             breaks: |platform| platform.block(ANN),
             says: Says::Log(&["given up", "telegram:main:7", "has blocked the bot"]),
             mends: |platform| platform.take_back(ANN, ANN),
             ends: |platform| assert_eq!(said_in(platform, ANN), ["Before.", "After."]),
         },
         Row {
+            name: "a person blocks the bot in the middle of an answer",
+            asks: Asks::Begun(|platform| platform.ask(STORY)),
+            breaks: |platform| platform.block(ANN),
+            says: Says::Log(&["given up", "telegram:main:7", "has blocked the bot"]),
+            mends: |platform| platform.take_back(ANN, ANN),
+            ends: |platform| {
+                let said = ["Before.", "Once upon a time there …", "After."];
+                assert_eq!(said_in(platform, ANN), said);
+            },
+        },
+        Row {
+            name: "a group becomes a supergroup in the middle of an answer",
+            asks: Asks::Begun(|platform| {
+                platform.say(Said::group(ANN, GROUP, STORY));
+            }),
+            breaks: |platform| platform.migrate(ANN, GROUP, SUPERGROUP),
+            says: Says::Log(&["is now the supergroup", "-20", "-1000000000020", "groups"]),
+            mends: nothing,
+            ends: |platform| {
+                assert_eq!(said_in(platform, GROUP), ["Once upon a time there …"]);
+                let said = said_in(platform, SUPERGROUP);
+                assert_eq!(said.iter().filter(|text| *text == STORY).count(), 1, "{said:?}");
+                assert_eq!(said.len(), 2, "{said:?}");
+            },
+        },
+        Row {
             name: "a group becomes a supergroup",
-            asks: Some(ask_in_group),
+            asks: Asks::Held(ask_in_group),
             breaks: |platform| platform.migrate(ANN, GROUP, SUPERGROUP),
             says: Says::Log(&["is now the supergroup", "-20", "-1000000000020", "groups"]),
             mends: nothing,
@@ -63,7 +89,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
         },
         Row {
             name: "an update of an unknown type",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 platform.push_unasked("tea", json!({ "leaves": "read" }));
             },
@@ -73,7 +99,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
         },
         Row {
             name: "an update without an id",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 platform.push_whole(json!({ "message": { "text": "hi" } }));
             },
@@ -83,7 +109,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
         },
         Row {
             name: "odd updates of more than 60 kinds",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 for message in odd_messages(EVE) {
                     platform.push("message", message);
@@ -98,7 +124,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
         },
         Row {
             name: "a voice message that cannot be read",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 platform.say(Said::thing(ANN, ANN, "voice", json!({})));
             },
@@ -108,7 +134,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
         },
         Row {
             name: "a file of 100 MB",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 platform.add_file("film", Some(LARGE), b"");
                 let film = json!({ "file_id": "film", "file_unique_id": "u", "file_size": LARGE });
@@ -124,7 +150,7 @@ fn telegram() -> Vec<Row<TelegramFake>> {
         },
         Row {
             name: "4096 combining characters",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 platform.private_text(ANN, &"\u{301}".repeat(4096));
             },
@@ -153,15 +179,26 @@ fn discord() -> Vec<Row<Discord>> {
     vec![
         Row {
             name: "the bot is kicked from a server",
-            asks: Some(ask_in_server),
+            asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.kick(platform.server),
             says: Says::Log(&["given up", "discord:main:", "take it into the server again"]),
             mends: |platform| platform.fake.take_back(platform.server),
             ends: |platform| assert_eq!(platform.said_in_server(), [""; 0]),
         },
         Row {
+            name: "the bot is kicked from a server in the middle of an answer",
+            asks: Asks::Begun(|platform| {
+                let ann = ANN.unsigned_abs();
+                platform.fake.post(discord::Said::new(platform.channel, ann, STORY).mention());
+            }),
+            breaks: |platform| platform.fake.kick(platform.server),
+            says: Says::Log(&["given up", "discord:main:", "take it into the server again"]),
+            mends: |platform| platform.fake.take_back(platform.server),
+            ends: |platform| assert_eq!(platform.said_in_server(), ["Once upon a time there …"]),
+        },
+        Row {
             name: "a person blocks the bot",
-            asks: Some(|platform| platform.ask(HELD)),
+            asks: Asks::Held(|platform| platform.ask(HELD)),
             breaks: |platform| platform.fake.block(ANN.unsigned_abs()),
             says: Says::Log(&["given up", "discord:main:", "takes no direct messages"]),
             mends: |platform| platform.fake.reopen(platform.fake.dm(ANN.unsigned_abs())),
@@ -169,7 +206,7 @@ fn discord() -> Vec<Row<Discord>> {
         },
         Row {
             name: "the bot may not write in a channel",
-            asks: Some(ask_in_server),
+            asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.mute(platform.channel),
             says: Says::Log(&["given up", "discord:main:", "let it send messages there"]),
             mends: |platform| platform.fake.reopen(platform.channel),
@@ -177,7 +214,7 @@ fn discord() -> Vec<Row<Discord>> {
         },
         Row {
             name: "a channel is deleted",
-            asks: Some(ask_in_server),
+            asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.delete_channel(platform.channel),
             says: Says::Log(&["given up", "discord:main:", "the channel is gone"]),
             mends: nothing,
@@ -185,7 +222,7 @@ fn discord() -> Vec<Row<Discord>> {
         },
         Row {
             name: "an event of an unknown kind",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| platform.fake.push("TEA_LEAVES_READ", &json!({ "by": [1] })),
             says: Says::Status("1 ignored: of another kind"),
             mends: nothing,
@@ -193,7 +230,7 @@ fn discord() -> Vec<Row<Discord>> {
         },
         Row {
             name: "odd events",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 let odd = [json!(null), json!(5), json!([]), json!({}), json!({ "id": "x" })];
                 for kind in ["MESSAGE_CREATE", "INTERACTION_CREATE", "GUILD_CREATE", "READ"] {
@@ -209,7 +246,7 @@ fn discord() -> Vec<Row<Discord>> {
         },
         Row {
             name: "what is no payload at all",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 for payload in ["", "tea", "[]", "{}", "{\"op\":99}", "{\"op\":\"x\",\"d\":{}}"] {
                     platform.fake.push_raw(payload);
@@ -221,7 +258,7 @@ fn discord() -> Vec<Row<Discord>> {
         },
         Row {
             name: "a file of 100 MB",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| {
                 let ann = ANN.unsigned_abs();
                 let film = discord::Said::new(platform.fake.dm(ann), ann, "Watch this.");
@@ -237,7 +274,7 @@ fn discord() -> Vec<Row<Discord>> {
         },
         Row {
             name: "4000 combining characters",
-            asks: None,
+            asks: Asks::Nothing,
             breaks: |platform| platform.ask(&"\u{301}".repeat(4000)),
             says: Says::Chat("\u{301}\u{301}\u{301}"),
             mends: nothing,

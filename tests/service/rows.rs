@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::log::number;
-use crate::model::{asked, config, held, held_back};
+use crate::model::{asked, begun, config, held, held_back};
 use crate::patience::{logged, stop, until};
 
 pub(crate) const TOKEN: &str = "4711:AA-secret";
@@ -19,17 +19,28 @@ pub(crate) const ANN: i64 = 7;
 pub(crate) const GROUP: i64 = -20;
 /// What the model does not answer before it may.
 pub(crate) const HELD: &str = "Think first.";
+/// What the model begins to answer at once, and does not go on with before it may.
+pub(crate) const STORY: &str = "Once upon a time there was a bird.";
+const BEGINNING: &str = "Once upon a time there ";
 
 /// What is done to the bot, and where it is said what that means.
 pub(crate) struct Row<P> {
     pub(crate) name: &'static str,
-    /// Asked by somebody, and answered only once the platform is broken.
-    pub(crate) asks: Option<fn(&P)>,
+    pub(crate) asks: Asks<P>,
     pub(crate) breaks: fn(&P),
     pub(crate) says: Says,
     pub(crate) mends: fn(&P),
     /// What has been said in the end.
     pub(crate) ends: fn(&P),
+}
+
+/// What is asked before, and answered only once the platform is broken.
+pub(crate) enum Asks<P> {
+    Nothing,
+    /// [`HELD`]: nobody has seen anything of the answer.
+    Held(fn(&P)),
+    /// [`STORY`]: the chat sees the beginning.
+    Begun(fn(&P)),
 }
 
 /// Where it is said, once.
@@ -118,6 +129,7 @@ pub(crate) async fn parrot(permits: &Arc<Semaphore>) -> OpenAiFake {
     let permits = permits.clone();
     OpenAiFake::start(move |request| match last_user_text(request) {
         text if text.ends_with(HELD) => held_back(&permits, text),
+        text if text.ends_with(STORY) => begun(BEGINNING, &permits, "was a bird."),
         text => ModelAnswer::says(text),
     })
     .await
@@ -164,9 +176,16 @@ pub(crate) async fn check<P: Platform>(platform: &P, row: Row<P>) {
     let home = home(platform, &model);
     let mut daemon = home.daemon();
     is_answered(platform, "Before.").await;
-    if let Some(asks) = row.asks {
-        asks(platform);
-        asked(&model, 2).await;
+    match row.asks {
+        Asks::Nothing => {}
+        Asks::Held(asks) => {
+            asks(platform);
+            asked(&model, 2).await;
+        }
+        Asks::Begun(asks) => {
+            asks(platform);
+            told(platform, "there …").await;
+        }
     }
     (row.breaks)(platform);
     permits.add_permits(1);
