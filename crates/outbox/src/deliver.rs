@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Files, Head, OnUnknown, Outbox,
-    Planned, Receipt, SendEnd, SendError, StoreError, Timestamp, within,
+    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Files, Head, Outbox, Planned,
+    Receipt, SendEnd, SendError, StoreError, Timestamp, within,
 };
 use avocet_supervise::{Group, Keyed, Unfinished, catch, patiently};
 use tokio::sync::Semaphore;
@@ -19,8 +19,6 @@ use crate::rules::{self, Step, Verdict};
 /// How long a channel may take for one chunk, its files not counted; after that nobody knows what
 /// became of it.
 const SEND_LIMIT: Duration = Duration::from_mins(1);
-/// How long after a send of unknown outcome it is looked at again.
-const AFTER_UNKNOWN: Duration = Duration::from_secs(1);
 /// Chunks that are being sent at the same time, over all chats.
 const AT_ONCE: usize = 1024;
 
@@ -194,12 +192,11 @@ impl Courier {
         if !unknown {
             return Ok(Next::Look);
         }
-        // The one repetition comes soon; what may be repeated for long outlasts the trouble.
-        let wait = match rules::rule(head, channel.on_unknown()) {
-            OnUnknown::RepeatMarked => AFTER_UNKNOWN,
-            OnUnknown::RepeatSafe => rules::wait_after(head.attempts + 1),
-        };
-        self.wait(now.after(wait)).await
+        // Whoever comes wakes the chat, and has no outage to wait for.
+        if !channel.reachable(&head.delivery.address) {
+            return Ok(Next::Leave);
+        }
+        self.wait(now.after(rules::pause_after_unknown(head, channel.on_unknown()))).await
     }
 
     /// What cannot even be begun is given up, unless it may have arrived before.
@@ -245,7 +242,11 @@ impl Courier {
 }
 
 fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
-    tracing::warn!(error, "given up");
+    // Whatever keeps a notice from its chat was said of the message that it is about.
+    match head.notice {
+        false => tracing::warn!(error, "given up"),
+        true => tracing::info!(error, "the chat could not be told"),
+    }
     let content = rules::dead_notice(&head.delivery.content, &error);
     SendEnd::Dead { notice: notice(channel, head, &content), error }
 }

@@ -7,6 +7,7 @@ use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeChannel, FakeFiles, ManualClock, OnSend};
 
 use super::*;
+use crate::rules::AFTER_UNKNOWN;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -146,6 +147,34 @@ async fn what_stays_unknown_is_unconfirmed_and_said_so() {
     let notice = "I could not confirm that this message arrived: “1” /resend sends it again.";
     assert_eq!(world.channel.texts(4).await, ["1", "1", "2", notice]);
     assert_eq!(world.store.log_status().await.unwrap().unconfirmed, 1);
+}
+
+#[tokio::test]
+async fn a_notice_outlives_the_outage_that_it_is_about() {
+    let world = World::new().await;
+    world.channel.script([OnSend::TakeAndReset, OnSend::TakeAndReset]);
+    world.channel.script([OnSend::Say(SendError::Unknown("reset".to_owned()))]);
+    world.send("a", "1").await;
+    for _ in 0..3 {
+        world.pass(AFTER_UNKNOWN).await;
+    }
+    let taken = world.channel.taken(3).await;
+    assert!(taken[2].repeat && taken[2].content.text.starts_with("I could not confirm"));
+}
+
+#[tokio::test]
+async fn what_nobody_confirmed_is_repeated_to_whoever_comes_without_a_wait() {
+    let world = World::new().await;
+    let chat = chat_address("a");
+    world.channel.script([OnSend::Hang]);
+    world.send("a", "1").await;
+    world.clock.sleeper(SEND_LIMIT).await;
+    world.channel.set_reachable(&chat, false);
+    world.clock.advance(SEND_LIMIT);
+    world.idle().await;
+    world.channel.set_reachable(&chat, true);
+    world.deliverer.wake(&chat);
+    assert!(world.channel.taken(1).await[0].repeat);
 }
 
 #[tokio::test]

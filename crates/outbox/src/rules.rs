@@ -9,6 +9,12 @@ use avocet_protocol::{Content, Head, OnUnknown, Receipt, SendEnd, SendError, Tim
 const MAX_ATTEMPTS: u32 = 300;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
+/// How long after a send of unknown outcome its one marked repetition is made, and after that the notice
+/// that neither was confirmed. It is the last chance of both, so it has to be behind a proxy that is being
+/// restarted or a burst of 5xx, which take seconds. Longer would help little, because a line that is down
+/// for long refuses connections, and that is no unknown outcome; and it would hurt: whoever waits for
+/// the answer has seen nothing yet, at worst for the time limit of a send, and the chat waits behind it.
+pub(crate) const AFTER_UNKNOWN: Duration = Duration::from_secs(15);
 
 /// What is done with the chunk at the head of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +43,18 @@ pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
 }
 
 /// What follows on a send of unknown outcome: an edit leaves one message, however often it is made.
-pub(crate) fn rule(head: &Head, of_channel: OnUnknown) -> OnUnknown {
+fn rule(head: &Head, of_channel: OnUnknown) -> OnUnknown {
     if head.delivery.shown_as.is_some() { OnUnknown::RepeatSafe } else { of_channel }
+}
+
+/// How long after a send of unknown outcome the chunk is looked at again. A process that was killed
+/// meanwhile does not wait at its next start: its end was the trouble.
+pub(crate) fn pause_after_unknown(head: &Head, of_channel: OnUnknown) -> Duration {
+    match rule(head, of_channel) {
+        OnUnknown::RepeatMarked => AFTER_UNKNOWN,
+        // It may be made for long, and so outlasts the trouble.
+        OnUnknown::RepeatSafe => wait_after(head.attempts + 1),
+    }
 }
 
 /// What an attempt came to.

@@ -38,6 +38,28 @@ fn a_chunk_is_sent_once_unless_its_outcome_is_unknown() {
 }
 
 #[test]
+fn the_one_repetition_waits_for_the_trouble_to_pass_and_others_ever_longer() {
+    use OnUnknown::{RepeatMarked, RepeatSafe};
+    let edit = |attempts| {
+        let head = head(false, false, attempts);
+        let shown_as = Some("p1".parse().unwrap());
+        Head { delivery: Delivery { shown_as, ..head.delivery.clone() }, ..head }
+    };
+    let table = [
+        (head(false, false, 0), RepeatMarked, 15),
+        (head(true, true, 1), RepeatMarked, 15),
+        (head(false, false, 0), RepeatSafe, 1),
+        (head(true, false, 3), RepeatSafe, 8),
+        (edit(0), RepeatMarked, 1),
+        (edit(3), RepeatMarked, 8),
+    ];
+    for (head, rule, seconds) in table {
+        let pause = pause_after_unknown(&head, rule);
+        assert_eq!(pause, Duration::from_secs(seconds), "{head:?} {rule:?}");
+    }
+}
+
+#[test]
 fn a_chunk_that_fails_waits_longer_each_time_and_is_given_up_at_last() {
     let failed = |attempts: u32| {
         let failed = Err(SendError::Failed("no route".to_owned()));

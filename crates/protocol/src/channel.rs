@@ -38,9 +38,6 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// not its concern ([`crate::Destinations`] lets the first do it).
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
-    /// Whether this account may write to the chat without having been written to.
-    fn may_write(&self, chat: &ChatAddress) -> bool;
-
     /// How long a chunk waits before its send begins, so that the platform lets it pass; zero if it
     /// need not. A send that has not begun is not repeated after a crash.
     fn pause_before(&self, delivery: &Delivery) -> Duration {

@@ -221,10 +221,6 @@ impl Channel for FakeChannel {
         chunks
     }
 
-    fn may_write(&self, chat: &ChatAddress) -> bool {
-        chat.chat.as_str() != "forbidden"
-    }
-
     fn reachable(&self, chat: &ChatAddress) -> bool {
         !self.away.lock().unwrap().contains(chat)
     }

@@ -11,6 +11,7 @@ mod images;
 mod keyboard;
 mod limits;
 mod methods;
+mod odd;
 mod said;
 mod seen;
 mod text;
@@ -30,6 +31,7 @@ pub use faults::{Fault, On};
 pub use files::{DOWNLOAD_LIMIT, FILE_PATH_KEPT};
 pub use images::png;
 pub use keyboard::CALLBACK_DATA_LIMIT;
+pub use odd::{odd_message, odd_messages, odd_updates};
 pub use said::Said;
 pub use text::{CAPTION_LIMIT, ENTITY_LIMIT, TEXT_LIMIT, check_text};
 pub use updates::{CALLBACK_KEPT, UPDATE_KEPT};
@@ -151,6 +153,17 @@ impl TelegramFake {
         self.change(|bot| bot.push(kind, body))
     }
 
+    /// As [`Self::push`], also of a kind that the bot did not ask for.
+    pub fn push_unasked(&self, kind: &str, body: Value) -> i64 {
+        self.change(|bot| bot.push_unasked(kind, body))
+    }
+
+    /// An update that is this and nothing else, also without an id of its own. The platform keeps it
+    /// under the number that would have been its id.
+    pub fn push_whole(&self, update: Value) -> i64 {
+        self.change(|bot| bot.push_whole(update))
+    }
+
     /// Makes a chat known without a message.
     pub fn open_chat(&self, chat: i64) {
         self.change(|bot| bot.chats.open(chat));
@@ -218,6 +231,11 @@ impl TelegramFake {
             bot.revoked = true;
             bot.end_poll(ApiError::unauthorized().pieces());
         });
+    }
+
+    /// The token is worth something again, as if the bot had been given this one anew.
+    pub fn reinstate(&self) {
+        self.change(|bot| bot.revoked = false);
     }
 
     /// Somebody has set a webhook: 409 on polls, until the bot deletes it.

@@ -47,7 +47,7 @@ pub struct Discord {
     name: ChannelName,
     account: AccountName,
     rest: Rest,
-    /// Whom the bot may write to without having been written to.
+    /// People whose own id stands for the chat with them.
     allow: BTreeSet<u64>,
     answer_all: bool,
     /// Channels in which it answers without being mentioned.
@@ -183,10 +183,6 @@ impl Channel for Discord {
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
         plan::plan(reply, self.numbered)
-    }
-
-    fn may_write(&self, chat: &ChatAddress) -> bool {
-        chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
     }
 
     fn pause_before(&self, delivery: &Delivery) -> Duration {

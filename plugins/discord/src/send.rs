@@ -26,7 +26,21 @@ const NONCE_KEPT: Duration = Duration::from_mins(4);
 const MAX_PAGES: usize = 50;
 
 const UNKNOWN_MESSAGE: isize = 10_008;
-const CANNOT_WRITE_TO_USER: isize = 50_007;
+/// What can be done about a refusal, by its code.
+const ADVICE: [(isize, &str); 4] = [
+    (10_003, "the channel is gone"),
+    (
+        50_001,
+        "the bot does not see this channel: take it into the server again, or let it view the \
+        channel",
+    ),
+    (
+        50_007,
+        "this person takes no direct messages from the bot: they have to share a server with it \
+        and allow messages from its members",
+    ),
+    (50_013, "the bot may not write in this channel: let it send messages there"),
+];
 
 /// What is read of a message of ours.
 #[derive(Deserialize)]
@@ -186,11 +200,13 @@ impl Discord {
             Fault::Wait(wait) => SendError::RetryAfter(*wait),
             // The operator gives the bot another token; until then messages wait.
             fault if fault.is_about_token() => SendError::Failed(text),
-            fault if fault.is_refused_with(CANNOT_WRITE_TO_USER) => SendError::Refused(format!(
-                "this person takes no direct messages from the bot: they have to share a server with \
-                 it and allow messages from its members ({text})"
-            )),
-            Fault::Refused(_) => SendError::Refused(text),
+            Fault::Refused(Refusal { code, .. }) => {
+                let advice = ADVICE.iter().find(|(known, _)| known == code);
+                SendError::Refused(match advice {
+                    Some((_, advice)) => format!("{advice} ({text})"),
+                    None => text,
+                })
+            }
             Fault::NotSent(_) => {
                 self.health.fails("messages cannot be sent");
                 SendError::Failed(text)

@@ -1,18 +1,20 @@
 //! Albums: several messages to the bot that are one to the eye.
 
-use teloxide::types::{Update, UpdateKind};
+use teloxide::types::UpdateKind;
+
+use crate::update::Update;
 
 /// The updates of a batch in order, those of an album together at the place of its first. What was
 /// committed before a crash (`committed` is the last update of which that is known) is not mixed
 /// with what came later: it would be taken for what is known already.
-pub(crate) fn gather(updates: Vec<Update>, committed: u32) -> Vec<Vec<Update>> {
+pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     let mut gathered: Vec<Vec<Update>> = Vec::new();
     for update in updates {
         let belongs = |known: &&mut Vec<Update>| {
             let first = &known[0];
             album(&update).is_some()
                 && album(&update) == album(first)
-                && (update.id.0 > committed) == (first.id.0 > committed)
+                && (update.id > committed) == (first.id > committed)
         };
         match gathered.iter_mut().find(belongs) {
             Some(album) => album.push(update),
@@ -39,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    fn update(id: u32, album: Option<&str>) -> Update {
+    fn update(id: i64, album: Option<&str>) -> Update {
         let mut message = json!({
             "message_id": id, "date": 1, "chat": { "id": 7, "type": "private", "first_name": "A" },
             "photo": [{ "file_id": "f", "file_unique_id": "u", "width": 1, "height": 1 }],
@@ -47,12 +49,11 @@ mod tests {
         if let Some(album) = album {
             message["media_group_id"] = json!(album);
         }
-        let text = format!("{{\"update_id\":{id},\"message\":{message}}}");
-        serde_json::from_str(&text).unwrap()
+        Update::read(json!({ "update_id": id, "message": message })).unwrap()
     }
 
-    fn ids(gathered: &[Vec<Update>]) -> Vec<Vec<u32>> {
-        let ids = |updates: &Vec<Update>| updates.iter().map(|update| update.id.0).collect();
+    fn ids(gathered: &[Vec<Update>]) -> Vec<Vec<i64>> {
+        let ids = |updates: &Vec<Update>| updates.iter().map(|update| update.id).collect();
         gathered.iter().map(ids).collect()
     }
 

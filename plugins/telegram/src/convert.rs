@@ -8,12 +8,14 @@ use avocet_protocol::{
 };
 use teloxide::types::{
     CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageId,
-    MessageOrigin, ThreadId, Update, UpdateKind, User,
+    MessageOrigin, ThreadId, UpdateKind, User,
 };
 
 use crate::entities;
 use crate::media::{self, Carried};
+use crate::moved::Moved;
 use crate::unreadable::Unreadable;
+use crate::update::Update;
 
 /// The bot, as its updates are read.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(crate) enum Converted {
     Inbound(Box<Inbound>),
     /// It is not for the agent; counted under this reason.
     Ignored(&'static str),
+    /// The group has another id from now on.
+    Moved(Box<Moved>),
     /// It was meant for the agent, which cannot read it.
     Unreadable(Box<Unreadable>),
 }
@@ -67,7 +71,7 @@ impl Bot<'_> {
         });
         let converted = updates.iter().map(|update| {
             self.convert_one(update, addressed).unwrap_or_else(|error| {
-                tracing::warn!(update = update.id.0, %error, "an update with an impossible id");
+                tracing::warn!(update = update.id, %error, "an update with an impossible id");
                 Converted::Ignored("with an impossible id")
             })
         });
@@ -79,12 +83,15 @@ impl Bot<'_> {
             UpdateKind::Message(message) => self.message(message, addressed),
             UpdateKind::EditedMessage(message) => self.edited(message, addressed),
             UpdateKind::CallbackQuery(query) => self.pressed(query),
-            // An update that teloxide cannot read arrives as this, too.
+            UpdateKind::Error(raw) => self.misread(raw),
             _ => Ok(Converted::Ignored("of another kind")),
         }
     }
 
-    fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
+    pub(crate) fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
+        if let Some(moved) = self.moved(message)? {
+            return Ok(moved);
+        }
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
         let carried = media::carried(message);
         let text = message.text().or_else(|| message.caption());
@@ -98,9 +105,12 @@ impl Bot<'_> {
         let address = self.address(message.chat.id, topic)?;
         if let Carried::Unreadable(kind) = carried {
             return Ok(match message.chat.is_private() {
-                true => {
-                    Converted::Unreadable(Box::new(Unreadable::new(address, message.id, kind)?))
-                }
+                true => Converted::Unreadable(Box::new(Unreadable::new(
+                    address,
+                    message.id.0.into(),
+                    sender(from)?,
+                    kind,
+                )?)),
                 false => Converted::Ignored("of a kind that cannot be read"),
             });
         }
@@ -144,7 +154,7 @@ impl Bot<'_> {
             })),
             // It was said once that it cannot be read.
             Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
-            ignored @ Converted::Ignored(_) => ignored,
+            other @ (Converted::Ignored(_) | Converted::Moved(_)) => other,
         })
     }
 
@@ -214,7 +224,7 @@ impl Bot<'_> {
         }
     }
 
-    fn address(
+    pub(crate) fn address(
         &self,
         chat: teloxide::types::ChatId,
         topic: Option<ThreadId>,
@@ -254,7 +264,7 @@ fn kind(chat: &Chat) -> ChatKind {
     if chat.is_private() { ChatKind::Private } else { ChatKind::Group }
 }
 
-fn sender(user: &User) -> Result<Sender, IdError> {
+pub(crate) fn sender(user: &User) -> Result<Sender, IdError> {
     let id = SenderId::parse(&user.id.0.to_string())?;
     Ok(Sender { id, name: Some(user.full_name()), is_bot: user.is_bot })
 }

@@ -34,11 +34,8 @@ fn entity(kind: &str, offset: usize, length: usize) -> Value {
     json!([{ "type": kind, "offset": offset, "length": length }])
 }
 
-fn convert(mut update: Value) -> Converted {
-    // As the platform sends it: the id comes first.
-    let id = update.as_object_mut().unwrap().remove("update_id").unwrap();
-    let text = format!("{{\"update_id\":{id},{}", &update.to_string()[1..]);
-    let (me, update) = (me(), serde_json::from_str(&text).unwrap());
+fn convert(update: Value) -> Converted {
+    let (me, update) = (me(), Update::read(update).unwrap());
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::from([-1002]);
     Bot { me: &me, channel: &channel, account: &account, unmentioned }.convert(&[update])

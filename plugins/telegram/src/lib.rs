@@ -11,10 +11,14 @@ mod fault;
 mod fetch;
 mod files;
 mod media;
+mod misread;
+mod moved;
 mod pace;
+mod poll;
 mod receive;
 mod send;
 mod unreadable;
+mod update;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -45,9 +49,6 @@ pub struct Telegram {
     client: teloxide::Bot,
     /// The same bot, with time for large files.
     uploads: teloxide::Bot,
-    /// Whom the bot may write to without having been written to: a person's private chat has the
-    /// person's id.
-    allow: BTreeSet<u64>,
     /// Groups in which it answers without being mentioned.
     unmentioned: BTreeSet<i64>,
     /// Whether the messages of an answer are numbered.
@@ -114,7 +115,6 @@ impl Telegram {
             account,
             client,
             uploads,
-            allow: config.allow.iter().chain(&config.owners).copied().collect(),
             unmentioned: unmentioned(config)?,
             numbered: config.numbered,
             poll_seconds,
@@ -182,10 +182,6 @@ impl Channel for Telegram {
             true => send::plan(reply, self.numbered),
             false => files::plan(reply, self.numbered),
         }
-    }
-
-    fn may_write(&self, chat: &ChatAddress) -> bool {
-        chat.chat.as_str().parse().is_ok_and(|id: u64| self.allow.contains(&id))
     }
 
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {

@@ -7,26 +7,25 @@ use avocet_protocol::{
     ChannelContext, ChannelError, Cursor, Inbound, NoCorrection, PublishError, StoreError, within,
 };
 use avocet_supervise::{Backoff, patiently};
-use teloxide::payloads::GetUpdatesSetters;
 use teloxide::requests::{Request, Requester};
-use teloxide::types::{AllowedUpdate, CallbackQueryId, Me, Update, UpdateKind};
+use teloxide::types::{CallbackQueryId, Me, UpdateKind};
 use teloxide::{ApiError, RequestError};
 
 use crate::convert::{Bot, Converted};
 use crate::fault::{self, fault};
+use crate::poll::GRACE;
+use crate::update::{Batch, Update};
 use crate::{Telegram, album};
 
-/// How much longer than its time a poll may hang before it is given up (F3).
-const GRACE: Duration = Duration::from_secs(15);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// What the platform says where it finds nothing, and what that can mean.
 const NOT_FOUND: &str = "Not Found: check api_url, and whether the token is whole";
 /// How long the platform may take for anything else than a poll.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
-
-/// How long after a part of an album no other part has come when it is taken for whole.
-const ALBUM_PAUSE: Duration = Duration::from_millis(500);
+/// How long after a poll that brought nothing but what has no id another is made. It would bring the
+/// same at once; who writes meanwhile does not wait for long.
+const NAMELESS_PAUSE: Duration = Duration::from_secs(5);
 
 /// A channel that receives.
 pub(crate) struct Receiver<'a> {
@@ -78,20 +77,24 @@ impl Receiver<'_> {
         mut backoff: Backoff,
     ) -> Result<std::convert::Infallible, Stopped> {
         let committed = self.last_committed().await?;
-        let mut next = None;
+        let (mut next, mut nameless) = (None, 0);
         loop {
             match self.poll_whole_albums(next).await? {
-                Ok(updates) => {
+                Ok(Batch { updates, nameless: now }) => {
                     self.telegram.health.works();
                     backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+                    self.count_nameless(now.saturating_sub(nameless)).await?;
+                    nameless = now;
                     if let Some(last) = updates.last() {
-                        next = Some(last.id.0.wrapping_add(1).cast_signed());
+                        next = Some(last.id + 1);
+                    } else if nameless > 0 {
+                        self.unless_stopped(self.context.clock.sleep(NAMELESS_PAUSE)).await?;
                     }
                     // What is known to be in the log after each: the next start does not mix it with
                     // what came later.
                     let mut furthest = 0;
                     for together in album::gather(updates, committed) {
-                        furthest = together.iter().map(|one| one.id.0).fold(furthest, u32::max);
+                        furthest = together.iter().map(|one| one.id).fold(furthest, i64::max);
                         self.take(me, &together, furthest).await?;
                     }
                 }
@@ -101,7 +104,7 @@ impl Receiver<'_> {
     }
 
     /// The last update that is known to be in the log.
-    async fn last_committed(&self) -> Result<u32, Stopped> {
+    async fn last_committed(&self) -> Result<i64, Stopped> {
         let Telegram { name, account, .. } = self.telegram;
         let publish = &self.context.publish;
         let cursors = self.committed(|| publish.cursors(name, account)).await?;
@@ -109,48 +112,24 @@ impl Receiver<'_> {
         Ok(last.unwrap_or(0))
     }
 
-    /// As [`Self::poll`]. If what comes ends in the middle of an album, the rest is waited for: what
-    /// is not confirmed comes again.
-    async fn poll_whole_albums(
-        &self,
-        next: Option<i32>,
-    ) -> Result<Result<Vec<Update>, RequestError>, Stopped> {
-        let mut polled = self.poll(next, self.telegram.poll_seconds).await?;
-        while let Ok(updates) = &polled
-            && album::may_go_on(updates)
-        {
-            self.unless_stopped(self.context.clock.sleep(ALBUM_PAUSE)).await?;
-            let again = self.poll(next, 0).await?;
-            match again {
-                Ok(more) if more.len() > updates.len() => polled = Ok(more),
-                _ => break,
-            }
+    /// Counts what has no id and cannot be confirmed: it comes again until the platform forgets it, or
+    /// something behind it is confirmed.
+    async fn count_nameless(&self, count: usize) -> Result<(), Stopped> {
+        let Telegram { name, account, .. } = self.telegram;
+        let publish = &self.context.publish;
+        for _ in 0..count {
+            tracing::warn!(%account, "Telegram sent an update without an id; it is left out");
+            let ignore = || publish.ignore(name, account, "without an id", None);
+            self.committed(ignore).await?.unwrap_or_else(|error| {
+                tracing::warn!(%error, "an update was not counted");
+            });
         }
-        Ok(polled)
-    }
-
-    /// Asks for updates, from `next` on; asking confirms those before it.
-    async fn poll(
-        &self,
-        next: Option<i32>,
-        seconds: u32,
-    ) -> Result<Result<Vec<Update>, RequestError>, Stopped> {
-        let mut request = self.telegram.client.get_updates().timeout(seconds).allowed_updates([
-            AllowedUpdate::Message,
-            AllowedUpdate::EditedMessage,
-            AllowedUpdate::CallbackQuery,
-        ]);
-        if let Some(next) = next {
-            request = request.offset(next);
-        }
-        let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
-        let polled = within(self.context.clock.as_ref(), limit, request.send());
-        Ok(self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(fault::silent())))
+        Ok(())
     }
 
     /// Commits an update, or those of an album, however long the log takes for that: as long,
     /// Telegram keeps the rest.
-    async fn take(&self, me: &Me, updates: &[Update], furthest: u32) -> Result<(), Stopped> {
+    async fn take(&self, me: &Me, updates: &[Update], furthest: i64) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
         let Telegram { name, account, unmentioned, .. } = self.telegram;
         let bot = Bot { me, channel: name, account, unmentioned };
@@ -161,13 +140,17 @@ impl Receiver<'_> {
                 self.decline(&unreadable).await?;
                 Some("of a kind that cannot be read")
             }
+            Converted::Moved(moved) => {
+                self.tell_moved(&moved).await?;
+                Some("a group that moved")
+            }
             Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
         };
         if let Some(reason) = ignored {
             let publish = &self.context.publish;
             let ignore = || publish.ignore(name, account, reason, Some(cursor.clone()));
             self.committed(ignore).await?.unwrap_or_else(|error| {
-                tracing::warn!(update = update.id.0, %error, "an update was not counted");
+                tracing::warn!(update = update.id, %error, "an update was not counted");
             });
         }
         if let UpdateKind::CallbackQuery(query) = &update.kind {
@@ -291,7 +274,10 @@ impl Receiver<'_> {
         Ok(self.unless_stopped(answered).await?.unwrap_or_else(|_| Err(fault::silent())))
     }
 
-    async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T, Stopped> {
+    pub(crate) async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Stopped> {
         tokio::select! {
             biased;
             () = self.context.stop.cancelled() => Err(Stopped::Asked),

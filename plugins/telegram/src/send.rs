@@ -16,7 +16,7 @@ use teloxide::{ApiError, RequestError};
 use crate::Telegram;
 use crate::convert;
 use crate::edit;
-use crate::fault::fault;
+use crate::fault::{fault, refusal};
 
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
@@ -191,7 +191,9 @@ pub(crate) fn outcome(error: &RequestError) -> SendError {
         }
         // The operator gives the bot another token; until then messages wait.
         RequestError::Api(ApiError::InvalidToken) => SendError::Failed(text),
-        RequestError::Api(_) | RequestError::MigrateToChatId(_) => SendError::Refused(text),
+        RequestError::Api(_) | RequestError::MigrateToChatId(_) => {
+            SendError::Refused(refusal(error))
+        }
         RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => {
             SendError::Unknown(text)
         }

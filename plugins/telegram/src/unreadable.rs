@@ -1,48 +1,54 @@
 //! The polite line for what cannot be read. Whoever sent it would wait for ever otherwise.
 
-use avocet_protocol::{ChatAddress, Content, DedupeKey, IdError, Outbound};
-use teloxide::types::MessageId;
+use avocet_protocol::{ChatAddress, Content, DedupeKey, IdError, Inbound, PublishError, Sender};
 
 use crate::receive::{Receiver, Stopped};
 
 /// A message that can be read by nobody here.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Unreadable {
-    chat: ChatAddress,
-    key: DedupeKey,
+    /// What there is of it: nothing but who wrote it, and where.
+    inbound: Inbound,
     /// With its article: `a story`.
-    kind: &'static str,
+    kind: String,
 }
 
 impl Unreadable {
     /// A message of this kind in a private chat.
     pub(crate) fn new(
         chat: ChatAddress,
-        message: MessageId,
-        kind: &'static str,
+        message: i64,
+        sender: Sender,
+        kind: impl Into<String>,
     ) -> Result<Self, IdError> {
-        let key = DedupeKey::parse(&format!("unreadable m{}", message.0))?;
-        Ok(Self { chat, key, kind })
+        let key = DedupeKey::parse(&format!("unreadable m{message}"))?;
+        let inbound = Inbound::new(chat, sender, key, Content::default());
+        Ok(Self { inbound: Inbound { from_platform: true, ..inbound }, kind: kind.into() })
     }
 }
 
 impl Receiver<'_> {
-    /// Says once that a message cannot be read, to those who may speak.
+    /// Says once that a message cannot be read.
     pub(crate) async fn decline(&self, unreadable: &Unreadable) -> Result<(), Stopped> {
-        use avocet_protocol::Channel;
-        let Unreadable { chat, key, kind } = unreadable;
-        if !self.telegram.may_write(chat) {
-            return Ok(());
-        }
-        let text = format!(
+        let Unreadable { inbound, kind } = unreadable;
+        let line = format!(
             "I cannot read this kind of message: {kind}. Send me a text, a photo, a voice message \
              or a file."
         );
-        let line = Outbound { address: chat.clone(), content: Content::text(text) };
+        self.say_back(inbound, &Content::text(line)).await
+    }
+
+    /// Says something to whoever wrote what the agent is not given, if they may speak.
+    pub(crate) async fn say_back(&self, inbound: &Inbound, line: &Content) -> Result<(), Stopped> {
         let publish = &self.context.publish;
-        let said = self.committed(|| publish.send(line.clone(), key.clone())).await?;
-        if let Err(error) = said {
-            tracing::warn!(%chat, %error, "nobody was told that a message cannot be read");
+        match self.committed(|| publish.decline(inbound.clone(), line.clone())).await? {
+            Ok(()) => {}
+            Err(error @ PublishError::NotAllowed { .. }) => {
+                tracing::info!(sender = %inbound.sender.id, %error, "not answered");
+            }
+            Err(error) => {
+                tracing::warn!(chat = %inbound.address, %error, "nobody was told: {}", line.text);
+            }
         }
         Ok(())
     }

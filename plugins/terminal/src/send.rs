@@ -74,10 +74,6 @@ impl Channel for Terminal {
         convert::plan(reply)
     }
 
-    fn may_write(&self, _chat: &ChatAddress) -> bool {
-        true
-    }
-
     fn reachable(&self, chat: &ChatAddress) -> bool {
         !self.attached.of(chat).is_empty()
     }

@@ -29,6 +29,11 @@ impl DiscordFake {
         self.change(super::Platform::revoke);
     }
 
+    /// The token is worth something again, as if the bot had been given this one anew.
+    pub fn reinstate(&self) {
+        self.change(|platform| platform.revoked = false);
+    }
+
     /// Whether requests and payloads are counted against the rate limits. The windows end with the
     /// time of the platform, which stands still unless it is moved.
     pub fn limit_rates(&self, on: bool) {

@@ -159,6 +159,20 @@ impl Bot {
         id
     }
 
+    /// Queues an update, whether the bot asked for its kind or not.
+    pub(super) fn push_unasked(&mut self, kind: &str, body: Value) -> i64 {
+        let id = self.updates.push_unasked(kind, body, self.now);
+        self.wake();
+        id
+    }
+
+    /// Queues an update that is nothing but this.
+    pub(super) fn push_whole(&mut self, update: Value) -> i64 {
+        let id = self.updates.push_whole(update, self.now);
+        self.wake();
+        id
+    }
+
     /// Ends the poll that waits if there is something for it, or if its time is over.
     pub(super) fn wake(&mut self) {
         let Some(HeldPoll { poll, until, .. }) = self.held else { return };

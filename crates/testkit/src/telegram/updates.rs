@@ -43,8 +43,7 @@ impl Poll {
 #[derive(Debug)]
 struct Update {
     id: i64,
-    kind: String,
-    body: Value,
+    shown: Value,
     forgotten_at: Timestamp,
 }
 
@@ -69,14 +68,27 @@ impl Updates {
             Some(allowed) => allowed.iter().any(|allowed| allowed == kind),
             None => !ON_REQUEST.contains(&kind),
         };
-        if !wanted {
-            return None;
-        }
+        wanted.then(|| self.push_unasked(kind, body, now))
+    }
+
+    /// As [`Self::push`], whatever the bot wants.
+    pub(super) fn push_unasked(&mut self, kind: &str, body: Value, now: Timestamp) -> i64 {
         let kept = if kind == "callback_query" { CALLBACK_KEPT } else { UPDATE_KEPT };
-        let (id, forgotten_at) = (self.next, now.after(kept));
-        self.queue.push_back(Update { id, kind: kind.to_owned(), body, forgotten_at });
+        let mut shown = json!({ "update_id": self.next });
+        shown[kind] = body;
+        self.queue(shown, now.after(kept))
+    }
+
+    /// Takes an update into the queue that is nothing but this. Returns its number.
+    pub(super) fn push_whole(&mut self, shown: Value, now: Timestamp) -> i64 {
+        self.queue(shown, now.after(UPDATE_KEPT))
+    }
+
+    fn queue(&mut self, shown: Value, forgotten_at: Timestamp) -> i64 {
+        let id = self.next;
+        self.queue.push_back(Update { id, shown, forgotten_at });
         self.next += 1;
-        Some(id)
+        id
     }
 
     /// What kinds are taken from now on. An empty list stands for the default; what is in the
@@ -95,8 +107,7 @@ impl Updates {
             self.queue.retain(|update| update.id >= from);
         }
         self.queue.retain(|update| update.forgotten_at > now);
-        let shown = self.queue.iter().take(limit);
-        shown.map(|update| json!({ "update_id": update.id, &update.kind: update.body })).collect()
+        self.queue.iter().take(limit).map(|update| update.shown.clone()).collect()
     }
 
     /// As after a week without updates: the ids go on somewhere else.

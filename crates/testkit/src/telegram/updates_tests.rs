@@ -46,6 +46,15 @@ fn what_was_confirmed_never_comes_again() {
 }
 
 #[test]
+fn what_is_shown_without_an_id_is_confirmed_like_the_others() {
+    let mut updates = Updates::default();
+    assert_eq!(updates.push_whole(json!({ "message": {} }), START), 1000);
+    updates.push("message", json!({}), START);
+    assert_eq!(updates.read(0, 1, START), [json!({ "message": {} })]);
+    assert_eq!(ids(&updates.read(1001, 100, START)), [1001]);
+}
+
+#[test]
 fn a_limit_shows_less_and_confirms_nothing() {
     let mut updates = five();
     assert_eq!(ids(&updates.read(0, 2, START)), [1000, 1001]);

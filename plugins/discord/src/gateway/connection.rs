@@ -61,6 +61,7 @@ impl Gateway<'_> {
             gateway: self,
             address,
             socket,
+            puzzled: false,
         };
         listener.write(&introduction).await?;
         listener.listen().await
@@ -102,6 +103,8 @@ struct Listener<'a, 'g> {
     address: String,
     socket: Socket,
     pulse: Pulse,
+    /// Something could not be read, and that was said.
+    puzzled: bool,
 }
 
 impl Listener<'_, '_> {
@@ -120,9 +123,17 @@ impl Listener<'_, '_> {
             match read {
                 None => self.beat_if_due().await?,
                 Some(Read::Frame(frame)) => self.heard(frame).await?,
-                Some(Read::Unreadable) => tracing::warn!("the gateway said what cannot be read"),
+                Some(Read::Unreadable) => self.unreadable(),
                 Some(Read::Closed(code)) => return Err(close::lost(self.gateway.discord, code)),
             }
+        }
+    }
+
+    /// Says once that something could not be read: there may be more of it than anybody wants to know.
+    fn unreadable(&mut self) {
+        if !std::mem::replace(&mut self.puzzled, true) {
+            let account = &self.gateway.discord.account;
+            tracing::warn!(%account, "the gateway said what is no payload; it is left out");
         }
     }
 

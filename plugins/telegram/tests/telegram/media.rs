@@ -1,7 +1,7 @@
 //! What comes beside text: by reference at first, fetched when it is wanted, and declined once where
 //! nobody can read it.
 
-use avocet_protocol::{AttachmentKind, AttachmentSource, Channel, FetchError};
+use avocet_protocol::{AttachmentKind, AttachmentSource, Channel, FetchError, PublishError};
 use avocet_testkit::telegram::{ApiError, Fault, On, Said};
 use serde_json::json;
 
@@ -87,8 +87,10 @@ async fn what_cannot_be_read_is_declined_once_to_those_who_may_speak() {
     let world = World::new().await;
     let _running = world.run();
     let game = || json!({ "title": "g", "description": "d", "photo": [] });
-    let declined = world.platform.say(Said::thing(ANN, ANN, "game", game()));
+    let (channel, sender) = ("telegram".to_owned(), "8".to_owned());
+    world.bus.refuse([PublishError::NotAllowed { channel, sender }]);
     world.platform.say(Said::thing(8, 8, "game", game()));
+    let declined = world.platform.say(Said::thing(ANN, ANN, "game", game()));
     let reasons = world.bus.ignored(2).await;
     assert_eq!(reasons, ["of a kind that cannot be read"; 2]);
     let said = world.bus.said();

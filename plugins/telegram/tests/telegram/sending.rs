@@ -150,12 +150,6 @@ async fn choices_are_buttons_that_speak() {
 }
 
 #[test]
-fn only_who_is_allowed_is_written_to_without_having_written() {
-    let telegram = crate::telegram("http://127.0.0.1:1", &Arc::default());
-    assert!(telegram.may_write(&crate::chat(ANN)) && !telegram.may_write(&crate::chat(8)));
-}
-
-#[test]
 fn how_a_bot_is_configured_is_how_it_shows_answers() {
     let bot = |numbered, preview_seconds| {
         let token = Some(crate::TOKEN.to_owned().into());

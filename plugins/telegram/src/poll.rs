@@ -1,0 +1,56 @@
+//! One poll for updates: how long it may take, and what it brings.
+
+use std::time::Duration;
+
+use avocet_protocol::within;
+use teloxide::RequestError;
+use teloxide::requests::{JsonRequest, Request};
+use teloxide::types::AllowedUpdate;
+
+use crate::receive::{Receiver, Stopped};
+use crate::update::{Batch, GetUpdates};
+use crate::{album, fault};
+
+/// How much longer than its time a poll may hang before it is given up (F3).
+pub(crate) const GRACE: Duration = Duration::from_secs(15);
+
+/// How long after a part of an album no other part has come when it is taken for whole.
+const ALBUM_PAUSE: Duration = Duration::from_millis(500);
+
+impl Receiver<'_> {
+    /// As [`Self::poll`]. If what comes ends in the middle of an album, the rest is waited for: what
+    /// is not confirmed comes again.
+    pub(crate) async fn poll_whole_albums(
+        &self,
+        next: Option<i64>,
+    ) -> Result<Result<Batch, RequestError>, Stopped> {
+        let mut polled = self.poll(next, self.telegram.poll_seconds).await?;
+        while let Ok(batch) = &polled
+            && album::may_go_on(&batch.updates)
+        {
+            self.unless_stopped(self.context.clock.sleep(ALBUM_PAUSE)).await?;
+            let again = self.poll(next, 0).await?;
+            match again {
+                Ok(more) if more.len() > batch.len() => polled = Ok(more),
+                _ => break,
+            }
+        }
+        Ok(polled)
+    }
+
+    /// Asks for updates, from `next` on; asking confirms those before it.
+    async fn poll(
+        &self,
+        next: Option<i64>,
+        seconds: u32,
+    ) -> Result<Result<Batch, RequestError>, Stopped> {
+        use AllowedUpdate::{CallbackQuery, EditedMessage, Message};
+        let allowed_updates = [Message, EditedMessage, CallbackQuery];
+        let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
+        let request = JsonRequest::new(self.telegram.client.clone(), payload);
+        let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
+        let polled = within(self.context.clock.as_ref(), limit, request.send());
+        let polled = self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(fault::silent()));
+        Ok(polled.map(Batch::read))
+    }
+}

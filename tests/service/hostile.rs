@@ -1,0 +1,382 @@
+//! Whatever a platform does to the bot, row by row: it is said once where somebody looks, the process
+//! goes on, everybody else is answered meanwhile, and nothing that was accepted is without an outcome.
+
+use avocet_testkit::discord::{self, GatewayFault};
+use avocet_testkit::telegram::{Said, TelegramFake, odd_messages, odd_updates};
+use serde_json::json;
+
+use crate::chat::Chat;
+use crate::model::{asked, held};
+use crate::patience::{logged, stop};
+use crate::rows::{
+    ANN, Asks, Discord, GROUP, HELD, Platform, Row, STORY, Says, TOKEN, check, home, is_answered,
+    is_settled, parrot, status, told, trouble,
+};
+
+/// Whom the bot does not know.
+const EVE: i64 = 8;
+const SUPERGROUP: i64 = -1_000_000_000_020;
+const LARGE: u64 = 100 * 1024 * 1024;
+
+/// What the bot said in a chat.
+fn said_in(platform: &TelegramFake, chat: i64) -> Vec<String> {
+    let sent = platform.sent().into_iter().filter(|message| message.chat == chat);
+    sent.map(|message| message.text).collect()
+}
+
+fn nothing<P>(_: &P) {}
+
+fn telegram() -> Vec<Row<TelegramFake>> {
+    let ask_in_group = |platform: &TelegramFake| {
+        platform.say(Said::group(ANN, GROUP, HELD));
+    };
+    vec![
+        Row {
+            name: "the bot is kicked from a group",
+            asks: Asks::Held(ask_in_group),
+            breaks: |platform| platform.kick(ANN, GROUP),
+            says: Says::Log(&["given up", "telegram:main:-20", "add it again"]),
+            mends: |platform| platform.take_back(ANN, GROUP),
+            ends: |platform| assert_eq!(said_in(platform, GROUP), [""; 0]),
+        },
+        Row {
+            name: "a person blocks the bot",
+            asks: Asks::Held(|platform| platform.ask(HELD)),
+            breaks: |platform| platform.block(ANN),
+            says: Says::Log(&["given up", "telegram:main:7", "has blocked the bot"]),
+            mends: |platform| platform.take_back(ANN, ANN),
+            ends: |platform| assert_eq!(said_in(platform, ANN), ["Before.", "After."]),
+        },
+        Row {
+            name: "a person blocks the bot in the middle of an answer",
+            asks: Asks::Begun(|platform| platform.ask(STORY)),
+            breaks: |platform| platform.block(ANN),
+            says: Says::Log(&["given up", "telegram:main:7", "has blocked the bot"]),
+            mends: |platform| platform.take_back(ANN, ANN),
+            ends: |platform| {
+                let said = ["Before.", "Once upon a time there …", "After."];
+                assert_eq!(said_in(platform, ANN), said);
+            },
+        },
+        Row {
+            name: "a group becomes a supergroup in the middle of an answer",
+            asks: Asks::Begun(|platform| {
+                platform.say(Said::group(ANN, GROUP, STORY));
+            }),
+            breaks: |platform| platform.migrate(ANN, GROUP, SUPERGROUP),
+            says: Says::Log(&["is now the supergroup", "-20", "-1000000000020", "groups"]),
+            mends: nothing,
+            ends: |platform| {
+                assert_eq!(said_in(platform, GROUP), ["Once upon a time there …"]);
+                let said = said_in(platform, SUPERGROUP);
+                assert_eq!(said.iter().filter(|text| *text == STORY).count(), 1, "{said:?}");
+                assert_eq!(said.len(), 2, "{said:?}");
+            },
+        },
+        Row {
+            name: "a group becomes a supergroup",
+            asks: Asks::Held(ask_in_group),
+            breaks: |platform| platform.migrate(ANN, GROUP, SUPERGROUP),
+            says: Says::Log(&["is now the supergroup", "-20", "-1000000000020", "groups"]),
+            mends: nothing,
+            ends: |platform| {
+                assert_eq!(said_in(platform, GROUP), [""; 0]);
+                let said = said_in(platform, SUPERGROUP);
+                assert_eq!(said.iter().filter(|text| *text == HELD).count(), 1, "{said:?}");
+                assert_eq!(said.iter().filter(|text| text.contains("new conversation")).count(), 1);
+                assert_eq!(said.len(), 2, "{said:?}");
+            },
+        },
+        Row {
+            name: "an update of an unknown type",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                platform.push_unasked("tea", json!({ "leaves": "read" }));
+            },
+            says: Says::Status("1 ignored: of another kind"),
+            mends: nothing,
+            ends: nothing,
+        },
+        Row {
+            name: "an update without an id",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                platform.push_whole(json!({ "message": { "text": "hi" } }));
+            },
+            says: Says::Log(&["an update without an id", "account=main"]),
+            mends: nothing,
+            ends: nothing,
+        },
+        Row {
+            name: "odd updates of more than 60 kinds",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                for message in odd_messages(EVE) {
+                    platform.push("message", message);
+                }
+                for (kind, body) in odd_updates(EVE) {
+                    platform.push_unasked(kind, body);
+                }
+            },
+            says: Says::Status("ignored: of a kind that cannot be read"),
+            mends: nothing,
+            ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
+        },
+        Row {
+            name: "a voice message that cannot be read",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                platform.say(Said::thing(ANN, ANN, "voice", json!({})));
+            },
+            says: Says::Chat("a voice message that Telegram describes in a way I do not know"),
+            mends: nothing,
+            ends: nothing,
+        },
+        Row {
+            name: "a file of 100 MB",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                platform.add_file("film", Some(LARGE), b"");
+                let film = json!({ "file_id": "film", "file_unique_id": "u", "file_size": LARGE });
+                platform.say(Said::thing(ANN, ANN, "document", film));
+            },
+            says: Says::Log(&["not fetched", "telegram:main:7", "it is larger than 20 MB"]),
+            mends: nothing,
+            ends: |platform| {
+                let told = platform.told();
+                assert!(told[1].contains("could not be fetched: it is larger than 20 MB"));
+                assert_eq!(told.len(), 3);
+            },
+        },
+        Row {
+            name: "4096 combining characters",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                platform.private_text(ANN, &"\u{301}".repeat(4096));
+            },
+            says: Says::Chat("\u{301}\u{301}\u{301}"),
+            mends: nothing,
+            ends: |platform| {
+                let said = platform.told().concat();
+                assert_eq!(said.matches('\u{301}').count(), 4096);
+            },
+        },
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_telegram_does_is_said_once_and_ends_nothing() {
+    for row in telegram() {
+        check(&TelegramFake::start(TOKEN).await, row).await;
+    }
+}
+
+fn discord() -> Vec<Row<Discord>> {
+    let ask_in_server = |platform: &Discord| {
+        let held = discord::Said::new(platform.channel, ANN.unsigned_abs(), HELD).mention();
+        platform.fake.post(held);
+    };
+    vec![
+        Row {
+            name: "the bot is kicked from a server",
+            asks: Asks::Held(ask_in_server),
+            breaks: |platform| platform.fake.kick(platform.server),
+            says: Says::Log(&["given up", "discord:main:", "take it into the server again"]),
+            mends: |platform| platform.fake.take_back(platform.server),
+            ends: |platform| assert_eq!(platform.said_in_server(), [""; 0]),
+        },
+        Row {
+            name: "the bot is kicked from a server in the middle of an answer",
+            asks: Asks::Begun(|platform| {
+                let ann = ANN.unsigned_abs();
+                platform.fake.post(discord::Said::new(platform.channel, ann, STORY).mention());
+            }),
+            breaks: |platform| platform.fake.kick(platform.server),
+            says: Says::Log(&["given up", "discord:main:", "take it into the server again"]),
+            mends: |platform| platform.fake.take_back(platform.server),
+            ends: |platform| assert_eq!(platform.said_in_server(), ["Once upon a time there …"]),
+        },
+        Row {
+            name: "a person blocks the bot",
+            asks: Asks::Held(|platform| platform.ask(HELD)),
+            breaks: |platform| platform.fake.block(ANN.unsigned_abs()),
+            says: Says::Log(&["given up", "discord:main:", "takes no direct messages"]),
+            mends: |platform| platform.fake.reopen(platform.fake.dm(ANN.unsigned_abs())),
+            ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
+        },
+        Row {
+            name: "the bot may not write in a channel",
+            asks: Asks::Held(ask_in_server),
+            breaks: |platform| platform.fake.mute(platform.channel),
+            says: Says::Log(&["given up", "discord:main:", "let it send messages there"]),
+            mends: |platform| platform.fake.reopen(platform.channel),
+            ends: |platform| assert_eq!(platform.said_in_server(), [""; 0]),
+        },
+        Row {
+            name: "a channel is deleted",
+            asks: Asks::Held(ask_in_server),
+            breaks: |platform| platform.fake.delete_channel(platform.channel),
+            says: Says::Log(&["given up", "discord:main:", "the channel is gone"]),
+            mends: nothing,
+            ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
+        },
+        Row {
+            name: "an event of an unknown kind",
+            asks: Asks::Nothing,
+            breaks: |platform| platform.fake.push("TEA_LEAVES_READ", &json!({ "by": [1] })),
+            says: Says::Status("1 ignored: of another kind"),
+            mends: nothing,
+            ends: nothing,
+        },
+        Row {
+            name: "odd events",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                let odd = [json!(null), json!(5), json!([]), json!({}), json!({ "id": "x" })];
+                for kind in ["MESSAGE_CREATE", "INTERACTION_CREATE", "GUILD_CREATE", "READ"] {
+                    odd.iter().for_each(|body| platform.fake.push(kind, body));
+                }
+                for kind in ["MESSAGE_UPDATE", "CHANNEL_CREATE", "THREAD_DELETE", "\u{202e}"] {
+                    odd.iter().for_each(|body| platform.fake.push(kind, body));
+                }
+            },
+            says: Says::Status("ignored: unreadable"),
+            mends: nothing,
+            ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
+        },
+        Row {
+            name: "what is no payload at all",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                for payload in ["", "tea", "[]", "{}", "{\"op\":99}", "{\"op\":\"x\",\"d\":{}}"] {
+                    platform.fake.push_raw(payload);
+                }
+            },
+            says: Says::Log(&["the gateway said what is no payload", "account=main"]),
+            mends: nothing,
+            ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
+        },
+        Row {
+            name: "a file of 100 MB",
+            asks: Asks::Nothing,
+            breaks: |platform| {
+                let ann = ANN.unsigned_abs();
+                let film = discord::Said::new(platform.fake.dm(ann), ann, "Watch this.");
+                platform.fake.post(film.file_of_size("film.mkv", "video/x-matroska", LARGE, b""));
+            },
+            says: Says::Log(&["not fetched", "discord:main:", "it is larger than 20 MB"]),
+            mends: nothing,
+            ends: |platform| {
+                let told = platform.told();
+                assert!(told[1].contains("could not be fetched: it is larger than 20 MB"));
+                assert_eq!(told.len(), 3);
+            },
+        },
+        Row {
+            name: "4000 combining characters",
+            asks: Asks::Nothing,
+            breaks: |platform| platform.ask(&"\u{301}".repeat(4000)),
+            says: Says::Chat("\u{301}\u{301}\u{301}"),
+            mends: nothing,
+            ends: |platform| {
+                let told = platform.told().concat();
+                assert_eq!(told.matches('\u{301}').count(), 4000);
+            },
+        },
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_discord_does_is_said_once_and_ends_nothing() {
+    for row in discord() {
+        check(&Discord::start().await, row).await;
+    }
+}
+
+/// A token that is worth nothing: when, and on which platform.
+struct Token<P> {
+    name: &'static str,
+    /// Before the start, or while somebody waits for an answer.
+    at_start: bool,
+    breaks: fn(&P),
+    mends: fn(&P),
+    /// What the one line of the log and the status say.
+    says: &'static [&'static str],
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_telegram_does_not_know_takes_down_its_channel_and_nothing_else() {
+    let row = |name, at_start| Token {
+        name,
+        at_start,
+        breaks: TelegramFake::revoke,
+        mends: TelegramFake::reinstate,
+        says: &["does not know the token of [channels.telegram] (main)", "@BotFather"],
+    };
+    for row in [row("a wrong token", true), row("a token that is revoked in flight", false)] {
+        check_token(&TelegramFake::start(TOKEN).await, &row).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_discord_does_not_know_takes_down_its_channel_and_nothing_else() {
+    let row = |name, at_start, breaks| Token {
+        name,
+        at_start,
+        breaks,
+        mends: |platform: &Discord| platform.fake.reinstate(),
+        says: &["does not know the token of [channels.discord]", "Reset Token"],
+    };
+    let revoke: fn(&Discord) = |platform| platform.fake.revoke();
+    let refuse: fn(&Discord) =
+        |platform| platform.fake.inject_gateway(1, GatewayFault::Close(4004));
+    let rows = [
+        row("a wrong token", true, revoke),
+        row("a token that only the gateway does not take", true, refuse),
+        row("a token that is revoked in flight", false, revoke),
+    ];
+    for row in rows {
+        check_token(&Discord::start().await, &row).await;
+    }
+}
+
+async fn check_token<P: Platform>(platform: &P, row: &Token<P>) {
+    eprintln!("{}", row.name);
+    let permits = held();
+    let model = parrot(&permits).await;
+    let home = home(platform, &model);
+    if row.at_start {
+        (row.breaks)(platform);
+    }
+    let mut daemon = home.daemon();
+    if !row.at_start {
+        platform.ask(HELD);
+        asked(&model, 1).await;
+        (row.breaks)(platform);
+    }
+    logged(&mut daemon, "the channel is down until this is mended", 1).await;
+    permits.add_permits(1);
+    // The only other channel goes on.
+    let terminal = Chat::join(&home, "ann").await;
+    terminal.ask("Are you there?").await;
+    assert_eq!(terminal.reply().await.text, "Are you there?");
+    let shown = home.run(&["status"]).out;
+    assert!(shown.contains("down: "), "{shown}");
+    assert!(row.says.iter().all(|words| shown.contains(words)), "{shown}");
+    assert_eq!((daemon.ended(), &status(&home)["pid"]), (None, &json!(daemon.pid())));
+    let (ended, log) = stop(daemon).await;
+    assert!(ended.success() && !log.contains("secret"), "{log}");
+    let [line] = &trouble(&log)[..] else { panic!("{:#?}", trouble(&log)) };
+    assert!(row.says.iter().all(|words| line.contains(words)), "{line}");
+
+    (row.mends)(platform);
+    let daemon = home.daemon();
+    is_answered(platform, "After.").await;
+    is_settled(&home).await;
+    if !row.at_start {
+        told(platform, HELD).await;
+    }
+    let expected: &[&str] = if row.at_start { &["After."] } else { &[HELD, "After."] };
+    assert_eq!(platform.told(), expected);
+    assert!(stop(daemon).await.0.success());
+}

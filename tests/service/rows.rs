@@ -1,0 +1,214 @@
+//! A row of the table of hostile input: what it says, and how it is checked.
+
+use std::sync::Arc;
+
+use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
+use avocet_testkit::telegram::TelegramFake;
+use avocet_tests::{Home, now, program};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::log::number;
+use crate::model::{asked, begun, config, held, held_back};
+use crate::patience::{logged, stop, until};
+
+pub(crate) const TOKEN: &str = "4711:AA-secret";
+pub(crate) const ANN: i64 = 7;
+/// A group in which the bot listens to everything.
+pub(crate) const GROUP: i64 = -20;
+/// What the model does not answer before it may.
+pub(crate) const HELD: &str = "Think first.";
+/// What the model begins to answer at once, and does not go on with before it may.
+pub(crate) const STORY: &str = "Once upon a time there was a bird.";
+const BEGINNING: &str = "Once upon a time there ";
+
+/// What is done to the bot, and where it is said what that means.
+pub(crate) struct Row<P> {
+    pub(crate) name: &'static str,
+    pub(crate) asks: Asks<P>,
+    pub(crate) breaks: fn(&P),
+    pub(crate) says: Says,
+    pub(crate) mends: fn(&P),
+    /// What has been said in the end.
+    pub(crate) ends: fn(&P),
+}
+
+/// What is asked before, and answered only once the platform is broken.
+pub(crate) enum Asks<P> {
+    Nothing,
+    /// [`HELD`]: nobody has seen anything of the answer.
+    Held(fn(&P)),
+    /// [`STORY`]: the chat sees the beginning.
+    Begun(fn(&P)),
+}
+
+/// Where it is said, once.
+#[derive(Clone, Copy)]
+pub(crate) enum Says {
+    /// In one line of the log, a warning or an error, with all of these words.
+    Log(&'static [&'static str]),
+    /// In `avocet status`.
+    Status(&'static str),
+    /// In the chat.
+    Chat(&'static str),
+}
+
+/// A platform, as far as every row needs it.
+pub(crate) trait Platform {
+    /// The bot's table in the configuration.
+    fn table(&self) -> String;
+    /// Ann says something in private.
+    fn ask(&self, text: &str);
+    /// What the bot said, wherever.
+    fn told(&self) -> Vec<String>;
+}
+
+impl Platform for TelegramFake {
+    fn table(&self) -> String {
+        self.set_now(now());
+        format!(
+            "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+             pairing = false\n[channels.telegram.groups.\"{GROUP}\"]\nmention = false\n",
+            self.base_url()
+        )
+    }
+
+    fn ask(&self, text: &str) {
+        self.private_text(ANN, text);
+    }
+
+    fn told(&self) -> Vec<String> {
+        self.sent().into_iter().map(|message| message.text).collect()
+    }
+}
+
+/// Discord, with a server in which Ann and the bot are.
+pub(crate) struct Discord {
+    pub(crate) fake: DiscordFake,
+    pub(crate) server: u64,
+    pub(crate) channel: u64,
+}
+
+impl Discord {
+    pub(crate) async fn start() -> Self {
+        let fake = DiscordFake::start(TOKEN).await;
+        fake.limit_rates(false);
+        let server = fake.guild("Birds");
+        let channel = fake.channel(server, "nest");
+        Self { fake, server, channel }
+    }
+
+    pub(crate) fn said_in_server(&self) -> Vec<String> {
+        self.fake.sent_in(self.channel).into_iter().map(|message| message.text).collect()
+    }
+}
+
+impl Platform for Discord {
+    fn table(&self) -> String {
+        self.fake.set_now(now());
+        format!(
+            "[channels.discord]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+             pairing = false\n",
+            self.fake.base_url()
+        )
+    }
+
+    fn ask(&self, text: &str) {
+        let ann = ANN.unsigned_abs();
+        self.fake.say(self.fake.dm(ann), ann, text);
+    }
+
+    fn told(&self) -> Vec<String> {
+        self.fake.sent().into_iter().map(|message| message.text).collect()
+    }
+}
+
+/// A model that repeats what it reads last.
+pub(crate) async fn parrot(permits: &Arc<Semaphore>) -> OpenAiFake {
+    let permits = permits.clone();
+    OpenAiFake::start(move |request| match last_user_text(request) {
+        text if text.ends_with(HELD) => held_back(&permits, text),
+        text if text.ends_with(STORY) => begun(BEGINNING, &permits, "was a bird."),
+        text => ModelAnswer::says(text),
+    })
+    .await
+}
+
+pub(crate) fn home(platform: &impl Platform, model: &OpenAiFake) -> Home {
+    Home::new(program!()).with_config(&config(model, &platform.table())).with("TOKEN", TOKEN)
+}
+
+/// Whether something that the bot said contains this.
+pub(crate) async fn told(platform: &impl Platform, words: &str) {
+    let is_told = async || platform.told().iter().any(|text| text.contains(words));
+    until(&format!("{words:?} in a chat"), is_told).await;
+}
+
+pub(crate) async fn is_answered(platform: &impl Platform, text: &str) {
+    platform.ask(text);
+    told(platform, text).await;
+}
+
+pub(crate) fn status(home: &Home) -> Value {
+    serde_json::from_str(&home.run(&["status", "--json"]).out).unwrap()
+}
+
+/// Waits until nothing is left to be done, and sees that nothing is without an outcome.
+pub(crate) async fn is_settled(home: &Home) {
+    until("nothing left to do", async || {
+        let log = &status(home)["log"];
+        ["queued", "running", "waiting", "pending"].iter().all(|what| log[*what] == 0)
+    })
+    .await;
+    assert_eq!(number(home, "SELECT count(*) FROM inbound WHERE outcome IS NULL"), 0);
+}
+
+/// The warnings and errors of a log.
+pub(crate) fn trouble(log: &str) -> Vec<&str> {
+    log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect()
+}
+
+pub(crate) async fn check<P: Platform>(platform: &P, row: Row<P>) {
+    eprintln!("{}", row.name);
+    let permits = held();
+    let model = parrot(&permits).await;
+    let home = home(platform, &model);
+    let mut daemon = home.daemon();
+    is_answered(platform, "Before.").await;
+    match row.asks {
+        Asks::Nothing => {}
+        Asks::Held(asks) => {
+            asks(platform);
+            asked(&model, 2).await;
+        }
+        Asks::Begun(asks) => {
+            asks(platform);
+            told(platform, "there …").await;
+        }
+    }
+    (row.breaks)(platform);
+    permits.add_permits(1);
+    match row.says {
+        Says::Log(words) => logged(&mut daemon, words[0], 1).await,
+        Says::Chat(words) => told(platform, words).await,
+        Says::Status(words) => {
+            until(words, async || home.run(&["status"]).out.contains(words)).await;
+        }
+    }
+    is_settled(&home).await;
+    (row.mends)(platform);
+    is_answered(platform, "After.").await;
+    is_settled(&home).await;
+    assert_eq!((daemon.ended(), &status(&home)["pid"]), (None, &json!(daemon.pid())));
+    let (ended, log) = stop(daemon).await;
+    assert!(ended.success() && !log.contains("secret"), "{log}");
+    match (row.says, &trouble(&log)[..]) {
+        (Says::Log(words), [line]) => {
+            assert!(words.iter().all(|words| line.contains(words)), "{words:?}: {line}");
+        }
+        (Says::Chat(_) | Says::Status(_), []) => {}
+        (_, lines) => panic!("{lines:#?}"),
+    }
+    (row.ends)(platform);
+}
