@@ -27,6 +27,10 @@ pub struct Inbound {
     /// correction has a key of its own.
     #[serde(default)]
     pub corrects: Option<DedupeKey>,
+    /// When it was edited, if it is a first hearing of what was edited before: the platform may tell
+    /// of that edit once more.
+    #[serde(default)]
+    pub edited_at: Option<Timestamp>,
 }
 
 impl Inbound {
@@ -34,7 +38,8 @@ impl Inbound {
     #[must_use]
     pub fn new(address: ChatAddress, sender: Sender, key: DedupeKey, content: Content) -> Self {
         let chat = ChatKind::Private;
-        Self { address, sender, key, content, chat, written_at: None, corrects: None }
+        let (written_at, corrects, edited_at) = (None, None, None);
+        Self { address, sender, key, content, chat, written_at, corrects, edited_at }
     }
 }
 

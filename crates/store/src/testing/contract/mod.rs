@@ -93,6 +93,7 @@ rules! {
         cursors_are_kept_by_scope_and_messages_whole
         a_message_that_waits_is_replaced_by_its_correction
         a_message_that_is_answered_is_corrected_by_another
+        an_edit_that_a_message_came_with_is_no_correction_of_it
         what_cannot_be_corrected_is_left_alone
         a_command_never_waits_in_the_lane_and_acts_once
         a_dropped_message_is_dead_and_says_so
