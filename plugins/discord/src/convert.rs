@@ -95,17 +95,20 @@ impl Bot<'_> {
         edited: bool,
     ) -> Result<Inbound, IdError> {
         let key = DedupeKey::parse(&format!("m{}", message.id))?;
+        let edited_at = message
+            .edited_timestamp
+            .map(|at| Timestamp(at.unix_timestamp() * 1000 + i64::from(at.millisecond())));
         let address = self.address(message.channel_id, place)?;
         let said = Inbound {
             chat: kind(place),
             written_at: Some(Timestamp(message.id.created_at().unix_timestamp() * 1000)),
+            edited_at: edited_at.filter(|_| !edited),
             ..Inbound::new(address, sender(message)?, key.clone(), content)
         };
-        let Some(at) = message.edited_timestamp.filter(|_| edited) else { return Ok(said) };
-        let moment = at.unix_timestamp() * 1000 + i64::from(at.millisecond());
+        let Some(at) = edited_at.filter(|_| edited) else { return Ok(said) };
         Ok(Inbound {
-            key: DedupeKey::parse(&format!("{key}e{moment}"))?,
-            written_at: Some(Timestamp(moment)),
+            key: DedupeKey::parse(&format!("{key}e{}", at.0))?,
+            written_at: Some(at),
             corrects: Some(key),
             ..said
         })
