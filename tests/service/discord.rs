@@ -2,10 +2,12 @@
 
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
-use avocet_tests::{Home, now, program};
+use avocet_tests::{Home, SINK, now, program};
 
+use crate::log::{change, number};
 use crate::model::{asked, begun, config, first_and_then, held};
-use crate::patience::{patiently, stop};
+use crate::patience::{patiently, stop, until};
+use crate::sink::{Sink, posts_once};
 
 const TOKEN: &str = "discord.secret";
 const ANN: u64 = 7;
@@ -73,4 +75,37 @@ async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
     assert!(status.success(), "{log}");
     assert_eq!((texts(&platform), model.requests().len()), (vec!["Now.".to_owned()], 2));
     assert_eq!(platform.created().len(), 1);
+}
+
+/// Nobody can wait for the hour: it passes in the log, while no daemon runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_pressed_while_nobody_listened_is_asked_again_an_hour_later_and_not_before() {
+    let (platform, sink) = (platform().await, Sink::start().await);
+    let model = OpenAiFake::start(posts_once).await;
+    let home = home(&platform, &model).with(SINK, &sink.address);
+    let daemon = home.daemon();
+    platform.say(platform.dm(ANN), ANN, "Post it.");
+    sink.posted().await;
+    daemon.kill();
+    let daemon = home.daemon();
+    let asked = patiently("the choice", platform.wait_for_sent(1)).await.remove(0);
+    let is_sent = "SELECT count(*) FROM outbox WHERE state = 'sent' AND source = 'prompt'";
+    until("the choice in the log", async || number(&home, is_sent) == 1).await;
+    stop(daemon).await;
+    platform.press(ANN, asked.id, "/skip w1");
+    stop(home.daemon()).await;
+    assert_eq!(texts(&platform).len(), 1, "it was asked a moment ago");
+
+    change(&home, "UPDATE outbox SET first_sent_at = first_sent_at - 3600 * 1000 - 1");
+    let daemon = home.daemon();
+    let again = patiently("the choice again", platform.wait_for_sent(2)).await.remove(1);
+    assert_eq!(again.text, format!("Still to be decided:\n{}", asked.text));
+    assert_eq!(again.buttons().len(), 2);
+    platform.wait_for_connected().await;
+    platform.press(ANN, asked.id, "/skip w1");
+    patiently("the answer", platform.wait_for_sent(4)).await;
+    assert!(texts(&platform).contains(&"I go on without it.".to_owned()), "an old button works");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((sink.posts().len(), platform.refusals()), (1, vec![]));
 }

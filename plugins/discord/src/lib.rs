@@ -215,6 +215,11 @@ impl Channel for Discord {
         OnUnknown::RepeatSafe
     }
 
+    /// An interaction is told once, to whoever is connected, and has failed after three seconds.
+    fn forgets_presses(&self) -> bool {
+        true
+    }
+
     fn health(&self) -> Health {
         let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match (self.health.get(), unread) {

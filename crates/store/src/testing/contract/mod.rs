@@ -123,6 +123,8 @@ rules! {
         notes_are_found_by_their_words;
     waits:
         a_turn_that_waits_holds_its_place_and_names_its_wait
+        an_open_prompt_is_found_once_it_was_sent_and_said_again
+        a_wait_for_a_child_has_no_open_prompt
         a_call_that_was_allowed_is_planned_again
         a_refusal_is_the_result_of_the_call
         plain_text_is_the_answer_to_a_question
