@@ -5,8 +5,9 @@
 //! lists them: direct messages, and archived threads. Writing in a thread unarchives it, but one that is
 //! silent is archived again (Discord API, "Active & Archived Threads"), perhaps while we were away.
 //!
-//! Where there was something to read, and in direct messages, the page before it is looked at for
-//! edits. Edits that are further back, or where nothing was said since, are not seen: nothing lists them.
+//! Where there is something to read, and in direct messages, the page before it is looked at for edits.
+//! An edit that is further back, or in a channel of a server where nothing was said since, is not seen:
+//! nothing lists it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::agenda::{Subject, When};
 use crate::fault::Fault;
+use crate::gaps::{Gap, Look};
 use crate::gateway::Me;
 use crate::history::{Answer, Asked, PAGE, Question, id};
 use crate::places::{Described, Place};
@@ -29,9 +31,11 @@ impl Receiver<'_> {
         let now = self.context.clock.elapsed();
         self.agenda.begin(now);
         for (channel, last) in self.read.channels() {
-            let private = self.places.get(channel) == Some(Place::Private);
-            self.gaps.note(channel, last, private);
-            let when = if private { When::At(now) } else { When::Listed };
+            let (next, when) = match self.places.get(channel) {
+                Some(Place::Private) => (Look::Edits, When::At(now)),
+                _ => (Look::Channel, When::Listed),
+            };
+            self.gaps.note(channel, last, next);
             self.agenda.add(Subject::Channel(channel), when);
         }
         self.meet_people(now);
@@ -75,7 +79,7 @@ impl Receiver<'_> {
         let after = last.map_or(since, |last| joined.map_or(last, |joined| joined.max(last)));
         let is_news = channel.last_message_id.is_some_and(|said| said > after);
         if is_news && channel.is_spoken_in() {
-            self.gaps.note(channel.id, after, last.is_some());
+            self.gaps.note(channel.id, after, last.map_or(Look::Missed, |_| Look::Edits));
             self.agenda.add(subject, When::At(self.context.clock.elapsed()));
         } else {
             self.caught_up(channel.id);
@@ -101,10 +105,10 @@ impl Receiver<'_> {
 
     fn question(&self, channel: ChannelId) -> Option<Question> {
         let gap = self.gaps.get(channel)?;
-        Some(match self.places.get(channel) {
-            None => Question::Place(channel),
-            Some(_) if gap.edits => Question::Edits(channel, gap.after),
-            Some(_) => Question::Missed(channel, gap.after),
+        Some(match gap.next {
+            Look::Channel => Question::Place(channel),
+            Look::Edits => Question::Edits(channel, gap.after),
+            Look::Missed => Question::Missed(channel, gap.after),
         })
     }
 
@@ -136,12 +140,12 @@ impl Receiver<'_> {
     fn is_at(&mut self, channel: ChannelId, place: Place, last: Option<MessageId>) {
         self.places.learn(channel, place);
         let Some(gap) = self.gaps.get_mut(channel) else { return };
-        gap.edits |= place == Place::Private;
         let is_news = last.is_some_and(|last| last > gap.after);
-        match gap.edits || is_news {
-            true => self.goes_on(channel),
-            false => self.caught_up(channel),
+        if !is_news && place != Place::Private {
+            return self.caught_up(channel);
         }
+        gap.next = Look::Edits;
+        self.goes_on(channel);
     }
 
     fn goes_on(&mut self, channel: ChannelId) {
@@ -157,7 +161,7 @@ impl Receiver<'_> {
         page: &[Value],
     ) -> Result<(), Stopped> {
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
-        gap.edits = false;
+        gap.next = Look::Missed;
         let last = gap.after;
         for message in page.iter().flat_map(Message::deserialize) {
             let edited = message.edited_timestamp;
@@ -214,10 +218,13 @@ impl Receiver<'_> {
         }
     }
 
-    /// The bot may have been shut out. A channel that cannot be asked for is one of a server: what is
-    /// said there is heard in the open.
+    /// The bot may have been shut out. If something came live from there nevertheless, it is a channel
+    /// of a server: what is said there is heard in the open.
     fn refused(&mut self, question: Question) {
-        if let Question::Place(channel) = question {
+        if let Question::Place(channel) = question
+            && self.places.get(channel).is_none()
+            && self.gaps.get(channel).is_some_and(Gap::is_waited_for)
+        {
             self.places.learn(channel, Place::Channel);
         }
         match question.subject() {

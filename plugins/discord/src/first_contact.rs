@@ -13,6 +13,7 @@ use serenity::model::id::{ChannelId, UserId};
 use crate::Discord;
 use crate::agenda::{Subject, When};
 use crate::fault::Fault;
+use crate::gaps::Look;
 use crate::places::{Place, described};
 use crate::reading::snowflake;
 use crate::receive::{Receiver, Stopped};
@@ -56,7 +57,7 @@ impl Receiver<'_> {
         self.places.learn(channel, Place::Private);
         if self.read.last(channel).is_none() && self.gaps.get(channel).is_none() {
             let since = self.read.since(None, self.context.clock.now());
-            self.gaps.note(channel, since, false);
+            self.gaps.note(channel, since, Look::Missed);
             self.agenda.add(Subject::Channel(channel), When::At(now));
         }
     }

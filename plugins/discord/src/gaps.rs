@@ -14,13 +14,24 @@ use crate::history::id;
 const MAX_HELD: usize = 1000;
 pub(crate) const SAID: &str = "MESSAGE_CREATE";
 
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// The channel: what it is, and what was said there last.
+    Channel,
+    /// What was read before: it may have been edited.
+    Edits,
+    /// What was said since.
+    Missed,
+}
+
 /// What is missing of a channel.
 #[derive(Debug)]
 pub(crate) struct Gap {
     /// Everything up to here is committed, or not for us.
     pub(crate) after: MessageId,
-    /// What is before may have been edited, and has to be looked at first.
-    pub(crate) edits: bool,
+    /// What is asked next.
+    pub(crate) next: Look,
     held: Vec<Live>,
 }
 
@@ -30,9 +41,9 @@ pub(crate) struct Gaps(BTreeMap<ChannelId, Gap>);
 
 impl Gaps {
     /// Notes what is missing of a channel. What waits there goes on waiting.
-    pub(crate) fn note(&mut self, channel: ChannelId, after: MessageId, edits: bool) {
+    pub(crate) fn note(&mut self, channel: ChannelId, after: MessageId, next: Look) {
         let held = self.close(channel);
-        self.0.insert(channel, Gap { after, edits, held });
+        self.0.insert(channel, Gap { after, next, held });
     }
 
     pub(crate) fn get(&self, channel: ChannelId) -> Option<&Gap> {
@@ -55,6 +66,10 @@ impl Gap {
         if !said(&&live) || self.held.iter().filter(said).count() < MAX_HELD {
             self.held.push(live);
         }
+    }
+
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// The history told of messages: they need not be heard again.

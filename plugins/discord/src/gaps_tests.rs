@@ -13,13 +13,13 @@ fn ids(lives: &[Live]) -> Vec<u64> {
 #[test]
 fn what_comes_live_waits_in_order_and_without_what_the_history_told() {
     let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
-    gaps.note(channel, MessageId::new(1), true);
+    gaps.note(channel, MessageId::new(1), Look::Channel);
     let gap = gaps.get_mut(channel).unwrap();
     for (name, id) in [(SAID, 2), (SAID, 3), ("MESSAGE_UPDATE", 2), (SAID, 4)] {
         gap.hold(live(name, id));
     }
     gap.was_told(&[live(SAID, 2).data, live(SAID, 3).data]);
-    gaps.note(channel, MessageId::new(3), false);
+    gaps.note(channel, MessageId::new(3), Look::Missed);
     let held = gaps.close(channel);
     assert_eq!((ids(&held), held[0].name.as_str()), (vec![2, 4], "MESSAGE_UPDATE"));
     assert!(gaps.get(channel).is_none());
@@ -28,7 +28,7 @@ fn what_comes_live_waits_in_order_and_without_what_the_history_told() {
 #[test]
 fn only_so_many_messages_wait_but_every_edit() {
     let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
-    gaps.note(channel, MessageId::new(1), true);
+    gaps.note(channel, MessageId::new(1), Look::Channel);
     let gap = gaps.get_mut(channel).unwrap();
     for id in 2..=2002 {
         gap.hold(live(SAID, id));

@@ -17,7 +17,7 @@ use crate::agenda::{Agenda, Subject, When};
 use crate::budget::Budget;
 use crate::commit::{NotCommitted, committed};
 use crate::convert::{Bot, Converted};
-use crate::gaps::{Gaps, SAID};
+use crate::gaps::{Gaps, Look, SAID};
 use crate::gateway::{self, Event, Gateway, Live, Me};
 use crate::history::{Asked, id};
 use crate::interactions::Called;
@@ -185,7 +185,8 @@ impl<'a> Receiver<'a> {
             return Some(live);
         }
         if self.gaps.get(channel).is_none() {
-            self.gaps.note(channel, self.read.last(channel).unwrap_or(id(data)), false);
+            let after = self.read.last(channel).unwrap_or(id(data));
+            self.gaps.note(channel, after, Look::Channel);
             let now = self.context.clock.elapsed();
             self.agenda.add(Subject::Channel(channel), When::At(now));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Channel, Health, Inbound};
+use avocet_protocol::{Channel, ChatKind, Health, Inbound};
 use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
 use tokio::sync::Semaphore;
 
@@ -215,6 +215,17 @@ async fn f32_a_channel_of_which_nobody_says_what_it_is_holds_up_nothing() {
         taken = world.bus.taken(4) => assert_eq!(taken[3].address, taken[0].address),
         () = world.waits_pass() => {}
     }
+}
+
+#[tokio::test]
+async fn what_comes_from_a_channel_that_cannot_be_asked_for_is_heard_in_the_open() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let message = world.platform.describe_message(world.mention(world.channel, "hello"));
+    let unknown = 5;
+    world.platform.push("MESSAGE_CREATE", &moved(message, unknown));
+    let heard = &world.bus.taken(2).await[1];
+    assert_eq!((&heard.address, heard.chat), (&crate::chat(unknown), ChatKind::Group));
 }
 
 /// The next message, which says the same in another channel.
