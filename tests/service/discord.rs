@@ -1,11 +1,13 @@
 //! Discord, all the way: the real program between the strict fake and the model.
 
+use std::time::Duration;
+
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, SINK, now, program};
 
 use crate::log::{change, number};
-use crate::model::{asked, begun, config, first_and_then, held};
+use crate::model::{asked, begun, config, first_and_then, held, held_back};
 use crate::patience::{patiently, stop, until};
 use crate::sink::{Sink, posts_once};
 
@@ -75,6 +77,36 @@ async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
     assert!(status.success(), "{log}");
     assert_eq!((texts(&platform), model.requests().len()), (vec!["Now.".to_owned()], 2));
     assert_eq!(platform.created().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_edited_while_nobody_listens_is_answered_as_it_stands_then() {
+    let (platform, gate) = (platform().await, held());
+    let permits = gate.clone();
+    let model = OpenAiFake::start(move |request| {
+        held_back(&permits, &format!("You said: {}", last_user_text(request)))
+    })
+    .await;
+    let home = home(&platform, &model);
+    let (dm, daemon) = (platform.dm(ANN), home.daemon());
+    platform.say(dm, ANN, "one");
+    asked(&model, 1).await;
+    let waiting = platform.say(dm, ANN, "tow");
+    until("two messages", async || number(&home, "SELECT count(*) FROM inbound") == 2).await;
+    daemon.kill();
+    platform.advance(Duration::from_secs(1));
+    platform.edit(waiting, "two");
+    let missed = platform.say(dm, ANN, "there");
+    platform.edit(missed, "three");
+
+    let daemon = home.daemon();
+    let edited = "SELECT count(*) FROM inbound WHERE edited_at IS NOT NULL";
+    until("the edits", async || number(&home, edited) == 2).await;
+    gate.add_permits(10);
+    patiently("the answers", platform.wait_for_sent(3)).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(texts(&platform), ["You said: one", "You said: two", "You said: three"]);
 }
 
 /// Nobody can wait for the hour: it passes in the log, while no daemon runs.
