@@ -19,8 +19,8 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::agenda::{Subject, When};
 use crate::fault::Fault;
-use crate::gaps::{Gap, Look};
-use crate::gateway::Me;
+use crate::gaps::{EDITED, Gap, Look, PRESSED, SAID};
+use crate::gateway::{Live, Me};
 use crate::history::{Answer, Asked, PAGE, Question, id};
 use crate::places::{Described, Place};
 use crate::receive::{Receiver, Stopped};
@@ -83,6 +83,42 @@ impl Receiver<'_> {
             self.agenda.add(subject, When::At(self.context.clock.elapsed()));
         } else {
             self.caught_up(channel.id);
+        }
+    }
+
+    /// Puts off what is said in a channel that is behind, or of which is not known what it is. Returns
+    /// what is not put off. What is pressed has no place in a history, and is put off only in the latter.
+    pub(crate) fn too_early(&mut self, live: Live) -> Option<Live> {
+        let Live { name, data } = &live;
+        let Ok(channel) = ChannelId::deserialize(&data["channel_id"]) else { return Some(live) };
+        if ![SAID, EDITED, PRESSED].contains(&name.as_str()) {
+            return Some(live);
+        }
+        self.learn_place(channel, data);
+        if name == SAID {
+            self.meet_writer(channel, data);
+        }
+        let is_known = self.places.get(channel).is_some();
+        if is_known && (name == PRESSED || self.gaps.get(channel).is_none()) {
+            return Some(live);
+        }
+        if self.gaps.get(channel).is_none() {
+            let after = self.read.last(channel).unwrap_or(id(data));
+            self.gaps.note(channel, after, Look::Channel);
+            let now = self.context.clock.elapsed();
+            self.agenda.add(Subject::Channel(channel), When::At(now));
+        }
+        self.gaps.get_mut(channel)?.hold(live);
+        None
+    }
+
+    /// What an event tells of the channel that it is from.
+    fn learn_place(&mut self, channel: ChannelId, event: &Value) {
+        if self.places.get(channel).is_none() {
+            self.places.learn_from(&event["channel"]);
+        }
+        if self.places.get(channel).is_none() && event["guild_id"].is_null() {
+            self.places.learn(channel, Place::Private);
         }
     }
 

@@ -13,6 +13,8 @@ use crate::history::id;
 /// edits and what is pressed, waits without a limit.
 const MAX_HELD: usize = 1000;
 pub(crate) const SAID: &str = "MESSAGE_CREATE";
+pub(crate) const EDITED: &str = "MESSAGE_UPDATE";
+pub(crate) const PRESSED: &str = "INTERACTION_CREATE";
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,19 +13,17 @@ use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::Discord;
-use crate::agenda::{Agenda, Subject, When};
+use crate::agenda::Agenda;
 use crate::budget::Budget;
 use crate::commit::{NotCommitted, committed};
 use crate::convert::{Bot, Converted};
-use crate::gaps::{Gaps, Look, SAID};
+use crate::gaps::{EDITED, Gaps, PRESSED, SAID};
 use crate::gateway::{self, Event, Gateway, Live, Me};
-use crate::history::{Asked, id};
+use crate::history::Asked;
 use crate::interactions::Called;
 use crate::places::{Place, Places};
 use crate::reading::Reading;
 
-const PRESSED: &str = "INTERACTION_CREATE";
-const EDITED: &str = "MESSAGE_UPDATE";
 /// Events of the intents that we have no use for.
 const OF_NO_USE: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
 
@@ -165,42 +163,6 @@ impl<'a> Receiver<'a> {
         match self.too_early(live) {
             Some(live) => self.take(me, &live.name, live.data).await,
             None => Ok(()),
-        }
-    }
-
-    /// Puts off what is said in a channel that is behind, or of which is not known what it is. Returns
-    /// what is not put off. What is pressed has no place in a history, and is put off only in the latter.
-    fn too_early(&mut self, live: Live) -> Option<Live> {
-        let Live { name, data } = &live;
-        let Ok(channel) = ChannelId::deserialize(&data["channel_id"]) else { return Some(live) };
-        if ![SAID, EDITED, PRESSED].contains(&name.as_str()) {
-            return Some(live);
-        }
-        self.learn_place(channel, data);
-        if name == SAID {
-            self.meet_writer(channel, data);
-        }
-        let is_known = self.places.get(channel).is_some();
-        if is_known && (name == PRESSED || self.gaps.get(channel).is_none()) {
-            return Some(live);
-        }
-        if self.gaps.get(channel).is_none() {
-            let after = self.read.last(channel).unwrap_or(id(data));
-            self.gaps.note(channel, after, Look::Channel);
-            let now = self.context.clock.elapsed();
-            self.agenda.add(Subject::Channel(channel), When::At(now));
-        }
-        self.gaps.get_mut(channel)?.hold(live);
-        None
-    }
-
-    /// What an event tells of the channel that it is from.
-    fn learn_place(&mut self, channel: ChannelId, event: &Value) {
-        if self.places.get(channel).is_none() {
-            self.places.learn_from(&event["channel"]);
-        }
-        if self.places.get(channel).is_none() && event["guild_id"].is_null() {
-            self.places.learn(channel, Place::Private);
         }
     }
 
