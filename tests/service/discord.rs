@@ -1,12 +1,16 @@
 //! Discord, all the way: the real program between the strict fake and the model.
 
+use std::time::Duration;
+
 use avocet_testkit::discord::{DiscordFake, Route, Said};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
-use avocet_tests::{Home, now, program};
+use avocet_tests::{Home, SINK, now, program};
 use serde_json::json;
 
-use crate::model::{asked, begun, config, first_and_then, held};
-use crate::patience::{patiently, stop};
+use crate::log::{change, number};
+use crate::model::{asked, begun, config, first_and_then, held, held_back};
+use crate::patience::{patiently, stop, until};
+use crate::sink::{Sink, posts_once};
 
 const TOKEN: &str = "discord.secret";
 const ANN: u64 = 7;
@@ -84,9 +88,9 @@ async fn f14_a_strangers_first_slash_command_is_answered_with_a_code() {
     let daemon = home(&platform, &model).daemon();
     patiently("the commands", platform.wait_for_calls(Route::SetCommands, 1)).await;
     platform.slash(BOB, platform.dm(BOB), "help", &json!([]));
-    // The first is what Discord shows in answer to the command itself.
-    let told = patiently("the hint", platform.wait_for_sent(2)).await.remove(1).text;
-    assert!(told.starts_with("I do not know you yet."), "{told}");
+    // One is what Discord shows in answer to the command itself.
+    let told = patiently("the hint", platform.wait_for_sent(2)).await;
+    assert!(told.iter().any(|one| one.text.starts_with("I do not know you yet.")), "{told:?}");
     let (status, log) = stop(daemon).await;
     assert!(status.success() && model.requests().is_empty(), "{log}");
 }
@@ -105,4 +109,67 @@ async fn in_a_channel_the_answer_refers_to_its_message_and_tells_nobody() {
     assert_eq!((answer.reply_to, answer.pings), (Some(said), false));
     assert_eq!((platform.mentioned(), platform.refusals()), (vec![], vec![]));
     assert!(stop(daemon).await.0.success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_edited_while_nobody_listens_is_answered_as_it_stands_then() {
+    let (platform, gate) = (platform().await, held());
+    let permits = gate.clone();
+    let model = OpenAiFake::start(move |request| {
+        held_back(&permits, &format!("You said: {}", last_user_text(request)))
+    })
+    .await;
+    let home = home(&platform, &model);
+    let (dm, daemon) = (platform.dm(ANN), home.daemon());
+    platform.say(dm, ANN, "one");
+    asked(&model, 1).await;
+    let waiting = platform.say(dm, ANN, "tow");
+    until("two messages", async || number(&home, "SELECT count(*) FROM inbound") == 2).await;
+    daemon.kill();
+    platform.advance(Duration::from_secs(1));
+    platform.edit(waiting, "two");
+    let missed = platform.say(dm, ANN, "there");
+    platform.edit(missed, "three");
+
+    let daemon = home.daemon();
+    let edited = "SELECT count(*) FROM inbound WHERE edited_at IS NOT NULL";
+    until("the edits", async || number(&home, edited) == 2).await;
+    gate.add_permits(10);
+    patiently("the answers", platform.wait_for_sent(3)).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(texts(&platform), ["You said: one", "You said: two", "You said: three"]);
+}
+
+/// Nobody can wait for the hour: it passes in the log, while no daemon runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_pressed_while_nobody_listened_is_asked_again_an_hour_later_and_not_before() {
+    let (platform, sink) = (platform().await, Sink::start().await);
+    let model = OpenAiFake::start(posts_once).await;
+    let home = home(&platform, &model).with(SINK, &sink.address);
+    let daemon = home.daemon();
+    platform.say(platform.dm(ANN), ANN, "Post it.");
+    sink.posted().await;
+    daemon.kill();
+    let daemon = home.daemon();
+    let asked = patiently("the choice", platform.wait_for_sent(1)).await.remove(0);
+    let is_sent = "SELECT count(*) FROM outbox WHERE state = 'sent' AND source = 'prompt'";
+    until("the choice in the log", async || number(&home, is_sent) == 1).await;
+    stop(daemon).await;
+    platform.press(ANN, asked.id, "/skip w1");
+    stop(home.daemon()).await;
+    assert_eq!(texts(&platform).len(), 1, "it was asked a moment ago");
+
+    change(&home, "UPDATE outbox SET first_sent_at = first_sent_at - 3600 * 1000 - 1");
+    let daemon = home.daemon();
+    let again = patiently("the choice again", platform.wait_for_sent(2)).await.remove(1);
+    assert_eq!(again.text, format!("Still to be decided:\n{}", asked.text));
+    assert_eq!(again.buttons().len(), 2);
+    platform.wait_for_connected().await;
+    platform.press(ANN, asked.id, "/skip w1");
+    patiently("the answer", platform.wait_for_sent(4)).await;
+    assert!(texts(&platform).contains(&"I go on without it.".to_owned()), "an old button works");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((sink.posts().len(), platform.refusals()), (1, vec![]));
 }

@@ -131,6 +131,7 @@ impl Daemon {
         };
         let model = agent.model.name().to_owned();
 
+        avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
         let parts = Parts {
             turns: store.clone(),

@@ -16,6 +16,7 @@ mod split;
 mod styled;
 mod table;
 pub mod telegram;
+mod unreadable;
 
 pub use avocet_protocol::{Style, StyleRange};
 pub use exchanges::Exchanges;
@@ -26,6 +27,7 @@ pub use pace::{Pace, Rate, Rates};
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;
+pub use unreadable::unreadable;
 
 #[cfg(test)]
 mod testing;

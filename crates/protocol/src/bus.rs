@@ -115,6 +115,23 @@ pub enum PublishError {
     Log(#[from] StoreError),
 }
 
+impl PublishError {
+    /// The words under which a message is counted as ignored.
+    #[must_use]
+    pub fn counted_as(&self) -> &'static str {
+        match self {
+            Self::NotAllowed { .. } => "not allowed",
+            Self::Empty => "empty",
+            Self::TooLong { .. } => "too long",
+            Self::BotTooOften { .. } => "of a bot, too often",
+            Self::NoCorrection(NoCorrection::Unknown) => "an edit of the unknown",
+            Self::NoCorrection(NoCorrection::Answered) => "an edit too late",
+            Self::NoCorrection(NoCorrection::Command) => "an edit of a command",
+            Self::Id(_) | Self::Destination(_) | Self::Stopping | Self::Log(_) => "refused",
+        }
+    }
+}
+
 /// Where messages can be sent, and how they are cut there.
 pub trait Destinations: fmt::Debug + Send + Sync {
     /// Cuts `content` into chunks for the chat; the first refers to what it replies to.

@@ -82,6 +82,12 @@ pub trait Channel: fmt::Debug + Send + Sync {
         OnUnknown::RepeatMarked
     }
 
+    /// Whether the platform loses what is pressed while nobody listens. Whoever pressed believes that
+    /// it is done; what is still to be decided is said again then.
+    fn forgets_presses(&self) -> bool {
+        false
+    }
+
     /// What `status` shows.
     fn health(&self) -> Health;
 }

@@ -27,6 +27,10 @@ pub struct Inbound {
     /// correction has a key of its own.
     #[serde(default)]
     pub corrects: Option<DedupeKey>,
+    /// When it was edited, if it is a first hearing of what was edited before: the platform may tell
+    /// of that edit once more.
+    #[serde(default)]
+    pub edited_at: Option<Timestamp>,
     /// Whether the platform itself says who wrote it; another process may claim anything. Not in the
     /// log.
     #[serde(skip)]
@@ -37,9 +41,17 @@ impl Inbound {
     /// A message that was written just now, in a chat with the agent alone, as another process says.
     #[must_use]
     pub fn new(address: ChatAddress, sender: Sender, key: DedupeKey, content: Content) -> Self {
-        let chat = ChatKind::Private;
-        let (written_at, corrects, from_platform) = (None, None, false);
-        Self { address, sender, key, content, chat, written_at, corrects, from_platform }
+        Self {
+            address,
+            sender,
+            key,
+            content,
+            chat: ChatKind::Private,
+            written_at: None,
+            corrects: None,
+            edited_at: None,
+            from_platform: false,
+        }
     }
 
     /// What a reply to it refers to: where others write in between, the message, or the one that it

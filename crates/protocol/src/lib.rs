@@ -59,8 +59,8 @@ pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
     Correction, Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, NoCorrection, Note, Notes,
-    OpenWait, Outbox, Preview, Resolution, SendEnd, Settlement, Showing, StoreError, TurnLog,
-    Turns,
+    OpenPrompt, OpenWait, Outbox, Preview, Resolution, SendEnd, Settlement, Showing, StoreError,
+    TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
 pub use tool::{

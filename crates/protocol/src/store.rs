@@ -14,7 +14,9 @@ pub use inbox::{
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use turn_log::{KeptResults, NewStep, TurnLog};
-pub use turns::{Answer, Claim, Claimed, NewWait, OpenWait, Resolution, Settlement, Turns};
+pub use turns::{
+    Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Turns,
+};
 
 /// Why the log did not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::{Attachments, Events};
+use crate::{Attachments, Events, remind};
 
 #[path = "preview_tests.rs"]
 mod previews;
@@ -50,12 +50,15 @@ struct Setup {
     allow: Allow,
     post_hangs: bool,
     files: Arc<FakeFiles>,
+    /// How long after the clock's start the daemon starts.
+    starts: Duration,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let limits = LaneLimits { burst: Duration::ZERO, ..LaneLimits::default() };
-        Self { limits, allow: Allow::Local, post_hangs: false, files: Arc::default() }
+        let (allow, files) = (Allow::Local, Arc::default());
+        Self { limits, allow, post_hangs: false, files, starts: Duration::ZERO }
     }
 }
 
@@ -75,6 +78,7 @@ impl World {
         setup: Setup,
     ) -> Self {
         let clock = Arc::new(ManualClock::default());
+        clock.advance(setup.starts);
         let store = log.open(clock.clone()).await;
         let root = Group::new("test");
         let channels = Arc::new(Channels::new(vec![channel.clone()]));
@@ -112,6 +116,7 @@ impl World {
             limits: Limits::default(),
             system: "be kind".into(),
         };
+        remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();
         let parts = Parts {
             turns: store.clone(),
@@ -178,6 +183,14 @@ impl World {
             if requests.len() >= times {
                 return requests;
             }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Waits until the log has nothing to be sent in chat `a`.
+    async fn sent(&self) {
+        let outbox = &self.sessions.lanes.parts.outbox;
+        while !outbox.open_chats().await.unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
     }
@@ -570,6 +583,44 @@ async fn an_interrupted_effect_is_a_persons_choice() {
         let texts = world.channel.texts(3).await;
         assert!(texts.contains(&said.to_owned()) && texts.contains(&"done".to_owned()));
         assert_eq!(world.tools.runs("post"), ran);
+    }
+}
+
+#[tokio::test]
+async fn what_is_still_to_be_decided_is_asked_again_at_a_later_start_where_presses_are_lost() {
+    let hour = Duration::from_hours(1);
+    for (forgetful, later, again) in
+        [(true, hour, false), (true, hour + SECOND, true), (false, hour + SECOND, false)]
+    {
+        let calls = Scripted::calls(&[("post", json!({"to": "bank"}))]);
+        let setup = Setup { post_hangs: true, ..Setup::default() };
+        let channel = if forgetful { FakeChannel::forgetful() } else { FakeChannel::default() };
+        let model = ScriptedModel::new(vec![calls]);
+        let mut world = World::on(TempStore::new(), channel.into(), model, setup).await;
+        world.say("pay").await;
+        while world.tools.runs("post") == 0 {
+            tokio::task::yield_now().await;
+        }
+        world.setup.post_hangs = false;
+        let mut world = world.restart(ScriptedModel::new(vec![])).await;
+        let asked = world.channel.taken(1).await.remove(0).content;
+        world.idle().await;
+        world.sent().await;
+
+        world.setup.starts = later;
+        let world = world.restart(ScriptedModel::new(vec![])).await;
+        if again {
+            let reminder = world.channel.taken(2).await.remove(1).content;
+            assert_eq!(reminder.text, format!("Still to be decided:\n{}", asked.text));
+            assert_eq!(reminder.choices, asked.choices);
+            world.sent().await;
+        }
+        // Not at every start.
+        let world = world.restart(ScriptedModel::new(vec![Scripted::says("done")])).await;
+        world.say("/skip").await;
+        let texts = world.channel.texts(3 + usize::from(again)).await;
+        let asked = texts.iter().filter(|text| text.contains("/skip w1")).count();
+        assert_eq!(asked, 1 + usize::from(again), "{texts:?}");
     }
 }
 

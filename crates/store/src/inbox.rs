@@ -192,8 +192,10 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
     let address = &inbound.address;
     let id = tx.insert(
         "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
-             sender_name, is_bot, kind, content, removed, state, received_at, written_at, corrects) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15, ?16) \
+             sender_name, is_bot, kind, content, removed, state, received_at, written_at, corrects, \
+             edited_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15, ?16, \
+             ?17) \
          ON CONFLICT (channel, account, chat, key) DO NOTHING",
         params![
             session.as_str(),
@@ -212,6 +214,7 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
             tx.now.0,
             inbound.written_at.map(|written| written.0),
             inbound.corrects.as_ref().map(DedupeKey::as_str),
+            inbound.edited_at.map(|edited| edited.0),
         ],
     )?;
     Ok(id.map(MessageId))

@@ -86,7 +86,7 @@ pub(crate) fn address(row: &Row<'_>) -> Read<ChatAddress> {
 
 pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, chat_kind, \
     key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
-    corrects FROM inbound";
+    corrects, edited_at FROM inbound";
 
 pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
     Ok(LoggedInbound {
@@ -104,6 +104,7 @@ pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
                 written_at: row.get::<_, Option<i64>>("written_at")?.map(Timestamp),
                 corrects: parsed_if_any(row, "corrects")?,
                 from_platform: false,
+                edited_at: row.get::<_, Option<i64>>("edited_at")?.map(Timestamp),
             },
             removed: row.get("removed")?,
         },

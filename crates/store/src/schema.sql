@@ -72,7 +72,7 @@ CREATE TABLE inbound (
     is_bot      INTEGER NOT NULL DEFAULT 0,
     written_at  INTEGER,                        -- as the platform says; NULL: when it was received
     corrects    TEXT,                           -- the key of the message that it corrects
-    edited_at   INTEGER,                        -- the platform's time of the last correction in it
+    edited_at   INTEGER,                        -- the platform's time of the last edit that is in it
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, Claimed, LATE, LoggedInbound, NewWait, OpenWait, Outcome, QueueMode, Resolution,
-    SessionId, Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
+    Answer, Claim, Claimed, LATE, LoggedInbound, NewWait, OpenPrompt, OpenWait, Outcome, QueueMode,
+    Resolution, SessionId, Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
 };
 use rusqlite::params;
 
@@ -64,6 +64,15 @@ impl Turns for SqliteStore {
 
     async fn open_waits(&self) -> Result<Vec<OpenWait>> {
         self.read(waits::open).await
+    }
+
+    async fn open_prompts(&self, now: Timestamp, sent_for: Duration) -> Result<Vec<OpenPrompt>> {
+        self.read(move |db| waits::open_prompts(db, now, sent_for)).await
+    }
+
+    async fn say_again(&self, prompts: &[OpenPrompt]) -> Result<()> {
+        let prompts = prompts.to_vec();
+        self.write("say-again", Durability::Synced, move |tx| waits::say_again(tx, &prompts)).await
     }
 
     async fn open_sessions(&self) -> Result<Vec<SessionId>> {

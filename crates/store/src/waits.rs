@@ -1,9 +1,11 @@
 //! Turns that wait for something from outside: durably, without a worker, holding their lane's
 //! place.
 
+use std::time::Duration;
+
 use avocet_protocol::{
-    CallId, CallResult, NewWait, OpenWait, Planned, Resolution, SessionId, Timestamp, TurnId,
-    WaitId, WaitKind,
+    CallId, CallResult, Content, NewWait, OpenPrompt, OpenWait, Planned, Resolution, SessionId,
+    Timestamp, TurnId, WaitId, WaitKind,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -155,4 +157,55 @@ pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
             })
         },
     )
+}
+
+/// The latest prompts of open waits for a person, if all of their chunks were sent so long ago.
+pub(crate) fn open_prompts(
+    db: Db<'_>,
+    now: Timestamp,
+    sent_for: Duration,
+) -> Result<Vec<OpenPrompt>> {
+    let sent_for = i64::try_from(sent_for.as_millis()).unwrap_or(i64::MAX);
+    let chunks = db.rows(
+        "SELECT waits.id AS wait, channel, account, chat, topic, content \
+         FROM waits JOIN outbox ON outbox.turn = waits.turn \
+         WHERE resolved = 0 AND kind <> 'child' AND source = 'prompt' AND expires_at > ?1 \
+             AND outbox.ordinal = (SELECT max(ordinal) FROM outbox AS latest \
+                 WHERE latest.turn = waits.turn AND latest.source = 'prompt') \
+             AND NOT EXISTS (SELECT 1 FROM outbox AS part \
+                 WHERE part.turn = outbox.turn AND part.ordinal = outbox.ordinal \
+                     AND (part.state <> 'sent' OR part.first_sent_at >= ?1 - ?2)) \
+         ORDER BY waits.id, chunk",
+        [now.0, sent_for],
+        |row| {
+            let chunk = rows::json::<Content>(row, "content")?;
+            Ok((WaitId(row.get("wait")?), rows::address(row)?, chunk))
+        },
+    )?;
+    let mut prompts: Vec<OpenPrompt> = Vec::new();
+    for (wait, address, chunk) in chunks {
+        match prompts.last_mut().filter(|last| last.wait == wait) {
+            Some(last) => last.prompt.chunks.push(chunk),
+            None => {
+                let prompt = Planned { address, chunks: vec![chunk] };
+                prompts.push(OpenPrompt { wait, prompt });
+            }
+        }
+    }
+    Ok(prompts)
+}
+
+/// Says prompts again whose waits are still open.
+pub(crate) fn say_again(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
+    for OpenPrompt { wait, prompt } in prompts {
+        let turn = tx.db.row(
+            "SELECT turn FROM waits WHERE id = ?1 AND resolved = 0",
+            [wait.0],
+            |row| row.get(0).map(TurnId),
+        )?;
+        if turn.is_some() {
+            insert_planned(tx, prompt, turn, Source::Prompt)?;
+        }
+    }
+    Ok(())
 }

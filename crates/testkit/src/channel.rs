@@ -53,6 +53,7 @@ pub struct FakeChannel {
     rule: OnUnknown,
     pause: Mutex<Duration>,
     preview: Option<Duration>,
+    forgetful: bool,
 }
 
 impl Default for FakeChannel {
@@ -80,7 +81,14 @@ impl FakeChannel {
             rule,
             pause: Mutex::default(),
             preview: None,
+            forgetful: false,
         }
+    }
+
+    /// A channel whose platform loses what is pressed while nobody listens.
+    #[must_use]
+    pub fn forgetful() -> Self {
+        Self { forgetful: true, ..Self::default() }
     }
 
     /// A channel whose messages may be edited once an interval.
@@ -264,6 +272,10 @@ impl Channel for FakeChannel {
 
     fn on_unknown(&self) -> OnUnknown {
         self.rule
+    }
+
+    fn forgets_presses(&self) -> bool {
+        self.forgetful
     }
 
     fn health(&self) -> Health {

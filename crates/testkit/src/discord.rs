@@ -253,6 +253,14 @@ impl DiscordFake {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Deleted)));
     }
 
+    /// A thread has been silent for long: it is not listed any more, until somebody writes there.
+    ///
+    /// # Panics
+    /// If there is no such thread.
+    pub fn archive(&self, thread: u64) {
+        self.change(|platform| platform.set_archived(thread, true));
+    }
+
     /// The bot can do everything in the channel again.
     pub fn reopen(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, None));

@@ -1,6 +1,7 @@
 //! What the bus makes of what was heard: it takes it, or says why not, which is counted.
 
-use avocet_protocol::{Cursor, Inbound, NoCorrection, PublishError};
+use avocet_channel_kit::unreadable;
+use avocet_protocol::{Cursor, Inbound};
 
 use crate::Discord;
 use crate::commit::committed;
@@ -16,6 +17,10 @@ impl Receiver<'_> {
         let ignored = match converted {
             Converted::Ignored(reason) => Some(reason),
             Converted::Inbound(inbound) => self.publish(*inbound, cursor.clone()).await?,
+            Converted::Unreadable(inbound) => {
+                self.decline(&inbound).await?;
+                Some("without text")
+            }
         };
         match ignored {
             Some(reason) => self.ignore(reason, cursor).await,
@@ -32,19 +37,21 @@ impl Receiver<'_> {
         let publishing = || self.context.publish.publish(inbound.clone(), cursor.clone());
         Ok(match committed(self.context, publishing).await? {
             Ok(_) => None,
-            Err(PublishError::NotAllowed { sender, .. }) => {
-                tracing::info!(sender, "not on the allow-list");
-                Some("not allowed")
-            }
-            Err(PublishError::Empty) => Some("empty"),
-            Err(PublishError::TooLong { .. }) => Some("too long"),
-            Err(PublishError::BotTooOften { .. }) => Some("of a bot, too often"),
-            Err(PublishError::NoCorrection(why)) => Some(no_correction(why)),
-            Err(error) => {
-                tracing::warn!(%error, "a message was refused");
-                Some("refused")
+            Err(refusal) => {
+                tracing::info!(%refusal, "a message was not taken");
+                Some(refusal.counted_as())
             }
         })
+    }
+
+    /// Says once to whoever may speak that there is nothing to read.
+    async fn decline(&self, inbound: &Inbound) -> Result<(), Stopped> {
+        let line = unreadable("one without text");
+        let declining = || self.context.publish.decline(inbound.clone(), line.clone());
+        if let Err(refusal) = committed(self.context, declining).await? {
+            tracing::info!(%refusal, "nobody was told that a message cannot be read");
+        }
+        Ok(())
     }
 
     pub(crate) async fn ignore(&self, reason: &str, cursor: Option<Cursor>) -> Result<(), Stopped> {
@@ -63,13 +70,5 @@ impl Receiver<'_> {
             tracing::warn!(%error, "a cursor was not moved");
         }
         Ok(())
-    }
-}
-
-fn no_correction(why: NoCorrection) -> &'static str {
-    match why {
-        NoCorrection::Unknown => "an edit of the unknown",
-        NoCorrection::Answered => "an edit too late",
-        NoCorrection::Command => "an edit of a command",
     }
 }

@@ -6,7 +6,7 @@ use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content, DedupeKey,
     IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
 };
-use serenity::model::channel::{Message, MessageReferenceKind, MessageType};
+use serenity::model::channel::{Message, MessageReferenceKind, MessageType, Poll};
 use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::User;
 
@@ -31,6 +31,8 @@ pub(crate) struct Bot<'a> {
 pub(crate) enum Converted {
     /// Something was said.
     Inbound(Box<Inbound>),
+    /// It was meant for the agent, which cannot read it: nothing but who wrote it, and where.
+    Unreadable(Box<Inbound>),
     /// It is not for the agent; counted under this reason.
     Ignored(&'static str),
 }
@@ -81,10 +83,14 @@ impl Bot<'_> {
     /// Reads a message. An edited one is a correction of what it was.
     pub(crate) fn message(&self, message: &Message, place: Place, edited: bool) -> Converted {
         let content = self.content(message);
-        if content.is_empty() {
-            return Converted::Ignored("without text");
+        let is_empty = content.is_empty();
+        match Converted::of(self.inbound(message, place, content, edited)) {
+            Converted::Inbound(inbound) if is_empty && place == Place::Private && !edited => {
+                Converted::Unreadable(inbound)
+            }
+            Converted::Inbound(_) if is_empty => Converted::Ignored("without text"),
+            converted => converted,
         }
-        Converted::of(self.inbound(message, place, content, edited))
     }
 
     fn inbound(
@@ -95,18 +101,21 @@ impl Bot<'_> {
         edited: bool,
     ) -> Result<Inbound, IdError> {
         let key = key_of(message.id)?;
+        let edited_at = message
+            .edited_timestamp
+            .map(|at| Timestamp(at.unix_timestamp() * 1000 + i64::from(at.millisecond())));
         let address = self.address(message.channel_id, place)?;
         let said = Inbound {
             chat: kind(place),
             from_platform: true,
             written_at: Some(Timestamp(message.id.created_at().unix_timestamp() * 1000)),
+            edited_at: edited_at.filter(|_| !edited),
             ..Inbound::new(address, sender(message)?, key.clone(), content)
         };
-        let Some(at) = message.edited_timestamp.filter(|_| edited) else { return Ok(said) };
-        let moment = at.unix_timestamp() * 1000 + i64::from(at.millisecond());
+        let Some(at) = edited_at.filter(|_| edited) else { return Ok(said) };
         Ok(Inbound {
-            key: DedupeKey::parse(&format!("{key}e{moment}"))?,
-            written_at: Some(Timestamp(moment)),
+            key: DedupeKey::parse(&format!("{key}e{}", at.0))?,
+            written_at: Some(at),
             corrects: Some(key),
             ..said
         })
@@ -125,6 +134,9 @@ impl Bot<'_> {
         let snapshots = forwarded.into_iter().flat_map(|snapshot| &snapshot.sticker_items);
         for sticker in message.sticker_items.iter().chain(snapshots) {
             text.push_str(&format!("\n[sticker: {}]", sticker.name));
+        }
+        if let Some(poll) = &message.poll {
+            text.push_str(&format!("\n{}", poll_line(poll)));
         }
         Content {
             quote: message.referenced_message.as_deref().map(|replied| self.quote(replied)),
@@ -180,6 +192,14 @@ fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
 /// The message that has a key; an interaction has one, too, and is no message.
 pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
     key.as_str().strip_prefix('m')?.parse().ok()
+}
+
+/// `[poll: Tea or coffee? (tea / coffee)]`.
+fn poll_line(poll: &Poll) -> String {
+    let answers = poll.answers.iter().filter_map(|answer| answer.poll_media.text.as_deref());
+    let answers: Vec<&str> = answers.collect();
+    let question = poll.question.text.as_deref().unwrap_or_default();
+    format!("[poll: {question} ({})]", answers.join(" / "))
 }
 
 /// Who else reads a place.

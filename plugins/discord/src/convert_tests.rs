@@ -38,7 +38,7 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(Bot<'_>) -> T) -> T {
 fn read(more: &Value) -> Inbound {
     match with_bot(false, |bot| bot.message(&message(more), Place::Private, false)) {
         Converted::Inbound(inbound) => *inbound,
-        Converted::Ignored(reason) => panic!("{reason}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -120,8 +120,18 @@ fn what_is_forwarded_is_read_with_its_files() {
 fn a_sticker_is_named_and_a_message_of_nothing_is_none() {
     let sticker = json!([{ "id": "1", "name": "wave", "format_type": 1 }]);
     assert_eq!(read(&json!({ "sticker_items": sticker })).content.text, "[sticker: wave]");
-    let nothing = with_bot(false, |bot| bot.message(&message(&json!({})), Place::Private, false));
-    assert_eq!(nothing, Converted::Ignored("without text"));
+    let poll = json!({ "question": { "text": "Tea?" }, "allow_multiselect": false,
+        "layout_type": 1, "expiry": null, "answers": [
+            { "answer_id": 1, "poll_media": { "text": "yes" } },
+            { "answer_id": 2, "poll_media": { "text": "no" } },
+        ] });
+    assert_eq!(read(&json!({ "poll": poll })).content.text, "[poll: Tea? (yes / no)]");
+    let nothing =
+        |place, edited| with_bot(false, |bot| bot.message(&message(&json!({})), place, edited));
+    assert!(matches!(nothing(Place::Private, false), Converted::Unreadable(_)));
+    for (place, edited) in [(Place::Private, true), (Place::Channel, false)] {
+        assert_eq!(nothing(place, edited), Converted::Ignored("without text"));
+    }
 }
 
 #[test]

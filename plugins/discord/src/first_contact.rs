@@ -2,23 +2,26 @@
 //! behind no cursor. Direct messages of those who are allowed are asked for; a server describes its
 //! channels when a session begins.
 
+use std::time::Duration;
+
 use avocet_protocol::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use serenity::http::{LightMethod, Route};
-use serenity::model::id::{ChannelId, MessageId};
+use serenity::model::id::{ChannelId, UserId};
 
+use crate::Discord;
+use crate::agenda::{Subject, When};
 use crate::fault::Fault;
-use crate::gateway::Me;
-use crate::places::Place;
+use crate::gaps::Look;
+use crate::places::{Place, described};
+use crate::reading::snowflake;
 use crate::receive::{Receiver, Stopped};
 
-/// What is read of a channel.
+/// What is read of a channel that was opened.
 #[derive(Debug, Deserialize)]
-struct Spoken {
+struct Opened {
     id: ChannelId,
-    #[serde(default)]
-    last_message_id: Option<MessageId>,
 }
 
 impl Receiver<'_> {
@@ -30,54 +33,60 @@ impl Receiver<'_> {
         }
     }
 
-    /// Reads the first direct messages of those who are allowed.
-    pub(crate) async fn meet_people(&mut self, me: Me) -> Result<(), Stopped> {
-        for user in self.discord.allow.clone() {
-            let Some(channel) = self.direct(user).await? else { continue };
-            if !self.read.knows(channel) {
-                let since = self.read.since(None, self.context.clock.now());
-                self.catch_up_in(me, channel, Place::Private, since).await?;
+    /// Looks for the first direct messages of those who are allowed.
+    pub(crate) fn meet_people(&mut self, now: Duration) {
+        for user in &self.discord.allow {
+            match self.read.direct(*user) {
+                Some(channel) => self.meet_in(channel, now),
+                None => self.agenda.add(Subject::Person(*user), When::At(now)),
             }
         }
+    }
+
+    /// The platform says which channel is somebody's.
+    pub(crate) async fn met(&mut self, user: u64, channel: ChannelId) -> Result<(), Stopped> {
+        let cursor = self.read.note_direct(user, channel);
+        self.move_to(cursor).await?;
+        self.agenda.remove(Subject::Person(user));
+        self.meet_in(channel, self.context.clock.elapsed());
         Ok(())
     }
 
-    /// Somebody's direct message channel; none if the platform does not make one.
-    async fn direct(&mut self, user: u64) -> Result<Option<ChannelId>, Stopped> {
-        if let Some(channel) = self.read.direct(user) {
-            return Ok(Some(channel));
+    /// Reads a direct message channel from the beginning, unless something has been read there.
+    fn meet_in(&mut self, channel: ChannelId, now: Duration) {
+        self.places.learn(channel, Place::Private);
+        if self.read.last(channel).is_none() && self.gaps.get(channel).is_none() {
+            let since = self.read.since(None, self.context.clock.now());
+            self.gaps.note(channel, since, Look::Missed);
+            self.agenda.add(Subject::Channel(channel), When::At(now));
         }
-        let opened = self.patiently(|| self.open_direct(user)).await?;
-        let Some(Spoken { id, .. }) = opened else { return Ok(None) };
-        let cursor = self.read.note_direct(user, id);
-        self.move_to(cursor).await?;
-        Ok(Some(id))
     }
 
-    async fn open_direct(&self, user: u64) -> Result<Spoken, Fault> {
-        let body = json!({ "recipient_id": user.to_string() });
-        let rest = &self.discord.rest;
-        rest.send(LightMethod::Post, Route::UserMeDmChannels, &body).await?.read()
+    /// Somebody writes in private before it is known that this is their channel: it may not be the
+    /// first that they say there.
+    pub(crate) fn meet_writer(&mut self, channel: ChannelId, message: &Value) {
+        let Ok(user) = UserId::deserialize(&message["author"]["id"]) else { return };
+        let subject = Subject::Person(user.get());
+        if self.places.get(channel) == Some(Place::Private) && self.agenda.when(subject).is_some() {
+            self.meet_in(channel, self.context.clock.elapsed());
+        }
     }
 
-    /// Reads the first messages of a server's channels.
-    pub(crate) async fn meet_server(&mut self, me: Me, server: &Value) -> Result<(), Stopped> {
+    /// Looks for what is news in a server's channels.
+    pub(crate) fn meet_server(&mut self, server: &Value) {
         let joined = serenity::model::Timestamp::deserialize(&server["joined_at"]).ok();
         let joined = joined.map(|joined| Timestamp(joined.unix_timestamp() * 1000));
         let since = self.read.since(joined, self.context.clock.now());
-        for Spoken { id, last_message_id } in spoken(server) {
-            let place = self.places.get(id).filter(|place| *place != Place::Private);
-            let is_new = last_message_id.is_some_and(|last| last > since);
-            if let (Some(place), true) = (place, is_new && !self.read.knows(id)) {
-                self.catch_up_in(me, id, place, since).await?;
-            }
+        for channel in described(server).filter(|channel| channel.place() != Place::Private) {
+            self.listed(&channel, joined.map(snowflake), since);
         }
-        Ok(())
     }
 }
 
-/// The channels and threads of a server.
-fn spoken(server: &Value) -> Vec<Spoken> {
-    let lists = ["channels", "threads"].iter().filter_map(|list| server[list].as_array());
-    lists.flatten().flat_map(Spoken::deserialize).collect()
+impl Discord {
+    pub(crate) async fn open_direct(&self, user: u64) -> Result<ChannelId, Fault> {
+        let body = json!({ "recipient_id": user.to_string() });
+        let opened = self.rest.send(LightMethod::Post, Route::UserMeDmChannels, &body).await?;
+        opened.read().map(|Opened { id }| id)
+    }
 }

@@ -16,6 +16,7 @@ mod connection;
 mod pulse;
 mod socket;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use avocet_supervise::Backoff;
 use serde_json::Value;
 use serenity::http::Route;
 use serenity::model::gateway::{BotGateway, Gateway as Address, SessionStartLimit};
-use serenity::model::id::{ApplicationId, UserId};
+use serenity::model::id::{ApplicationId, GuildId, UserId};
 
 use crate::Discord;
 use crate::budget::Budget;
@@ -41,15 +42,20 @@ const QUEUE: usize = 256;
 /// What the gateway said.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A new session has begun: what was said before is only in the history.
-    Began(Me),
+    /// A new session has begun: what was said before is only in the history. These servers are going
+    /// to be described.
+    Began(Me, BTreeSet<GuildId>),
     /// Something happened.
-    Dispatch {
-        /// Discord's name for it.
-        name: String,
-        /// What belongs to it.
-        data: Value,
-    },
+    Dispatch(Live),
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// Discord's name for it.
+    pub(crate) name: String,
+    /// What belongs to it.
+    pub(crate) data: Value,
 }
 
 /// Who the bot is.

@@ -1,39 +1,62 @@
-//! What was said while nobody listened. Discord keeps nothing for a bot that is not connected, except
-//! the history of each channel (F32).
+//! What is asked of the platform: above all the history of channels, since Discord keeps nothing else
+//! for a bot that is not connected (F32).
 
-use std::time::Duration;
-
-use avocet_supervise::Backoff;
+use avocet_protocol::{ChannelContext, CommandHelp};
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::http::{LightMethod, Request, Route};
-use serenity::model::channel::Message;
-use serenity::model::id::{ChannelId, MessageId};
+use serenity::model::id::{ApplicationId, ChannelId, MessageId};
 
 use crate::Discord;
+use crate::agenda::Subject;
 use crate::fault::Fault;
-use crate::gateway::Me;
 use crate::places::{Described, Place};
-use crate::receive::{Receiver, Stopped};
 
 /// Messages in a page: the most that is given (Discord API, "Get Channel Messages").
-const PAGE: usize = 100;
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+pub(crate) const PAGE: usize = 100;
 
-impl Discord {
-    /// The messages of a channel that come next after one, oldest first; a page of them.
-    pub(crate) async fn history(
-        &self,
-        channel_id: ChannelId,
-        after: MessageId,
-    ) -> Result<Vec<Value>, Fault> {
-        let parameters = vec![("after", after.to_string()), ("limit", PAGE.to_string())];
-        let route = Route::ChannelMessages { channel_id };
-        let request = Request::new(route, LightMethod::Get).params(Some(parameters));
-        let mut page: Vec<Value> = self.rest.ask(request).await?.read()?;
-        page.sort_by_key(id);
-        Ok(page)
+/// What is asked of the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Which channel is somebody's?
+    Direct(u64),
+    /// What is the channel?
+    Place(ChannelId),
+    /// What does it say up to this message?
+    Edits(ChannelId, MessageId),
+    /// What was said after this message?
+    Missed(ChannelId, MessageId),
+    /// Are the commands taken?
+    Offer(ApplicationId),
+}
+
+/// What the platform answers.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Direct(ChannelId),
+    /// The channel, and the last that was said there.
+    Place(Place, Option<MessageId>),
+    /// Messages, the oldest first.
+    Page(Vec<Value>),
+    Offered,
+}
+
+/// A question, and what came of it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) answer: Result<Answer, Fault>,
+}
+
+impl Question {
+    pub(crate) fn subject(self) -> Subject {
+        match self {
+            Self::Direct(user) => Subject::Person(user),
+            Self::Place(channel) | Self::Edits(channel, _) | Self::Missed(channel, _) => {
+                Subject::Channel(channel)
+            }
+            Self::Offer(_) => Subject::Commands,
+        }
     }
 }
 
@@ -42,91 +65,56 @@ pub(crate) fn id(message: &Value) -> MessageId {
     MessageId::deserialize(&message["id"]).unwrap_or(MessageId::new(u64::MAX - 1))
 }
 
-impl Receiver<'_> {
-    /// Reads what is new in every channel that has been read before.
-    pub(crate) async fn catch_up(&mut self, me: Me) -> Result<(), Stopped> {
-        for (channel, read) in self.read.channels() {
-            if let Some(place) = self.asked_place(channel).await? {
-                self.catch_up_in(me, channel, place, read).await?;
-            }
-        }
-        Ok(())
+impl Discord {
+    /// Asks, and says what came of it.
+    pub(crate) async fn asked(&self, question: Question, context: &ChannelContext) -> Asked {
+        Asked { question, answer: self.ask(question, &context.commands).await }
     }
 
-    pub(crate) async fn catch_up_in(
-        &mut self,
-        me: Me,
+    async fn ask(&self, question: Question, commands: &[CommandHelp]) -> Result<Answer, Fault> {
+        match question {
+            Question::Direct(user) => self.open_direct(user).await.map(Answer::Direct),
+            Question::Place(channel_id) => {
+                let found: Described = self.rest.get(Route::Channel { channel_id }).await?;
+                Ok(Answer::Place(found.place(), found.last_message_id))
+            }
+            Question::Edits(channel, last) => {
+                let before = MessageId::new(last.get().saturating_add(1));
+                self.page(channel, "before", before).await.map(Answer::Page)
+            }
+            Question::Missed(channel, after) => {
+                self.history(channel, after).await.map(Answer::Page)
+            }
+            Question::Offer(application) => {
+                self.offer(application, commands).await;
+                Ok(Answer::Offered)
+            }
+        }
+    }
+
+    /// The messages of a channel that come next after one, the oldest first; a page of them.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(crate) async fn history(
+        &self,
         channel: ChannelId,
-        place: Place,
-        mut after: MessageId,
-    ) -> Result<(), Stopped> {
-        let discord = self.discord;
-        loop {
-            let page = self.patiently(|| discord.history(channel, after)).await?;
-            let Some(last) = page.as_deref().and_then(|page| page.last()) else { return Ok(()) };
-            let last = id(last);
-            for message in page.iter().flatten() {
-                match Message::deserialize(message) {
-                    Ok(message) => self.hear(me, &message, place).await?,
-                    Err(_) => self.unreadable(message).await?,
-                }
-            }
-            if last <= after {
-                return Ok(());
-            }
-            after = last;
-        }
+        after: MessageId,
+    ) -> Result<Vec<Value>, Fault> {
+        self.page(channel, "after", after).await
     }
 
-    /// What a channel is. One that cannot be asked for is a channel of a server: what is said there
-    /// is heard in the open.
-    pub(crate) async fn place(
-        &mut self,
-        channel: ChannelId,
-        private: bool,
-    ) -> Result<Place, Stopped> {
-        if private {
-            return Ok(Place::Private);
-        }
-        Ok(self.asked_place(channel).await?.unwrap_or(Place::Channel))
-    }
-
-    async fn asked_place(&mut self, channel: ChannelId) -> Result<Option<Place>, Stopped> {
-        if let Some(place) = self.places.get(channel) {
-            return Ok(Some(place));
-        }
-        let rest = &self.discord.rest;
-        let route = Route::Channel { channel_id: channel };
-        let asked = self.patiently(|| rest.get::<Described>(route)).await?;
-        let place = asked.map(|described| described.place());
-        if let Some(place) = place {
-            self.places.learn(channel, place);
-        }
-        Ok(place)
-    }
-
-    /// Asks until there is an answer. None if that is a refusal: the bot may have been shut out.
-    pub(crate) async fn patiently<T, A>(&self, ask: impl Fn() -> A) -> Result<Option<T>, Stopped>
-    where
-        A: Future<Output = Result<T, Fault>>,
-    {
-        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-        loop {
-            let wait = match ask().await {
-                Ok(answer) => return Ok(Some(answer)),
-                Err(fault @ Fault::Refused(_)) => {
-                    tracing::info!(error = %fault, "a channel cannot be read");
-                    return Ok(None);
-                }
-                Err(Fault::Wait(wait)) => wait,
-                Err(fault) => {
-                    let wait = backoff.next_wait();
-                    self.discord.health.fails("what was said meanwhile cannot be read");
-                    tracing::warn!(error = %fault, ?wait, "a channel cannot be read yet");
-                    wait
-                }
-            };
-            self.context.clock.sleep(wait).await;
-        }
+    async fn page(
+        &self,
+        channel_id: ChannelId,
+        side: &'static str,
+        message: MessageId,
+    ) -> Result<Vec<Value>, Fault> {
+        let parameters = vec![(side, message.to_string()), ("limit", PAGE.to_string())];
+        let route = Route::ChannelMessages { channel_id };
+        let request = Request::new(route, LightMethod::Get).params(Some(parameters));
+        let mut page: Vec<Value> = self.rest.ask(request).await?.read()?;
+        page.sort_by_key(id);
+        Ok(page)
     }
 }

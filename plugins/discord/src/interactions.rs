@@ -35,7 +35,6 @@ pub(crate) struct Called<'a> {
     pub(crate) id: InteractionId,
     pub(crate) token: &'a str,
     pub(crate) channel: ChannelId,
-    pub(crate) private: bool,
     /// What it says, as if that had been typed.
     says: String,
     user: &'a User,
@@ -60,7 +59,6 @@ impl<'a> Called<'a> {
             id: pressed.id,
             token: &pressed.token,
             channel: pressed.channel_id,
-            private: pressed.guild_id.is_none(),
             says: pressed.data.custom_id.clone(),
             user: &pressed.user,
             member: pressed.member.as_ref(),
@@ -83,7 +81,6 @@ impl<'a> Called<'a> {
             id: called.id,
             token: &called.token,
             channel: called.channel_id,
-            private: called.guild_id.is_none(),
             says,
             user: &called.user,
             member: called.member.as_deref(),

@@ -2,13 +2,16 @@
 //! is read from the channels' histories; messages go out one by one, each made once.
 
 mod accept;
+mod agenda;
 mod attachments;
 mod budget;
+mod catch_up;
 mod commit;
 mod config;
 mod convert;
 mod fault;
 mod first_contact;
+mod gaps;
 mod gateway;
 mod history;
 mod interactions;
@@ -23,7 +26,7 @@ mod send;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -58,6 +61,8 @@ pub struct Discord {
     /// How often a message that grows may be edited.
     preview: Option<Duration>,
     health: Exchanges,
+    /// What of the platform cannot be read, though it answers otherwise.
+    unread: Mutex<Option<String>>,
     limits: Limits,
     /// The bot's own id, once the platform has said it.
     me: OnceLock<UserId>,
@@ -122,6 +127,7 @@ impl Discord {
             numbered: config.numbered,
             preview: (!preview.is_zero()).then_some(preview.max(FASTEST_PREVIEW)),
             health: Exchanges::new(clock.clone()),
+            unread: Mutex::default(),
             limits: Limits::default(),
             me: OnceLock::new(),
             clock,
@@ -135,6 +141,11 @@ impl Discord {
 
     fn known_as(&self) -> Option<UserId> {
         self.me.get().copied()
+    }
+
+    /// Notes what of the platform cannot be read at present; none if all can.
+    fn note_unread(&self, why: Option<String>) {
+        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// Where the bot is configured, as an operator finds it.
@@ -207,7 +218,16 @@ impl Channel for Discord {
         OnUnknown::RepeatSafe
     }
 
+    /// An interaction is told once, to whoever is connected, and has failed after three seconds.
+    fn forgets_presses(&self) -> bool {
+        true
+    }
+
     fn health(&self) -> Health {
-        self.health.get()
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match (self.health.get(), unread) {
+            (Health::Up, Some(why)) => Health::Down(why),
+            (health, _) => health,
+        }
     }
 }

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::channel::ChannelType;
-use serenity::model::id::ChannelId;
+use serenity::model::id::{ChannelId, MessageId};
+
+/// A forum of pictures, which serenity has no name for.
+const MEDIA: ChannelType = ChannelType::Unknown(16);
 
 /// What a channel is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +31,14 @@ pub(crate) struct Places(HashMap<ChannelId, Place>);
 /// What is read of a channel.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Described {
-    id: ChannelId,
+    pub(crate) id: ChannelId,
     #[serde(rename = "type")]
     kind: ChannelType,
     #[serde(default)]
     parent_id: Option<ChannelId>,
+    /// What was said last. It may be deleted.
+    #[serde(default)]
+    pub(crate) last_message_id: Option<MessageId>,
 }
 
 impl Described {
@@ -46,6 +52,17 @@ impl Described {
             _ => Place::Channel,
         }
     }
+
+    /// Whether it has messages of its own: what a forum calls its last message is a thread.
+    pub(crate) fn is_spoken_in(&self) -> bool {
+        !matches!(self.kind, ChannelType::Forum | MEDIA)
+    }
+}
+
+/// What an event describes: a channel, or a server with its channels and threads.
+pub(crate) fn described(event: &Value) -> impl Iterator<Item = Described> {
+    let lists = ["channels", "threads"].iter().filter_map(|list| event[list].as_array());
+    lists.flatten().chain([event]).flat_map(Described::deserialize)
 }
 
 impl Places {
@@ -57,13 +74,10 @@ impl Places {
         self.0.insert(channel, place);
     }
 
-    /// Learns from an event that describes a channel, or a server and with it all of its channels.
+    /// Learns from an event that describes channels.
     pub(crate) fn learn_from(&mut self, event: &Value) {
-        let lists = ["channels", "threads"].iter().filter_map(|list| event[list].as_array());
-        for value in lists.flatten().chain([event]) {
-            if let Ok(described) = Described::deserialize(value) {
-                self.learn(described.id, described.place());
-            }
+        for described in described(event) {
+            self.learn(described.id, described.place());
         }
     }
 }

@@ -51,8 +51,9 @@ impl Reading {
         self.last.clone()
     }
 
-    pub(crate) fn knows(&self, channel: ChannelId) -> bool {
-        self.last.contains_key(&channel)
+    /// The last of a channel, if something has been read there.
+    pub(crate) fn last(&self, channel: ChannelId) -> Option<MessageId> {
+        self.last.get(&channel).copied()
     }
 
     /// The place in the channel's history after the message; none if it is not further on.
@@ -64,6 +65,11 @@ impl Reading {
     pub(crate) fn has_read(&mut self, channel: ChannelId, message: MessageId) {
         let last = self.last.entry(channel).or_insert(message);
         *last = message.max(*last);
+    }
+
+    /// Every direct message channel that is known.
+    pub(crate) fn direct_channels(&self) -> impl Iterator<Item = ChannelId> {
+        self.direct.values().copied()
     }
 
     pub(crate) fn direct(&self, user: u64) -> Option<ChannelId> {

@@ -1,18 +1,25 @@
 //! What comes in, one after the other: each is committed, with the place in its channel's history,
-//! before the next is looked at.
+//! before the next is looked at. What comes in a channel that is behind waits until that is not so.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::convert::Infallible;
 
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
+use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::application::Interaction;
 use serenity::model::channel::Message;
-use serenity::model::id::{ChannelId, MessageId};
+use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::Discord;
+use crate::agenda::Agenda;
 use crate::budget::Budget;
 use crate::commit::{NotCommitted, committed};
 use crate::convert::{Bot, Converted};
-use crate::gateway::{self, Event, Gateway, Me};
+use crate::gaps::{EDITED, Gaps, PRESSED, SAID};
+use crate::gateway::{self, Event, Gateway, Live, Me};
+use crate::history::Asked;
 use crate::interactions::Called;
 use crate::places::{Place, Places};
 use crate::reading::Reading;
@@ -26,7 +33,23 @@ pub(crate) struct Receiver<'a> {
     pub(crate) context: &'a ChannelContext,
     pub(crate) places: Places,
     pub(crate) read: Reading,
-    offered: bool,
+    pub(crate) agenda: Agenda,
+    /// Channels that are behind.
+    pub(crate) gaps: Gaps,
+    /// What waited in channels that are not behind any more.
+    pub(crate) released: VecDeque<Live>,
+    /// Servers of the session that have not described themselves yet.
+    pub(crate) undescribed: BTreeSet<GuildId>,
+    /// The commands are offered, or were refused.
+    pub(crate) offered: bool,
+}
+
+/// What the receiver goes on with.
+enum Next {
+    Event(Event),
+    Answer(Asked),
+    /// There is something to ask.
+    Due,
 }
 
 /// Why the receiver has nothing to go on with.
@@ -61,9 +84,10 @@ pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(
     tokio::select! {
         biased;
         () = context.stop.cancelled() => Ok(()),
-        stopped = receiver.receive(&events) => match stopped {
-            Stopped::Asked => Ok(()),
-            Stopped::Because(error) => Err(error),
+        received = receiver.receive(&events) => match received {
+            Ok(never) => match never {},
+            Err(Stopped::Asked) => Ok(()),
+            Err(Stopped::Because(error)) => Err(error),
         },
         ended = gateway.run() => ended.map(|never| match never {}),
     }
@@ -71,60 +95,94 @@ pub(crate) async fn run(discord: &Discord, context: &ChannelContext) -> Result<(
 
 impl<'a> Receiver<'a> {
     fn new(discord: &'a Discord, context: &'a ChannelContext, cursors: &[Cursor]) -> Self {
-        let (places, read) = (Places::default(), Reading::of(cursors));
-        Self { discord, context, places, read, offered: false }
+        let read = Reading::of(cursors);
+        let mut places = Places::default();
+        for channel in read.direct_channels() {
+            places.learn(channel, Place::Private);
+        }
+        Self {
+            discord,
+            context,
+            places,
+            read,
+            agenda: Agenda::default(),
+            gaps: Gaps::default(),
+            released: VecDeque::new(),
+            undescribed: BTreeSet::new(),
+            offered: false,
+        }
     }
 
-    async fn receive(&mut self, events: &flume::Receiver<Event>) -> Stopped {
-        if let Err(stopped) = self.note_beginning().await {
-            return stopped;
-        }
-        let mut me = None;
-        while let Ok(event) = events.recv_async().await {
-            let taken = match (event, me) {
-                (Event::Began(begun), _) => {
+    async fn receive(&mut self, events: &flume::Receiver<Event>) -> Result<Infallible, Stopped> {
+        self.note_beginning().await?;
+        let (mut me, mut asking) = (None, FuturesUnordered::new());
+        loop {
+            while let (Some(me), Some(live)) = (me, self.released.pop_front()) {
+                self.heard(me, live).await?;
+            }
+            self.discord.note_unread(self.agenda.complaint());
+            let questions = me.map(|me| self.questions(me)).unwrap_or_default();
+            asking.extend(
+                questions.into_iter().map(|question| self.discord.asked(question, self.context)),
+            );
+            match (self.next(events, &mut asking).await?, me) {
+                (Next::Event(Event::Began(begun, servers)), _) => {
                     me = Some(begun);
-                    self.begun(begun).await
+                    asking.clear();
+                    self.begun(begun, servers);
                 }
-                (Event::Dispatch { name, data }, Some(me)) => self.take(me, &name, data).await,
+                (Next::Event(Event::Dispatch(live)), Some(me)) => self.heard(me, live).await?,
+                (Next::Answer(asked), Some(me)) => self.answered(me, asked).await?,
                 // Nothing comes before a session.
-                (Event::Dispatch { .. }, None) => Ok(()),
-            };
-            if let Err(stopped) = taken {
-                return stopped;
+                (Next::Due, _) | (_, None) => {}
             }
         }
-        Stopped::Asked
     }
 
-    /// A new session: what was missed is read before anything new.
-    async fn begun(&mut self, me: Me) -> Result<(), Stopped> {
-        self.discord.is(me.user);
-        self.catch_up(me).await?;
-        self.meet_people(me).await?;
-        if !self.offered {
-            self.discord.offer(me.application, &self.context.commands).await;
-            self.offered = true;
+    async fn next(
+        &self,
+        events: &flume::Receiver<Event>,
+        asking: &mut (impl Stream<Item = Asked> + Unpin),
+    ) -> Result<Next, Stopped> {
+        let clock = &self.context.clock;
+        let due = self.agenda.due().map(|due| due.saturating_sub(clock.elapsed()));
+        tokio::select! {
+            event = events.recv_async() => event.map(Next::Event).map_err(|_| Stopped::Asked),
+            Some(asked) = asking.next() => Ok(Next::Answer(asked)),
+            () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(Next::Due),
         }
-        Ok(())
+    }
+
+    /// A new session: whatever was read before may be behind.
+    fn begun(&mut self, me: Me, servers: BTreeSet<GuildId>) {
+        self.discord.is(me.user);
+        self.catch_up(servers);
+    }
+
+    async fn heard(&mut self, me: Me, live: Live) -> Result<(), Stopped> {
+        match self.too_early(live) {
+            Some(live) => self.take(me, &live.name, live.data).await,
+            None => Ok(()),
+        }
     }
 
     async fn take(&mut self, me: Me, name: &str, data: Value) -> Result<(), Stopped> {
         match name {
-            "MESSAGE_CREATE" => match Message::deserialize(&data) {
-                Ok(message) => self.said(me, &message).await,
+            SAID => match Message::deserialize(&data) {
+                Ok(message) => self.hear(me, &message).await,
                 Err(_) => self.unreadable(&data).await,
             },
-            "MESSAGE_UPDATE" => self.updated(me, &data).await,
-            "INTERACTION_CREATE" => match Interaction::deserialize(&data) {
+            EDITED => self.updated(me, &data).await,
+            PRESSED => match Interaction::deserialize(&data) {
                 Ok(interaction) => self.called(me, &interaction).await,
                 Err(_) => self.ignore("unreadable", None).await,
             },
             "GUILD_CREATE" => {
-                self.places.learn_from(&data);
-                self.meet_server(me, &data).await
+                self.server(&data);
+                Ok(())
             }
-            "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" => {
+            "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE"
+            | "THREAD_LIST_SYNC" => {
                 self.places.learn_from(&data);
                 Ok(())
             }
@@ -136,19 +194,14 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// A message that came by the gateway.
-    async fn said(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
-        let place = self.place(message.channel_id, message.guild_id.is_none()).await?;
-        self.hear(me, message, place).await
+    /// What is heard is heard where it is known what that is.
+    pub(crate) fn place(&self, channel: ChannelId) -> Place {
+        self.places.get(channel).unwrap_or(Place::Channel)
     }
 
     /// A message, live or of the history.
-    pub(crate) async fn hear(
-        &mut self,
-        me: Me,
-        message: &Message,
-        place: Place,
-    ) -> Result<(), Stopped> {
+    pub(crate) async fn hear(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
+        let place = self.place(message.channel_id);
         if let Some(reason) = self.why_not(me, message, place) {
             return self.pass_over(message, reason).await;
         }
@@ -190,12 +243,17 @@ impl<'a> Receiver<'a> {
         let Ok(message) = Message::deserialize(data) else {
             return self.ignore("unreadable", None).await;
         };
-        let place = self.place(message.channel_id, message.guild_id.is_none()).await?;
-        match self.why_not(me, &message, place) {
+        self.edited(me, &message).await
+    }
+
+    /// A message that was heard, and edited since.
+    pub(crate) async fn edited(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
+        let place = self.place(message.channel_id);
+        match self.why_not(me, message, place) {
             Some(None) => Ok(()),
             Some(Some(reason)) => self.ignore(reason, None).await,
             None => {
-                let converted = self.bot(me).message(&message, place, true);
+                let converted = self.bot(me).message(message, place, true);
                 self.commit(converted, None).await
             }
         }
@@ -205,7 +263,7 @@ impl<'a> Receiver<'a> {
         let Some(called) = Called::read(interaction) else {
             return self.ignore("of another kind", None).await;
         };
-        let place = self.place(called.channel, called.private).await?;
+        let place = self.place(called.channel);
         let converted = Converted::of(called.inbound(&self.bot(me), place));
         self.commit(converted, None).await?;
         self.discord.answer(self.context.clock.as_ref(), &called).await;

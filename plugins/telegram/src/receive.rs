@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChannelContext, ChannelError, Cursor, Inbound, NoCorrection, PublishError, StoreError, within,
+    ChannelContext, ChannelError, Cursor, Inbound, PublishError, StoreError, within,
 };
 use avocet_supervise::{Backoff, patiently};
 use teloxide::requests::{Request, Requester};
@@ -169,21 +169,9 @@ impl Receiver<'_> {
         let publishing = || publish.publish(inbound.clone(), Some(cursor.clone()));
         Ok(match self.committed(publishing).await? {
             Ok(_) => None,
-            Err(PublishError::NotAllowed { sender, .. }) => {
-                tracing::info!(sender, "not on the allow-list");
-                Some("not allowed")
-            }
-            Err(PublishError::Empty) => Some("empty"),
-            Err(PublishError::TooLong { .. }) => Some("too long"),
-            Err(PublishError::BotTooOften { .. }) => Some("of a bot, too often"),
-            Err(PublishError::NoCorrection(NoCorrection::Unknown)) => {
-                Some("an edit of the unknown")
-            }
-            Err(PublishError::NoCorrection(NoCorrection::Answered)) => Some("an edit too late"),
-            Err(PublishError::NoCorrection(NoCorrection::Command)) => Some("an edit of a command"),
-            Err(error) => {
-                tracing::warn!(%error, "an update was refused");
-                Some("refused")
+            Err(refusal) => {
+                tracing::info!(%refusal, "a message was not taken");
+                Some(refusal.counted_as())
             }
         })
     }

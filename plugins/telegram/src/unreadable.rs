@@ -1,5 +1,6 @@
-//! The polite line for what cannot be read. Whoever sent it would wait for ever otherwise.
+//! What is said about messages that are not for the agent, to whoever wrote them.
 
+use avocet_channel_kit::unreadable;
 use avocet_protocol::{ChatAddress, Content, DedupeKey, IdError, Inbound, PublishError, Sender};
 
 use crate::receive::{Receiver, Stopped};
@@ -29,13 +30,9 @@ impl Unreadable {
 
 impl Receiver<'_> {
     /// Says once that a message cannot be read.
-    pub(crate) async fn decline(&self, unreadable: &Unreadable) -> Result<(), Stopped> {
-        let Unreadable { inbound, kind } = unreadable;
-        let line = format!(
-            "I cannot read this kind of message: {kind}. Send me a text, a photo, a voice message \
-             or a file."
-        );
-        self.say_back(inbound, &Content::text(line)).await
+    pub(crate) async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
+        let Unreadable { inbound, kind } = message;
+        self.say_back(inbound, &unreadable(kind)).await
     }
 
     /// Says something to whoever wrote what the agent is not given, if they may speak.

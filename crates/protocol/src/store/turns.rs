@@ -43,6 +43,14 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// Waits in the order in which they expire.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
 
+    /// The prompts of waits for a person (all but [`WaitKind::Child`]) that have not expired now, the
+    /// latest of each, if it was sent longer than `sent_for` ago: what may have to be said again.
+    async fn open_prompts(&self, now: Timestamp, sent_for: Duration) -> Result<Vec<OpenPrompt>>;
+
+    /// Says prompts again, each as one more message of its turn; one whose wait has been resolved
+    /// meanwhile is left out. All of them in one transaction.
+    async fn say_again(&self, prompts: &[OpenPrompt]) -> Result<()>;
+
     /// Sessions that have something to do: at boot, and when wake-ups were lost. Those with a turn
     /// that was begun come first, then those who have waited longest.
     async fn open_sessions(&self) -> Result<Vec<SessionId>>;
@@ -122,6 +130,15 @@ pub struct OpenWait {
     pub kind: WaitKind,
     /// Until when.
     pub expires_at: Timestamp,
+}
+
+/// What a chat was asked and has not decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenPrompt {
+    /// What it is about.
+    pub wait: WaitId,
+    /// What was said, or is to be said.
+    pub prompt: Planned,
 }
 
 /// What a wait came to.

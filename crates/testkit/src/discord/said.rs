@@ -114,6 +114,7 @@ impl Platform {
             interaction: None,
             more,
         };
+        self.unarchive(channel);
         self.set_last_message(channel, id);
         self.messages.heard.push(message.clone());
         self.tell_message("MESSAGE_CREATE", &message);
@@ -196,6 +197,22 @@ impl Platform {
         };
         self.dispatch(kind, GUILDS, |_| body.clone());
         id
+    }
+
+    /// A thread is archived, or active again.
+    pub(super) fn set_archived(&mut self, thread: u64, archived: bool) {
+        let found = self.world.channels.get_mut(&thread).expect("a thread");
+        assert!(matches!(found.place, Place::Thread { .. }), "only threads are archived");
+        found.archived = archived;
+        let body = self.world.channel(&self.world.channels[&thread]);
+        self.dispatch("THREAD_UPDATE", GUILDS, |_| body.clone());
+    }
+
+    /// Sending a message unarchives a thread (Threads, "Active & Archived Threads").
+    pub(super) fn unarchive(&mut self, channel: u64) {
+        if self.world.channels[&channel].archived {
+            self.set_archived(channel, false);
+        }
     }
 
     /// What the bot may do in a channel changes.

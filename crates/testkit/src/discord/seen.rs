@@ -81,6 +81,21 @@ impl DiscordFake {
         self.shared.lock().calls.iter().filter(is_it).cloned().collect()
     }
 
+    /// The requests for a route in a channel, each as it came: method, path and query.
+    #[must_use]
+    pub fn requests_in(&self, route: Route, channel: u64) -> Vec<String> {
+        let mut calls = self.requests(route);
+        calls.retain(|call| call.channel == Some(channel));
+        calls.into_iter().map(|call| call.request).collect()
+    }
+
+    /// Returns once there were so many requests for a route in a channel.
+    pub async fn wait_for_calls_in(&self, route: Route, channel: u64, count: usize) {
+        let is_it = |call: &&ApiCall| call.route == route && call.channel == Some(channel);
+        let has_all = |platform: &Platform| platform.calls.iter().filter(is_it).count() >= count;
+        self.wait(|platform| has_all(platform).then_some(())).await;
+    }
+
     /// Returns once there were so many requests for a route.
     pub async fn wait_for_calls(&self, route: Route, count: usize) {
         let is_it = |call: &&ApiCall| call.route == route;

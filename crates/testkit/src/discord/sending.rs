@@ -74,6 +74,7 @@ impl Platform {
         self.note_told(&message, allowed.as_ref());
         self.messages.send(message.clone());
         if !message.is_ephemeral() {
+            self.unarchive(channel);
             self.set_last_message(channel, id);
             self.tell_message("MESSAGE_CREATE", &message);
         }

@@ -27,6 +27,36 @@ async fn a_session_begins_with_ready_and_the_guilds() {
 }
 
 #[tokio::test]
+async fn a_server_says_what_was_said_last_in_its_channels_and_active_threads() {
+    let known = known().await;
+    let quiet = known.fake.channel(known.guild, "quiet");
+    let said = known.fake.say(known.channel, known.user, "hello");
+    let mine = known.created(known.thread, &json!({})).await;
+    let archived = known.fake.thread(known.channel, "long ago");
+    known.fake.archive(archived);
+    let (mut socket, _) = Socket::ready(&known.fake, INTENTS).await;
+    let guild = socket.event("GUILD_CREATE").await;
+    let last = |place: &Value| (id(place), place["last_message_id"].clone());
+    let listed = |list: &str| guild[list].as_array().unwrap().iter().map(last).collect::<Vec<_>>();
+    let channels = [(known.channel, json!(said.to_string())), (quiet, Value::Null)];
+    assert_eq!(listed("channels"), channels);
+    assert_eq!(listed("threads"), [(known.thread, json!(mine.to_string()))]);
+    let private = known.fake.say(known.dm, known.user, "between us").to_string();
+    let dm = known.get(&format!("/channels/{}", known.dm)).await.result();
+    assert_eq!(dm["last_message_id"], private);
+
+    socket.event("MESSAGE_CREATE").await;
+    known.fake.say(archived, known.user, "again");
+    let unarchived = socket.event("THREAD_UPDATE").await;
+    assert_eq!(
+        (id(&unarchived), &unarchived["thread_metadata"]["archived"]),
+        (archived, &json!(false))
+    );
+    let path = format!("/guilds/{}/threads/active", known.guild);
+    assert_eq!(known.get(&path).await.result()["threads"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn each_close_code_of_a_client_that_does_wrong() {
     let known = known().await;
     let bad = |d: Value| json!({ "op": 2, "d": d });

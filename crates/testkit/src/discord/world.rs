@@ -61,6 +61,8 @@ pub(super) struct Channel {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) closed: Option<Closed>,
+    /// A thread that is not active.
+    pub(super) archived: bool,
     pub(super) last_message: Option<u64>,
 }
 
@@ -90,7 +92,8 @@ impl World {
 
     pub(super) fn add_channel(&mut self, id: u64, name: &str, place: Place) {
         let name = name.to_owned();
-        let channel = Channel { id, name, place, closed: None, last_message: None };
+        let (closed, archived, last_message) = (None, false, None);
+        let channel = Channel { id, name, place, closed, archived, last_message };
         self.channels.insert(id, channel);
     }
 
@@ -131,12 +134,13 @@ impl World {
         found.ok_or_else(|| ApiError::new(404, 10004, "Unknown Guild"))
     }
 
-    /// The channels of a guild as the platform lists them: threads, or all but threads.
+    /// The channels of a guild as the platform lists them: active threads, or all but threads.
     pub(super) fn channels_of(&self, guild: u64, threads: bool) -> Vec<Value> {
         let is_of = |channel: &&Channel| {
             let is_thread = matches!(channel.place, Place::Thread { .. });
             channel.guild() == Some(guild)
                 && is_thread == threads
+                && !channel.archived
                 && !matches!(channel.closed, Some(Closed::Hidden | Closed::Deleted))
         };
         self.channels.values().filter(is_of).map(|channel| self.channel(channel)).collect()
@@ -171,7 +175,7 @@ impl World {
                 "name": channel.name, "parent_id": parent.to_string(),
                 "owner_id": self.me.id.to_string(), "message_count": 0, "member_count": 1,
                 "rate_limit_per_user": 0, "total_message_sent": 0,
-                "thread_metadata": { "archived": false, "auto_archive_duration": 1440,
+                "thread_metadata": { "archived": channel.archived, "auto_archive_duration": 1440,
                     "archive_timestamp": iso(START), "locked": false } }),
         };
         merge(&mut described, &more);

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use serenity::constants::Opcode;
 use serenity::model::gateway::GatewayIntents;
-use serenity::model::id::{ApplicationId, UserId};
+use serenity::model::id::{ApplicationId, GuildId, UserId};
 
 use super::pulse::{PATIENCE, Pulse};
 use super::socket::{Frame, Read, Socket};
-use super::{Event, Gateway, Lost, Me, Session, close};
+use super::{Event, Gateway, Live, Lost, Me, Session, close};
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -30,6 +30,8 @@ struct Ready {
     resume_gateway_url: Option<String>,
     user: Named<UserId>,
     application: Named<ApplicationId>,
+    #[serde(default)]
+    guilds: Vec<Named<GuildId>>,
 }
 
 #[derive(Deserialize)]
@@ -158,11 +160,14 @@ impl Listener<'_, '_> {
 
     async fn dispatched(&mut self, frame: Frame) -> Result<(), Lost> {
         let event = match frame.t.as_deref() {
-            Some("READY") => Some(Event::Began(self.ready(frame.d)?)),
+            Some("READY") => Some(self.ready(frame.d)?),
             Some("RESUMED") => None,
-            _ => Some(Event::Dispatch { name: frame.t.unwrap_or_default(), data: frame.d }),
+            _ => {
+                let name = frame.t.unwrap_or_default();
+                Some(Event::Dispatch(Live { name, data: frame.d }))
+            }
         };
-        let begun = matches!(event, None | Some(Event::Began(_)));
+        let begun = matches!(event, None | Some(Event::Began(..)));
         if let Some(event) = event {
             self.pass_on(event).await?;
         }
@@ -175,7 +180,7 @@ impl Listener<'_, '_> {
         Ok(())
     }
 
-    fn ready(&mut self, data: Value) -> Result<Me, Lost> {
+    fn ready(&mut self, data: Value) -> Result<Event, Lost> {
         let ready =
             Ready::deserialize(data).map_err(|_| Lost::Over("READY cannot be read".to_owned()))?;
         let secure =
@@ -187,7 +192,8 @@ impl Listener<'_, '_> {
             resume_url: resume_url.unwrap_or_else(|| self.address.clone()),
             failed: 0,
         });
-        Ok(Me { user: ready.user.id, application: ready.application.id })
+        let me = Me { user: ready.user.id, application: ready.application.id };
+        Ok(Event::Began(me, ready.guilds.into_iter().map(|guild| guild.id).collect()))
     }
 
     /// The session has begun, or goes on.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod catching_up;
 mod connecting;
 mod history;
 mod interactions;

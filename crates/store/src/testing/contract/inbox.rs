@@ -256,6 +256,25 @@ pub async fn a_message_that_is_answered_is_corrected_by_another(backend: &impl B
     assert!(texts[0].ends_with("[corrects an earlier message]\nhello!"), "{texts:?}");
 }
 
+/// A message can be heard for the first time after it was edited: that edit is in it, whatever became
+/// of it since.
+pub async fn an_edit_that_a_message_came_with_is_no_correction_of_it(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let inbox = &world.ports.inbox;
+    let a = session("a");
+    let mut edited = message(&a, "hello", InboundKind::Text);
+    edited.inbound.edited_at = Some(Timestamp(5));
+    let id = world.accept(&edited).await.id;
+    let again = async || inbox.correct(&edit(&edited, "hello", 5), None).await;
+    assert_eq!(again().await, Ok(Correction::Replaced(id)));
+    let turn = world.take(&a).await;
+    assert_eq!(turn.origin.messages()[0].message.inbound.edited_at, Some(Timestamp(5)));
+    assert_eq!(again().await, Ok(Correction::Replaced(id)), "while it is answered");
+    world.reply(turn.id, "hi").await;
+    assert_eq!(again().await, Ok(Correction::Replaced(id)), "once it is answered");
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
 /// What was answered stays answered, unless the configuration says otherwise; a command acts once.
 pub async fn what_cannot_be_corrected_is_left_alone(backend: &impl Backend) {
     let world = World::new(backend).await;

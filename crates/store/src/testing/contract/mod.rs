@@ -93,6 +93,7 @@ rules! {
         cursors_are_kept_by_scope_and_messages_whole
         a_message_that_waits_is_replaced_by_its_correction
         a_message_that_is_answered_is_corrected_by_another
+        an_edit_that_a_message_came_with_is_no_correction_of_it
         what_cannot_be_corrected_is_left_alone
         a_command_never_waits_in_the_lane_and_acts_once
         a_dropped_message_is_dead_and_says_so
@@ -122,6 +123,8 @@ rules! {
         notes_are_found_by_their_words;
     waits:
         a_turn_that_waits_holds_its_place_and_names_its_wait
+        an_open_prompt_is_found_once_it_was_sent_and_said_again
+        a_wait_for_a_child_has_no_open_prompt
         a_call_that_was_allowed_is_planned_again
         a_refusal_is_the_result_of_the_call
         plain_text_is_the_answer_to_a_question

@@ -1,9 +1,11 @@
 //! Rules of turns that wait for an approval, an answer, a child or a choice.
 
+use std::time::Duration;
+
 use avocet_protocol::{
     AcceptedAs, CallId, CallResult, CallState, Choice, Claim, CommandAction, CommandEffect,
-    CommandReply, InboundKind, LogWrite, NewWait, Origin, Outcome, Resolution, SessionId,
-    Timestamp, TurnRecord, TurnState, WaitId, WaitKind,
+    CommandReply, InboundKind, LogWrite, NewWait, OpenPrompt, Origin, Outcome, Resolution,
+    SessionId, Timestamp, TurnRecord, TurnState, WaitId, WaitKind,
 };
 use serde_json::json;
 
@@ -50,6 +52,65 @@ pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl
     assert_eq!((open[0].id, &open[0].session, open[0].kind), (wait, &a, WaitKind::Approval));
     let status = world.ports.query.session_status(&a).await.unwrap();
     assert_eq!((status.queued, status.open.unwrap().waits_for), (1, Some(WaitKind::Approval)));
+}
+
+/// What a person has not decided is found by its latest prompt once that was sent, and can be said
+/// again; what was decided or has expired is not.
+pub async fn an_open_prompt_is_found_once_it_was_sent_and_said_again(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turns = &world.ports.turns;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let first = asks(&world, 0, "the first").await;
+    resolve(&world, first, &Resolution::Error("denied".to_owned())).await;
+    assert_eq!(found(&world, LATER).await, [], "it is decided");
+    let second = asks(&world, 1, "may I? ({wait})").await;
+    assert_eq!(found(&world, Timestamp(0)).await, [], "it was not sent so long ago");
+    assert_eq!(found(&world, Timestamp(i64::MAX)).await, [], "it has expired");
+    let open = found(&world, LATER).await;
+    assert_eq!(open.len(), 1);
+    let OpenPrompt { wait, prompt } = &open[0];
+    assert_eq!((*wait, &prompt.address), (second, &a.address()));
+    let texts: Vec<&str> = prompt.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+    assert_eq!(texts, ["look:", "may I? (w2)"]);
+    assert_eq!(prompt.chunks[1].choices[0].says, "/approve w2");
+
+    let decided = OpenPrompt { wait: first, ..open[0].clone() };
+    turns.say_again(&[decided, open[0].clone()]).await.unwrap();
+    assert_eq!(found(&world, LATER).await, [], "it is being said again");
+    assert_eq!(world.delivered_texts(&a).await, ["look:", "may I? (w2)"], "once");
+    assert_eq!(found(&world, LATER).await, open);
+    resolve(&world, second, &Resolution::Run).await;
+    turns.say_again(&open).await.unwrap();
+    assert_eq!(world.delivered_texts(&a).await, [""; 0], "it was decided meanwhile");
+}
+
+/// The turn of session `a` asks for an approval, in two chunks that are sent.
+async fn asks(world: &World<'_>, step: u32, text: &str) -> WaitId {
+    let a = session("a");
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, step, &["tool"]).await[0];
+    let mut prompt = planned(&a, &["look:", text]);
+    prompt.chunks[1].choices = vec![Choice::new("Yes", "/approve {wait}")];
+    let wait = NewWait { prompt: Some(prompt), ..new_wait(call, WaitKind::Approval) };
+    let wait = world.ports.turns.wait(&wait).await.unwrap();
+    assert_eq!(found(world, LATER).await, [], "it is not sent yet");
+    world.deliveries(&a.address()).await;
+    wait
+}
+
+/// A moment long after every send and before waits expire.
+const LATER: Timestamp = Timestamp(8_000_000_000_000);
+
+async fn found(world: &World<'_>, now: Timestamp) -> Vec<OpenPrompt> {
+    world.ports.turns.open_prompts(now, Duration::from_hours(1)).await.unwrap()
+}
+
+/// A child's parent waits for no person.
+pub async fn a_wait_for_a_child_has_no_open_prompt(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    spawn(&world).await;
+    assert_eq!(found(&world, LATER).await, []);
 }
 
 /// Allowed: the call is planned again, with the permission.

@@ -1,0 +1,89 @@
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const NOW: Duration = Duration::from_secs(100);
+
+fn channel(id: u64) -> Subject {
+    Subject::Channel(ChannelId::new(id))
+}
+
+fn all_due(agenda: &mut Agenda, now: Duration) -> Vec<Subject> {
+    std::iter::from_fn(|| agenda.next(now)).collect()
+}
+
+#[test]
+fn a_question_that_fails_is_asked_again_more_and_more_slowly_and_holds_up_no_other() {
+    let mut agenda = Agenda::default();
+    let mut now = NOW;
+    agenda.add(channel(1), When::At(now));
+    for round in 0..20_u64 {
+        assert_eq!(all_due(&mut agenda, now), [channel(1)]);
+        let wait = agenda.failed(channel(1), "HTTP 500".to_owned(), now);
+        assert!(wait >= SECOND && wait <= 2 * LONGEST_WAIT, "{wait:?}");
+        agenda.add(channel(2 + round), When::At(now));
+        assert_eq!(all_due(&mut agenda, now), [channel(2 + round)]);
+        agenda.remove(channel(2 + round));
+        now += wait;
+        assert_eq!(agenda.due(), Some(now));
+    }
+}
+
+#[test]
+fn what_servers_list_waits_for_them_but_not_for_ever() {
+    let listed = |change: fn(&mut Agenda)| {
+        let mut agenda = Agenda::default();
+        agenda.begin(NOW);
+        agenda.add(channel(1), When::Listed);
+        agenda.add(Subject::Commands, When::Last);
+        change(&mut agenda);
+        agenda
+    };
+    let mut agenda = listed(|_| {});
+    assert_eq!(all_due(&mut agenda, NOW), []);
+    assert_eq!(agenda.due(), Some(NOW + LISTING));
+    assert_eq!(all_due(&mut agenda, NOW + LISTING), [channel(1)]);
+    let mut agenda = listed(|agenda| agenda.all_listed(NOW));
+    assert_eq!(all_due(&mut agenda, NOW), [channel(1)]);
+}
+
+#[test]
+fn the_last_is_asked_once_all_others_were_tried() {
+    let mut agenda = Agenda::default();
+    agenda.add(Subject::Commands, When::Last);
+    agenda.add(channel(1), When::At(NOW));
+    agenda.add(channel(2), When::At(NOW));
+    assert_eq!(all_due(&mut agenda, NOW), [channel(1), channel(2)]);
+    agenda.remove(channel(1));
+    assert_eq!(all_due(&mut agenda, NOW), []);
+    agenda.waits(channel(2), NOW + SECOND);
+    assert_eq!(all_due(&mut agenda, NOW), [Subject::Commands]);
+}
+
+#[test]
+fn only_so_many_questions_are_under_way() {
+    let mut agenda = Agenda::default();
+    for id in 1..=20 {
+        agenda.add(channel(id), When::At(NOW));
+    }
+    assert_eq!(all_due(&mut agenda, NOW).len(), AT_ONCE);
+    assert_eq!(agenda.due(), None);
+    agenda.remove(channel(1));
+    assert_eq!(all_due(&mut agenda, NOW), [channel(9)]);
+    agenda.begin(NOW);
+    assert_eq!(all_due(&mut agenda, NOW).len(), AT_ONCE, "what was under way is forgotten");
+}
+
+#[test]
+fn what_cannot_be_asked_is_said_until_it_can() {
+    let mut agenda = Agenda::default();
+    for id in 1..=2 {
+        agenda.add(channel(id), When::At(NOW));
+        agenda.failed(channel(id), "HTTP 500".to_owned(), NOW);
+    }
+    let said = agenda.complaint().unwrap();
+    assert!(said.contains("2 channels") && said.contains("HTTP 500"), "{said}");
+    agenda.goes_on(channel(1), NOW);
+    assert!(agenda.complaint().unwrap().contains("a channel"));
+    agenda.remove(channel(2));
+    assert_eq!(agenda.complaint(), None);
+}

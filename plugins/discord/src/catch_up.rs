@@ -1,0 +1,271 @@
+//! Reading what was said while nobody listened (F32), while what comes live goes on.
+//!
+//! A server says with a new session what was said last in its channels and active threads: only those
+//! are read in which that is news. The others that have been read before are asked for, since nothing
+//! lists them: direct messages, and archived threads. Writing in a thread unarchives it, but one that is
+//! silent is archived again (Discord API, "Active & Archived Threads"), perhaps while we were away.
+//!
+//! Where there is something to read, and in direct messages, the page before it is looked at for edits.
+//! An edit that is further back, or in a channel of a server where nothing was said since, is not seen:
+//! nothing lists it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serenity::model::channel::Message;
+use serenity::model::id::{ChannelId, GuildId, MessageId};
+
+use crate::agenda::{Subject, When};
+use crate::fault::Fault;
+use crate::gaps::{EDITED, Gap, Look, PRESSED, SAID};
+use crate::gateway::{Live, Me};
+use crate::history::{Answer, Asked, PAGE, Question, id};
+use crate::places::{Described, Place};
+use crate::receive::{Receiver, Stopped};
+
+impl Receiver<'_> {
+    /// A new session: whatever was read before may be behind.
+    pub(crate) fn catch_up(&mut self, servers: BTreeSet<GuildId>) {
+        let now = self.context.clock.elapsed();
+        self.agenda.begin(now);
+        for (channel, last) in self.read.channels() {
+            let (next, when) = match self.places.get(channel) {
+                Some(Place::Private) => (Look::Edits, When::At(now)),
+                _ => (Look::Channel, When::Listed),
+            };
+            self.gaps.note(channel, last, next);
+            self.agenda.add(Subject::Channel(channel), when);
+        }
+        self.meet_people(now);
+        if !self.offered {
+            self.agenda.add(Subject::Commands, When::Last);
+        }
+        self.undescribed = servers;
+        self.all_described(now);
+    }
+
+    /// A server described itself, its channels and its threads.
+    pub(crate) fn server(&mut self, server: &Value) {
+        self.places.learn_from(server);
+        self.meet_server(server);
+        let id = GuildId::deserialize(&server["id"]);
+        // One with an outage is described once more.
+        if let (Ok(id), true) = (id, server["channels"].is_array()) {
+            self.undescribed.remove(&id);
+            self.all_described(self.context.clock.elapsed());
+        }
+    }
+
+    fn all_described(&mut self, now: Duration) {
+        if self.undescribed.is_empty() {
+            self.agenda.all_listed(now);
+        }
+    }
+
+    /// A server says what was said last in a channel.
+    pub(crate) fn listed(
+        &mut self,
+        channel: &Described,
+        joined: Option<MessageId>,
+        since: MessageId,
+    ) {
+        let subject = Subject::Channel(channel.id);
+        if !matches!(self.agenda.when(subject), None | Some(When::Listed)) {
+            return;
+        }
+        let last = self.read.last(channel.id);
+        let after = last.map_or(since, |last| joined.map_or(last, |joined| joined.max(last)));
+        let is_news = channel.last_message_id.is_some_and(|said| said > after);
+        if is_news && channel.is_spoken_in() {
+            self.gaps.note(channel.id, after, last.map_or(Look::Missed, |_| Look::Edits));
+            self.agenda.add(subject, When::At(self.context.clock.elapsed()));
+        } else {
+            self.caught_up(channel.id);
+        }
+    }
+
+    /// Puts off what is said in a channel that is behind, or of which is not known what it is. Returns
+    /// what is not put off. What is pressed has no place in a history, and is put off only in the latter.
+    pub(crate) fn too_early(&mut self, live: Live) -> Option<Live> {
+        let Live { name, data } = &live;
+        let Ok(channel) = ChannelId::deserialize(&data["channel_id"]) else { return Some(live) };
+        if ![SAID, EDITED, PRESSED].contains(&name.as_str()) {
+            return Some(live);
+        }
+        self.learn_place(channel, data);
+        if name == SAID {
+            self.meet_writer(channel, data);
+        }
+        let is_known = self.places.get(channel).is_some();
+        if is_known && (name == PRESSED || self.gaps.get(channel).is_none()) {
+            return Some(live);
+        }
+        if self.gaps.get(channel).is_none() {
+            let after = self.read.last(channel).unwrap_or(id(data));
+            self.gaps.note(channel, after, Look::Channel);
+            let now = self.context.clock.elapsed();
+            self.agenda.add(Subject::Channel(channel), When::At(now));
+        }
+        self.gaps.get_mut(channel)?.hold(live);
+        None
+    }
+
+    /// What an event tells of the channel that it is from.
+    fn learn_place(&mut self, channel: ChannelId, event: &Value) {
+        if self.places.get(channel).is_none() {
+            self.places.learn_from(&event["channel"]);
+        }
+        if self.places.get(channel).is_none() && event["guild_id"].is_null() {
+            self.places.learn(channel, Place::Private);
+        }
+    }
+
+    /// What is to be asked now, and is being asked from now on.
+    pub(crate) fn questions(&mut self, me: Me) -> Vec<Question> {
+        let mut questions = Vec::new();
+        while let Some(subject) = self.agenda.next(self.context.clock.elapsed()) {
+            let question = match subject {
+                Subject::Person(user) => Some(Question::Direct(user)),
+                Subject::Commands => Some(Question::Offer(me.application)),
+                Subject::Channel(channel) => self.question(channel),
+            };
+            match question {
+                Some(question) => questions.push(question),
+                None => self.agenda.remove(subject),
+            }
+        }
+        questions
+    }
+
+    fn question(&self, channel: ChannelId) -> Option<Question> {
+        let gap = self.gaps.get(channel)?;
+        Some(match gap.next {
+            Look::Channel => Question::Place(channel),
+            Look::Edits => Question::Edits(channel, gap.after),
+            Look::Missed => Question::Missed(channel, gap.after),
+        })
+    }
+
+    /// Takes what came of a question.
+    pub(crate) async fn answered(&mut self, me: Me, asked: Asked) -> Result<(), Stopped> {
+        let Asked { question, answer } = asked;
+        match (question, answer) {
+            (Question::Direct(user), Ok(Answer::Direct(channel))) => {
+                self.met(user, channel).await?;
+            }
+            (Question::Place(channel), Ok(Answer::Place(place, last))) => {
+                self.is_at(channel, place, last);
+            }
+            (Question::Edits(channel, _), Ok(Answer::Page(page))) => {
+                self.look_for_edits(me, channel, &page).await?;
+            }
+            (Question::Missed(channel, after), Ok(Answer::Page(page))) => {
+                self.read_page(me, channel, after, &page).await?;
+            }
+            (_, Ok(_)) => {
+                self.offered = true;
+                self.agenda.remove(Subject::Commands);
+            }
+            (question, Err(fault)) => self.not_answered(question, &fault),
+        }
+        Ok(())
+    }
+
+    fn is_at(&mut self, channel: ChannelId, place: Place, last: Option<MessageId>) {
+        self.places.learn(channel, place);
+        let Some(gap) = self.gaps.get_mut(channel) else { return };
+        let is_news = last.is_some_and(|last| last > gap.after);
+        if !is_news && place != Place::Private {
+            return self.caught_up(channel);
+        }
+        gap.next = Look::Edits;
+        self.goes_on(channel);
+    }
+
+    fn goes_on(&mut self, channel: ChannelId) {
+        self.agenda.goes_on(Subject::Channel(channel), self.context.clock.elapsed());
+    }
+
+    /// Corrects what was edited since the last message that is committed. What of it was heard is
+    /// absorbed by the log.
+    async fn look_for_edits(
+        &mut self,
+        me: Me,
+        channel: ChannelId,
+        page: &[Value],
+    ) -> Result<(), Stopped> {
+        let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
+        gap.next = Look::Missed;
+        let last = gap.after;
+        for message in page.iter().flat_map(Message::deserialize) {
+            let edited = message.edited_timestamp;
+            if edited.is_some_and(|at| at > last.created_at()) && message.id <= last {
+                self.edited(me, &message).await?;
+            }
+        }
+        self.goes_on(channel);
+        Ok(())
+    }
+
+    async fn read_page(
+        &mut self,
+        me: Me,
+        channel: ChannelId,
+        after: MessageId,
+        page: &[Value],
+    ) -> Result<(), Stopped> {
+        for message in page {
+            match Message::deserialize(message) {
+                Ok(message) => self.hear(me, &message).await?,
+                Err(_) => self.unreadable(message).await?,
+            }
+        }
+        let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
+        gap.was_told(page);
+        gap.after = page.last().map_or(after, id);
+        match page.len() >= PAGE && gap.after > after {
+            true => self.goes_on(channel),
+            false => self.caught_up(channel),
+        }
+        Ok(())
+    }
+
+    /// Nothing is missing of a channel any more: what came live meanwhile is next.
+    pub(crate) fn caught_up(&mut self, channel: ChannelId) {
+        self.agenda.remove(Subject::Channel(channel));
+        self.released.extend(self.gaps.close(channel));
+    }
+
+    fn not_answered(&mut self, question: Question, fault: &Fault) {
+        let (subject, now) = (question.subject(), self.context.clock.elapsed());
+        match fault {
+            Fault::Wait(wait) => self.agenda.waits(subject, now + *wait),
+            // The gateway learns of it too, and says what to do.
+            Fault::Refused(_) if !fault.is_about_token() => {
+                tracing::info!(error = %fault, ?subject, "a channel cannot be read");
+                self.refused(question);
+            }
+            fault => {
+                let wait = self.agenda.failed(subject, fault.to_string(), now);
+                tracing::warn!(error = %fault, ?subject, ?wait, "a channel cannot be read yet");
+            }
+        }
+    }
+
+    /// The bot may have been shut out. If something came live from there nevertheless, it is a channel
+    /// of a server: what is said there is heard in the open.
+    fn refused(&mut self, question: Question) {
+        if let Question::Place(channel) = question
+            && self.places.get(channel).is_none()
+            && self.gaps.get(channel).is_some_and(Gap::is_waited_for)
+        {
+            self.places.learn(channel, Place::Channel);
+        }
+        match question.subject() {
+            Subject::Channel(channel) => self.caught_up(channel),
+            subject => self.agenda.remove(subject),
+        }
+    }
+}

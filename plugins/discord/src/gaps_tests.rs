@@ -1,0 +1,38 @@
+use serde_json::json;
+
+use super::*;
+
+fn live(name: &str, id: u64) -> Live {
+    Live { name: name.to_owned(), data: json!({ "id": id.to_string() }) }
+}
+
+fn ids(lives: &[Live]) -> Vec<u64> {
+    lives.iter().map(|live| id(&live.data).get()).collect()
+}
+
+#[test]
+fn what_comes_live_waits_in_order_and_without_what_the_history_told() {
+    let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
+    gaps.note(channel, MessageId::new(1), Look::Channel);
+    let gap = gaps.get_mut(channel).unwrap();
+    for (name, id) in [(SAID, 2), (SAID, 3), ("MESSAGE_UPDATE", 2), (SAID, 4)] {
+        gap.hold(live(name, id));
+    }
+    gap.was_told(&[live(SAID, 2).data, live(SAID, 3).data]);
+    gaps.note(channel, MessageId::new(3), Look::Missed);
+    let held = gaps.close(channel);
+    assert_eq!((ids(&held), held[0].name.as_str()), (vec![2, 4], "MESSAGE_UPDATE"));
+    assert!(gaps.get(channel).is_none());
+}
+
+#[test]
+fn only_so_many_messages_wait_but_every_edit() {
+    let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
+    gaps.note(channel, MessageId::new(1), Look::Channel);
+    let gap = gaps.get_mut(channel).unwrap();
+    for id in 2..=2002 {
+        gap.hold(live(SAID, id));
+    }
+    gap.hold(live("MESSAGE_UPDATE", 2));
+    assert_eq!(gaps.close(channel).len(), MAX_HELD + 1);
+}

@@ -1,0 +1,297 @@
+//! What is asked after a new session, what is not, and what waits for it (F32).
+
+use std::sync::Arc;
+
+use avocet_protocol::{Channel, ChatKind, Health, Inbound};
+use avocet_testkit::discord::{ApiError, Fault, On, Route, Said};
+use tokio::sync::Semaphore;
+
+use crate::{ANN, BOB, World};
+
+impl World {
+    fn mention(&self, channel: u64, text: &str) -> u64 {
+        self.platform.post(Said::new(channel, ANN, text).mention())
+    }
+
+    /// Something was said and committed in these channels; then the daemon stopped.
+    async fn stop_after(&self, channels: &[u64]) {
+        let running = self.connected().await;
+        for (heard, channel) in channels.iter().enumerate() {
+            self.mention(*channel, "first");
+            self.bus.taken(heard + 1).await;
+        }
+        running.abort();
+        drop(running.await);
+    }
+
+    /// What was taken in a channel, in order, without its first and without corrections, of which the
+    /// log knows which it has.
+    async fn taken_in(&self, channel: u64, count: usize) -> Vec<String> {
+        let of = |taken: Vec<Inbound>| -> Vec<String> {
+            let here = |one: &Inbound| {
+                one.address.chat.as_str() == channel.to_string() && one.corrects.is_none()
+            };
+            taken.into_iter().filter(here).skip(1).map(|one| one.content.text).collect()
+        };
+        let mut all = 0;
+        loop {
+            let texts = of(self.bus.taken(all).await);
+            if texts.len() >= count {
+                return texts;
+            }
+            all = self.bus.taken(all).await.len() + 1;
+        }
+    }
+
+    fn server(&self) -> u64 {
+        let described = self.platform.describe_channel(self.channel);
+        described["guild_id"].as_str().unwrap().parse().unwrap()
+    }
+}
+
+fn trouble() -> Fault {
+    Fault::Refuse(ApiError::internal())
+}
+
+#[tokio::test]
+async fn f32_of_five_hundred_channels_only_the_one_with_news_is_asked() {
+    let world = World::new().await;
+    let server = world.server();
+    let channels: Vec<u64> =
+        (0..500).map(|number| world.platform.channel(server, &number.to_string())).collect();
+    let thread = world.platform.thread(channels[0], "quiet");
+    let all: Vec<u64> = channels.iter().copied().chain([thread]).collect();
+    world.stop_after(&all).await;
+    let world = world.restarted();
+    let news = channels[250];
+    world.mention(news, "news");
+
+    let _running = world.connected().await;
+    assert_eq!(world.texts(502).await.last().unwrap(), "news");
+    let asked = world.platform.requests_in(Route::History, news);
+    let of = |side: &str| asked.iter().filter(|request| request.contains(side)).count();
+    assert_eq!((of("after="), of("before=")), (1, 1), "{asked:?}");
+    let private = world.platform.requests_in(Route::History, world.dm).len();
+    assert_eq!(world.platform.calls(Route::History), 2 + private);
+    assert_eq!(world.platform.calls(Route::Channel), 0);
+}
+
+#[tokio::test]
+async fn f32_what_was_said_in_a_thread_that_was_archived_since_is_read() {
+    let world = World::new().await;
+    let [thread, quiet] = ["plans", "quiet"].map(|name| world.platform.thread(world.channel, name));
+    world.stop_after(&[thread, quiet]).await;
+    let world = world.restarted();
+    world.mention(thread, "and then it was silent");
+    world.platform.archive(thread);
+    world.platform.archive(quiet);
+    let _running = world.connected().await;
+    let taken = world.bus.taken(3).await;
+    assert_eq!(taken[2].content.text, "and then it was silent");
+    assert_eq!(taken[2].address, taken[0].address, "it is the thread");
+    assert_eq!(world.platform.requests_in(Route::Channel, quiet).len(), 1);
+    assert_eq!(world.platform.requests_in(Route::History, quiet).len(), 0, "nothing is new");
+}
+
+#[tokio::test]
+async fn f32_a_channel_that_cannot_be_read_holds_up_neither_the_others_nor_what_is_live() {
+    for fault in [trouble(), Fault::Hang] {
+        let world = World::new().await;
+        let other = world.platform.channel(world.server(), "other");
+        world.stop_after(&[world.channel, other, world.dm]).await;
+        let world = world.restarted();
+        for channel in [world.channel, other, world.dm] {
+            world.mention(channel, "missed");
+        }
+        let on = On::route(Route::History).channel(world.channel);
+        world.platform.inject(on, usize::MAX, fault.clone());
+        let _running = world.run();
+        world.connected_again(2).await;
+        for channel in [world.channel, other, world.dm] {
+            world.mention(channel, "live");
+        }
+        for channel in [other, world.dm] {
+            assert_eq!(world.taken_in(channel, 2).await, ["missed", "live"], "{fault:?}");
+        }
+        assert_eq!(world.taken_in(world.channel, 0).await, [""; 0], "its cursor stays");
+    }
+}
+
+#[tokio::test]
+async fn f32_a_channel_that_cannot_be_read_is_asked_until_it_can_and_then_goes_on_in_order() {
+    let world = World::new().await;
+    world.stop_after(&[world.channel]).await;
+    let world = world.restarted();
+    let missed = world.mention(world.channel, "missed");
+    let trouble_here = On::route(Route::History).channel(world.channel);
+    world.platform.inject(trouble_here, usize::MAX, trouble());
+    let _running = world.connected().await;
+    let Health::Down(why) = world.discord.health() else { panic!("it is not seen") };
+    assert!(why.contains("a channel cannot be read yet") && why.contains("500"), "{why}");
+    let live = world.mention(world.channel, "live");
+    let edited = format!("<@{}> missed, and edited", world.platform.bot());
+    world.platform.edit(missed, &edited);
+    world.platform.say(world.dm, ANN, "in private");
+    world.bus.taken(2).await;
+    let places = || world.bus.moves().into_iter().map(|cursor| cursor.position);
+    assert!(places().all(|place| place != live.to_string()), "it would pass what was missed");
+
+    world.platform.clear_faults();
+    tokio::select! {
+        biased;
+        texts = world.taken_in(world.channel, 2) => {
+            assert_eq!(texts, ["missed, and edited", "live"]);
+        }
+        () = world.waits_pass() => {}
+    }
+    world.mention(world.channel, "later");
+    let texts = world.taken_in(world.channel, 3).await;
+    assert_eq!(texts, ["missed, and edited", "live", "later"]);
+    assert_eq!(world.discord.health(), Health::Up);
+}
+
+#[tokio::test]
+async fn f32_a_restart_before_a_channel_could_be_read_loses_nothing() {
+    let world = World::new().await;
+    world.stop_after(&[world.channel]).await;
+    let world = world.restarted();
+    world.mention(world.channel, "missed");
+    world.platform.inject(On::route(Route::History).channel(world.channel), usize::MAX, trouble());
+    let running = world.connected().await;
+    world.mention(world.channel, "live");
+    world.platform.say(world.dm, ANN, "in private");
+    world.bus.taken(2).await;
+    running.abort();
+    drop(running.await);
+
+    world.platform.clear_faults();
+    let world = world.restarted();
+    let _running = world.connected().await;
+    assert_eq!(world.taken_in(world.channel, 2).await, ["missed", "live"]);
+}
+
+#[tokio::test]
+async fn f32_what_comes_while_the_history_is_read_is_heard_after_it_even_if_that_does_not_tell() {
+    let world = World::new().await;
+    world.stop_after(&[world.channel]).await;
+    let world = world.restarted();
+    world.mention(world.channel, "missed");
+    let answer = Arc::new(Semaphore::new(0));
+    let on = || On::route(Route::History).channel(world.channel);
+    world.platform.inject(on(), 2, Fault::HoldAnswer(answer.clone()));
+    let before = world.platform.requests_in(Route::History, world.channel).len();
+    let _running = world.run();
+    for asked in 1..=2 {
+        world.platform.wait_for_calls_in(Route::History, world.channel, before + asked).await;
+        world.mention(world.channel, &format!("live {asked}"));
+        world.platform.say(world.dm, ANN, "in private");
+        world.bus.taken(1 + asked).await;
+        answer.add_permits(1);
+    }
+    let texts = world.taken_in(world.channel, 3).await;
+    assert_eq!(texts, ["missed", "live 1", "live 2"]);
+}
+
+#[tokio::test]
+async fn f32_a_channel_of_which_nobody_says_what_it_is_holds_up_nothing() {
+    let world = World::new().await;
+    let thread = world.platform.thread(world.channel, "plans");
+    world.stop_after(&[thread]).await;
+    let world = world.restarted();
+    world.platform.archive(thread);
+    world.platform.inject(On::route(Route::Channel), usize::MAX, trouble());
+    let _running = world.connected().await;
+    // The platform does not say that the thread is active again.
+    let said = world.platform.describe_message(world.mention(world.channel, "elsewhere"));
+    assert_eq!(world.texts(2).await[1], "elsewhere");
+    let said = moved(said, thread);
+    world.platform.push("MESSAGE_CREATE", &said);
+    world.platform.say(world.dm, ANN, "in private");
+    assert_eq!(world.texts(3).await[2], "in private");
+
+    world.platform.clear_faults();
+    tokio::select! {
+        biased;
+        taken = world.bus.taken(4) => assert_eq!(taken[3].address, taken[0].address),
+        () = world.waits_pass() => {}
+    }
+}
+
+#[tokio::test]
+async fn what_comes_from_a_channel_that_cannot_be_asked_for_is_heard_in_the_open() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let message = world.platform.describe_message(world.mention(world.channel, "hello"));
+    let unknown = 5;
+    world.platform.push("MESSAGE_CREATE", &moved(message, unknown));
+    let heard = &world.bus.taken(2).await[1];
+    assert_eq!((&heard.address, heard.chat), (&crate::chat(unknown), ChatKind::Group));
+}
+
+/// The next message, which says the same in another channel.
+fn moved(mut message: serde_json::Value, channel: u64) -> serde_json::Value {
+    message["channel_id"] = channel.to_string().into();
+    message["id"] =
+        (message["id"].as_str().unwrap().parse::<u64>().unwrap() + 1).to_string().into();
+    message
+}
+
+#[tokio::test]
+async fn f32_what_somebody_says_before_their_channel_is_known_waits_for_what_they_said_first() {
+    let world = World::new().await;
+    let running = world.connected().await;
+    running.abort();
+    drop(running.await);
+    // A log that knows nothing of Ann.
+    let world = World { bus: Arc::default(), ..world.restarted() };
+    world.platform.inject(On::route(Route::OpenDm), usize::MAX, trouble());
+    world.platform.say(world.dm, ANN, "first");
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "second");
+    world.platform.say(world.platform.dm(BOB), BOB, "a stranger");
+    let mut texts = world.texts(3).await;
+    texts.retain(|text| text != "a stranger");
+    assert_eq!(texts, ["first", "second"]);
+}
+
+#[tokio::test]
+async fn edits_that_were_made_meanwhile_correct_what_was_heard() {
+    let world = World::new().await;
+    world.stop_after(&[world.channel, world.dm]).await;
+    let world = world.restarted();
+    let heard: Vec<u64> = world.bus.taken(2).await.iter().map(number).collect();
+    world.pass(std::time::Duration::from_mins(5));
+    for message in &heard {
+        let text = format!("<@{}> edited", world.platform.bot());
+        world.platform.edit(*message, &text);
+    }
+    let missed = world.mention(world.channel, "misssed");
+    world.platform.edit(missed, &format!("<@{}> missed", world.platform.bot()));
+
+    let running = world.connected().await;
+    let taken = world.bus.taken(5).await;
+    let corrections: Vec<&Inbound> = taken.iter().filter(|one| one.corrects.is_some()).collect();
+    let mut corrected: Vec<u64> = corrections.iter().map(|one| number(one)).collect();
+    corrected.sort_unstable();
+    assert_eq!(corrected, heard);
+    assert!(corrections.iter().all(|one| one.content.text == "edited"));
+    let read = taken.iter().find(|one| number(one) == missed).unwrap();
+    assert_eq!((read.content.text.as_str(), &read.corrects), ("missed", &None));
+    assert_eq!(read.edited_at, Some(world.platform.now()), "so that the log knows a double");
+    assert!(taken.iter().filter(|one| one.corrects.is_none()).count() == 3);
+
+    // Once more, the same keys.
+    running.abort();
+    drop(running.await);
+    let world = world.restarted();
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "live");
+    let taken = world.bus.taken(6).await;
+    assert_eq!(taken[5].content.text, "live", "nothing twice");
+}
+
+/// The message that is meant, corrected or not.
+fn number(inbound: &Inbound) -> u64 {
+    let key = inbound.corrects.as_ref().unwrap_or(&inbound.key).as_str();
+    key.trim_start_matches('m').parse().unwrap()
+}
