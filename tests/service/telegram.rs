@@ -36,7 +36,8 @@ async fn who_is_allowed_is_answered_and_who_is_not_is_named_in_the_log() {
     assert_eq!((sent[0].chat, sent[0].text.as_str()), (ANN, "Good morning."));
     assert_eq!(sent[0].entities[0]["type"], "bold");
     patiently("the confirmation", platform.wait_for_confirmed()).await;
-    logged(&mut daemon, "8 may not speak on telegram; add it to [channels.telegram] allow", 1).await;
+    logged(&mut daemon, "8 may not speak on telegram; add it to [channels.telegram] allow", 1)
+        .await;
     let (status, log) = stop(daemon).await;
     assert!(status.success() && !log.contains("secret"), "{log}");
     assert_eq!((platform.sent().len(), platform.refusals()), (1, vec![]));
