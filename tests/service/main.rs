@@ -7,6 +7,7 @@ mod chat;
 mod crash;
 mod discord;
 mod drain;
+mod failover;
 mod hostile;
 mod idle;
 mod load;

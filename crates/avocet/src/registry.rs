@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use avocet_bus::{Admission, Allow, GroupRules, Lists};
 use avocet_channel_kit::GroupConfig;
-use avocet_config::{ConfigError, Document, Settings};
+use avocet_config::{AgentDefaults, ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
-use avocet_llm::{Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig};
+use avocet_llm::{Chain, Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig};
 use avocet_protocol::{
     AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
 };
@@ -79,7 +79,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     channels(document, settings, &clock)?;
     transcription_config(document, settings)?;
-    provider_and_model(document, settings).map(|_| ())
+    providers_and_models(document, settings).map(|_| ())
 }
 
 /// The model of the configuration.
@@ -88,37 +88,54 @@ pub(crate) fn model(
     settings: &Settings,
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Model>, ConfigError> {
-    let (provider, model) = provider_and_model(document, settings)?;
-    if provider == EMBEDDED && !settings.providers.contains_key(provider) {
-        return Ok(Arc::new(Offline::new(clock)));
+    let mut models = Vec::new();
+    for (provider, model) in providers_and_models(document, settings)? {
+        if provider == EMBEDDED && !settings.providers.contains_key(provider) {
+            models.push(Arc::new(Offline::new(clock.clone())) as Arc<dyn Model>);
+            continue;
+        }
+        let path = format!("providers.{provider}");
+        let make = kind_of(document, &path)?.make;
+        models.push(make(document, provider, model, clock.clone())?);
     }
-    let path = format!("providers.{provider}");
-    (kind_of(document, &path)?.make)(document, provider, model, clock)
+    let first = models.remove(0);
+    Ok(if models.is_empty() { first } else { Arc::new(Chain::new(first, models, clock)) })
 }
 
-/// `provider/model`, of a provider that there is.
-fn provider_and_model<'s>(
+/// `provider/model` of whoever answers, and of the fallbacks: of providers that there are.
+fn providers_and_models<'s>(
     document: &Document,
     settings: &'s Settings,
+) -> Result<Vec<(&'s str, &'s str)>, ConfigError> {
+    let AgentDefaults { model, fallbacks, .. } = &settings.agents.defaults;
+    let path = |place| format!("agents.defaults.fallbacks[{place}]");
+    let fallbacks = (0..).zip(fallbacks).map(|(place, name)| (path(place), name));
+    let names = std::iter::once(("agents.defaults.model".to_owned(), model)).chain(fallbacks);
+    names.map(|(path, name)| provider_and_model(document, settings, &path, name)).collect()
+}
+
+fn provider_and_model<'s>(
+    document: &Document,
+    settings: &Settings,
+    path: &str,
+    name: &'s str,
 ) -> Result<(&'s str, &'s str), ConfigError> {
-    const PATH: &str = "agents.defaults.model";
-    let name = &settings.agents.defaults.model;
     let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
     else {
-        let name = document.shown(PATH, name);
-        let message = format!("`{PATH}`: {name:?} is not of the form provider/model");
-        return Err(document.error_at(PATH, message));
+        let name = document.shown(path, name);
+        let message = format!("`{path}`: {name:?} is not of the form provider/model");
+        return Err(document.error_at(path, message));
     };
     if provider != EMBEDDED && !settings.providers.contains_key(provider) {
-        let provider = document.shown(PATH, provider);
+        let provider = document.shown(path, provider);
         let known: Vec<&str> =
             settings.providers.keys().map(String::as_str).chain([EMBEDDED]).collect();
         let message = format!(
-            "`{PATH}`: there is no provider {provider:?}; there are {}. Add a table \
+            "`{path}`: there is no provider {provider:?}; there are {}. Add a table \
              [providers.{provider}]",
             known.join(", ")
         );
-        return Err(document.error_at(PATH, message));
+        return Err(document.error_at(path, message));
     }
     Ok((provider, model))
 }

@@ -250,7 +250,9 @@ impl Document {
             DeValue::Datetime(moment) => Value::String(moment.to_string()),
             DeValue::Array(elements) => {
                 let elements = elements.iter().enumerate().map(|(place, element)| {
-                    self.take(&format!("{path}[{place}]"), element, environment)
+                    let path = format!("{path}[{place}]");
+                    self.spans.insert(path.clone(), element.span());
+                    self.take(&path, element, environment)
                 });
                 Value::Array(elements.collect::<Result<_, _>>()?)
             }

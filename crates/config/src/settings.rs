@@ -90,6 +90,9 @@ pub struct Agents {
 pub struct AgentDefaults {
     /// Who answers, as `provider/model`. Without a provider: the embedded `offline/commands`.
     pub model: String,
+    /// Who is asked in the same turn where it gives no answer, in this order: other models, also of
+    /// `provider/model` form. One that failed is left alone for a while.
+    pub fallbacks: Vec<String>,
     /// The directory that file tools work in. Default: `workspace` in the data directory.
     pub workspace: Option<PathBuf>,
     /// Rounds of tool calls in one answer; at least 1.
@@ -108,6 +111,7 @@ impl Default for AgentDefaults {
     fn default() -> Self {
         Self {
             model: "offline/commands".to_owned(),
+            fallbacks: Vec::new(),
             workspace: None,
             max_tool_iterations: 20,
             max_tool_calls: 100,

@@ -2,6 +2,7 @@
 //! is tried again. And the embedded one, which needs neither a key nor a network. Also whoever
 //! listens to recordings.
 
+mod chain;
 mod detail;
 mod hidden;
 mod limits;
@@ -11,6 +12,7 @@ mod retry;
 mod sse;
 mod transcription;
 
+pub use chain::Chain;
 pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};

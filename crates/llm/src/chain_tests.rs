@@ -1,0 +1,144 @@
+use avocet_protocol::{Image, ImageRef, Message};
+use avocet_testkit::{ManualClock, Scripted, ScriptedModel};
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        messages: vec![Message::user("hi")],
+        tools: Arc::new([]),
+        images: BTreeMap::new(),
+    }
+}
+
+fn busy(retry_after: Option<Duration>) -> Scripted {
+    let (model, detail) = ("a/one".to_owned(), "429".to_owned());
+    Scripted::Error(ModelError::Busy { model, detail, retry_after })
+}
+
+fn unauthorized() -> Scripted {
+    let (model, detail) = ("a/one".to_owned(), "401".to_owned());
+    Scripted::Error(ModelError::Unauthorized { model, detail })
+}
+
+fn refused() -> Scripted {
+    let (model, detail) = ("a/one".to_owned(), "400".to_owned());
+    Scripted::Error(ModelError::Refused { model, detail })
+}
+
+/// A chain of models with these answers.
+fn chain(answers: Vec<Vec<Scripted>>) -> (Chain, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::default());
+    let mut models =
+        answers.into_iter().map(|one| Arc::new(ScriptedModel::new(one)) as Arc<dyn Model>);
+    let first = models.next().unwrap();
+    (Chain::new(first, models.collect(), clock.clone()), clock)
+}
+
+async fn ask(chain: &Chain) -> Result<String, ModelError> {
+    chain.complete(&request(), &|_| {}).await.map(|reply| reply.text)
+}
+
+#[tokio::test]
+async fn f31_the_next_model_answers_in_the_same_turn_and_the_first_is_left_alone_for_a_while() {
+    let first = vec![busy(None), busy(None), Scripted::says("one again")];
+    let second = ["two", "still two", "two for long"].map(Scripted::says).to_vec();
+    let (chain, clock) = chain(vec![first, second]);
+    assert_eq!(ask(&chain).await.unwrap(), "two");
+    clock.advance(29 * SECOND);
+    assert_eq!(ask(&chain).await.unwrap(), "still two", "the first is not asked");
+    clock.advance(SECOND);
+    assert_eq!(ask(&chain).await.unwrap(), "two for long", "it fails again");
+    clock.advance(60 * SECOND);
+    assert_eq!(ask(&chain).await.unwrap(), "one again", "it was left alone twice as long");
+}
+
+#[tokio::test]
+async fn f31_a_model_that_answers_again_begins_anew() {
+    let first = vec![busy(None), Scripted::says("one"), busy(None), Scripted::says("one again")];
+    let (chain, clock) = chain(vec![first, ["two", "two"].map(Scripted::says).to_vec()]);
+    for answer in ["two", "one", "two", "one again"] {
+        assert_eq!(ask(&chain).await.unwrap(), answer);
+        clock.advance(30 * SECOND);
+    }
+}
+
+#[tokio::test]
+async fn f31_what_a_model_asks_for_is_obeyed_up_to_an_hour() {
+    for (asked, rests) in [(90, 90), (7200, 3600)] {
+        let first = vec![busy(Some(asked * SECOND)), Scripted::says("one")];
+        let (chain, clock) = chain(vec![first, ["two", "two"].map(Scripted::says).to_vec()]);
+        assert_eq!(ask(&chain).await.unwrap(), "two");
+        clock.advance((rests - 1) * SECOND);
+        assert_eq!(ask(&chain).await.unwrap(), "two", "{asked}");
+        clock.advance(SECOND);
+        assert_eq!(ask(&chain).await.unwrap(), "one", "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn where_none_answers_the_first_error_is_told_and_the_one_that_rests_least_is_asked_next() {
+    let first = vec![busy(Some(90 * SECOND))];
+    let second = vec![unauthorized(), Scripted::says("two")];
+    let (chain, _) = chain(vec![first, second]);
+    assert!(matches!(ask(&chain).await, Err(ModelError::Busy { .. })));
+    assert_eq!(ask(&chain).await.unwrap(), "two");
+}
+
+#[tokio::test]
+async fn what_one_model_refuses_another_may_take_and_nobody_is_left_alone_for_it() {
+    let first = vec![refused(), Scripted::says("one")];
+    let (chain, _) = chain(vec![first, vec![Scripted::says("two")]]);
+    assert_eq!(ask(&chain).await.unwrap(), "two");
+    assert_eq!(ask(&chain).await.unwrap(), "one");
+}
+
+#[tokio::test]
+async fn what_was_shown_of_an_answer_that_broke_off_is_taken_back() {
+    let broken = Breaks(ScriptedModel::new(vec![Scripted::says("half an ")]));
+    let second = Arc::new(ScriptedModel::new(vec![Scripted::says("a whole answer")]));
+    let chain = Chain::new(Arc::new(broken), vec![second], Arc::<ManualClock>::default());
+    let shown = Mutex::new(String::new());
+    let deltas = |delta: Delta<'_>| match delta {
+        Delta::Text(text) => shown.lock().unwrap().push_str(text),
+        Delta::Restart => shown.lock().unwrap().push('<'),
+    };
+    chain.complete(&request(), &deltas).await.unwrap();
+    assert_eq!(shown.into_inner().unwrap(), "half an <a whole answer");
+}
+
+/// Says what its model says, and breaks off.
+#[derive(Debug)]
+struct Breaks(ScriptedModel);
+
+#[async_trait]
+impl Model for Breaks {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        self.0.complete(request, deltas).await?;
+        let (model, detail) = (self.name().to_owned(), "reset".to_owned());
+        Err(ModelError::BadAnswer { model, detail })
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_eyes_is_asked_without_the_pictures() {
+    let first = Arc::new(ScriptedModel::new(vec![busy(None)]).with_eyes());
+    let second = Arc::new(ScriptedModel::new(vec![Scripted::says("two")]));
+    let chain = Chain::new(first.clone(), vec![second.clone()], Arc::<ManualClock>::default());
+    assert!(chain.takes_images());
+    let image = Image { media_type: "image/png", bytes: Arc::from(&b"png"[..]) };
+    let images = BTreeMap::from([(ImageRef { path: "inbox/a.png".to_owned() }, image)]);
+    chain.complete(&ModelRequest { images, ..request() }, &|_| {}).await.unwrap();
+    let seen = |model: &ScriptedModel| model.requests()[0].images.len();
+    assert_eq!((seen(&first), seen(&second)), (1, 0));
+}
