@@ -10,11 +10,6 @@ pub(crate) fn number(home: &Home, query: &str) -> i64 {
     log.query_row(query, (), |row| row.get(0)).unwrap()
 }
 
-/// Changes what is in the log of a daemon that does not run.
-pub(crate) fn change(home: &Home, statement: &str) {
-    Connection::open(database(home)).unwrap().execute_batch(statement).unwrap();
-}
-
 /// The log while another process writes to it: its own writer waits until this is dropped.
 pub(crate) struct Held {
     log: Connection,

@@ -241,7 +241,7 @@ async fn owners_who_have_written_in_private_are_told_of_a_stranger() {
     assert!(refused(&world.hear("terminal:main:c", "cid").await));
     let code = world.code();
     let told = world.told("terminal:main:a").await;
-    assert!(told.ends_with(&format!("The code is {code}.")), "{told}");
+    assert!(told.ends_with(&format!("Otherwise: /pair deny {code}.")), "{told}");
     assert_eq!(world.told("terminal:main:b").await, "", "Bob is no owner");
 }
 

@@ -79,7 +79,8 @@ pub(crate) fn notice(pairing: &Pairing) -> Content {
         Choice::new("Deny", format!("/pair deny {code}")),
     ];
     let text = format!(
-        "{} (`{person}`) wants to speak with me. Approve, as a user, or deny? The code is {code}.",
+        "{} (`{person}`) wants to speak with me. To let them in, as a user: /pair approve {code}. \
+         Otherwise: /pair deny {code}.",
         shown_name(pairing)
     );
     Content { choices, ..Content::text(text) }

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use avocet_outbox::Channels;
-use avocet_protocol::{Clock, Content, Destinations, OpenPrompt, Planned, StoreError, Turns};
+use avocet_protocol::{Clock, Content, OpenPrompt, StoreError, Timestamp, Turns};
 
-/// Nothing is asked again sooner: a daemon that starts often must not fill the chat with it.
+/// What was asked again is not asked once more before this: a daemon that starts often must not fill
+/// the chat with it.
 const AGAIN_AFTER: Duration = Duration::from_hours(1);
-const FIRST_LINE: &str = "Still to be decided:\n";
+const FIRST_LINE: &str = "Still to be decided:";
 
 /// Puts the prompts of open waits into the outbox once more, where presses may have been lost. Before
 /// the outbox and the lanes start.
@@ -20,9 +21,10 @@ pub async fn remind(
     channels: &Channels,
     clock: &dyn Clock,
 ) -> Result<(), StoreError> {
-    let open = turns.open_prompts(clock.now(), AGAIN_AFTER).await?;
+    let now = clock.now();
+    let open = turns.open_prompts(now).await?;
     let reminders: Vec<OpenPrompt> =
-        open.into_iter().filter_map(|prompt| reminder(channels, prompt)).collect();
+        open.into_iter().filter_map(|prompt| reminder(channels, prompt, now)).collect();
     if reminders.is_empty() {
         return Ok(());
     }
@@ -30,29 +32,33 @@ pub async fn remind(
     turns.say_again(&reminders).await
 }
 
-/// The prompt as it is said again; none where nothing is lost, or nobody is there to say it.
-fn reminder(channels: &Channels, open: OpenPrompt) -> Option<OpenPrompt> {
-    let OpenPrompt { wait, prompt: Planned { address, chunks } } = open;
-    let channel = channels.of(&address)?;
+/// The prompt as it is said again; none where nothing is lost, where nobody is there to say it, or if it
+/// was said again a moment ago.
+fn reminder(channels: &Channels, mut open: OpenPrompt, now: Timestamp) -> Option<OpenPrompt> {
+    let channel = channels.of(&open.prompt.address)?;
     if !channel.forgets_presses() {
         return None;
     }
-    let mut chunks = chunks.into_iter();
-    // With the line it may be too long for one message.
-    let mut prompt = channels.plan(&address, &with_line(chunks.next()?)).ok()?;
-    prompt.chunks.extend(chunks);
-    Some(OpenPrompt { wait, prompt })
+    let chunks = &mut open.prompt.chunks;
+    let first = chunks.first_mut()?;
+    if first.text.starts_with(FIRST_LINE) {
+        return (open.said_at.until(now) > AGAIN_AFTER).then_some(open);
+    }
+    match <[Content; 1]>::try_from(channel.plan(&with_line(first))) {
+        Ok([with_line]) => *first = with_line,
+        // It leaves no room for the line.
+        Err(_) => drop(chunks.splice(..0, channel.plan(&Content::text(FIRST_LINE)))),
+    }
+    Some(open)
 }
 
-/// One that has been asked again before has its line already.
-fn with_line(mut content: Content) -> Content {
-    if content.text.starts_with(FIRST_LINE) {
-        return content;
-    }
-    content.text.insert_str(0, FIRST_LINE);
+fn with_line(content: &Content) -> Content {
+    let line = format!("{FIRST_LINE}\n");
+    let mut content = content.clone();
+    content.text.insert_str(0, &line);
     for part in content.styles.iter_mut().flatten() {
-        part.start += FIRST_LINE.len();
-        part.end += FIRST_LINE.len();
+        part.start += line.len();
+        part.end += line.len();
     }
     content
 }

@@ -1,16 +1,19 @@
-use avocet_protocol::{Choice, Style, StyleRange, WaitId};
+use avocet_protocol::{Choice, Planned, Style, StyleRange, WaitId};
 use avocet_testkit::FakeChannel;
 
 use super::*;
 
+const LATER: Timestamp = Timestamp(3600 * 1000 + 1);
+
 fn open(chunks: Vec<Content>) -> OpenPrompt {
     let address = "terminal:local:a".parse().unwrap();
-    OpenPrompt { wait: WaitId(1), prompt: Planned { address, chunks } }
+    let prompt = Planned { address, chunks };
+    OpenPrompt { wait: WaitId(1), prompt, said_at: Timestamp(0) }
 }
 
 fn reminded(chunks: Vec<Content>) -> Vec<Content> {
     let channels = Channels::new(vec![std::sync::Arc::new(FakeChannel::forgetful())]);
-    reminder(&channels, open(chunks)).unwrap().prompt.chunks
+    reminder(&channels, open(chunks), LATER).unwrap().prompt.chunks
 }
 
 #[test]
@@ -27,18 +30,18 @@ fn the_line_leads_and_what_is_styled_stays_so() {
 }
 
 #[test]
-fn a_prompt_that_fills_its_messages_is_cut_anew() {
-    let full = "x".repeat(FakeChannel::LIMIT);
+fn a_prompt_that_fills_its_messages_has_the_line_before_them() {
+    let full = Content::text("x".repeat(FakeChannel::LIMIT));
     let last = Content { choices: vec![Choice::new("Yes", "/yes")], ..Content::text("well?") };
-    let chunks = reminded(vec![Content::text(&full), last.clone()]);
-    assert_eq!((chunks.len(), chunks.last()), (3, Some(&last)));
-    let text: String = chunks[..2].iter().map(|chunk| chunk.text.as_str()).collect();
-    assert_eq!(text, format!("{FIRST_LINE}{full}"));
+    let chunks = reminded(vec![full.clone(), last.clone()]);
+    let expected = [Content::text(FIRST_LINE), full, last];
+    assert_eq!(chunks, expected);
+    assert_eq!(reminded(chunks), expected, "the line stands there once");
 }
 
 #[test]
 fn a_channel_that_is_not_there_or_forgets_nothing_is_left_alone() {
     let channels = Channels::new(vec![std::sync::Arc::new(FakeChannel::default())]);
-    assert_eq!(reminder(&channels, open(vec![Content::text("well?")])), None);
-    assert_eq!(reminder(&Channels::default(), open(vec![Content::text("well?")])), None);
+    assert_eq!(reminder(&channels, open(vec![Content::text("well?")]), LATER), None);
+    assert_eq!(reminder(&Channels::default(), open(vec![Content::text("well?")]), LATER), None);
 }

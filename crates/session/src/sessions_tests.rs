@@ -587,14 +587,16 @@ async fn an_interrupted_effect_is_a_persons_choice() {
 }
 
 #[tokio::test]
-async fn what_is_still_to_be_decided_is_asked_again_at_a_later_start_where_presses_are_lost() {
-    let hour = Duration::from_hours(1);
-    for (forgetful, later, again) in
-        [(true, hour, false), (true, hour + SECOND, true), (false, hour + SECOND, false)]
+async fn what_is_still_to_be_decided_is_asked_again_at_a_start_where_presses_are_lost() {
+    const HOUR: Duration = Duration::from_hours(1);
+    // When the daemon starts, and how often it has been asked by then: not again within an hour.
+    let lost = [(Duration::ZERO, 2), (Duration::ZERO, 2), (HOUR, 2), (HOUR + SECOND, 3)];
+    let kept = [(Duration::ZERO, 1), (HOUR + SECOND, 1)];
+    for (channel, starts) in
+        [(FakeChannel::forgetful(), &lost[..]), (FakeChannel::default(), &kept)]
     {
         let calls = Scripted::calls(&[("post", json!({"to": "bank"}))]);
         let setup = Setup { post_hangs: true, ..Setup::default() };
-        let channel = if forgetful { FakeChannel::forgetful() } else { FakeChannel::default() };
         let model = ScriptedModel::new(vec![calls]);
         let mut world = World::on(TempStore::new(), channel.into(), model, setup).await;
         world.say("pay").await;
@@ -606,21 +608,20 @@ async fn what_is_still_to_be_decided_is_asked_again_at_a_later_start_where_press
         let asked = world.channel.taken(1).await.remove(0).content;
         world.idle().await;
         world.sent().await;
-
-        world.setup.starts = later;
-        let world = world.restart(ScriptedModel::new(vec![])).await;
-        if again {
-            let reminder = world.channel.taken(2).await.remove(1).content;
-            assert_eq!(reminder.text, format!("Still to be decided:\n{}", asked.text));
-            assert_eq!(reminder.choices, asked.choices);
+        for (start, times) in starts {
+            world.setup.starts = *start;
+            world = world.restart(ScriptedModel::new(vec![])).await;
+            let taken = world.channel.taken(*times).await;
             world.sent().await;
+            assert_eq!(world.channel.taken(*times).await.len(), *times, "{start:?}");
+            for reminder in &taken[1..] {
+                assert_eq!(reminder.content.text, format!("Still to be decided:\n{}", asked.text));
+                assert_eq!(reminder.content.choices, asked.choices);
+            }
         }
-        // Not at every start.
         let world = world.restart(ScriptedModel::new(vec![Scripted::says("done")])).await;
         world.say("/skip").await;
-        let texts = world.channel.texts(3 + usize::from(again)).await;
-        let asked = texts.iter().filter(|text| text.contains("/skip w1")).count();
-        assert_eq!(asked, 1 + usize::from(again), "{texts:?}");
+        world.channel.shows(|texts| texts.last().is_some_and(|last| last == "done")).await;
     }
 }
 

@@ -336,7 +336,7 @@ fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
         "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
              attempts = 0, error = NULL \
          WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' \
-             AND created_at > ?2 \
+             AND coalesce(first_sent_at, created_at) > ?2 \
              AND (channel, account, chat) = (SELECT channel, account, chat FROM inbound WHERE id = ?1)",
         params![command.0, tx.now.before(RESENT).0],
     )?;

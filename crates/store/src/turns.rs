@@ -66,8 +66,8 @@ impl Turns for SqliteStore {
         self.read(waits::open).await
     }
 
-    async fn open_prompts(&self, now: Timestamp, sent_for: Duration) -> Result<Vec<OpenPrompt>> {
-        self.read(move |db| waits::open_prompts(db, now, sent_for)).await
+    async fn open_prompts(&self, now: Timestamp) -> Result<Vec<OpenPrompt>> {
+        self.read(move |db| waits::open_prompts(db, now)).await
     }
 
     async fn say_again(&self, prompts: &[OpenPrompt]) -> Result<()> {

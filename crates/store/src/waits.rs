@@ -1,8 +1,6 @@
 //! Turns that wait for something from outside: durably, without a worker, holding their lane's
 //! place.
 
-use std::time::Duration;
-
 use avocet_protocol::{
     CallId, CallResult, Content, NewWait, OpenPrompt, OpenWait, Planned, Resolution, SessionId,
     Timestamp, TurnId, WaitId, WaitKind,
@@ -159,36 +157,33 @@ pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
     )
 }
 
-/// The latest prompts of open waits for a person, if all of their chunks were sent so long ago.
-pub(crate) fn open_prompts(
-    db: Db<'_>,
-    now: Timestamp,
-    sent_for: Duration,
-) -> Result<Vec<OpenPrompt>> {
-    let sent_for = i64::try_from(sent_for.as_millis()).unwrap_or(i64::MAX);
+/// The latest prompts of open waits for a person, of which nothing is on its way any more.
+pub(crate) fn open_prompts(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
     let chunks = db.rows(
-        "SELECT waits.id AS wait, channel, account, chat, topic, content \
-         FROM waits JOIN outbox ON outbox.turn = waits.turn \
+        "SELECT waits.id AS wait, channel, account, chat, topic, content, \
+             coalesce(first_sent_at, created_at) AS said_at \
+         FROM waits INDEXED BY waits_open CROSS JOIN outbox ON outbox.turn = waits.turn \
          WHERE resolved = 0 AND kind <> 'child' AND source = 'prompt' AND expires_at > ?1 \
              AND outbox.ordinal = (SELECT max(ordinal) FROM outbox AS latest \
                  WHERE latest.turn = waits.turn AND latest.source = 'prompt') \
              AND NOT EXISTS (SELECT 1 FROM outbox AS part \
                  WHERE part.turn = outbox.turn AND part.ordinal = outbox.ordinal \
-                     AND (part.state <> 'sent' OR part.first_sent_at >= ?1 - ?2)) \
+                     AND part.state IN ('pending', 'sending', 'unknown')) \
          ORDER BY waits.id, chunk",
-        [now.0, sent_for],
+        [now.0],
         |row| {
+            let said_at = Timestamp(row.get("said_at")?);
             let chunk = rows::json::<Content>(row, "content")?;
-            Ok((WaitId(row.get("wait")?), rows::address(row)?, chunk))
+            Ok((WaitId(row.get("wait")?), rows::address(row)?, chunk, said_at))
         },
     )?;
     let mut prompts: Vec<OpenPrompt> = Vec::new();
-    for (wait, address, chunk) in chunks {
+    for (wait, address, chunk, said_at) in chunks {
         match prompts.last_mut().filter(|last| last.wait == wait) {
             Some(last) => last.prompt.chunks.push(chunk),
             None => {
                 let prompt = Planned { address, chunks: vec![chunk] };
-                prompts.push(OpenPrompt { wait, prompt });
+                prompts.push(OpenPrompt { wait, prompt, said_at });
             }
         }
     }
@@ -197,7 +192,7 @@ pub(crate) fn open_prompts(
 
 /// Says prompts again whose waits are still open.
 pub(crate) fn say_again(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
-    for OpenPrompt { wait, prompt } in prompts {
+    for OpenPrompt { wait, prompt, .. } in prompts {
         let turn = tx.db.row(
             "SELECT turn FROM waits WHERE id = ?1 AND resolved = 0",
             [wait.0],

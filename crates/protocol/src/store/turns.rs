@@ -44,8 +44,8 @@ pub trait Turns: fmt::Debug + Send + Sync {
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
 
     /// The prompts of waits for a person (all but [`WaitKind::Child`]) that have not expired now, the
-    /// latest of each, if it was sent longer than `sent_for` ago: what may have to be said again.
-    async fn open_prompts(&self, now: Timestamp, sent_for: Duration) -> Result<Vec<OpenPrompt>>;
+    /// latest of each, unless it is still on its way: what may have to be said again.
+    async fn open_prompts(&self, now: Timestamp) -> Result<Vec<OpenPrompt>>;
 
     /// Says prompts again, each as one more message of its turn; one whose wait has been resolved
     /// meanwhile is left out. All of them in one transaction.
@@ -139,6 +139,8 @@ pub struct OpenPrompt {
     pub wait: WaitId,
     /// What was said, or is to be said.
     pub prompt: Planned,
+    /// When it was said.
+    pub said_at: Timestamp,
 }
 
 /// What a wait came to.
