@@ -7,13 +7,13 @@ use avocet_protocol::{
     Quote, Sender, SenderId, Timestamp, TopicId,
 };
 use teloxide::types::{
-    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageId,
-    MessageOrigin, ThreadId, UpdateKind, User,
+    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageOrigin,
+    ThreadId, UpdateKind, User,
 };
 
 use crate::entities;
 use crate::media::{self, Carried};
-use crate::moved::Moved;
+use crate::moved::{Moved, Moves};
 use crate::unreadable::Unreadable;
 use crate::update::Update;
 
@@ -25,6 +25,7 @@ pub(crate) struct Bot<'a> {
     pub(crate) account: &'a AccountName,
     /// Groups in which it answers without being mentioned.
     pub(crate) unmentioned: &'a BTreeSet<i64>,
+    pub(crate) moves: &'a Moves,
 }
 
 /// What an update is.
@@ -35,7 +36,7 @@ pub(crate) enum Converted {
     /// It is not for the agent; counted under this reason.
     Ignored(&'static str),
     /// The group has another id from now on.
-    Moved(Box<Moved>),
+    Moved(Moved),
     /// It was meant for the agent, which cannot read it.
     Unreadable(Box<Unreadable>),
 }
@@ -64,7 +65,7 @@ impl Bot<'_> {
         let addressed = updates.iter().any(|update| match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
                 message.chat.is_private()
-                    || self.unmentioned.contains(&message.chat.id.0)
+                    || self.unmentioned.contains(&self.moves.home(message.chat.id).0)
                     || self.is_addressed(message)
             }
             _ => false,
@@ -89,8 +90,8 @@ impl Bot<'_> {
     }
 
     pub(crate) fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
-        if let Some(moved) = self.moved(message)? {
-            return Ok(moved);
+        if let Some(moved) = Moved::told_by(message) {
+            return Ok(Converted::Moved(moved));
         }
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
         let carried = media::carried(message);
@@ -103,19 +104,18 @@ impl Bot<'_> {
         }
         let topic = message.thread_id.filter(|_| message.is_topic_message);
         let address = self.address(message.chat.id, topic)?;
+        let key = self.key_of(message.chat.id, message.id.0.into())?;
         if let Carried::Unreadable(kind) = carried {
             return Ok(match message.chat.is_private() {
                 true => Converted::Unreadable(Box::new(Unreadable::new(
                     address,
-                    message.id.0.into(),
+                    &key,
                     sender(from)?,
                     kind,
                 )?)),
                 false => Converted::Ignored("of a kind that cannot be read"),
             });
         }
-        // Update ids begin anew after an idle week; message ids do not.
-        let key = key_of(message.id)?;
         let (line, attachments) = carried.into_parts();
         let text = text.map(|text| self.without_own_name(text));
         let text: Vec<String> = text.into_iter().chain(line).collect();
@@ -224,11 +224,24 @@ impl Bot<'_> {
         }
     }
 
+    /// The key of a message of a chat. Update ids begin anew after an idle week; message ids do not, but
+    /// for those of a group that has moved.
+    pub(crate) fn key_of(
+        &self,
+        chat: teloxide::types::ChatId,
+        message: i64,
+    ) -> Result<DedupeKey, IdError> {
+        let begins = if self.moves.home(chat) == chat { 'm' } else { 'n' };
+        DedupeKey::parse(&format!("{begins}{message}"))
+    }
+
+    /// Where something was said; in a group that has moved, as if it had not.
     pub(crate) fn address(
         &self,
         chat: teloxide::types::ChatId,
         topic: Option<ThreadId>,
     ) -> Result<ChatAddress, IdError> {
+        let chat = self.moves.home(chat);
         let topic = topic.map(|topic| TopicId::parse(&topic.0.0.to_string())).transpose()?;
         Ok(ChatAddress {
             channel: self.channel.clone(),
@@ -248,16 +261,6 @@ fn original_sender(origin: &MessageOrigin) -> String {
             chat.title().unwrap_or("a channel").to_owned()
         }
     }
-}
-
-/// The key of a message of a chat.
-fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
-    DedupeKey::parse(&format!("m{}", message.0))
-}
-
-/// The message that has a key; a pressed button has one, too, and is no message.
-pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
-    key.as_str().strip_prefix('m')?.parse().ok().map(MessageId)
 }
 
 fn kind(chat: &Chat) -> ChatKind {

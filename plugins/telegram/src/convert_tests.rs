@@ -38,7 +38,8 @@ fn convert(update: Value) -> Converted {
     let (me, update) = (me(), Update::read(update).unwrap());
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::from([-1002]);
-    Bot { me: &me, channel: &channel, account: &account, unmentioned }.convert(&[update])
+    let moves = &Moves::default();
+    Bot { me: &me, channel: &channel, account: &account, unmentioned, moves }.convert(&[update])
 }
 
 #[track_caller]

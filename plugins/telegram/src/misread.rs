@@ -119,7 +119,8 @@ impl Bot<'_> {
             ..Sender::new(SenderId::parse(&chat.to_string())?)
         };
         let address = self.address(ChatId(chat), None)?;
-        Ok(Converted::Unreadable(Box::new(Unreadable::new(address, id, sender, kind)?)))
+        let key = self.key_of(ChatId(chat), id)?;
+        Ok(Converted::Unreadable(Box::new(Unreadable::new(address, &key, sender, kind)?)))
     }
 
     /// What was said, if anything was: a text, a file, or a text below what is named instead.

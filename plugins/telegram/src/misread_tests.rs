@@ -4,6 +4,7 @@ use avocet_protocol::Inbound;
 use serde_json::json;
 
 use super::*;
+use crate::moved::Moves;
 use crate::update::Update;
 
 const IN_A_WAY: &str = "that Telegram describes in a way I do not know";
@@ -21,7 +22,8 @@ fn read(more: &Value) -> Converted {
     let me = serde_json::from_value(me).unwrap();
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::default();
-    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned };
+    let moves = &Moves::default();
+    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned, moves };
     bot.convert(&[Update::read(json!({ "update_id": 1, "message": message })).unwrap()])
 }
 
@@ -110,7 +112,7 @@ fn what_cannot_be_read_is_named_to_its_sender() {
         let address = "telegram:main:7".parse().unwrap();
         let name = (more["from"] != 5).then(|| "Ann".to_owned());
         let sender = Sender { name, ..Sender::new("7".parse().unwrap()) };
-        let unreadable = Unreadable::new(address, 5, sender, kind).unwrap();
+        let unreadable = Unreadable::new(address, &"m5".parse().unwrap(), sender, kind).unwrap();
         assert_eq!(read(&more), Converted::Unreadable(Box::new(unreadable)), "{more}");
     }
 }

@@ -18,11 +18,11 @@ impl Unreadable {
     /// A message of this kind in a private chat.
     pub(crate) fn new(
         chat: ChatAddress,
-        message: i64,
+        message: &DedupeKey,
         sender: Sender,
         kind: impl Into<String>,
     ) -> Result<Self, IdError> {
-        let key = DedupeKey::parse(&format!("unreadable m{message}"))?;
+        let key = DedupeKey::parse(&format!("unreadable {message}"))?;
         let inbound = Inbound::new(chat, sender, key, Content::default());
         Ok(Self { inbound: Inbound { from_platform: true, ..inbound }, kind: kind.into() })
     }

@@ -169,20 +169,3 @@ async fn an_edit_reaches_the_bus_as_a_correction() {
     assert_eq!(taken[1].content.text, "hello!");
     world.platform.wait_for_confirmed().await;
 }
-
-#[tokio::test]
-async fn a_group_that_becomes_a_supergroup_is_told_once_if_it_is_one_of_ours() {
-    let world = World::new().await;
-    let (channel, sender) = ("telegram".to_owned(), "8".to_owned());
-    world.bus.refuse([PublishError::NotAllowed { channel, sender }]);
-    let _running = world.run();
-    world.platform.wait_for_poll().await;
-    world.platform.migrate(8, -51, -1_000_000_000_051);
-    world.platform.migrate(ANN, -50, -1_000_000_000_050);
-    let reasons = world.bus.ignored(4).await;
-    assert_eq!(reasons.iter().filter(|reason| *reason == "a group that moved").count(), 2);
-    let said = world.bus.said();
-    let [(line, _)] = &said[..] else { panic!("{said:?}") };
-    assert_eq!(line.address, chat(-50), "what is sent there goes to the new one");
-    assert!(line.content.text.contains("I begin a new conversation here"));
-}
