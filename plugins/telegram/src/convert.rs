@@ -106,15 +106,9 @@ impl Bot<'_> {
         let address = self.address(message.chat.id, topic)?;
         let key = self.key_of(message.chat.id, message.id.0.into())?;
         if let Carried::Unreadable(kind) = carried {
-            return Ok(match message.chat.is_private() {
-                true => Converted::Unreadable(Box::new(Unreadable::new(
-                    address,
-                    &key,
-                    sender(from)?,
-                    kind,
-                )?)),
-                false => Converted::Ignored("of a kind that cannot be read"),
-            });
+            let chat = (address, self::kind(&message.chat));
+            let unreadable = Unreadable::new(chat, key, sender(from)?, kind)?;
+            return Ok(Converted::Unreadable(Box::new(unreadable)));
         }
         let (line, attachments) = carried.into_parts();
         let text = text.map(|text| self.without_own_name(text));

@@ -3,7 +3,9 @@
 
 use std::slice;
 
-use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, IdError, Sender, SenderId};
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, ChatKind, IdError, Sender, SenderId,
+};
 use serde_json::{Map, Value};
 use teloxide::types::{ChatId, Message};
 
@@ -120,7 +122,8 @@ impl Bot<'_> {
         };
         let address = self.address(ChatId(chat), None)?;
         let key = self.key_of(ChatId(chat), id)?;
-        Ok(Converted::Unreadable(Box::new(Unreadable::new(address, &key, sender, kind)?)))
+        let chat = (address, ChatKind::Private);
+        Ok(Converted::Unreadable(Box::new(Unreadable::new(chat, key, sender, kind)?)))
     }
 
     /// What was said, if anything was: a text, a file, or a text below what is named instead.

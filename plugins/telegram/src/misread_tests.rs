@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use avocet_protocol::Inbound;
+use avocet_protocol::{DedupeKey, Inbound};
 use serde_json::json;
 
 use super::*;
@@ -108,11 +108,13 @@ fn what_cannot_be_read_is_named_to_its_sender() {
         (json!({ "from": 5, "voice": { "file_id": "f" } }), format!("a voice message {IN_A_WAY}")),
         (json!({ "from": 5, "text": "hi" }), format!("a text {IN_A_WAY}")),
     ];
+    let key: DedupeKey = "m5".parse().unwrap();
     for (more, kind) in table {
         let address = "telegram:main:7".parse().unwrap();
         let name = (more["from"] != 5).then(|| "Ann".to_owned());
         let sender = Sender { name, ..Sender::new("7".parse().unwrap()) };
-        let unreadable = Unreadable::new(address, &"m5".parse().unwrap(), sender, kind).unwrap();
+        let unreadable =
+            Unreadable::new((address, ChatKind::Private), key.clone(), sender, kind).unwrap();
         assert_eq!(read(&more), Converted::Unreadable(Box::new(unreadable)), "{more}");
     }
 }
