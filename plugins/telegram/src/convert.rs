@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatId, ChatKind, Content, DedupeKey, IdError, Inbound,
-    Quote, Sender, SenderId, Timestamp, TopicId,
+    AccountName, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content, DedupeKey,
+    IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
 };
 use teloxide::types::{
     CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageOrigin,
@@ -26,6 +26,7 @@ pub(crate) struct Bot<'a> {
     /// Groups in which it answers without being mentioned.
     pub(crate) unmentioned: &'a BTreeSet<i64>,
     pub(crate) moves: &'a Moves,
+    pub(crate) commands: &'a [CommandHelp],
 }
 
 /// What an update is.
@@ -197,10 +198,16 @@ impl Bot<'_> {
             MessageEntityKind::TextMention { user } => user.id == self.me.id,
             MessageEntityKind::BotCommand => match text.split_once('@') {
                 Some((_, name)) => self.is_own_name(name),
-                None => true,
+                None => self.is_ours(&text),
             },
             _ => false,
         })
+    }
+
+    /// A command that names no bot may be meant for another one.
+    fn is_ours(&self, command: &str) -> bool {
+        let name = command.strip_prefix('/').unwrap_or(command);
+        self.commands.iter().any(|ours| ours.name.eq_ignore_ascii_case(name))
     }
 
     fn is_own_name(&self, name: &str) -> bool {

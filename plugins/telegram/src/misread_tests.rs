@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use avocet_protocol::{DedupeKey, Inbound};
+use avocet_protocol::{CommandHelp, DedupeKey, Inbound};
 use serde_json::json;
 
 use super::*;
@@ -23,7 +23,8 @@ fn read(more: &Value) -> Converted {
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::default();
     let moves = &Moves::default();
-    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned, moves };
+    let commands = &["stop"].map(|name| CommandHelp { name, argument: "", help: "" });
+    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
     bot.convert(&[Update::read(json!({ "update_id": 1, "message": message })).unwrap()])
 }
 

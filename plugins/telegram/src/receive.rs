@@ -135,7 +135,8 @@ impl Receiver<'_> {
     async fn take(&self, me: &Me, updates: &[Update], furthest: i64) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
         let Telegram { name, account, unmentioned, moves, .. } = self.telegram;
-        let bot = Bot { me, channel: name, account, unmentioned, moves };
+        let commands = &self.context.commands;
+        let bot = Bot { me, channel: name, account, unmentioned, moves, commands };
         let cursor = Cursor { scope: String::new(), position: furthest.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
