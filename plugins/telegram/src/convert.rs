@@ -57,6 +57,33 @@ impl Converted {
             (_, more) => more,
         }
     }
+
+    /// Why an edit corrects nothing, by what is edited.
+    pub(crate) fn no_correction(is_location: bool, is_in_album: bool) -> Option<Self> {
+        match (is_location, is_in_album) {
+            (true, _) => Some(Self::Ignored("a live location that moved")),
+            // An album is one message to us, and the edit of one of its parts would take the others
+            // away.
+            (_, true) => Some(Self::Ignored("an edit of an album")),
+            (false, false) => None,
+        }
+    }
+
+    /// An edit says what the message says now. Its time, in seconds, makes it another than the edits
+    /// before.
+    pub(crate) fn corrected_at(self, seconds: i64) -> Result<Self, IdError> {
+        Ok(match self {
+            Self::Inbound(inbound) => Self::Inbound(Box::new(Inbound {
+                key: DedupeKey::parse(&format!("{}e{seconds}", inbound.key))?,
+                corrects: Some(inbound.key.clone()),
+                written_at: Some(Timestamp(seconds.saturating_mul(1000))),
+                ..*inbound
+            })),
+            // It was said once that it cannot be read.
+            Self::Unreadable(_) => Self::Ignored("an edit of the unreadable"),
+            other @ (Self::Ignored(_) | Self::Moved(_)) => other,
+        })
+    }
 }
 
 impl Bot<'_> {
@@ -66,7 +93,7 @@ impl Bot<'_> {
         let addressed = updates.iter().any(|update| match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
                 message.chat.is_private()
-                    || self.unmentioned.contains(&self.moves.home(message.chat.id).0)
+                    || self.listens_to_all(message.chat.id)
                     || self.is_addressed(message)
             }
             _ => false,
@@ -128,29 +155,15 @@ impl Bot<'_> {
         })))
     }
 
-    /// An edit says what the message says now. Its time makes it another than the edits before.
     fn edited(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
         let Some(edited) = message.edit_date() else {
             return Ok(Converted::Ignored("edited at no time"));
         };
-        if message.location().is_some() {
-            return Ok(Converted::Ignored("a live location that moved"));
+        let is_location = message.location().is_some();
+        match Converted::no_correction(is_location, message.media_group_id().is_some()) {
+            Some(reason) => Ok(reason),
+            None => self.message(message, addressed)?.corrected_at(edited.timestamp()),
         }
-        // An album is one message to us, and the edit of one of its parts would take the others away.
-        if message.media_group_id().is_some() {
-            return Ok(Converted::Ignored("an edit of an album"));
-        }
-        Ok(match self.message(message, addressed)? {
-            Converted::Inbound(inbound) => Converted::Inbound(Box::new(Inbound {
-                key: DedupeKey::parse(&format!("{}e{}", inbound.key, edited.timestamp()))?,
-                corrects: Some(inbound.key.clone()),
-                written_at: Some(Timestamp(edited.timestamp_millis())),
-                ..*inbound
-            })),
-            // It was said once that it cannot be read.
-            Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
-            other @ (Converted::Ignored(_) | Converted::Moved(_)) => other,
-        })
     }
 
     /// What the message replies to, or the part of it that was chosen. What stands above in a topic
@@ -178,17 +191,31 @@ impl Bot<'_> {
             }
             MaybeInaccessibleMessage::Inaccessible(_) => None,
         };
-        let key = DedupeKey::parse(&format!("c{}", query.id.0))?;
-        let (address, content) = (self.address(chat.id, topic)?, Content::text(says));
-        let sender = sender(&query.from)?;
-        let chat = kind(chat);
-        let said = Inbound::new(address, sender, key, content);
+        let place = (self.address(chat.id, topic)?, kind(chat));
+        self.said_by_button(&query.id.0, says, place, sender(&query.from)?)
+    }
+
+    /// What somebody says by pressing a button; the query has this id.
+    pub(crate) fn said_by_button(
+        &self,
+        query: &str,
+        says: &str,
+        (address, chat): (ChatAddress, ChatKind),
+        sender: Sender,
+    ) -> Result<Converted, IdError> {
+        let key = DedupeKey::parse(&format!("c{query}"))?;
+        let said = Inbound::new(address, sender, key, Content::text(says));
         let inbound = Inbound { chat, from_platform: true, ..said };
         Ok(Converted::Inbound(Box::new(inbound)))
     }
 
+    /// Whether it answers without being mentioned in a group.
+    pub(crate) fn listens_to_all(&self, chat: teloxide::types::ChatId) -> bool {
+        self.unmentioned.contains(&self.moves.home(chat).0)
+    }
+
     /// In a group the agent answers only when it is spoken to: mentioned, replied to, commanded.
-    fn is_addressed(&self, message: &Message) -> bool {
+    pub(crate) fn is_addressed(&self, message: &Message) -> bool {
         let reply = message.reply_to_message().and_then(|replied| replied.from.as_ref());
         if reply.is_some_and(|from| from.id == self.me.id) {
             return true;

@@ -2,6 +2,7 @@
 //! committed; messages go out one by one, rendered and cut as the platform wants them.
 
 mod album;
+mod bodies;
 mod commands;
 mod config;
 mod convert;

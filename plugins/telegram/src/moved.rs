@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{Cursor, DedupeKey, PlatformId};
+use serde_json::{Map, Value};
 use teloxide::types::{ChatId, Message, MessageId};
 
 use crate::Telegram;
@@ -125,6 +126,13 @@ impl Moved {
         let here = message.chat.id;
         let to = message.migrate_to_chat_id().map(|to| Self { from: here, to: *to });
         to.or_else(|| message.migrate_from_chat_id().map(|from| Self { from: *from, to: here }))
+    }
+
+    /// As [`Self::told_by`], where the client cannot read the message.
+    pub(crate) fn told_by_fields(here: ChatId, message: &Map<String, Value>) -> Option<Self> {
+        let id = |field: &str| message.get(field)?.as_i64().map(ChatId);
+        let to = id("migrate_to_chat_id").map(|to| Self { from: here, to });
+        to.or_else(|| id("migrate_from_chat_id").map(|from| Self { from, to: here }))
     }
 
     /// What an earlier run has noted; none if the cursor says something else.

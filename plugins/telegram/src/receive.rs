@@ -8,7 +8,7 @@ use avocet_protocol::{
 };
 use avocet_supervise::{Backoff, patiently};
 use teloxide::requests::{Request, Requester};
-use teloxide::types::{CallbackQueryId, Me, UpdateKind};
+use teloxide::types::{CallbackQueryId, Me};
 use teloxide::{ApiError, RequestError};
 
 use crate::convert::{Bot, Converted};
@@ -157,8 +157,8 @@ impl Receiver<'_> {
                 tracing::warn!(update = update.id, %error, "an update was not counted");
             });
         }
-        if let UpdateKind::CallbackQuery(query) = &update.kind {
-            self.answer(query.id.clone()).await;
+        if let Some(query) = update.query() {
+            self.answer(query).await;
         }
         Ok(())
     }
