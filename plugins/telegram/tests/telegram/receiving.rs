@@ -154,6 +154,23 @@ async fn an_album_that_comes_in_two_polls_is_one_message() {
 }
 
 #[tokio::test]
+async fn an_album_that_a_full_poll_would_cut_is_one_message() {
+    let world = World::new().await;
+    for number in 0..99 {
+        world.platform.private_text(ANN, &number.to_string());
+    }
+    world.platform.album(ANN, ANN, "a", &["1", "2", "3", "4"], "the beach");
+    let _running = world.run();
+    world.bus.taken(99).await;
+    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
+    world.clock.advance(Duration::from_millis(500));
+    let album = world.bus.taken(100).await.remove(99).content;
+    assert_eq!((album.text.as_str(), album.attachments.len()), ("the beach", 4));
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.taken(100).await.len(), 100);
+}
+
+#[tokio::test]
 async fn an_edit_reaches_the_bus_as_a_correction() {
     let world = World::new().await;
     let _running = world.run();
