@@ -2,7 +2,7 @@
 
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
-use avocet_testkit::telegram::{Fault, On, TelegramFake, png};
+use avocet_testkit::telegram::{Fault, On, Said, TelegramFake, png};
 use avocet_tests::{Home, now, program};
 use serde_json::json;
 
@@ -15,10 +15,15 @@ pub(crate) const ANN: i64 = 7;
 /// A home whose daemon is the bot of this platform, whose owner is Ann, and which tells strangers
 /// nothing.
 pub(crate) fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
+    home_with(platform, model, "")
+}
+
+/// As [`home`], with more in the configuration.
+fn home_with(platform: &TelegramFake, model: &OpenAiFake, more: &str) -> Home {
     platform.set_now(now());
     let telegram = format!(
         "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
-         pairing = false\n",
+         pairing = false\n{more}",
         platform.base_url()
     );
     Home::new(program!()).with_config(&config(model, &telegram)).with("TOKEN", TOKEN)
@@ -41,6 +46,27 @@ async fn who_is_allowed_is_answered_and_who_is_not_is_named_in_the_log() {
     let (status, log) = stop(daemon).await;
     assert!(status.success() && !log.contains("secret"), "{log}");
     assert_eq!((platform.sent().len(), platform.refusals()), (1, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_that_becomes_a_supergroup_keeps_its_rules_also_after_a_restart() {
+    const SUPERGROUP: i64 = -1_000_000_000_020;
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
+    let rules = "[channels.telegram.groups.\"-20\"]\nmention = false\nallow = []\n";
+    let home = home_with(&platform, &model, rules);
+    let mut daemon = home.daemon();
+    platform.migrate(ANN, -20, SUPERGROUP);
+    for _ in 0..2 {
+        platform.say(Said::group(ANN, SUPERGROUP, "good morning"));
+        logged(&mut daemon, "7 may not speak on telegram", 1).await;
+        patiently("the confirmation", platform.wait_for_confirmed()).await;
+        assert!(stop(daemon).await.0.success());
+        patiently("the end of the poll", platform.wait_for_no_poll()).await;
+        daemon = home.daemon();
+    }
+    assert!(stop(daemon).await.0.success());
+    assert_eq!((platform.sent().len(), model.requests().len()), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

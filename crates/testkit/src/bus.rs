@@ -129,7 +129,8 @@ impl Publish for FakeBus {
         for Cursor { scope, position } in self.moves() {
             last.insert(scope, position);
         }
-        Ok(last.into_iter().map(|(scope, position)| Cursor { scope, position }).collect())
+        // In an order that nobody would think of.
+        Ok(last.into_iter().rev().map(|(scope, position)| Cursor { scope, position }).collect())
     }
 
     async fn move_cursor(

@@ -29,6 +29,14 @@ pub(crate) fn may_go_on(updates: &[Update]) -> bool {
     updates.last().is_some_and(|last| album(last).is_some())
 }
 
+/// How many of these are before the album that the last is a part of. All of them, if that is none: some
+/// have to be taken, so that others come.
+pub(crate) fn settled(updates: &[Update]) -> usize {
+    let last = updates.last().and_then(album);
+    let begins = updates.iter().position(|update| last.is_some() && album(update) == last);
+    begins.filter(|before| *before > 0).unwrap_or(updates.len())
+}
+
 /// The chat and the name of the album that an update is a part of.
 fn album(update: &Update) -> Option<(i64, &str)> {
     let UpdateKind::Message(message) = &update.kind else { return None };
@@ -71,6 +79,23 @@ mod tests {
         ];
         for (committed, expected) in table {
             assert_eq!(ids(&gather(batch(), committed)), expected, "{committed}");
+        }
+    }
+
+    #[test]
+    fn what_is_before_the_last_album_is_settled_unless_that_is_nothing() {
+        let table: [(&[Option<&str>], usize); 6] = [
+            (&[], 0),
+            (&[None, Some("a"), None], 3),
+            (&[None, Some("a")], 1),
+            (&[Some("a"), None, Some("b"), None, Some("b")], 2),
+            (&[Some("a"), Some("a")], 2),
+            (&[Some("a"), None, Some("a")], 3),
+        ];
+        for (albums, expected) in table {
+            let updates: Vec<Update> =
+                albums.iter().zip(1..).map(|(album, id)| update(id, *album)).collect();
+            assert_eq!(settled(&updates), expected, "{albums:?}");
         }
     }
 

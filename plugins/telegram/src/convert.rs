@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatId, ChatKind, Content, DedupeKey, IdError, Inbound,
-    Quote, Sender, SenderId, Timestamp, TopicId,
+    AccountName, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content, DedupeKey,
+    IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
 };
 use teloxide::types::{
-    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageId,
-    MessageOrigin, ThreadId, UpdateKind, User,
+    CallbackQuery, Chat, MaybeInaccessibleMessage, Me, Message, MessageEntityKind, MessageOrigin,
+    ThreadId, UpdateKind, User,
 };
 
 use crate::entities;
 use crate::media::{self, Carried};
-use crate::moved::Moved;
+use crate::moved::{Moved, Moves};
 use crate::unreadable::Unreadable;
 use crate::update::Update;
 
@@ -25,6 +25,8 @@ pub(crate) struct Bot<'a> {
     pub(crate) account: &'a AccountName,
     /// Groups in which it answers without being mentioned.
     pub(crate) unmentioned: &'a BTreeSet<i64>,
+    pub(crate) moves: &'a Moves,
+    pub(crate) commands: &'a [CommandHelp],
 }
 
 /// What an update is.
@@ -35,7 +37,7 @@ pub(crate) enum Converted {
     /// It is not for the agent; counted under this reason.
     Ignored(&'static str),
     /// The group has another id from now on.
-    Moved(Box<Moved>),
+    Moved(Moved),
     /// It was meant for the agent, which cannot read it.
     Unreadable(Box<Unreadable>),
 }
@@ -55,6 +57,33 @@ impl Converted {
             (_, more) => more,
         }
     }
+
+    /// Why an edit corrects nothing, by what is edited.
+    pub(crate) fn no_correction(is_location: bool, is_in_album: bool) -> Option<Self> {
+        match (is_location, is_in_album) {
+            (true, _) => Some(Self::Ignored("a live location that moved")),
+            // An album is one message to us, and the edit of one of its parts would take the others
+            // away.
+            (_, true) => Some(Self::Ignored("an edit of an album")),
+            (false, false) => None,
+        }
+    }
+
+    /// An edit says what the message says now. Its time, in seconds, makes it another than the edits
+    /// before.
+    pub(crate) fn corrected_at(self, seconds: i64) -> Result<Self, IdError> {
+        Ok(match self {
+            Self::Inbound(inbound) => Self::Inbound(Box::new(Inbound {
+                key: DedupeKey::parse(&format!("{}e{seconds}", inbound.key))?,
+                corrects: Some(inbound.key.clone()),
+                written_at: Some(Timestamp(seconds.saturating_mul(1000))),
+                ..*inbound
+            })),
+            // It was said once that it cannot be read.
+            Self::Unreadable(_) => Self::Ignored("an edit of the unreadable"),
+            other @ (Self::Ignored(_) | Self::Moved(_)) => other,
+        })
+    }
 }
 
 impl Bot<'_> {
@@ -64,7 +93,7 @@ impl Bot<'_> {
         let addressed = updates.iter().any(|update| match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
                 message.chat.is_private()
-                    || self.unmentioned.contains(&message.chat.id.0)
+                    || self.listens_to_all(message.chat.id)
                     || self.is_addressed(message)
             }
             _ => false,
@@ -89,8 +118,8 @@ impl Bot<'_> {
     }
 
     pub(crate) fn message(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
-        if let Some(moved) = self.moved(message)? {
-            return Ok(moved);
+        if let Some(moved) = Moved::told_by(message) {
+            return Ok(Converted::Moved(moved));
         }
         let Some(from) = &message.from else { return Ok(Converted::Ignored("of nobody")) };
         let carried = media::carried(message);
@@ -103,19 +132,12 @@ impl Bot<'_> {
         }
         let topic = message.thread_id.filter(|_| message.is_topic_message);
         let address = self.address(message.chat.id, topic)?;
+        let key = self.key_of(message.chat.id, message.id.0.into())?;
         if let Carried::Unreadable(kind) = carried {
-            return Ok(match message.chat.is_private() {
-                true => Converted::Unreadable(Box::new(Unreadable::new(
-                    address,
-                    message.id.0.into(),
-                    sender(from)?,
-                    kind,
-                )?)),
-                false => Converted::Ignored("of a kind that cannot be read"),
-            });
+            let chat = (address, self::kind(&message.chat));
+            let unreadable = Unreadable::new(chat, key, sender(from)?, kind)?;
+            return Ok(Converted::Unreadable(Box::new(unreadable)));
         }
-        // Update ids begin anew after an idle week; message ids do not.
-        let key = key_of(message.id)?;
         let (line, attachments) = carried.into_parts();
         let text = text.map(|text| self.without_own_name(text));
         let text: Vec<String> = text.into_iter().chain(line).collect();
@@ -133,29 +155,15 @@ impl Bot<'_> {
         })))
     }
 
-    /// An edit says what the message says now. Its time makes it another than the edits before.
     fn edited(&self, message: &Message, addressed: bool) -> Result<Converted, IdError> {
         let Some(edited) = message.edit_date() else {
             return Ok(Converted::Ignored("edited at no time"));
         };
-        if message.location().is_some() {
-            return Ok(Converted::Ignored("a live location that moved"));
+        let is_location = message.location().is_some();
+        match Converted::no_correction(is_location, message.media_group_id().is_some()) {
+            Some(reason) => Ok(reason),
+            None => self.message(message, addressed)?.corrected_at(edited.timestamp()),
         }
-        // An album is one message to us, and the edit of one of its parts would take the others away.
-        if message.media_group_id().is_some() {
-            return Ok(Converted::Ignored("an edit of an album"));
-        }
-        Ok(match self.message(message, addressed)? {
-            Converted::Inbound(inbound) => Converted::Inbound(Box::new(Inbound {
-                key: DedupeKey::parse(&format!("{}e{}", inbound.key, edited.timestamp()))?,
-                corrects: Some(inbound.key.clone()),
-                written_at: Some(Timestamp(edited.timestamp_millis())),
-                ..*inbound
-            })),
-            // It was said once that it cannot be read.
-            Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
-            other @ (Converted::Ignored(_) | Converted::Moved(_)) => other,
-        })
     }
 
     /// What the message replies to, or the part of it that was chosen. What stands above in a topic
@@ -183,17 +191,31 @@ impl Bot<'_> {
             }
             MaybeInaccessibleMessage::Inaccessible(_) => None,
         };
-        let key = DedupeKey::parse(&format!("c{}", query.id.0))?;
-        let (address, content) = (self.address(chat.id, topic)?, Content::text(says));
-        let sender = sender(&query.from)?;
-        let chat = kind(chat);
-        let said = Inbound::new(address, sender, key, content);
+        let place = (self.address(chat.id, topic)?, kind(chat));
+        self.said_by_button(&query.id.0, says, place, sender(&query.from)?)
+    }
+
+    /// What somebody says by pressing a button; the query has this id.
+    pub(crate) fn said_by_button(
+        &self,
+        query: &str,
+        says: &str,
+        (address, chat): (ChatAddress, ChatKind),
+        sender: Sender,
+    ) -> Result<Converted, IdError> {
+        let key = DedupeKey::parse(&format!("c{query}"))?;
+        let said = Inbound::new(address, sender, key, Content::text(says));
         let inbound = Inbound { chat, from_platform: true, ..said };
         Ok(Converted::Inbound(Box::new(inbound)))
     }
 
+    /// Whether it answers without being mentioned in a group.
+    pub(crate) fn listens_to_all(&self, chat: teloxide::types::ChatId) -> bool {
+        self.unmentioned.contains(&self.moves.home(chat).0)
+    }
+
     /// In a group the agent answers only when it is spoken to: mentioned, replied to, commanded.
-    fn is_addressed(&self, message: &Message) -> bool {
+    pub(crate) fn is_addressed(&self, message: &Message) -> bool {
         let reply = message.reply_to_message().and_then(|replied| replied.from.as_ref());
         if reply.is_some_and(|from| from.id == self.me.id) {
             return true;
@@ -203,10 +225,16 @@ impl Bot<'_> {
             MessageEntityKind::TextMention { user } => user.id == self.me.id,
             MessageEntityKind::BotCommand => match text.split_once('@') {
                 Some((_, name)) => self.is_own_name(name),
-                None => true,
+                None => self.is_ours(&text),
             },
             _ => false,
         })
+    }
+
+    /// A command that names no bot may be meant for another one.
+    fn is_ours(&self, command: &str) -> bool {
+        let name = command.strip_prefix('/').unwrap_or(command);
+        self.commands.iter().any(|ours| ours.name.eq_ignore_ascii_case(name))
     }
 
     fn is_own_name(&self, name: &str) -> bool {
@@ -224,11 +252,24 @@ impl Bot<'_> {
         }
     }
 
+    /// The key of a message of a chat. Update ids begin anew after an idle week; message ids do not, but
+    /// for those of a group that has moved.
+    pub(crate) fn key_of(
+        &self,
+        chat: teloxide::types::ChatId,
+        message: i64,
+    ) -> Result<DedupeKey, IdError> {
+        let begins = if self.moves.home(chat) == chat { 'm' } else { 'n' };
+        DedupeKey::parse(&format!("{begins}{message}"))
+    }
+
+    /// Where something was said; in a group that has moved, as if it had not.
     pub(crate) fn address(
         &self,
         chat: teloxide::types::ChatId,
         topic: Option<ThreadId>,
     ) -> Result<ChatAddress, IdError> {
+        let chat = self.moves.home(chat);
         let topic = topic.map(|topic| TopicId::parse(&topic.0.0.to_string())).transpose()?;
         Ok(ChatAddress {
             channel: self.channel.clone(),
@@ -248,16 +289,6 @@ fn original_sender(origin: &MessageOrigin) -> String {
             chat.title().unwrap_or("a channel").to_owned()
         }
     }
-}
-
-/// The key of a message of a chat.
-fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
-    DedupeKey::parse(&format!("m{}", message.0))
-}
-
-/// The message that has a key; a pressed button has one, too, and is no message.
-pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
-    key.as_str().strip_prefix('m')?.parse().ok().map(MessageId)
 }
 
 fn kind(chat: &Chat) -> ChatKind {

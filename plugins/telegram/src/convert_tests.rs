@@ -38,7 +38,10 @@ fn convert(update: Value) -> Converted {
     let (me, update) = (me(), Update::read(update).unwrap());
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::from([-1002]);
-    Bot { me: &me, channel: &channel, account: &account, unmentioned }.convert(&[update])
+    let moves = &Moves::default();
+    let commands = &["id", "stop"].map(|name| CommandHelp { name, argument: "", help: "" });
+    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
+    bot.convert(&[update])
 }
 
 #[track_caller]
@@ -80,6 +83,11 @@ fn in_a_group_it_is_only_what_is_said_to_the_bot() {
             json!({ "text": "/stop@avocet_bot now", "entities": entity("bot_command", 0, 16) }),
             "/stop now",
         ),
+        (json!({ "text": "/Stop", "entities": entity("bot_command", 0, 5) }), "/Stop"),
+        (
+            json!({ "text": "/weather@avocet_bot", "entities": entity("bot_command", 0, 19) }),
+            "/weather",
+        ),
     ];
     for (more, text) in said {
         says(in_group(more), "telegram:main:-1001", text);
@@ -91,6 +99,8 @@ fn in_a_group_it_is_only_what_is_said_to_the_bot() {
         json!({ "text": "hi all" }),
         json!({ "text": "@other_bot hi", "entities": entity("mention", 0, 10) }),
         json!({ "text": "/stop@other_bot", "entities": entity("bot_command", 0, 15) }),
+        json!({ "text": "/weather", "entities": entity("bot_command", 0, 8) }),
+        json!({ "text": "/stopp", "entities": entity("bot_command", 0, 6) }),
     ];
     for more in not_said {
         assert_eq!(convert(in_group(more)), Converted::Ignored("not mentioned"));

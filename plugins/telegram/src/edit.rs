@@ -1,7 +1,7 @@
 //! What changes in a chat without a new message: a message that is there already, and the sign that
 //! somebody writes.
 
-use avocet_protocol::{ChatAddress, Delivery, PlatformId, SendError};
+use avocet_protocol::{ChatAddress, Delivery, PlatformId};
 use teloxide::payloads::{EditMessageTextSetters, SendChatActionSetters};
 use teloxide::requests::{Request, Requester};
 use teloxide::types::{ChatAction, ChatId, MessageEntity, MessageId};
@@ -9,24 +9,18 @@ use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
 use crate::fault::fault;
+use crate::moved::{Number, Place};
 use crate::send::{buttons, no_preview, topic};
 
-/// The message that a chunk is shown in already.
-pub(crate) fn message(shown_as: &PlatformId) -> Result<MessageId, SendError> {
-    shown_as.as_str().parse().map(MessageId).map_err(|_| SendError::Gone)
-}
-
-/// Whether an edit found no message to be made in. In a supergroup that a chat has become, numbers
-/// begin anew and are those of other messages.
+/// Whether an edit found no message to be made in.
 pub(crate) fn is_gone(error: &RequestError) -> bool {
     matches!(
         error,
-        RequestError::MigrateToChatId(_)
-            | RequestError::Api(
-                ApiError::MessageToEditNotFound
-                    | ApiError::MessageCantBeEdited
-                    | ApiError::MessageIdInvalid
-            )
+        RequestError::Api(
+            ApiError::MessageToEditNotFound
+                | ApiError::MessageCantBeEdited
+                | ApiError::MessageIdInvalid
+        )
     )
 }
 
@@ -56,8 +50,8 @@ impl Telegram {
 
     /// Shows for five seconds that somebody writes (Bot API, sendChatAction).
     pub(crate) async fn type_in(&self, chat: &ChatAddress) {
-        let Ok(id) = chat.chat.as_str().parse() else { return };
-        let mut request = self.client.send_chat_action(ChatId(id), ChatAction::Typing);
+        let Ok(place) = self.place(chat) else { return };
+        let mut request = self.client.send_chat_action(place.chat, ChatAction::Typing);
         if let Some(topic) = topic(chat) {
             request = request.message_thread_id(topic);
         }
@@ -68,9 +62,21 @@ impl Telegram {
 
     /// Takes a message of ours back, if the platform lets it.
     pub(crate) async fn delete(&self, chat: &ChatAddress, shown_as: &PlatformId) {
-        let (Ok(id), Ok(message)) = (chat.chat.as_str().parse(), message(shown_as)) else { return };
-        if let Err(error) = self.client.delete_message(ChatId(id), message).send().await {
-            tracing::warn!(%chat, error = fault(&error), "a message could not be taken back");
+        let (Ok(mut place), Some(number)) = (self.place(chat), Number::of_sent(shown_as)) else {
+            return;
+        };
+        while let Some(message) = place.message(number) {
+            match self.client.delete_message(place.chat, message).send().await {
+                Err(RequestError::MigrateToChatId(new)) if new != place.chat => {
+                    place = Place::moved_to(new);
+                }
+                Err(error) => {
+                    let error = fault(&error);
+                    tracing::warn!(%chat, error, "a message could not be taken back");
+                    break;
+                }
+                Ok(_) => break,
+            }
         }
     }
 }

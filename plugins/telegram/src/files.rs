@@ -10,10 +10,11 @@ use avocet_protocol::{
 use bytes::Bytes;
 use teloxide::payloads::{SendDocumentSetters, SendPhotoSetters};
 use teloxide::requests::{Request, Requester};
-use teloxide::types::{ChatId, InputFile, MessageEntity, MessageId};
+use teloxide::types::{InputFile, MessageEntity, MessageId};
 use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
+use crate::moved::Place;
 use crate::send;
 
 /// Bytes of a photo (Bot API, `sendPhoto`).
@@ -53,7 +54,7 @@ struct Upload<'a> {
     delivery: &'a Delivery,
     file: &'a LoadedFile,
     caption: Styled,
-    chat: ChatId,
+    place: Place,
     looks: Vec<MessageEntity>,
     as_photo: bool,
 }
@@ -70,15 +71,17 @@ impl Telegram {
         let mut upload = Upload {
             delivery,
             file,
-            chat: send::chat(delivery)?,
+            place: self.place(&delivery.address)?,
             looks: send::looks(&caption)?,
             caption,
             as_photo: is_photo(attachment, file),
         };
         loop {
             match self.upload(&upload).await {
-                Ok(message) => return Ok(send::receipt(message)),
-                Err(RequestError::MigrateToChatId(new)) if new != upload.chat => upload.chat = new,
+                Ok(message) => return Ok(send::receipt(upload.place, message)),
+                Err(RequestError::MigrateToChatId(new)) if new != upload.place.chat => {
+                    upload.place = Place::moved_to(new);
+                }
                 Err(error) if send::is_about_looks(&error) && !upload.looks.is_empty() => {
                     upload.looks.clear();
                 }
@@ -91,20 +94,20 @@ impl Telegram {
     }
 
     async fn upload(&self, upload: &Upload<'_>) -> Result<MessageId, RequestError> {
-        let Upload { delivery, chat, caption, looks, .. } = upload;
+        let Upload { delivery, place, caption, looks, .. } = upload;
         let file = InputFile::memory(Bytes::from_owner(upload.file.bytes.clone()));
         let file = file.file_name(name(&upload.file.name));
         // The same for both, which have no type in common.
         macro_rules! send {
             ($method:ident) => {{
-                let mut request = self.uploads.$method(*chat, file);
+                let mut request = self.uploads.$method(place.chat, file);
                 if !caption.text.is_empty() {
                     request = request.caption(&caption.text).caption_entities(looks.clone());
                 }
                 if let Some(topic) = send::topic(&delivery.address) {
                     request = request.message_thread_id(topic);
                 }
-                if let Some(replied) = send::reply_to(&delivery.content) {
+                if let Some(replied) = send::reply_to(&delivery.content, *place) {
                     request = request.reply_parameters(replied);
                 }
                 if !delivery.content.choices.is_empty() {

@@ -2,6 +2,7 @@
 //! committed; messages go out one by one, rendered and cut as the platform wants them.
 
 mod album;
+mod bodies;
 mod commands;
 mod config;
 mod convert;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_channel_kit::{Exchanges, Pace};
+use avocet_channel_kit::{Exchanges, GroupConfig, Pace};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
     Delivery, FetchError, Health, PlatformId, Receipt, Secret, SendError,
@@ -35,6 +36,7 @@ use teloxide::net::default_reqwest_settings;
 
 pub use config::TelegramConfig;
 
+use moved::Moves;
 use receive::Receiver;
 
 /// How long a request may take besides the time that a poll is held open.
@@ -51,6 +53,8 @@ pub struct Telegram {
     uploads: teloxide::Bot,
     /// Groups in which it answers without being mentioned.
     unmentioned: BTreeSet<i64>,
+    /// Groups that have another id than they had.
+    moves: Moves,
     /// Whether the messages of an answer are numbered.
     numbered: bool,
     poll_seconds: u32,
@@ -115,7 +119,8 @@ impl Telegram {
             account,
             client,
             uploads,
-            unmentioned: unmentioned(config)?,
+            unmentioned: groups(config, |group| !group.mention)?,
+            moves: Moves::new(groups(config, |_| true)?),
             numbered: config.numbered,
             poll_seconds,
             preview: (!preview.is_zero()).then_some(preview),
@@ -125,17 +130,16 @@ impl Telegram {
     }
 }
 
-/// The groups in which the bot answers without being mentioned. Every group's id is checked here.
-fn unmentioned(config: &TelegramConfig) -> Result<BTreeSet<i64>, TelegramError> {
-    let mut unmentioned = BTreeSet::new();
-    for (id, group) in &config.groups {
+/// The groups of which this holds. Their ids are checked here.
+fn groups(
+    config: &TelegramConfig,
+    holds: impl Fn(&GroupConfig) -> bool,
+) -> Result<BTreeSet<i64>, TelegramError> {
+    let groups = config.groups.iter().filter(|(_, group)| holds(group)).map(|(id, _)| {
         let parsed = id.parse().ok().filter(|parsed: &i64| *parsed < 0);
-        let parsed = parsed.ok_or_else(|| TelegramError::Group(id.clone()))?;
-        if !group.mention {
-            unmentioned.insert(parsed);
-        }
-    }
-    Ok(unmentioned)
+        parsed.ok_or_else(|| TelegramError::Group(id.clone()))
+    });
+    groups.collect()
 }
 
 /// The bot, as a client that gives a request so much time.

@@ -1,140 +1,86 @@
-//! A message in private that the client cannot read, read from its JSON as far as that goes: what was
-//! said is heard, and what cannot be made out is named to whoever sent it.
+//! What the client cannot read, read from its JSON as far as that goes: what was said to the bot is
+//! heard, and what cannot be made out is named to whoever sent it.
 
-use std::slice;
+use avocet_protocol::{ChatKind, IdError, Sender, SenderId};
+use serde_json::{Map, Value, json};
+use teloxide::types::{ChatId, Message, MessageEntity, MessageId, ThreadId, User};
 
-use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, IdError, Sender, SenderId};
-use serde_json::{Map, Value};
-use teloxide::types::{ChatId, Message};
-
+use crate::bodies;
 use crate::convert::{Bot, Converted};
+use crate::moved::Moved;
 use crate::unreadable::Unreadable;
 use crate::update;
 
-/// What a message needs to be one, and what may be beside it, each left out if it cannot be read.
-const NEEDED: [&str; 4] = ["message_id", "date", "chat", "from"];
-const WELCOME: [&str; 6] = [
-    "entities",
-    "forward_origin",
-    "is_topic_message",
-    "message_thread_id",
-    "quote",
-    "reply_to_message",
-];
+/// What a message needs to be one beside its sender, and what may be there, too, each left out if it
+/// cannot be read.
+const NEEDED: [&str; 3] = ["message_id", "date", "chat"];
+const WELCOME: [&str; 5] =
+    ["forward_origin", "is_topic_message", "message_thread_id", "quote", "reply_to_message"];
 
-/// What is in a message beside what it carries.
-const BESIDE: [&str; 22] = [
-    "author_signature",
-    "business_connection_id",
-    "caption",
-    "caption_entities",
-    "chat",
-    "date",
-    "edit_date",
-    "effect_id",
-    "external_reply",
-    "forward_origin",
-    "from",
-    "has_media_spoiler",
-    "has_protected_content",
-    "is_from_offline",
-    "media_group_id",
-    "message_id",
-    "message_thread_id",
-    "quote",
-    "reply_markup",
-    "reply_to_message",
-    "show_caption_above_media",
-    "via_bot",
-];
+const OTHER: Converted = Converted::Ignored("of another kind");
 
-/// What happens in a chat and is said to nobody.
-const HAPPENINGS: [&str; 11] = [
-    "boost_added",
-    "chat_background_set",
-    "checklist_tasks_added",
-    "checklist_tasks_done",
-    "connected_website",
-    "left_chat_member",
-    "message_auto_delete_timer_changed",
-    "new_chat_members",
-    "pinned_message",
-    "proximity_alert_triggered",
-    "write_access_allowed",
-];
-
-/// What a message may carry, by its field.
-const BODIES: [(&str, &str); 25] = [
-    ("animation", "an animation"),
-    ("audio", "an audio file"),
-    ("chat_shared", "a shared chat"),
-    ("checklist", "a checklist"),
-    ("contact", "a contact"),
-    ("dice", "a dice"),
-    ("document", "a file"),
-    ("game", "a game"),
-    ("gift", "a gift"),
-    ("giveaway", "a giveaway"),
-    ("invoice", "an invoice"),
-    ("paid_media", "paid media"),
-    ("passport_data", "passport data"),
-    ("photo", "a photo"),
-    ("poll", "a poll"),
-    ("sticker", "a sticker"),
-    ("story", "a story"),
-    ("successful_payment", "a payment"),
-    ("text", "a text"),
-    ("unique_gift", "a gift"),
-    ("venue", "a venue"),
-    ("location", "a location"),
-    ("video", "a video"),
-    ("video_note", "a video note"),
-    ("voice", "a voice message"),
-];
-
-/// The longest name of a field that is shown to anybody.
-const MAX_FIELD: usize = 40;
+type Fields = Map<String, Value>;
 
 impl Bot<'_> {
     /// Reads an update that the client cannot read.
     pub(crate) fn misread(&self, update: &Value) -> Result<Converted, IdError> {
-        let Some(message) = update.get("message").and_then(Value::as_object) else {
-            return Ok(Converted::Ignored("of another kind"));
-        };
-        let private = message.get("chat").filter(|chat| chat["type"] == "private");
-        let (Some(chat), Some(id)) = (
-            private.and_then(|chat| chat["id"].as_i64()),
-            message.get("message_id").and_then(Value::as_i64),
-        ) else {
-            return Ok(Converted::Ignored("of another kind"));
-        };
-        if let Some(heard) = self.heard(message)? {
-            return Ok(heard);
+        let fields = |kind: &str| update.get(kind).and_then(Value::as_object);
+        if let Some(message) = fields("message") {
+            self.misread_message(message)
+        } else if let Some(message) = fields("edited_message") {
+            self.misread_edit(message)
+        } else if let Some(query) = fields("callback_query") {
+            self.misread_press(query)
+        } else {
+            Ok(OTHER)
         }
-        let Some(kind) = body(message) else { return Ok(Converted::Ignored("without text")) };
-        // In private, the chat has the id of the person.
-        let name = message.get("from").and_then(|from| from["first_name"].as_str());
-        let sender = Sender {
-            name: name.map(str::to_owned),
-            ..Sender::new(SenderId::parse(&chat.to_string())?)
-        };
-        let address = self.address(ChatId(chat), None)?;
-        Ok(Converted::Unreadable(Box::new(Unreadable::new(address, id, sender, kind)?)))
     }
 
-    /// What was said, if anything was: a text, a file, or a text below what is named instead.
-    fn heard(&self, message: &Map<String, Value>) -> Result<Option<Converted>, IdError> {
-        let said = ["text", "caption"].iter().find_map(|field| message.get(*field)?.as_str());
-        let file = file(message);
-        if said.is_none() && file.is_none() {
-            return Ok(None);
+    fn misread_message(&self, message: &Fields) -> Result<Converted, IdError> {
+        let id = message.get("message_id").and_then(Value::as_i64);
+        let (Some((chat, kind)), Some(id)) = (chat(message), id) else { return Ok(OTHER) };
+        if let Some(moved) = Moved::told_by_fields(chat, message) {
+            return Ok(Converted::Moved(moved));
         }
+        let text = ["text", "caption"].iter().find_map(|field| message.get(*field)?.as_str());
+        let is_file = bodies::file(message).is_some();
+        let what = bodies::body(message);
+        if text.is_none() && !is_file && what.is_none() {
+            return Ok(Converted::Ignored("without text"));
+        }
+        let readable = readable(message, text.unwrap_or_default());
+        if kind == ChatKind::Group && !self.is_for_us(chat, message, readable.as_ref()) {
+            return Ok(Converted::Ignored("not mentioned"));
+        }
+        if let Some(readable) = readable.filter(|_| text.is_some() || is_file) {
+            return self.heard(message, &readable);
+        }
+        let Some(what) = what else { return Ok(Converted::Ignored("without text")) };
+        let Some(sender) = sender(message, chat, kind)? else {
+            return Ok(Converted::Ignored("of nobody"));
+        };
+        let place = (self.address(chat, topic(message))?, kind);
+        let unreadable = Unreadable::new(place, self.key_of(chat, id)?, sender, what)?;
+        Ok(Converted::Unreadable(Box::new(unreadable)))
+    }
+
+    /// As [`Bot::is_addressed`], also where what is replied to cannot be read.
+    fn is_for_us(&self, chat: ChatId, message: &Fields, readable: Option<&Message>) -> bool {
+        let replied = message.get("reply_to_message");
+        let author = replied.and_then(|replied| replied["from"]["id"].as_u64());
+        self.listens_to_all(chat)
+            || author == Some(self.me.id.0)
+            || readable.is_some_and(|readable| self.is_addressed(readable))
+    }
+
+    /// What was said: a text, a file, or a text below what is named instead.
+    fn heard(&self, message: &Fields, readable: &Message) -> Result<Converted, IdError> {
+        let file = bodies::file(message);
         let unknown = match (&file, message.contains_key("text")) {
-            (None, false) => body(message),
+            (None, false) => bodies::body(message),
             _ => None,
         };
-        let Some(readable) = readable(message, said.unwrap_or_default()) else { return Ok(None) };
-        let mut converted = self.message(&readable, true)?;
+        let mut converted = self.message(readable, true)?;
         if let Converted::Inbound(inbound) = &mut converted {
             let content = &mut inbound.content;
             content.attachments.extend(file);
@@ -146,16 +92,78 @@ impl Bot<'_> {
                 content.forwarded_from = Some("somebody".to_owned());
             }
         }
-        Ok(Some(converted))
+        Ok(converted)
+    }
+
+    fn misread_edit(&self, message: &Fields) -> Result<Converted, IdError> {
+        let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
+        let edited = message.get("edit_date").and_then(Value::as_u64);
+        let Some(edited) = edited.and_then(|edited| u32::try_from(edited).ok()) else {
+            return Ok(Converted::Ignored("edited at no time"));
+        };
+        if let Some(reason) = Converted::no_correction(has("location"), has("media_group_id")) {
+            return Ok(reason);
+        }
+        self.misread_message(message)?.corrected_at(edited.into())
+    }
+
+    fn misread_press(&self, query: &Fields) -> Result<Converted, IdError> {
+        let text = |field: &str| query.get(field).and_then(Value::as_str);
+        let (Some(id), Some(says)) = (text("id"), text("data")) else {
+            return Ok(Converted::Ignored("a button without words"));
+        };
+        let from = query.get("from").and_then(person);
+        let message = query.get("message").and_then(Value::as_object);
+        let place = message.and_then(|message| Some((chat(message)?, topic(message))));
+        let (Some(from), Some(((chat, kind), topic))) = (from, place) else { return Ok(OTHER) };
+        self.said_by_button(id, says, (self.address(chat, topic)?, kind), from?)
     }
 }
 
+/// The chat of a message, and who reads there.
+fn chat(message: &Fields) -> Option<(ChatId, ChatKind)> {
+    let chat = message.get("chat")?;
+    let kind = match chat["type"].as_str()? {
+        "private" => ChatKind::Private,
+        "group" | "supergroup" => ChatKind::Group,
+        _ => return None,
+    };
+    Some((ChatId(chat["id"].as_i64()?), kind))
+}
+
+fn topic(message: &Fields) -> Option<ThreadId> {
+    message.get("is_topic_message").filter(|is_topic| **is_topic == Value::Bool(true))?;
+    let topic = message.get("message_thread_id")?.as_i64()?;
+    Some(ThreadId(MessageId(topic.try_into().ok()?)))
+}
+
+/// Who wrote a message; in private the chat has the id of the person.
+fn sender(message: &Fields, chat: ChatId, kind: ChatKind) -> Result<Option<Sender>, IdError> {
+    match (message.get("from").and_then(person), kind) {
+        (Some(sender), _) => sender.map(Some),
+        (None, ChatKind::Private) => Ok(Some(Sender::new(SenderId::parse(&chat.to_string())?))),
+        (None, ChatKind::Group) => Ok(None),
+    }
+}
+
+/// Somebody with a number, whatever else there is of them.
+fn person(from: &Value) -> Option<Result<Sender, IdError>> {
+    let id = from["id"].as_u64()?;
+    let names = ["first_name", "last_name"].iter().filter_map(|name| from[name].as_str());
+    let name = names.collect::<Vec<_>>().join(" ");
+    let is_bot = from["is_bot"] == true;
+    let name = (!name.is_empty()).then_some(name);
+    Some(SenderId::parse(&id.to_string()).map(|id| Sender { id, name, is_bot }))
+}
+
 /// The message as a text, with as much of what is beside it as the client can read.
-fn readable(message: &Map<String, Value>, text: &str) -> Option<Message> {
+fn readable(message: &Fields, text: &str) -> Option<Message> {
     let field = |name: &&str| Some(((*name).to_owned(), message.get(*name)?.clone()));
-    let mut fields: Map<String, Value> = NEEDED.iter().filter_map(field).collect();
+    let mut fields: Fields = NEEDED.iter().filter_map(field).collect();
+    fields.extend(message.get("from").map(|from| ("from".to_owned(), readable_person(from))));
     fields.insert("text".to_owned(), text.into());
-    let read = |fields: &Map<String, Value>| update::message(&Value::Object(fields.clone()));
+    fields.insert("entities".to_owned(), entities(message));
+    let read = |fields: &Fields| update::message(&Value::Object(fields.clone()));
     let mut readable = read(&fields)?;
     for (name, value) in WELCOME.iter().filter_map(field) {
         fields.insert(name.clone(), value);
@@ -167,56 +175,22 @@ fn readable(message: &Map<String, Value>, text: &str) -> Option<Message> {
     Some(readable)
 }
 
-/// The file that a message carries, if the platform says where it is.
-fn file(message: &Map<String, Value>) -> Option<Attachment> {
-    use AttachmentKind::{Audio, Document, Image, Sticker, Video, Voice};
-    // An animation is a document as well. What the platform always makes is of a known type.
-    let kinds = [
-        ("animation", Video, None),
-        ("audio", Audio, None),
-        ("document", Document, None),
-        ("photo", Image, Some("image/jpeg")),
-        ("sticker", Sticker, None),
-        ("video", Video, None),
-        ("video_note", Video, Some("video/mp4")),
-        ("voice", Voice, Some("audio/ogg")),
-    ];
-    kinds.into_iter().find_map(|(field, kind, media_type)| {
-        let body = message.get(field)?;
-        // Of a photo's sizes the largest is the last.
-        let sizes = body.as_array().map_or(slice::from_ref(body), Vec::as_slice);
-        let (meta, id) = sizes
-            .iter()
-            .rev()
-            .find_map(|meta| Some((meta, meta["file_id"].as_str().filter(|id| !id.is_empty())?)))?;
-        let said = meta["mime_type"].as_str().filter(|said| said.contains('/'));
-        let source = AttachmentSource::Platform(id.to_owned());
-        Some(Attachment {
-            name: meta["file_name"].as_str().map(str::to_owned),
-            media_type: said.or(media_type).map(str::to_owned),
-            bytes: meta["file_size"].as_u64(),
-            seconds: meta["duration"].as_u64().and_then(|seconds| seconds.try_into().ok()),
-            ..Attachment::new(kind, source)
-        })
-    })
+/// What is marked in the text or caption, as far as the client can read it.
+fn entities(message: &Fields) -> Value {
+    let field = if message.contains_key("text") { "entities" } else { "caption_entities" };
+    let marks = message.get(field).and_then(Value::as_array).into_iter().flatten();
+    marks.filter(|mark| update::read::<MessageEntity>(mark).is_some()).cloned().collect()
 }
 
-/// What a message carries, with its article; none if it is nothing, or tells of something that happens
-/// in the chat.
-fn body(message: &Map<String, Value>) -> Option<String> {
-    let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
-    if let Some((_, what)) = BODIES.iter().find(|(field, _)| has(field)) {
-        return Some(format!("{what} that Telegram describes in a way I do not know"));
+/// A person as the client can read one.
+fn readable_person(from: &Value) -> Value {
+    match from["id"].as_u64() {
+        Some(id) if update::read::<User>(from).is_none() => {
+            let name = from["first_name"].as_str().unwrap_or_default();
+            json!({ "id": id, "is_bot": from["is_bot"] == true, "first_name": name })
+        }
+        _ => from.clone(),
     }
-    let is_new = |field: &&String| {
-        has(field) && ![&BESIDE[..], &HAPPENINGS[..]].concat().contains(&field.as_str())
-    };
-    let field = message.keys().find(is_new)?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    Some(match field.len() <= MAX_FIELD && field.chars().all(plain) {
-        true => format!("something that Telegram calls “{field}”, which is new to me"),
-        false => "something that is new to me".to_owned(),
-    })
 }
 
 #[cfg(test)]

@@ -1,19 +1,35 @@
 use std::collections::BTreeSet;
 
-use avocet_protocol::Inbound;
+use avocet_protocol::{
+    AttachmentKind, AttachmentSource, CommandHelp, DedupeKey, Inbound, Timestamp,
+};
 use serde_json::json;
+use teloxide::types::UpdateKind;
 
 use super::*;
+use crate::moved::Moves;
 use crate::update::Update;
 
 const IN_A_WAY: &str = "that Telegram describes in a way I do not know";
 
-/// What is made of a message in private with these fields.
-fn read(more: &Value) -> Converted {
+/// A message in private with these fields.
+fn message(more: &Value) -> Value {
     let mut message = json!({ "message_id": 5, "date": 1_700_000_000,
         "chat": { "id": 7, "type": "private", "first_name": "Ann" },
         "from": { "id": 7, "is_bot": false, "first_name": "Ann" } });
     message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    message
+}
+
+/// What is made of it.
+fn read(more: &Value) -> Converted {
+    convert(json!({ "update_id": 1, "message": message(more) }))
+}
+
+/// What is made of an update that the client cannot read.
+fn convert(update: Value) -> Converted {
+    let update = Update::read(update).unwrap();
+    assert!(matches!(update.kind, UpdateKind::Error(_)), "the client can read it: {update:?}");
     let me = json!({ "id": 42, "is_bot": true, "first_name": "Avocet", "username": "avocet_bot",
         "can_join_groups": true, "can_read_all_group_messages": false,
         "supports_inline_queries": false, "can_connect_to_business": false,
@@ -21,8 +37,10 @@ fn read(more: &Value) -> Converted {
     let me = serde_json::from_value(me).unwrap();
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::default();
-    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned };
-    bot.convert(&[Update::read(json!({ "update_id": 1, "message": message })).unwrap()])
+    let moves = &Moves::default();
+    let commands = &["stop"].map(|name| CommandHelp { name, argument: "", help: "" });
+    let bot = Bot { me: &me, channel: &channel, account: &account, unmentioned, moves, commands };
+    bot.convert(&[update])
 }
 
 #[track_caller]
@@ -106,28 +124,176 @@ fn what_cannot_be_read_is_named_to_its_sender() {
         (json!({ "from": 5, "voice": { "file_id": "f" } }), format!("a voice message {IN_A_WAY}")),
         (json!({ "from": 5, "text": "hi" }), format!("a text {IN_A_WAY}")),
     ];
+    let key: DedupeKey = "m5".parse().unwrap();
     for (more, kind) in table {
         let address = "telegram:main:7".parse().unwrap();
         let name = (more["from"] != 5).then(|| "Ann".to_owned());
         let sender = Sender { name, ..Sender::new("7".parse().unwrap()) };
-        let unreadable = Unreadable::new(address, 5, sender, kind).unwrap();
+        let unreadable =
+            Unreadable::new((address, ChatKind::Private), key.clone(), sender, kind).unwrap();
         assert_eq!(read(&more), Converted::Unreadable(Box::new(unreadable)), "{more}");
     }
 }
 
 #[test]
 fn what_nobody_said_or_what_was_said_elsewhere_is_counted() {
-    let group = json!({ "id": -20, "type": "supergroup", "title": "Birds" });
     let table = [
         (json!({}), "without text"),
         (json!({ "text": null, "voice": null }), "without text"),
         (json!({ "pinned_message": 5 }), "without text"),
-        (json!({ "chat": group, "voice": {} }), "of another kind"),
+        (json!({ "chat": group(), "voice": {} }), "not mentioned"),
+        (json!({ "chat": { "id": -20, "type": "mailbox" }, "voice": {} }), "of another kind"),
         (json!({ "chat": {}, "voice": {} }), "of another kind"),
         (json!({ "chat": 5, "voice": {} }), "of another kind"),
         (json!({ "message_id": null, "voice": {} }), "of another kind"),
     ];
     for (more, reason) in table {
         assert_eq!(read(&more), Converted::Ignored(reason), "{more}");
+    }
+}
+
+fn group() -> Value {
+    json!({ "id": -20, "type": "supergroup", "title": "Birds", "is_forum": true })
+}
+
+/// The fields of a message in a group that the client cannot read, with one that says why.
+fn in_group(more: &Value) -> Value {
+    let mut fields = json!({ "chat": group(), "forward_origin": { "type": "unheard_of" } });
+    fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    fields
+}
+
+/// A message of the bot, or of another.
+fn replied_to(author: u64) -> Value {
+    json!({ "message_id": 4, "date": 1, "chat": group(), "text": "hi",
+        "from": { "id": author, "is_bot": true, "first_name": "Avocet" } })
+}
+
+fn mark(kind: &str, length: usize) -> Value {
+    json!({ "type": kind, "offset": 0, "length": length })
+}
+
+#[test]
+fn what_is_said_to_the_bot_in_a_group_is_heard() {
+    let name = "@avocet_bot look";
+    let table = [
+        (json!({ "text": "fine", "reply_to_message": replied_to(42) }), "fine"),
+        (json!({ "text": "fine", "reply_to_message": { "from": { "id": 42 } } }), "fine"),
+        (json!({ "text": name, "entities": [{ "type": 5 }, mark("mention", 11)] }), name),
+        (json!({ "text": name, "entities": [mark("mention", 11)], "from": { "id": 7 } }), name),
+        (
+            json!({ "caption": name, "caption_entities": [mark("mention", 11)], "video": {} }),
+            &format!("{name}\n[a video {IN_A_WAY}]"),
+        ),
+        (json!({ "text": "/stop", "entities": [mark("bot_command", 5)] }), "/stop"),
+    ];
+    for (more, text) in table {
+        let inbound = heard(&in_group(&more));
+        assert_eq!(inbound.content.text, text, "{more}");
+        let of = (inbound.address.to_string(), inbound.chat, inbound.sender.id.to_string());
+        assert_eq!(of, ("telegram:main:-20".to_owned(), ChatKind::Group, "7".to_owned()));
+    }
+    let voice = json!({ "voice": { "file_id": "f" }, "reply_to_message": replied_to(42) });
+    assert_eq!(heard(&in_group(&voice)).content.attachments[0].kind, AttachmentKind::Voice);
+}
+
+#[test]
+fn what_is_not_said_to_the_bot_in_a_group_is_counted() {
+    let table = [
+        (json!({ "text": "fine" }), "not mentioned"),
+        (json!({ "text": "fine", "reply_to_message": replied_to(43) }), "not mentioned"),
+        (json!({ "text": "@another", "entities": [mark("mention", 8)] }), "not mentioned"),
+        (json!({ "text": "/weather", "entities": [mark("bot_command", 8)] }), "not mentioned"),
+        (json!({ "voice": {}, "from": 5, "reply_to_message": replied_to(42) }), "of nobody"),
+        (json!({ "video_chat_started": 5, "reply_to_message": replied_to(42) }), "without text"),
+    ];
+    for (more, reason) in table {
+        assert_eq!(read(&in_group(&more)), Converted::Ignored(reason), "{more}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_in_a_group_is_named_where_it_was_said() {
+    let table = [
+        (json!({}), "telegram:main:-20"),
+        (json!({ "is_topic_message": true, "message_thread_id": 9 }), "telegram:main:-20:9"),
+    ];
+    for (more, address) in table {
+        let mut fields = in_group(&json!({ "voice": {}, "reply_to_message": replied_to(42) }));
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let sender = Sender { name: Some("Ann".to_owned()), ..Sender::new("7".parse().unwrap()) };
+        let place = (address.parse().unwrap(), ChatKind::Group);
+        let kind = format!("a voice message {IN_A_WAY}");
+        let unreadable = Unreadable::new(place, "m5".parse().unwrap(), sender, kind).unwrap();
+        assert_eq!(read(&fields), Converted::Unreadable(Box::new(unreadable)), "{more}");
+    }
+}
+
+#[test]
+fn an_edit_corrects_its_message_if_its_text_can_be_made_out() {
+    let edited = |mut more: Value| {
+        more["forward_origin"] = json!({ "type": "unheard_of" });
+        convert(json!({ "update_id": 1, "edited_message": message(&more) }))
+    };
+    let at = 1_700_000_001;
+    let Converted::Inbound(inbound) = edited(json!({ "text": "hallo", "edit_date": at })) else {
+        panic!("it is not heard")
+    };
+    assert_eq!(inbound.key.as_str(), "m5e1700000001");
+    assert_eq!(inbound.corrects.unwrap().as_str(), "m5");
+    assert_eq!(inbound.written_at, Some(Timestamp(at * 1000)));
+    assert_eq!(inbound.content.text, "hallo");
+    let table = [
+        (json!({ "voice": {}, "edit_date": at }), "an edit of the unreadable"),
+        (json!({ "text": "hallo" }), "edited at no time"),
+        (json!({ "text": "hallo", "edit_date": -1 }), "edited at no time"),
+        (json!({ "location": {}, "edit_date": at }), "a live location that moved"),
+        (json!({ "caption": "x", "media_group_id": "a", "edit_date": at }), "an edit of an album"),
+        (json!({ "text": "hallo", "chat": group(), "edit_date": at }), "not mentioned"),
+    ];
+    for (more, reason) in table {
+        assert_eq!(edited(more.clone()), Converted::Ignored(reason), "{more}");
+    }
+}
+
+#[test]
+fn a_pressed_button_says_its_words_below_whatever_it_is() {
+    let pressed = |more: Value| {
+        let mut query = json!({ "id": "q1", "from": { "id": 7 }, "data": "/skip w3",
+            "message": { "chat": { "id": 7, "type": "private" } } });
+        query.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        convert(json!({ "update_id": 1, "callback_query": query }))
+    };
+    let below = |chat: Value| json!({ "message": { "chat": chat, "is_topic_message": true, "message_thread_id": 9 } });
+    let heard = [
+        (json!({}), "telegram:main:7", ChatKind::Private),
+        (below(group()), "telegram:main:-20:9", ChatKind::Group),
+    ];
+    for (more, address, chat) in heard {
+        let Converted::Inbound(inbound) = pressed(more) else { panic!("it is not heard") };
+        assert_eq!((inbound.key.as_str(), inbound.content.text.as_str()), ("cq1", "/skip w3"));
+        assert_eq!((inbound.address.to_string().as_str(), inbound.chat), (address, chat));
+        assert!(inbound.from_platform && inbound.sender.id.as_str() == "7");
+    }
+    let counted = [
+        (json!({ "data": 5 }), "a button without words"),
+        (json!({ "id": 5 }), "a button without words"),
+        (json!({ "from": {} }), "of another kind"),
+        (json!({ "message": {} }), "of another kind"),
+    ];
+    for (more, reason) in counted {
+        assert_eq!(pressed(more.clone()), Converted::Ignored(reason), "{more}");
+    }
+}
+
+#[test]
+fn a_group_that_moves_is_followed_whoever_is_said_to_have_moved_it() {
+    let (old, new) = (ChatId(-20), ChatId(-1_000_000_000_020));
+    for (here, field, there) in
+        [(old, "migrate_to_chat_id", new), (new, "migrate_from_chat_id", old)]
+    {
+        let chat = json!({ "id": here.0, "type": "group", "title": "Birds" });
+        let moved = read(&json!({ "chat": chat, "from": 5, field: there.0 }));
+        assert_eq!(moved, Converted::Moved(Moved { from: old, to: new }), "{field}");
     }
 }

@@ -1,52 +1,182 @@
-//! A group that becomes a supergroup has another id from then on. What is under way goes to the new
-//! one ([`Telegram::send`]); what is said there is a conversation of its own, and the chat is told.
+//! A group that becomes a supergroup has another id from then on, and its messages are numbered anew.
+//! Here it goes on as the chat that it was, with its conversation and its rules.
 
-use avocet_protocol::{ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound};
-use teloxide::types::Message;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::{Cursor, DedupeKey, PlatformId};
+use serde_json::{Map, Value};
+use teloxide::types::{ChatId, Message, MessageId};
 
 use crate::Telegram;
-use crate::convert::{Bot, Converted, sender};
 use crate::receive::{Receiver, Stopped};
 
-/// A group that has another id from now on.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Moved {
-    /// Who made it move, in the group as it was.
-    inbound: Inbound,
-    to: ChatAddress,
+/// What the scope of a cursor begins with that says which chat a group has become.
+const SCOPE: &str = "moved ";
+
+/// The groups that have another id than they had.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    /// Each group's old id, by its new one.
+    old: Mutex<BTreeMap<ChatId, ChatId>>,
+    /// Groups that the configuration names: what is said there is a chat of its own.
+    named: BTreeSet<i64>,
 }
 
-impl Bot<'_> {
-    /// What the message that a group leaves behind says; none if it is another.
-    pub(crate) fn moved(&self, message: &Message) -> Result<Option<Converted>, IdError> {
-        let Some(to) = message.migrate_to_chat_id() else { return Ok(None) };
-        let Some(by) = &message.from else { return Ok(None) };
-        let address = self.address(message.chat.id, None)?;
-        let key = DedupeKey::parse(&format!("moved to {to}"))?;
-        let inbound = Inbound {
-            chat: ChatKind::Group,
-            from_platform: true,
-            ..Inbound::new(address, sender(by)?, key, Content::default())
+impl Moves {
+    /// None is known yet.
+    pub(crate) fn new(named: BTreeSet<i64>) -> Self {
+        Self { old: Mutex::default(), named }
+    }
+
+    /// The chat that one is to the bus: the one that it was.
+    pub(crate) fn home(&self, chat: ChatId) -> ChatId {
+        if self.named.contains(&chat.0) {
+            return chat;
+        }
+        self.old().get(&chat).copied().unwrap_or(chat)
+    }
+
+    /// Where a chat of the bus is.
+    pub(crate) fn place(&self, chat: ChatId) -> Place {
+        let found = self.old().iter().find(|(_, old)| **old == chat).map(|(new, _)| *new);
+        found.map_or(Place { chat, moved: false }, Place::moved_to)
+    }
+
+    pub(crate) fn learn(&self, moved: Moved) {
+        self.old().insert(moved.to, moved.from);
+    }
+
+    fn knows(&self, moved: Moved) -> bool {
+        self.old().get(&moved.to) == Some(&moved.from)
+    }
+
+    fn old(&self) -> MutexGuard<'_, BTreeMap<ChatId, ChatId>> {
+        self.old.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A chat of the platform, and whether it is what another has become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) chat: ChatId,
+    pub(crate) moved: bool,
+}
+
+impl Place {
+    pub(crate) fn moved_to(chat: ChatId) -> Self {
+        Self { chat, moved: true }
+    }
+
+    /// The message that has a number, unless it was left behind. Whatever is asked of a chat that has
+    /// moved without anybody knowing, the platform says where it is now: no harm is done there.
+    pub(crate) fn message(self, number: Number) -> Option<MessageId> {
+        (number.anew || !self.moved).then_some(number.id)
+    }
+}
+
+/// The number of a message, and whether it was given anew, in the supergroup that a group has become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Number {
+    pub(crate) id: MessageId,
+    pub(crate) anew: bool,
+}
+
+impl Number {
+    /// The number of a message that was sent: `17` or `n17`.
+    pub(crate) fn of_sent(id: &PlatformId) -> Option<Self> {
+        let (id, anew) = match id.as_str().strip_prefix('n') {
+            Some(id) => (id, true),
+            None => (id.as_str(), false),
         };
-        Ok(Some(Converted::Moved(Box::new(Moved { inbound, to: self.address(*to, None)? }))))
+        Some(Self { id: MessageId(id.parse().ok()?), anew })
+    }
+
+    /// The number of a message that was heard, by its key: `m17` or `n17`. A pressed button has a key,
+    /// too, and is no message.
+    pub(crate) fn of_heard(key: &DedupeKey) -> Option<Self> {
+        let (id, anew) = match key.as_str().split_at_checked(1)? {
+            ("m", id) => (id, false),
+            ("n", id) => (id, true),
+            _ => return None,
+        };
+        Some(Self { id: MessageId(id.parse().ok()?), anew })
+    }
+}
+
+/// As [`Self::of_sent`] reads it.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.anew { "n" } else { "" }, self.id)
+    }
+}
+
+/// A group that has another id from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) from: ChatId,
+    pub(crate) to: ChatId,
+}
+
+impl Moved {
+    /// What the message that a group leaves behind says, or the first one of the supergroup; none if it
+    /// is another.
+    pub(crate) fn told_by(message: &Message) -> Option<Self> {
+        let here = message.chat.id;
+        let to = message.migrate_to_chat_id().map(|to| Self { from: here, to: *to });
+        to.or_else(|| message.migrate_from_chat_id().map(|from| Self { from: *from, to: here }))
+    }
+
+    /// As [`Self::told_by`], where the client cannot read the message.
+    pub(crate) fn told_by_fields(here: ChatId, message: &Map<String, Value>) -> Option<Self> {
+        let id = |field: &str| message.get(field)?.as_i64().map(ChatId);
+        let to = id("migrate_to_chat_id").map(|to| Self { from: here, to });
+        to.or_else(|| id("migrate_from_chat_id").map(|from| Self { from, to: here }))
+    }
+
+    /// What an earlier run has noted; none if the cursor says something else.
+    pub(crate) fn noted(Cursor { scope, position }: &Cursor) -> Option<Self> {
+        let to = scope.strip_prefix(SCOPE)?.parse().ok()?;
+        Some(Self { from: ChatId(position.parse().ok()?), to: ChatId(to) })
+    }
+
+    fn note(self) -> Cursor {
+        Cursor { scope: format!("{SCOPE}{}", self.to), position: self.from.to_string() }
     }
 }
 
 impl Receiver<'_> {
-    /// Tells the operator, who may have named the group in the configuration, and the group itself if
-    /// whoever made it move may speak there. What is sent to the old id goes to the new one.
-    pub(crate) async fn tell_moved(&self, moved: &Moved) -> Result<(), Stopped> {
-        let Moved { inbound, to } = moved;
-        let Telegram { name, account, .. } = self.telegram;
-        tracing::warn!(
-            %account,
-            "the group {} is now the supergroup {}; if [channels.{name}] names it in groups, name it \
-             so from now on",
-            inbound.address.chat,
-            to.chat
-        );
-        let line = "This group is a supergroup now, which is another chat to me: I begin a new \
-            conversation here and do not see what was said before.";
-        self.say_back(inbound, &Content::text(line)).await
+    /// Notes for good where a group is now, and tells the operator once. It is said on either side.
+    pub(crate) async fn follow(&self, moved: Moved) -> Result<(), Stopped> {
+        let Telegram { name, account, moves, .. } = self.telegram;
+        if moves.knows(moved) {
+            return Ok(());
+        }
+        let publish = &self.context.publish;
+        let noting = || publish.move_cursor(name, account, moved.note());
+        self.committed(noting).await?.unwrap_or_else(|error| {
+            tracing::warn!(%error, "where a group is now was not noted");
+        });
+        moves.learn(moved);
+        let Moved { from, to } = moved;
+        if moves.named.contains(&to.0) {
+            tracing::info!(
+                %account,
+                "the group {from} is now the supergroup {to}, which [channels.{name}] groups names: it \
+                 is a chat of its own"
+            );
+        } else {
+            tracing::warn!(
+                %account,
+                "the group {from} is now the supergroup {to} and goes on as {from} here, with the same \
+                 conversation and rules; to have it begin anew, name {to} in [channels.{name}] groups"
+            );
+        }
+        Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "moved_tests.rs"]
+mod tests;

@@ -17,17 +17,24 @@ pub(crate) const GRACE: Duration = Duration::from_secs(15);
 /// How long after a part of an album no other part has come when it is taken for whole.
 const ALBUM_PAUSE: Duration = Duration::from_millis(500);
 
+/// Updates that a poll brings at most (Bot API, `getUpdates`).
+const FULL: usize = 100;
+
 impl Receiver<'_> {
     /// As [`Self::poll`]. If what comes ends in the middle of an album, the rest is waited for: what
-    /// is not confirmed comes again.
+    /// is not confirmed comes again. Where no more can come at once, the album is left for the next.
     pub(crate) async fn poll_whole_albums(
         &self,
         next: Option<i64>,
     ) -> Result<Result<Batch, RequestError>, Stopped> {
         let mut polled = self.poll(next, self.telegram.poll_seconds).await?;
-        while let Ok(batch) = &polled
+        while let Ok(batch) = &mut polled
             && album::may_go_on(&batch.updates)
         {
+            if batch.len() >= FULL {
+                batch.updates.truncate(album::settled(&batch.updates));
+                break;
+            }
             self.unless_stopped(self.context.clock.sleep(ALBUM_PAUSE)).await?;
             let again = self.poll(next, 0).await?;
             match again {

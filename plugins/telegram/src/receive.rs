@@ -8,11 +8,12 @@ use avocet_protocol::{
 };
 use avocet_supervise::{Backoff, patiently};
 use teloxide::requests::{Request, Requester};
-use teloxide::types::{CallbackQueryId, Me, UpdateKind};
+use teloxide::types::{CallbackQueryId, Me};
 use teloxide::{ApiError, RequestError};
 
 use crate::convert::{Bot, Converted};
 use crate::fault::{self, fault};
+use crate::moved::Moved;
 use crate::poll::GRACE;
 use crate::update::{Batch, Update};
 use crate::{Telegram, album};
@@ -76,7 +77,7 @@ impl Receiver<'_> {
         me: &Me,
         mut backoff: Backoff,
     ) -> Result<std::convert::Infallible, Stopped> {
-        let committed = self.last_committed().await?;
+        let committed = self.remember().await?;
         let (mut next, mut nameless) = (None, 0);
         loop {
             match self.poll_whole_albums(next).await? {
@@ -103,13 +104,15 @@ impl Receiver<'_> {
         }
     }
 
-    /// The last update that is known to be in the log.
-    async fn last_committed(&self) -> Result<i64, Stopped> {
-        let Telegram { name, account, .. } = self.telegram;
+    /// What an earlier run has left: the last update that is known to be in the log, and which groups
+    /// have moved.
+    async fn remember(&self) -> Result<i64, Stopped> {
+        let Telegram { name, account, moves, .. } = self.telegram;
         let publish = &self.context.publish;
-        let cursors = self.committed(|| publish.cursors(name, account)).await?;
-        let last = cursors.ok().and_then(|cursors| cursors.first()?.position.parse().ok());
-        Ok(last.unwrap_or(0))
+        let cursors = self.committed(|| publish.cursors(name, account)).await?.unwrap_or_default();
+        cursors.iter().filter_map(Moved::noted).for_each(|moved| moves.learn(moved));
+        let last = cursors.iter().find(|cursor| cursor.scope.is_empty());
+        Ok(last.and_then(|last| last.position.parse().ok()).unwrap_or(0))
     }
 
     /// Counts what has no id and cannot be confirmed: it comes again until the platform forgets it, or
@@ -131,8 +134,9 @@ impl Receiver<'_> {
     /// Telegram keeps the rest.
     async fn take(&self, me: &Me, updates: &[Update], furthest: i64) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
-        let Telegram { name, account, unmentioned, .. } = self.telegram;
-        let bot = Bot { me, channel: name, account, unmentioned };
+        let Telegram { name, account, unmentioned, moves, .. } = self.telegram;
+        let commands = &self.context.commands;
+        let bot = Bot { me, channel: name, account, unmentioned, moves, commands };
         let cursor = Cursor { scope: String::new(), position: furthest.to_string() };
         let ignored = match bot.convert(updates) {
             Converted::Ignored(reason) => Some(reason),
@@ -141,7 +145,7 @@ impl Receiver<'_> {
                 Some("of a kind that cannot be read")
             }
             Converted::Moved(moved) => {
-                self.tell_moved(&moved).await?;
+                self.follow(moved).await?;
                 Some("a group that moved")
             }
             Converted::Inbound(inbound) => self.publish(*inbound, &cursor).await?,
@@ -153,8 +157,8 @@ impl Receiver<'_> {
                 tracing::warn!(update = update.id, %error, "an update was not counted");
             });
         }
-        if let UpdateKind::CallbackQuery(query) = &update.kind {
-            self.answer(query.id.clone()).await;
+        if let Some(query) = update.query() {
+            self.answer(query).await;
         }
         Ok(())
     }

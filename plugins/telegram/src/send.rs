@@ -14,9 +14,9 @@ use teloxide::types::{
 use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
-use crate::convert;
 use crate::edit;
 use crate::fault::{fault, refusal};
+use crate::moved::{Number, Place};
 
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
@@ -49,23 +49,27 @@ impl Telegram {
     /// Sends a chunk to its chat, or to the supergroup that its chat has become. If the platform
     /// refuses how the text looks, it gets the text (F23).
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        let mut chat = chat(delivery)?;
-        let edited = delivery.shown_as.as_ref().map(edit::message).transpose()?;
+        let mut place = self.place(&delivery.address)?;
+        let number = |shown| Number::of_sent(shown).ok_or(SendError::Gone);
+        let edited = delivery.shown_as.as_ref().map(number).transpose()?;
         let text = marked(styled(&delivery.content), delivery.repeat && edited.is_none());
         let mut looks = looks(&text)?;
         loop {
             let sent = match edited {
-                Some(message) => {
-                    self.edit_text((chat, message), &text.text, looks.clone(), delivery).await
+                Some(number) => {
+                    let message = place.message(number).ok_or(SendError::Gone)?;
+                    self.edit_text((place.chat, message), &text.text, looks.clone(), delivery).await
                 }
-                None => self.send_text(chat, &text.text, looks.clone(), delivery).await,
+                None => self.send_text(place, &text.text, looks.clone(), delivery).await,
             };
             match sent {
-                Ok(message) => return Ok(receipt(message)),
+                Ok(message) => return Ok(receipt(place, message)),
                 Err(error) if edited.is_some() && edit::is_gone(&error) => {
                     return Err(SendError::Gone);
                 }
-                Err(RequestError::MigrateToChatId(new)) if new != chat => chat = new,
+                Err(RequestError::MigrateToChatId(new)) if new != place.chat => {
+                    place = Place::moved_to(new);
+                }
                 Err(error) if is_about_looks(&error) && !looks.is_empty() => looks.clear(),
                 Err(error) => return Err(outcome(&error)),
             }
@@ -74,17 +78,17 @@ impl Telegram {
 
     async fn send_text(
         &self,
-        chat: ChatId,
+        place: Place,
         text: &str,
         looks: Vec<MessageEntity>,
         delivery: &Delivery,
     ) -> Result<MessageId, RequestError> {
-        let mut request =
-            self.client.send_message(chat, text).entities(looks).link_preview_options(no_preview());
+        let request = self.client.send_message(place.chat, text);
+        let mut request = request.entities(looks).link_preview_options(no_preview());
         if let Some(topic) = topic(&delivery.address) {
             request = request.message_thread_id(topic);
         }
-        if let Some(replied) = reply_to(&delivery.content) {
+        if let Some(replied) = reply_to(&delivery.content, place) {
             request = request.reply_parameters(replied);
         }
         if !delivery.content.choices.is_empty() {
@@ -92,13 +96,14 @@ impl Telegram {
         }
         Ok(request.send().await?.id)
     }
-}
 
-/// Where a message goes.
-pub(crate) fn chat(delivery: &Delivery) -> Result<ChatId, SendError> {
-    let chat = delivery.address.chat.as_str();
-    let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
-    chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)
+    /// Where a chat is.
+    pub(crate) fn place(&self, chat: &ChatAddress) -> Result<Place, SendError> {
+        let chat = chat.chat.as_str();
+        let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
+        let chat = chat.parse().map(ChatId).map_err(unknown).map_err(SendError::Refused)?;
+        Ok(self.moves.place(chat))
+    }
 }
 
 /// The topic of a chat.
@@ -107,9 +112,9 @@ pub(crate) fn topic(chat: &ChatAddress) -> Option<ThreadId> {
     Some(ThreadId(MessageId(topic)))
 }
 
-/// What a message replies to. Where that was deleted, it replies to nothing.
-pub(crate) fn reply_to(content: &Content) -> Option<ReplyParameters> {
-    let replied = convert::message_of(content.reply_to.as_ref()?)?;
+/// What a message replies to. Where that was deleted, or left behind, it replies to nothing.
+pub(crate) fn reply_to(content: &Content, place: Place) -> Option<ReplyParameters> {
+    let replied = place.message(Number::of_heard(content.reply_to.as_ref()?)?)?;
     Some(ReplyParameters::new(replied).allow_sending_without_reply())
 }
 
@@ -164,8 +169,9 @@ pub(crate) fn no_preview() -> LinkPreviewOptions {
     }
 }
 
-pub(crate) fn receipt(message: MessageId) -> Receipt {
-    Receipt { platform_id: PlatformId::parse(&message.0.to_string()).ok() }
+pub(crate) fn receipt(place: Place, id: MessageId) -> Receipt {
+    let number = Number { id, anew: place.moved };
+    Receipt { platform_id: PlatformId::parse(&number.to_string()).ok() }
 }
 
 /// Whether a refusal is about entities, not about the message.

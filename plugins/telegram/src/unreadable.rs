@@ -1,7 +1,9 @@
 //! What is said about messages that are not for the agent, to whoever wrote them.
 
 use avocet_channel_kit::unreadable;
-use avocet_protocol::{ChatAddress, Content, DedupeKey, IdError, Inbound, PublishError, Sender};
+use avocet_protocol::{
+    ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound, PublishError, Sender,
+};
 
 use crate::receive::{Receiver, Stopped};
 
@@ -12,31 +14,31 @@ pub(crate) struct Unreadable {
     inbound: Inbound,
     /// With its article: `a story`.
     kind: String,
+    /// Where others write in between, the message.
+    reply_to: Option<DedupeKey>,
 }
 
 impl Unreadable {
-    /// A message of this kind in a private chat.
+    /// The message that has this key.
     pub(crate) fn new(
-        chat: ChatAddress,
-        message: i64,
+        (address, chat): (ChatAddress, ChatKind),
+        message: DedupeKey,
         sender: Sender,
         kind: impl Into<String>,
     ) -> Result<Self, IdError> {
-        let key = DedupeKey::parse(&format!("unreadable m{message}"))?;
-        let inbound = Inbound::new(chat, sender, key, Content::default());
-        Ok(Self { inbound: Inbound { from_platform: true, ..inbound }, kind: kind.into() })
+        let key = DedupeKey::parse(&format!("unreadable {message}"))?;
+        let said = Inbound::new(address, sender, key, Content::default());
+        let inbound = Inbound { chat, from_platform: true, ..said };
+        let reply_to = (chat == ChatKind::Group).then_some(message);
+        Ok(Self { inbound, kind: kind.into(), reply_to })
     }
 }
 
 impl Receiver<'_> {
-    /// Says once that a message cannot be read.
+    /// Says once that a message cannot be read, if whoever wrote it may speak.
     pub(crate) async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
-        let Unreadable { inbound, kind } = message;
-        self.say_back(inbound, &unreadable(kind)).await
-    }
-
-    /// Says something to whoever wrote what the agent is not given, if they may speak.
-    pub(crate) async fn say_back(&self, inbound: &Inbound, line: &Content) -> Result<(), Stopped> {
+        let Unreadable { inbound, kind, reply_to } = message;
+        let line = Content { reply_to: reply_to.clone(), ..unreadable(kind) };
         let publish = &self.context.publish;
         match self.committed(|| publish.decline(inbound.clone(), line.clone())).await? {
             Ok(()) => {}

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use teloxide::requests::Payload;
-use teloxide::types::{AllowedUpdate, Message, MessageKind, UpdateKind};
+use teloxide::types::{AllowedUpdate, CallbackQueryId, Message, MessageKind, UpdateKind};
 
 /// `getUpdates` of the Bot API, whose answer is left as it came: the client's own reads all updates
 /// at once, says nothing of what it could not read, and panics at some.
@@ -61,6 +61,18 @@ impl Update {
         let id = raw.get("update_id")?.as_i64().filter(|id| (0..i64::MAX).contains(id))?;
         Some(Self { id, kind: kind(&raw).unwrap_or(UpdateKind::Error(raw)) })
     }
+
+    /// The pressed button that glows until it is answered, also where nothing else can be read.
+    pub(crate) fn query(&self) -> Option<CallbackQueryId> {
+        match &self.kind {
+            UpdateKind::CallbackQuery(query) => Some(query.id.clone()),
+            UpdateKind::Error(raw) => {
+                let id = raw.get("callback_query")?.get("id")?.as_str()?;
+                Some(CallbackQueryId(id.to_owned()))
+            }
+            _ => None,
+        }
+    }
 }
 
 fn kind(raw: &Value) -> Option<UpdateKind> {
@@ -79,7 +91,7 @@ pub(crate) fn message(raw: &Value) -> Option<Message> {
 }
 
 /// Reads what the client has a type for. Some of its types panic at what they do not expect.
-fn read<T: DeserializeOwned>(raw: &Value) -> Option<T> {
+pub(crate) fn read<T: DeserializeOwned>(raw: &Value) -> Option<T> {
     // From text: some of its types cannot be read from a value.
     let text = raw.to_string();
     catch_unwind(AssertUnwindSafe(|| serde_json::from_str(&text).ok())).ok().flatten()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Clock, CommandHelp, Health};
-use avocet_testkit::telegram::{ApiError, Break, Fault, On};
+use avocet_testkit::telegram::{ApiError, Break, Fault, On, Said};
 use serde_json::json;
 
 use crate::{ANN, World};
@@ -125,4 +125,14 @@ async fn a_refusal_of_the_commands_costs_nothing_else() {
         assert_eq!(world.telegram.health(), Health::Up);
         assert_eq!(world.platform.commands(), [json!(null); 0]);
     }
+}
+
+#[tokio::test]
+async fn in_a_group_a_command_is_heard_if_it_is_one_of_ours() {
+    let world = World::new().await.with_commands(&[("stop", "stop what I am doing")]);
+    let _running = world.run();
+    world.platform.say(Said::group(ANN, -50, "/weather"));
+    world.platform.say(Said::group(ANN, -50, "/stop"));
+    assert_eq!(world.bus.taken(1).await[0].content.text, "/stop");
+    assert_eq!(world.bus.ignored(1).await, ["not mentioned"]);
 }

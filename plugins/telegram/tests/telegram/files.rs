@@ -7,9 +7,9 @@ use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Content, Delivery, LoadedFile,
     REPEAT_MARK, SendError,
 };
-use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, Fault, On, SentMessage, png};
+use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, Fault, On, Said, SentMessage, png};
 
-use crate::{ANN, World, delivery};
+use crate::{ANN, World, chat, delivery};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -185,4 +185,20 @@ async fn f5_a_file_without_an_answer_is_not_repeated_blindly_and_marked_in_its_c
         world.telegram.deliver(&loaded(chunk, &files, true)).await.unwrap();
         assert_eq!(world.platform.sent()[1].text, caption);
     }
+}
+
+#[tokio::test]
+async fn a_file_goes_along_with_a_group_that_becomes_a_supergroup() {
+    const SUPERGROUP: i64 = -1_000_000_000_050;
+    let world = World::new().await;
+    let heard = world.platform.say(Said::group(ANN, -50, "hello"));
+    world.platform.migrate(ANN, -50, SUPERGROUP);
+    let reply_to = Some(format!("m{}", heard.id).parse().unwrap());
+    let report = Content { attachments: vec![attachment("a.txt")], ..Content::default() };
+    let chunk = Content { reply_to, ..world.telegram.plan(&report).remove(0) };
+    let file = loaded(chunk, &[("a.txt", b"text")], false);
+    let receipt = world.telegram.deliver(&Delivery { address: chat(-50), ..file }).await.unwrap();
+    let sent = world.platform.sent().remove(0);
+    assert_eq!((sent.chat, sent.reply_to), (SUPERGROUP, None), "the number is another message's");
+    assert_eq!(receipt.platform_id, Some(format!("n{}", sent.id).parse().unwrap()));
 }

@@ -6,6 +6,7 @@ mod connecting;
 mod editing;
 mod files;
 mod media;
+mod moving;
 mod odd;
 mod pacing;
 mod receiving;

@@ -1,11 +1,14 @@
 //! What comes beside text: by reference at first, fetched when it is wanted, and declined once where
 //! nobody can read it.
 
-use avocet_protocol::{AttachmentKind, AttachmentSource, Channel, FetchError, PublishError};
+use avocet_protocol::{
+    AttachmentKind, AttachmentSource, Channel, ChatAddress, Content, Delivery, FetchError,
+    PublishError,
+};
 use avocet_testkit::telegram::{ApiError, Fault, On, Said};
 use serde_json::json;
 
-use crate::{ANN, TOKEN, World, chat};
+use crate::{ANN, TOKEN, World, chat, delivery};
 
 const LIMIT: u64 = 20 * 1024 * 1024;
 
@@ -99,6 +102,33 @@ async fn what_cannot_be_read_is_declined_once_to_those_who_may_speak() {
     assert!(line.content.text.starts_with("I cannot read this kind of message: a game."));
     assert_eq!(key.as_str(), format!("unreadable m{}", declined.id));
     world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn in_a_group_what_cannot_be_read_is_declined_if_it_is_said_to_the_bot() {
+    const BIRDS: i64 = -1_001_000_000_001;
+    let world = World::new().await;
+    world.platform.topic_text(8, BIRDS, 9, "hi all");
+    let topic = ChatAddress { topic: Some("9".parse().unwrap()), ..chat(BIRDS) };
+    let hello = Delivery { address: topic.clone(), ..delivery(BIRDS, Content::text("hello")) };
+    world.telegram.deliver(&hello).await.unwrap();
+    let ours = world.platform.sent()[0].id;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    let game = || {
+        let game = json!({ "title": "g", "description": "d", "photo": [] });
+        Said::thing(ANN, BIRDS, "game", game).thread(9)
+    };
+    world.platform.say(game());
+    let declined = world.platform.say(game().reply_to(ours));
+    let reasons = world.bus.ignored(3).await;
+    assert_eq!(reasons[1..], ["not mentioned", "of a kind that cannot be read"]);
+    let said = world.bus.said();
+    let [(line, _)] = &said[..] else { panic!("{said:?}") };
+    assert_eq!(line.address, topic);
+    assert!(line.content.text.contains("a game"));
+    let replied = format!("m{}", declined.id).parse().unwrap();
+    assert_eq!(line.content.reply_to, Some(replied), "others see who is meant");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use avocet_protocol::{AttachmentKind, AttachmentSource};
 use avocet_testkit::telegram::{odd_message, odd_messages, odd_updates};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{ANN, World};
 
@@ -134,4 +134,24 @@ async fn an_update_without_an_id_is_counted_once_asked_for_seldom_and_holds_nobo
     world.platform.wait_for_confirmed().await;
     assert_eq!(world.bus.ignored(1).await, ["without an id"]);
     assert_eq!(world.bus.moves().len(), 1, "only what has an id moves the cursor");
+}
+
+#[tokio::test]
+async fn a_button_below_what_cannot_be_read_is_heard_and_whatever_is_pressed_stops_glowing() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    let below = json!({ "chat": { "id": ANN, "type": "private" } });
+    let press = |id: &str, below: &Value| {
+        let query = json!({ "id": id, "from": { "id": ANN }, "data": "/stop", "message": below });
+        world.platform.push("callback_query", query);
+    };
+    press("1", &below);
+    press("2", &json!({}));
+    assert_eq!(world.bus.taken(1).await[0].content.text, "/stop");
+    assert_eq!(world.bus.ignored(1).await, ["of another kind"]);
+    world.platform.wait_for_calls("answerCallbackQuery", 2).await;
+    let answered = world.platform.requests("answerCallbackQuery");
+    let ids: Vec<&Value> = answered.iter().map(|call| &call.args["callback_query_id"]).collect();
+    assert_eq!(ids, ["1", "2"]);
 }

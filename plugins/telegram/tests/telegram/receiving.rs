@@ -154,6 +154,23 @@ async fn an_album_that_comes_in_two_polls_is_one_message() {
 }
 
 #[tokio::test]
+async fn an_album_that_a_full_poll_would_cut_is_one_message() {
+    let world = World::new().await;
+    for number in 0..99 {
+        world.platform.private_text(ANN, &number.to_string());
+    }
+    world.platform.album(ANN, ANN, "a", &["1", "2", "3", "4"], "the beach");
+    let _running = world.run();
+    world.bus.taken(99).await;
+    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
+    world.clock.advance(Duration::from_millis(500));
+    let album = world.bus.taken(100).await.remove(99).content;
+    assert_eq!((album.text.as_str(), album.attachments.len()), ("the beach", 4));
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.taken(100).await.len(), 100);
+}
+
+#[tokio::test]
 async fn an_edit_reaches_the_bus_as_a_correction() {
     let world = World::new().await;
     let _running = world.run();
@@ -168,21 +185,4 @@ async fn an_edit_reaches_the_bus_as_a_correction() {
     assert_eq!(taken[1].corrects.as_ref(), Some(&taken[0].key));
     assert_eq!(taken[1].content.text, "hello!");
     world.platform.wait_for_confirmed().await;
-}
-
-#[tokio::test]
-async fn a_group_that_becomes_a_supergroup_is_told_once_if_it_is_one_of_ours() {
-    let world = World::new().await;
-    let (channel, sender) = ("telegram".to_owned(), "8".to_owned());
-    world.bus.refuse([PublishError::NotAllowed { channel, sender }]);
-    let _running = world.run();
-    world.platform.wait_for_poll().await;
-    world.platform.migrate(8, -51, -1_000_000_000_051);
-    world.platform.migrate(ANN, -50, -1_000_000_000_050);
-    let reasons = world.bus.ignored(4).await;
-    assert_eq!(reasons.iter().filter(|reason| *reason == "a group that moved").count(), 2);
-    let said = world.bus.said();
-    let [(line, _)] = &said[..] else { panic!("{said:?}") };
-    assert_eq!(line.address, chat(-50), "what is sent there goes to the new one");
-    assert!(line.content.text.contains("I begin a new conversation here"));
 }

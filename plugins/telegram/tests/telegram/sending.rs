@@ -125,15 +125,6 @@ async fn a_chat_that_cannot_be_written_to_is_refused_for_good() {
 }
 
 #[tokio::test]
-async fn a_group_that_has_become_a_supergroup_is_followed() {
-    let world = World::new().await;
-    world.platform.open_chat(-50);
-    world.platform.migrate(ANN, -50, -1_000_000_000_050);
-    assert_eq!(world.say(-50, Content::text("hello")).await, [Ok(())]);
-    assert_eq!(world.platform.sent()[0].chat, -1_000_000_000_050);
-}
-
-#[tokio::test]
 async fn choices_are_buttons_that_speak() {
     let world = World::new().await;
     let _running = world.run();

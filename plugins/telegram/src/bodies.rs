@@ -1,0 +1,164 @@
+//! What a message carries, read from the fields of its JSON where the client cannot read it.
+
+use std::slice;
+
+use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
+use serde_json::{Map, Value};
+
+/// What is in a message beside what it carries.
+const BESIDE: [&str; 35] = [
+    "author_signature",
+    "business_connection_id",
+    "caption",
+    "caption_entities",
+    "chat",
+    "date",
+    "direct_messages_topic",
+    "edit_date",
+    "effect_id",
+    "entities",
+    "external_reply",
+    "forward_origin",
+    "from",
+    "has_media_spoiler",
+    "has_protected_content",
+    "is_automatic_forward",
+    "is_from_offline",
+    "is_paid_post",
+    "is_topic_message",
+    "link_preview_options",
+    "media_group_id",
+    "message_id",
+    "message_thread_id",
+    "paid_star_count",
+    "quote",
+    "reply_markup",
+    "reply_to_checklist_task_id",
+    "reply_to_message",
+    "reply_to_story",
+    "sender_boost_count",
+    "sender_business_bot",
+    "sender_chat",
+    "show_caption_above_media",
+    "suggested_post_info",
+    "via_bot",
+];
+
+/// What happens in a chat and is said to nobody.
+const HAPPENINGS: [&str; 31] = [
+    "boost_added",
+    "channel_chat_created",
+    "chat_background_set",
+    "checklist_tasks_added",
+    "checklist_tasks_done",
+    "connected_website",
+    "delete_chat_photo",
+    "direct_message_price_changed",
+    "forum_topic_closed",
+    "forum_topic_created",
+    "forum_topic_edited",
+    "forum_topic_reopened",
+    "general_forum_topic_hidden",
+    "general_forum_topic_unhidden",
+    "group_chat_created",
+    "left_chat_member",
+    "message_auto_delete_timer_changed",
+    "migrate_from_chat_id",
+    "migrate_to_chat_id",
+    "new_chat_members",
+    "new_chat_photo",
+    "new_chat_title",
+    "paid_message_price_changed",
+    "pinned_message",
+    "proximity_alert_triggered",
+    "supergroup_chat_created",
+    "video_chat_ended",
+    "video_chat_participants_invited",
+    "video_chat_scheduled",
+    "video_chat_started",
+    "write_access_allowed",
+];
+
+/// What a message may carry, by its field.
+const BODIES: [(&str, &str); 25] = [
+    ("animation", "an animation"),
+    ("audio", "an audio file"),
+    ("chat_shared", "a shared chat"),
+    ("checklist", "a checklist"),
+    ("contact", "a contact"),
+    ("dice", "a dice"),
+    ("document", "a file"),
+    ("game", "a game"),
+    ("gift", "a gift"),
+    ("giveaway", "a giveaway"),
+    ("invoice", "an invoice"),
+    ("paid_media", "paid media"),
+    ("passport_data", "passport data"),
+    ("photo", "a photo"),
+    ("poll", "a poll"),
+    ("sticker", "a sticker"),
+    ("story", "a story"),
+    ("successful_payment", "a payment"),
+    ("text", "a text"),
+    ("unique_gift", "a gift"),
+    ("venue", "a venue"),
+    ("location", "a location"),
+    ("video", "a video"),
+    ("video_note", "a video note"),
+    ("voice", "a voice message"),
+];
+
+/// The longest name of a field that is shown to anybody.
+const MAX_FIELD: usize = 40;
+
+/// The file that a message carries, if the platform says where it is.
+pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
+    use AttachmentKind::{Audio, Document, Image, Sticker, Video, Voice};
+    // An animation is a document as well. What the platform always makes is of a known type.
+    let kinds = [
+        ("animation", Video, None),
+        ("audio", Audio, None),
+        ("document", Document, None),
+        ("photo", Image, Some("image/jpeg")),
+        ("sticker", Sticker, None),
+        ("video", Video, None),
+        ("video_note", Video, Some("video/mp4")),
+        ("voice", Voice, Some("audio/ogg")),
+    ];
+    kinds.into_iter().find_map(|(field, kind, media_type)| {
+        let body = message.get(field)?;
+        // Of a photo's sizes the largest is the last.
+        let sizes = body.as_array().map_or(slice::from_ref(body), Vec::as_slice);
+        let (meta, id) = sizes
+            .iter()
+            .rev()
+            .find_map(|meta| Some((meta, meta["file_id"].as_str().filter(|id| !id.is_empty())?)))?;
+        let said = meta["mime_type"].as_str().filter(|said| said.contains('/'));
+        let source = AttachmentSource::Platform(id.to_owned());
+        Some(Attachment {
+            name: meta["file_name"].as_str().map(str::to_owned),
+            media_type: said.or(media_type).map(str::to_owned),
+            bytes: meta["file_size"].as_u64(),
+            seconds: meta["duration"].as_u64().and_then(|seconds| seconds.try_into().ok()),
+            ..Attachment::new(kind, source)
+        })
+    })
+}
+
+/// What a message carries, with its article; none if it is nothing, or tells of something that happens
+/// in the chat.
+pub(crate) fn body(message: &Map<String, Value>) -> Option<String> {
+    let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
+    if let Some((_, what)) = BODIES.iter().find(|(field, _)| has(field)) {
+        return Some(format!("{what} that Telegram describes in a way I do not know"));
+    }
+    let is_new = |field: &&String| {
+        has(field) && ![&BESIDE[..], &HAPPENINGS[..]].concat().contains(&field.as_str())
+    };
+    let field = message.keys().find(is_new)?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    Some(match field.len() <= MAX_FIELD && field.chars().all(plain) {
+        true => format!("something that Telegram calls “{field}”, which is new to me"),
+        false => "something that is new to me".to_owned(),
+    })
+}

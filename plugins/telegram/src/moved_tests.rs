@@ -1,0 +1,53 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+const OLD: ChatId = ChatId(-20);
+const NEW: ChatId = ChatId(-1_000_000_000_020);
+const MOVED: Moved = Moved { from: OLD, to: NEW };
+
+#[test]
+fn a_group_that_has_moved_is_the_chat_that_it_was_unless_it_is_named() {
+    let other = ChatId(-21);
+    for (named, home) in [(vec![], OLD), (vec![OLD.0], OLD), (vec![NEW.0], NEW)] {
+        let moves = Moves::new(named.into_iter().collect());
+        assert_eq!(moves.home(NEW), NEW);
+        moves.learn(MOVED);
+        let homes = [OLD, NEW, other].map(|chat| moves.home(chat));
+        assert_eq!(homes, [OLD, home, other]);
+        let places: BTreeMap<_, _> =
+            [OLD, NEW, other].map(|chat| (chat, moves.place(chat))).into_iter().collect();
+        assert_eq!(places[&OLD], Place { chat: NEW, moved: true }, "what is sent there goes along");
+        assert_eq!(places[&NEW], Place { chat: NEW, moved: false });
+        assert_eq!(places[&other], Place { chat: other, moved: false });
+    }
+}
+
+#[test]
+fn a_number_of_the_old_chat_is_none_of_the_new_one() {
+    let here = Place { chat: OLD, moved: false };
+    let there = Place::moved_to(NEW);
+    let table = [("17", here, true), ("17", there, false), ("n17", there, true)];
+    for (id, place, is_there) in table {
+        let number = Number::of_sent(&id.parse().unwrap()).unwrap();
+        assert_eq!(number.to_string(), id);
+        assert_eq!(place.message(number), is_there.then_some(MessageId(17)), "{id} {place:?}");
+    }
+    let heard = |key: &str| Number::of_heard(&key.parse().unwrap());
+    assert_eq!(heard("m17"), Some(Number { id: MessageId(17), anew: false }));
+    assert_eq!(heard("n17"), Some(Number { id: MessageId(17), anew: true }));
+    assert_eq!(["c17", "17", "m", "mn17", "é"].map(heard), [None; 5]);
+}
+
+#[test]
+fn what_is_noted_is_read_again_and_nothing_else() {
+    let cursor = |scope: &str, position: &str| Cursor {
+        scope: scope.to_owned(),
+        position: position.to_owned(),
+    };
+    assert_eq!(MOVED.note(), cursor("moved -1000000000020", "-20"));
+    assert_eq!(Moved::noted(&MOVED.note()), Some(MOVED));
+    for (scope, position) in [("", "17"), ("moved -20", "x"), ("moved x", "-20"), ("x", "-20")] {
+        assert_eq!(Moved::noted(&cursor(scope, position)), None, "{scope} {position}");
+    }
+}
