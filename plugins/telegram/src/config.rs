@@ -23,7 +23,8 @@ pub struct TelegramConfig {
     pub owners: Vec<u64>,
     /// Whether a stranger who writes in private is given a code with which an owner can let them in.
     pub pairing: bool,
-    /// What is different in a group, by its id.
+    /// What is different in a group, by its id. One that becomes a supergroup keeps the id that it had,
+    /// unless its new one is named here: then it is a chat of its own.
     pub groups: BTreeMap<String, GroupConfig>,
     /// Whether an answer that takes several messages has them numbered: `(1/3)`.
     pub numbered: bool,
