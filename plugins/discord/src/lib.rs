@@ -22,6 +22,7 @@ mod reading;
 mod receive;
 mod rest;
 mod send;
+mod sent_before;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -41,6 +42,7 @@ pub use config::DiscordConfig;
 
 use limits::Limits;
 use rest::Rest;
+use sent_before::ClosedPasts;
 
 /// The platform takes five edits in five seconds; a sixth would wait.
 const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
@@ -64,6 +66,7 @@ pub struct Discord {
     /// What of the platform cannot be read, though it answers otherwise.
     unread: Mutex<Option<String>>,
     limits: Limits,
+    closed_pasts: ClosedPasts,
     /// The bot's own id, once the platform has said it.
     me: OnceLock<UserId>,
     clock: Arc<dyn Clock>,
@@ -129,6 +132,7 @@ impl Discord {
             health: Exchanges::new(clock.clone()),
             unread: Mutex::default(),
             limits: Limits::default(),
+            closed_pasts: ClosedPasts::default(),
             me: OnceLock::new(),
             clock,
         })

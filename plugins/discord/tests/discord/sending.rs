@@ -71,6 +71,39 @@ async fn a_reply_shows_what_it_replies_to_and_tells_nobody() {
 }
 
 #[tokio::test]
+async fn where_the_history_is_closed_the_answer_is_no_reply_and_that_is_tried_once() {
+    let world = World::new().await;
+    let said = world.platform.say(world.channel, ANN, "hello");
+    world.platform.close_history(world.channel);
+    let reply_to: avocet_protocol::DedupeKey = format!("m{said}").parse().unwrap();
+    for number in 1..=2 {
+        let chunk = world.discord.plan(&Content::text(number.to_string())).remove(0);
+        let chunk = Content { reply_to: Some(reply_to.clone()), ..chunk };
+        let delivery = Delivery { id: DeliveryId(number), ..delivery(world.channel, chunk) };
+        world.discord.deliver(&delivery).await.unwrap();
+    }
+    assert_eq!(world.sent_texts(), ["1", "2"]);
+    let nonces: Vec<_> = world.platform.requests(Route::CreateMessage);
+    let nonces: Vec<_> = nonces.iter().map(|call| call.body["nonce"].as_str().unwrap()).collect();
+    assert_eq!(nonces, ["o1", "o1", "o2"], "and the second is not asked for");
+    assert_eq!(world.platform.refusals().len(), 1);
+}
+
+#[tokio::test]
+async fn f5_a_history_that_shows_nothing_is_no_reason_to_send_twice() {
+    let world = World::new().await;
+    world.platform.close_history(world.channel);
+    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    let hello = delivery(world.channel, Content::text("hello"));
+    world.discord.deliver(&hello).await.unwrap_err();
+    world.pass(10 * MINUTE);
+    let again = Delivery { first_sent_at: Some(START), ..hello };
+    let sent = world.discord.deliver(&again).await;
+    assert!(matches!(sent, Err(SendError::Unknown(_))), "{sent:?}");
+    assert_eq!(world.sent_texts(), ["hello"]);
+}
+
+#[tokio::test]
 async fn f23_a_long_reply_arrives_whole_and_in_order() {
     let world = World::new().await;
     let words: Vec<String> = (0..4000).map(|number| format!("🐦{number}")).collect();
