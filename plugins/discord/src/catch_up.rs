@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::agenda::{Subject, When};
@@ -22,6 +21,7 @@ use crate::fault::Fault;
 use crate::gaps::{EDITED, Gap, Look, PRESSED, SAID};
 use crate::gateway::{Live, Me};
 use crate::history::{Answer, Asked, PAGE, Question, id};
+use crate::misread;
 use crate::places::{Described, Place};
 use crate::receive::{Receiver, Stopped};
 
@@ -199,7 +199,7 @@ impl Receiver<'_> {
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
         gap.next = Look::Missed;
         let last = gap.after;
-        for message in page.iter().flat_map(Message::deserialize) {
+        for message in page.iter().filter_map(misread::message) {
             let edited = message.edited_timestamp;
             if edited.is_some_and(|at| at > last.created_at()) && message.id <= last {
                 self.edited(me, &message).await?;
@@ -217,10 +217,7 @@ impl Receiver<'_> {
         page: &[Value],
     ) -> Result<(), Stopped> {
         for message in page {
-            match Message::deserialize(message) {
-                Ok(message) => self.hear(me, &message).await?,
-                Err(_) => self.unreadable(message).await?,
-            }
+            self.hear_raw(me, message).await?;
         }
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
         gap.was_told(page);

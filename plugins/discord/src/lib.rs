@@ -16,6 +16,7 @@ mod gateway;
 mod history;
 mod interactions;
 mod limits;
+mod misread;
 mod places;
 mod plan;
 mod reading;
@@ -23,6 +24,7 @@ mod receive;
 mod rest;
 mod send;
 mod sent_before;
+mod urgent;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -295,3 +295,34 @@ fn number(inbound: &Inbound) -> u64 {
     let key = inbound.corrects.as_ref().unwrap_or(&inbound.key).as_str();
     key.trim_start_matches('m').parse().unwrap()
 }
+
+#[tokio::test]
+async fn f11_a_command_acts_while_the_history_cannot_be_read_and_once() {
+    let world = World::new().await;
+    world.stop_after(&[world.dm, world.channel]).await;
+    let world = world.restarted();
+    for channel in [world.dm, world.channel] {
+        world.mention(channel, "missed");
+    }
+    world.platform.inject(On::route(Route::History), usize::MAX, trouble());
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "live");
+    let stop = world.platform.say(world.dm, ANN, "/stop");
+    world.platform.say(world.dm, ANN, "/unknown");
+    world.mention(world.channel, "/stop");
+    assert_eq!(world.texts(4).await[2..], ["/stop", "/stop"]);
+    let places = || world.bus.moves().into_iter().map(|cursor| cursor.position);
+    assert!(places().all(|place| place != stop.to_string()), "it would pass what was missed");
+
+    world.platform.clear_faults();
+    tokio::select! {
+        biased;
+        texts = world.taken_in(world.dm, 4) => {
+            assert_eq!(texts, ["/stop", "missed", "live", "/unknown"]);
+        }
+        () = world.waits_pass() => {}
+    }
+    world.platform.say(world.dm, ANN, "later");
+    assert_eq!(world.taken_in(world.dm, 5).await[4], "later");
+    assert!(places().any(|place| place == stop.to_string()));
+}
