@@ -21,6 +21,11 @@ use crate::{Discord, history};
 const NONCE_KEPT: Duration = Duration::from_mins(4);
 /// Pages of history that are read for a message that may have arrived.
 const MAX_PAGES: usize = 50;
+/// What stands in a chat instead of a text while a tool takes long.
+const LINE: (&str, &str) = ("Still working: ", " min)");
+/// How far the platform's clock may be behind ours, in milliseconds, where only the time says which
+/// message it is.
+const DOUBTFUL: i64 = 5_000;
 /// What the platform says to a reply where the bot may not read what was said before.
 const CLOSED_PAST: [isize; 2] = [160_002, 160_009];
 
@@ -57,6 +62,7 @@ impl Discord {
         }
         let me = self.me().await.map_err(|fault| self.outcome(&fault))?;
         let mut after = snowflake(first);
+        let mut best = None;
         for number in 0..MAX_PAGES {
             let page = self.history(channel, after).await;
             let page = page.map_err(|fault| self.unknown_history(&fault))?;
@@ -64,15 +70,24 @@ impl Discord {
                 if number == 0 {
                     self.check_shown(channel, after).await?;
                 }
-                return Ok(None);
+                return Ok(best.map(|(_, made)| made));
             };
             after = history::id(last);
-            if let Some(made) = page.iter().find(|message| is_same(message, me, delivery, text)) {
-                let content = made["content"].as_str().unwrap_or_default().to_owned();
-                return Ok(Some(Made { id: history::id(made), content }));
+            let fits = |message| Fit::of(message, me, delivery, text).map(|fit| (fit, message));
+            for (fit, message) in page.iter().filter_map(fits) {
+                let (id, content) = (history::id(message), content(message).to_owned());
+                // Of those that fit as well as each other, the last.
+                if best.as_ref().is_none_or(|(known, _)| *known <= fit) {
+                    best = Some((fit, Made { id, content }));
+                }
+            }
+            if let Some((Fit::Whole, made)) = best {
+                return Ok(Some(made));
             }
         }
-        Err(SendError::Unknown("too much was said since it was sent first".to_owned()))
+        let too_much =
+            || SendError::Unknown("too much was said since it was sent first".to_owned());
+        best.map(|(_, made)| Some(made)).ok_or_else(too_much)
     }
 
     /// To a bot that may not read them, the platform shows no messages, and does not say so.
@@ -99,22 +114,72 @@ impl Discord {
     }
 }
 
-/// Whether a message of the history is this chunk, or a preview of it. Its nonce says so, if the
-/// platform still shows one.
-fn is_same(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool {
-    let author = UserId::deserialize(&message["author"]["id"]);
-    if author.ok() != Some(me) {
-        return false;
+/// How well a message of the history fits what is to be sent; a better one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// A preview of something else, whose first letters are the same: a turn says one thing before its
+    /// tools and another one after them, and nothing else of ours is said in a chat while it runs.
+    Other(usize),
+    /// A preview of it.
+    Beginning,
+    /// It is the message.
+    Whole,
+}
+
+impl Fit {
+    /// None if it is another message. The nonce says which it is, if the platform still shows one.
+    fn of(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> Option<Self> {
+        let is_ours = UserId::deserialize(&message["author"]["id"]).ok() == Some(me);
+        let files = message["attachments"].as_array().map_or(0, Vec::len);
+        if !is_ours || files != delivery.files.len() {
+            return None;
+        }
+        if let Some(nonce) = message["nonce"].as_str() {
+            return (nonce == delivery.id.to_string()).then_some(Self::Whole);
+        }
+        let first = delivery.first_sent_at?;
+        let made = history::id(message).created_at().unix_timestamp() * 1000;
+        // Before that our messages are others, whatever our clock says.
+        let is_late = made + DOUBTFUL >= first.0;
+        Self::by_text(content(message), text)
+            .filter(|fit| is_late || *fit > Self::Other(usize::MAX))
     }
-    if message["attachments"].as_array().map_or(0, Vec::len) != delivery.files.len() {
-        return false;
-    }
-    match message["nonce"].as_str() {
-        Some(nonce) => nonce == delivery.id.to_string(),
-        None => message["content"].as_str().is_some_and(|said| {
-            let begun =
-                said.trim().strip_suffix('…').map(str::trim_end).filter(|said| !said.is_empty());
-            said.trim() == text.trim() || begun.is_some_and(|begun| text.trim().starts_with(begun))
-        }),
+
+    fn by_text(said: &str, text: &str) -> Option<Self> {
+        if said.trim() == text.trim() {
+            return Some(Self::Whole);
+        }
+        let is_line = said.starts_with(LINE.0) && said.trim_end().ends_with(LINE.1);
+        if is_line {
+            return Some(Self::Other(0));
+        }
+        let begun = without_marks(said).strip_suffix('…')?;
+        let (begun_letters, letters) = (letters(begun), letters(text));
+        let has_letters = !begun_letters.is_empty();
+        let is_beginning = match has_letters {
+            true => letters.starts_with(&begun_letters),
+            false => !begun.trim().is_empty() && text.trim().starts_with(begun.trim()),
+        };
+        let same = begun_letters.chars().zip(letters.chars()).take_while(|(a, b)| a == b).count();
+        Some(if is_beginning { Self::Beginning } else { Self::Other(same) })
     }
 }
+
+/// What is read whatever styles the text has: a preview that was cut inside of one has marks that the
+/// message has not.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Without what closes styles at the end.
+fn without_marks(text: &str) -> &str {
+    text.trim_end_matches(|c: char| c.is_ascii_punctuation() || c.is_whitespace())
+}
+
+fn content(message: &Value) -> &str {
+    message["content"].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "sent_before_tests.rs"]
+mod tests;

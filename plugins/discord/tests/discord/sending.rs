@@ -350,6 +350,33 @@ async fn f5_a_preview_whose_outcome_is_not_known_becomes_the_message() {
 }
 
 #[tokio::test]
+async fn f5_a_preview_that_said_something_else_becomes_the_message_too() {
+    let whole = "Do **this and that**:\n```\nlet a = 1;\nlet b = 2;\n```";
+    let previews = [
+        "Do **this …",
+        "Do **this and that**:\n```\nlet a = 1;\n```\n…",
+        "Still working: run_tests (1 min)",
+        "Let me look at it …",
+    ];
+    for preview in previews {
+        let world = World::new().await;
+        let earlier =
+            Delivery { id: DeliveryId(7), ..delivery(world.dm, Content::text("Well …")) };
+        world.discord.deliver(&earlier).await.unwrap();
+        world.pass(MINUTE / 2);
+        let first_sent_at = Some(world.clock.now());
+        let shown = delivery(world.dm, Content::text(preview));
+        world.discord.deliver(&shown).await.unwrap();
+        world.pass(10 * MINUTE);
+        let whole = delivery(world.dm, world.discord.plan(&Content::text(whole)).remove(0));
+        world.discord.deliver(&Delivery { first_sent_at, ..whole }).await.unwrap();
+        assert_eq!(world.platform.created().len(), 2, "{preview}");
+        assert_eq!(world.sent_texts()[0], "Well …");
+        assert!(world.sent_texts()[1].contains("let b"), "{preview}");
+    }
+}
+
+#[tokio::test]
 async fn somebody_who_is_allowed_is_written_to_by_their_own_id() {
     let world = World::new().await;
     assert_eq!(world.say(ANN, Content::text("hello")).await, [Ok(())]);
