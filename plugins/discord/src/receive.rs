@@ -35,6 +35,8 @@ pub(crate) struct Receiver<'a> {
     pub(crate) agenda: Agenda,
     /// Channels that are behind.
     pub(crate) gaps: Gaps,
+    /// Channels that are no more: they are not asked for again.
+    pub(crate) gone: BTreeSet<ChannelId>,
     /// What waited in channels that are not behind any more.
     pub(crate) released: VecDeque<Live>,
     /// Servers of the session that have not described themselves yet.
@@ -106,6 +108,7 @@ impl<'a> Receiver<'a> {
             read,
             agenda: Agenda::default(),
             gaps: Gaps::default(),
+            gone: BTreeSet::new(),
             released: VecDeque::new(),
             undescribed: BTreeSet::new(),
             offered: false,
