@@ -54,10 +54,10 @@ fn author(data: &Value) -> Option<User> {
 
 /// `base` with every field that can be read beside the others, of lists every part; and the names of
 /// what is left out.
-fn as_far_as_possible<'a, T: DeserializeOwned>(
+fn as_far_as_possible<T: DeserializeOwned>(
     base: Value,
-    fields: &'a Map<String, Value>,
-) -> Option<(T, Vec<&'a str>)> {
+    fields: &Map<String, Value>,
+) -> Option<(T, Vec<&str>)> {
     let Value::Object(mut whole) = base else { return None };
     let reads = |whole: &Map<String, Value>| T::deserialize(Value::Object(whole.clone())).ok();
     let mut read = reads(&whole)?;
