@@ -219,6 +219,14 @@ fn discord() -> Vec<Row<Discord>> {
             ends: |platform| assert_eq!(platform.said_in_server(), [""; 0]),
         },
         Row {
+            name: "the bot may not read what was said in a channel",
+            asks: Asks::Held(ask_in_server),
+            breaks: |platform| platform.fake.close_history(platform.channel),
+            says: Says::Chat(HELD),
+            mends: |platform| platform.fake.reopen(platform.channel),
+            ends: |platform| assert_eq!(platform.said_in_server(), [HELD]),
+        },
+        Row {
             name: "a channel is deleted",
             asks: Asks::Held(ask_in_server),
             breaks: |platform| platform.fake.delete_channel(platform.channel),

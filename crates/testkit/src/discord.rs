@@ -248,6 +248,12 @@ impl DiscordFake {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Muted)));
     }
 
+    /// The bot cannot read what was said in the channel any more, and hears and writes as before: no
+    /// page has messages, and no message is replied to.
+    pub fn close_history(&self, channel: u64) {
+        self.change(|platform| platform.set_closed(channel, Some(Closed::Past)));
+    }
+
     /// The channel or thread is deleted; an event tells it.
     pub fn delete_channel(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Deleted)));

@@ -46,7 +46,7 @@ impl Receiver<'_> {
 
     /// Says once to whoever may speak that there is nothing to read.
     async fn decline(&self, inbound: &Inbound) -> Result<(), Stopped> {
-        let line = unreadable("one without text");
+        let line = unreadable("an empty one, or one whose content Discord does not show me");
         let declining = || self.context.publish.decline(inbound.clone(), line.clone());
         if let Err(refusal) = committed(self.context, declining).await? {
             tracing::info!(%refusal, "nobody was told that a message cannot be read");

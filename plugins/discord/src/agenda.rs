@@ -1,7 +1,7 @@
 //! What is to be asked of the platform, and when: each question by itself, so that one that is not
 //! answered holds up no other. No I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use avocet_supervise::Backoff;
@@ -11,6 +11,10 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Questions that are under way at a time.
 const AT_ONCE: usize = 8;
+/// Questions in [`A_WHILE`]: half of what the platform takes of a bot (Discord API, "Global Rate
+/// Limit"), so that there is room for answers and previews.
+const IN_A_WHILE: usize = 25;
+const A_WHILE: Duration = Duration::from_secs(1);
 /// How long a session's servers have to be described in. One with an outage is described when that is
 /// over (Discord API, "Guild Create").
 const LISTING: Duration = Duration::from_secs(15);
@@ -45,13 +49,15 @@ struct Entry {
     backoff: Backoff,
     /// It was asked, and has to be asked again.
     tried: bool,
+    /// Somebody waits for it.
+    urgent: bool,
     fault: Option<String>,
 }
 
 impl Entry {
     fn new(when: When) -> Self {
         let backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-        Self { when, backoff, tried: false, fault: None }
+        Self { when, backoff, tried: false, urgent: false, fault: None }
     }
 }
 
@@ -60,6 +66,8 @@ impl Entry {
 pub(crate) struct Agenda {
     entries: BTreeMap<Subject, Entry>,
     listed: Duration,
+    /// When the last questions were asked, at most [`IN_A_WHILE`].
+    asked: VecDeque<Duration>,
 }
 
 impl Agenda {
@@ -67,7 +75,7 @@ impl Agenda {
     pub(crate) fn begin(&mut self, now: Duration) {
         self.listed = now + LISTING;
         for entry in self.entries.values_mut() {
-            *entry = Entry::new(When::At(now));
+            *entry = Entry { urgent: entry.urgent, ..Entry::new(When::At(now)) };
         }
     }
 
@@ -78,7 +86,15 @@ impl Agenda {
 
     /// Asks about something, instead of what was to be asked about it.
     pub(crate) fn add(&mut self, subject: Subject, when: When) {
-        self.entries.insert(subject, Entry::new(when));
+        let urgent = self.entries.get(&subject).is_some_and(|entry| entry.urgent);
+        self.entries.insert(subject, Entry { urgent, ..Entry::new(when) });
+    }
+
+    /// Somebody waits for it: of all that is due, it is asked first.
+    pub(crate) fn urge(&mut self, subject: Subject) {
+        if let Some(entry) = self.entries.get_mut(&subject) {
+            entry.urgent = true;
+        }
     }
 
     pub(crate) fn remove(&mut self, subject: Subject) {
@@ -91,21 +107,39 @@ impl Agenda {
 
     /// The next that is due, which is being asked from now on.
     pub(crate) fn next(&mut self, now: Duration) -> Option<Subject> {
-        let (due, subject) = self.first()?;
-        let entry = self.entries.get_mut(&subject).filter(|_| due <= now)?;
-        entry.when = When::Asked;
+        if self.is_full() || self.not_before() > now {
+            return None;
+        }
+        let due = self.all_due().filter(|(due, ..)| *due <= now);
+        let (_, subject, _) = due.min_by_key(|(due, subject, urgent)| (!urgent, *due, *subject))?;
+        self.entries.get_mut(&subject)?.when = When::Asked;
+        self.asked.drain(..(self.asked.len() + 1).saturating_sub(IN_A_WHILE));
+        self.asked.push_back(now);
         Some(subject)
     }
 
     /// When the next is due; none if nothing is, or enough is under way.
     pub(crate) fn due(&self) -> Option<Duration> {
-        self.first().map(|(due, _)| due)
+        let due = self.all_due().map(|(due, ..)| due).min().filter(|_| !self.is_full())?;
+        Some(due.max(self.not_before()))
     }
 
-    fn first(&self) -> Option<(Duration, Subject)> {
-        let asked = self.entries.values().filter(|entry| entry.when == When::Asked).count();
-        let due = |(subject, entry): (&Subject, &Entry)| Some((self.due_at(entry)?, *subject));
-        self.entries.iter().filter(|_| asked < AT_ONCE).filter_map(due).min()
+    fn all_due(&self) -> impl Iterator<Item = (Duration, Subject, bool)> {
+        let due = |(subject, entry): (&Subject, &Entry)| {
+            Some((self.due_at(entry)?, *subject, entry.urgent))
+        };
+        self.entries.iter().filter_map(due)
+    }
+
+    /// Enough is under way.
+    fn is_full(&self) -> bool {
+        self.entries.values().filter(|entry| entry.when == When::Asked).count() >= AT_ONCE
+    }
+
+    /// The platform takes only so many in a while.
+    fn not_before(&self) -> Duration {
+        let first = self.asked.front().filter(|_| self.asked.len() >= IN_A_WHILE);
+        first.map_or(Duration::ZERO, |first| *first + A_WHILE)
     }
 
     fn due_at(&self, entry: &Entry) -> Option<Duration> {

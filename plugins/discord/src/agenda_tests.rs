@@ -87,3 +87,44 @@ fn what_cannot_be_asked_is_said_until_it_can() {
     agenda.remove(channel(2));
     assert_eq!(agenda.complaint(), None);
 }
+
+#[test]
+fn what_somebody_waits_for_is_asked_first_until_it_is_answered() {
+    let mut agenda = Agenda::default();
+    for id in 1..=20 {
+        agenda.add(channel(id), When::At(NOW - SECOND));
+    }
+    agenda.add(channel(99), When::At(NOW));
+    agenda.urge(channel(99));
+    agenda.urge(channel(404));
+    assert_eq!(agenda.next(NOW), Some(channel(99)));
+    agenda.goes_on(channel(99), NOW);
+    assert_eq!(agenda.next(NOW), Some(channel(99)), "there is more to ask of it");
+    agenda.failed(channel(99), "HTTP 500".to_owned(), NOW);
+    assert_eq!(agenda.next(NOW), Some(channel(1)), "it is not due");
+    agenda.begin(NOW);
+    assert_eq!(agenda.next(NOW), Some(channel(99)));
+    agenda.remove(channel(99));
+    agenda.add(channel(99), When::At(NOW));
+    assert_eq!(agenda.next(NOW), Some(channel(1)));
+}
+
+#[test]
+fn in_a_second_only_half_of_what_the_platform_takes_is_asked() {
+    let mut agenda = Agenda::default();
+    let ask = |agenda: &mut Agenda, now| {
+        let mut count = 0;
+        for id in 1..=100 {
+            agenda.add(channel(id), When::At(NOW));
+            count += usize::from(agenda.next(now).is_some());
+            agenda.remove(channel(id));
+        }
+        agenda.add(channel(1), When::At(NOW));
+        count
+    };
+    assert_eq!(ask(&mut agenda, NOW), 25);
+    assert_eq!(agenda.due(), Some(NOW + SECOND));
+    assert_eq!(ask(&mut agenda, NOW + SECOND / 2), 0);
+    assert_eq!(ask(&mut agenda, NOW + SECOND), 25);
+    assert_eq!(agenda.due(), Some(NOW + 2 * SECOND));
+}

@@ -4,6 +4,7 @@
 //! are read in which that is news. The others that have been read before are asked for, since nothing
 //! lists them: direct messages, and archived threads. Writing in a thread unarchives it, but one that is
 //! silent is archived again (Discord API, "Active & Archived Threads"), perhaps while we were away.
+//! One that was both made and archived meanwhile is not read: no listing names it, and no cursor.
 //!
 //! Where there is something to read, and in direct messages, the page before it is looked at for edits.
 //! An edit that is further back, or in a channel of a server where nothing was said since, is not seen:
@@ -14,7 +15,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
-use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::agenda::{Subject, When};
@@ -22,8 +22,12 @@ use crate::fault::Fault;
 use crate::gaps::{EDITED, Gap, Look, PRESSED, SAID};
 use crate::gateway::{Live, Me};
 use crate::history::{Answer, Asked, PAGE, Question, id};
+use crate::misread;
 use crate::places::{Described, Place};
 use crate::receive::{Receiver, Stopped};
+
+/// What the platform says of a channel that is no more.
+const UNKNOWN_CHANNEL: isize = 10_003;
 
 impl Receiver<'_> {
     /// A new session: whatever was read before may be behind.
@@ -31,6 +35,9 @@ impl Receiver<'_> {
         let now = self.context.clock.elapsed();
         self.agenda.begin(now);
         for (channel, last) in self.read.channels() {
+            if self.gone.contains(&channel) {
+                continue;
+            }
             let (next, when) = match self.places.get(channel) {
                 Some(Place::Private) => (Look::Edits, When::At(now)),
                 _ => (Look::Channel, When::Listed),
@@ -77,7 +84,8 @@ impl Receiver<'_> {
         }
         let last = self.read.last(channel.id);
         let after = last.map_or(since, |last| joined.map_or(last, |joined| joined.max(last)));
-        let is_news = channel.last_message_id.is_some_and(|said| said > after);
+        let dropped = self.gaps.get_mut(channel.id).and_then(Gap::take_dropped);
+        let is_news = channel.last_message_id.is_some_and(|said| said > after) || dropped.is_some();
         if is_news && channel.is_spoken_in() {
             self.gaps.note(channel.id, after, last.map_or(Look::Missed, |_| Look::Edits));
             self.agenda.add(subject, When::At(self.context.clock.elapsed()));
@@ -109,6 +117,7 @@ impl Receiver<'_> {
             self.agenda.add(Subject::Channel(channel), When::At(now));
         }
         self.gaps.get_mut(channel)?.hold(live);
+        self.agenda.urge(Subject::Channel(channel));
         None
     }
 
@@ -176,7 +185,7 @@ impl Receiver<'_> {
     fn is_at(&mut self, channel: ChannelId, place: Place, last: Option<MessageId>) {
         self.places.learn(channel, place);
         let Some(gap) = self.gaps.get_mut(channel) else { return };
-        let is_news = last.is_some_and(|last| last > gap.after);
+        let is_news = last.is_some_and(|last| last > gap.after) || gap.take_dropped().is_some();
         if !is_news && place != Place::Private {
             return self.caught_up(channel);
         }
@@ -199,7 +208,7 @@ impl Receiver<'_> {
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
         gap.next = Look::Missed;
         let last = gap.after;
-        for message in page.iter().flat_map(Message::deserialize) {
+        for message in page.iter().filter_map(misread::message) {
             let edited = message.edited_timestamp;
             if edited.is_some_and(|at| at > last.created_at()) && message.id <= last {
                 self.edited(me, &message).await?;
@@ -217,15 +226,14 @@ impl Receiver<'_> {
         page: &[Value],
     ) -> Result<(), Stopped> {
         for message in page {
-            match Message::deserialize(message) {
-                Ok(message) => self.hear(me, &message).await?,
-                Err(_) => self.unreadable(message).await?,
-            }
+            self.hear_raw(me, message).await?;
         }
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
         gap.was_told(page);
         gap.after = page.last().map_or(after, id);
-        match page.len() >= PAGE && gap.after > after {
+        // What was dropped meanwhile came after this was asked.
+        let goes_on = page.len() >= PAGE && gap.after > after;
+        match goes_on || gap.take_dropped().is_some() {
             true => self.goes_on(channel),
             false => self.caught_up(channel),
         }
@@ -245,7 +253,7 @@ impl Receiver<'_> {
             // The gateway learns of it too, and says what to do.
             Fault::Refused(_) if !fault.is_about_token() => {
                 tracing::info!(error = %fault, ?subject, "a channel cannot be read");
-                self.refused(question);
+                self.refused(question, fault.is_refused_with(UNKNOWN_CHANNEL));
             }
             fault => {
                 let wait = self.agenda.failed(subject, fault.to_string(), now);
@@ -256,7 +264,7 @@ impl Receiver<'_> {
 
     /// The bot may have been shut out. If something came live from there nevertheless, it is a channel
     /// of a server: what is said there is heard in the open.
-    fn refused(&mut self, question: Question) {
+    fn refused(&mut self, question: Question, is_gone: bool) {
         if let Question::Place(channel) = question
             && self.places.get(channel).is_none()
             && self.gaps.get(channel).is_some_and(Gap::is_waited_for)
@@ -264,7 +272,16 @@ impl Receiver<'_> {
             self.places.learn(channel, Place::Channel);
         }
         match question.subject() {
-            Subject::Channel(channel) => self.caught_up(channel),
+            Subject::Channel(channel) => {
+                if is_gone {
+                    self.gone.insert(channel);
+                }
+                if let Some(dropped) = self.gaps.get_mut(channel).and_then(Gap::take_dropped) {
+                    tracing::warn!(%channel, missing = %dropped, "what was said in a channel is lost: \
+                        too much came while its history could not be read, and now it is refused");
+                }
+                self.caught_up(channel);
+            }
             subject => self.agenda.remove(subject),
         }
     }

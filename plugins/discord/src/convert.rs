@@ -66,6 +66,11 @@ impl Bot<'_> {
         (!for_us).then_some("not mentioned")
     }
 
+    /// Whoever wrote it waits for an answer; where the agent merely listens, nobody does.
+    fn is_to_us(&self, message: &Message, place: Place) -> bool {
+        place == Place::Private || self.is_addressed(message)
+    }
+
     /// In a server the agent answers only when it is spoken to: mentioned, replied to, commanded.
     fn is_addressed(&self, message: &Message) -> bool {
         let replied = message.referenced_message.as_ref().map(|replied| replied.author.id);
@@ -74,7 +79,9 @@ impl Bot<'_> {
             || self.is_command(&message.content)
     }
 
-    fn is_command(&self, text: &str) -> bool {
+    /// Whether a text is one of our commands. Our own name may stand in front of it.
+    pub(crate) fn is_command(&self, text: &str) -> bool {
+        let text = self.readable(text, &[]);
         let word = text.split_whitespace().next().unwrap_or_default();
         let name = word.strip_prefix('/');
         name.is_some_and(|name| self.commands.iter().any(|command| command.name == name))
@@ -85,7 +92,7 @@ impl Bot<'_> {
         let content = self.content(message);
         let is_empty = content.is_empty();
         match Converted::of(self.inbound(message, place, content, edited)) {
-            Converted::Inbound(inbound) if is_empty && place == Place::Private && !edited => {
+            Converted::Inbound(inbound) if is_empty && !edited && self.is_to_us(message, place) => {
                 Converted::Unreadable(inbound)
             }
             Converted::Inbound(_) if is_empty => Converted::Ignored("without text"),

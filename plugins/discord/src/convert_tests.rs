@@ -132,6 +132,10 @@ fn a_sticker_is_named_and_a_message_of_nothing_is_none() {
     for (place, edited) in [(Place::Private, true), (Place::Channel, false)] {
         assert_eq!(nothing(place, edited), Converted::Ignored("without text"));
     }
+    let asked = message(&json!({ "content": "<@42>", "mentions": [user(42, "avocet")] }));
+    let asked = with_bot(true, |bot| bot.message(&asked, Place::Channel, false));
+    let Converted::Unreadable(asked) = asked else { panic!("{asked:?}") };
+    assert_eq!(asked.chat, ChatKind::Group);
 }
 
 #[test]

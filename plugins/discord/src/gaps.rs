@@ -2,6 +2,7 @@
 //! cursor must not pass that.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId};
@@ -35,6 +36,15 @@ pub(crate) struct Gap {
     /// What is asked next.
     pub(crate) next: Look,
     held: Vec<Live>,
+    dropped: Option<Dropped>,
+}
+
+/// Messages that came live and could not wait any more: only the history tells of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    count: usize,
+    first: MessageId,
+    last: MessageId,
 }
 
 /// The channels that are behind.
@@ -44,8 +54,9 @@ pub(crate) struct Gaps(BTreeMap<ChannelId, Gap>);
 impl Gaps {
     /// Notes what is missing of a channel. What waits there goes on waiting.
     pub(crate) fn note(&mut self, channel: ChannelId, after: MessageId, next: Look) {
-        let held = self.close(channel);
-        self.0.insert(channel, Gap { after, next, held });
+        let known = self.0.remove(&channel).map(|gap| (gap.held, gap.dropped));
+        let (held, dropped) = known.unwrap_or_default();
+        self.0.insert(channel, Gap { after, next, held, dropped });
     }
 
     pub(crate) fn get(&self, channel: ChannelId) -> Option<&Gap> {
@@ -67,7 +78,16 @@ impl Gap {
         let said = |live: &&Live| live.name == SAID;
         if !said(&&live) || self.held.iter().filter(said).count() < MAX_HELD {
             self.held.push(live);
+            return;
         }
+        let last = id(&live.data);
+        let dropped = self.dropped.get_or_insert(Dropped { count: 0, first: last, last });
+        (dropped.count, dropped.last) = (dropped.count + 1, last);
+    }
+
+    /// What could not wait and has not been told of since, once: whoever takes it asks for it.
+    pub(crate) fn take_dropped(&mut self) -> Option<Dropped> {
+        self.dropped.take().filter(|dropped| dropped.last > self.after)
     }
 
     pub(crate) fn is_waited_for(&self) -> bool {
@@ -78,6 +98,13 @@ impl Gap {
     pub(crate) fn was_told(&mut self, page: &[Value]) {
         let told = |live: &Live| page.iter().any(|message| id(message) == id(&live.data));
         self.held.retain(|live| live.name != SAID || !told(live));
+    }
+}
+
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, first, last } = self;
+        write!(f, "{count} messages, from {first} to {last}")
     }
 }
 

@@ -36,3 +36,20 @@ fn only_so_many_messages_wait_but_every_edit() {
     gap.hold(live("MESSAGE_UPDATE", 2));
     assert_eq!(gaps.close(channel).len(), MAX_HELD + 1);
 }
+
+#[test]
+fn what_could_not_wait_is_known_until_the_history_told_of_it() {
+    let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
+    gaps.note(channel, MessageId::new(1), Look::Channel);
+    for id in 2..=1004 {
+        gaps.get_mut(channel).unwrap().hold(live(SAID, id));
+    }
+    gaps.note(channel, MessageId::new(1), Look::Missed);
+    let dropped = gaps.get_mut(channel).unwrap().take_dropped().unwrap();
+    assert_eq!(dropped.to_string(), "3 messages, from 1002 to 1004");
+    let gap = gaps.get_mut(channel).unwrap();
+    assert_eq!(gap.take_dropped(), None, "it is asked for once");
+    gap.hold(live(SAID, 1005));
+    gap.after = MessageId::new(1005);
+    assert_eq!(gap.take_dropped(), None, "it was told");
+}

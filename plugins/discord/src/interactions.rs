@@ -39,7 +39,7 @@ pub(crate) struct Called<'a> {
     says: String,
     user: &'a User,
     member: Option<&'a Member>,
-    answer: CreateInteractionResponse,
+    pub(crate) answer: CreateInteractionResponse,
 }
 
 impl<'a> Called<'a> {
@@ -114,9 +114,15 @@ fn text_of(option: &CommandDataOption) -> Option<String> {
 impl Discord {
     /// Tells the platform that an interaction was heard. What it said is committed, whatever becomes
     /// of this.
-    pub(crate) async fn answer(&self, clock: &dyn avocet_protocol::Clock, called: &Called<'_>) {
-        let route = Route::InteractionResponse { interaction_id: called.id, token: called.token };
-        let answering = self.rest.send(LightMethod::Post, route, &called.answer);
+    pub(crate) async fn answer(
+        &self,
+        clock: &dyn avocet_protocol::Clock,
+        interaction_id: InteractionId,
+        token: &str,
+        answer: &CreateInteractionResponse,
+    ) {
+        let route = Route::InteractionResponse { interaction_id, token };
+        let answering = self.rest.send(LightMethod::Post, route, answer);
         match within(clock, ANSWER_LIMIT, answering).await {
             Ok(Ok(_)) => {}
             Ok(Err(fault)) => tracing::debug!(error = %fault, "an interaction was not answered"),

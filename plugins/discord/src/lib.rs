@@ -16,12 +16,15 @@ mod gateway;
 mod history;
 mod interactions;
 mod limits;
+mod misread;
 mod places;
 mod plan;
 mod reading;
 mod receive;
 mod rest;
 mod send;
+mod sent_before;
+mod urgent;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -41,6 +44,7 @@ pub use config::DiscordConfig;
 
 use limits::Limits;
 use rest::Rest;
+use sent_before::ClosedPasts;
 
 /// The platform takes five edits in five seconds; a sixth would wait.
 const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
@@ -64,6 +68,7 @@ pub struct Discord {
     /// What of the platform cannot be read, though it answers otherwise.
     unread: Mutex<Option<String>>,
     limits: Limits,
+    closed_pasts: ClosedPasts,
     /// The bot's own id, once the platform has said it.
     me: OnceLock<UserId>,
     clock: Arc<dyn Clock>,
@@ -129,6 +134,7 @@ impl Discord {
             health: Exchanges::new(clock.clone()),
             unread: Mutex::default(),
             limits: Limits::default(),
+            closed_pasts: ClosedPasts::default(),
             me: OnceLock::new(),
             clock,
         })

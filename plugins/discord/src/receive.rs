@@ -6,13 +6,11 @@ use std::convert::Infallible;
 
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
-use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::application::Interaction;
 use serenity::model::channel::Message;
-use serenity::model::id::{ChannelId, GuildId, MessageId};
+use serenity::model::id::{ChannelId, GuildId};
 
-use crate::Discord;
 use crate::agenda::Agenda;
 use crate::budget::Budget;
 use crate::commit::{NotCommitted, committed};
@@ -23,6 +21,7 @@ use crate::history::Asked;
 use crate::interactions::Called;
 use crate::places::{Place, Places};
 use crate::reading::Reading;
+use crate::{Discord, misread};
 
 /// Events of the intents that we have no use for.
 const OF_NO_USE: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
@@ -36,6 +35,8 @@ pub(crate) struct Receiver<'a> {
     pub(crate) agenda: Agenda,
     /// Channels that are behind.
     pub(crate) gaps: Gaps,
+    /// Channels that are no more: they are not asked for again.
+    pub(crate) gone: BTreeSet<ChannelId>,
     /// What waited in channels that are not behind any more.
     pub(crate) released: VecDeque<Live>,
     /// Servers of the session that have not described themselves yet.
@@ -107,6 +108,7 @@ impl<'a> Receiver<'a> {
             read,
             agenda: Agenda::default(),
             gaps: Gaps::default(),
+            gone: BTreeSet::new(),
             released: VecDeque::new(),
             undescribed: BTreeSet::new(),
             offered: false,
@@ -160,22 +162,21 @@ impl<'a> Receiver<'a> {
     }
 
     async fn heard(&mut self, me: Me, live: Live) -> Result<(), Stopped> {
-        match self.too_early(live) {
-            Some(live) => self.take(me, &live.name, live.data).await,
-            None => Ok(()),
+        let command = self.command_in(me, &live);
+        match (self.too_early(live), command) {
+            (Some(live), _) => self.take(me, &live.name, live.data).await,
+            (None, Some(command)) => self.hear_at_once(me, &command).await,
+            (None, None) => Ok(()),
         }
     }
 
     async fn take(&mut self, me: Me, name: &str, data: Value) -> Result<(), Stopped> {
         match name {
-            SAID => match Message::deserialize(&data) {
-                Ok(message) => self.hear(me, &message).await,
-                Err(_) => self.unreadable(&data).await,
-            },
+            SAID => self.hear_raw(me, &data).await,
             EDITED => self.updated(me, &data).await,
-            PRESSED => match Interaction::deserialize(&data) {
-                Ok(interaction) => self.called(me, &interaction).await,
-                Err(_) => self.ignore("unreadable", None).await,
+            PRESSED => match misread::interaction(&data) {
+                Some(interaction) => self.called(me, &interaction).await,
+                None => self.misunderstood(&data).await,
             },
             "GUILD_CREATE" => {
                 self.server(&data);
@@ -199,8 +200,15 @@ impl<'a> Receiver<'a> {
         self.places.get(channel).unwrap_or(Place::Channel)
     }
 
-    /// A message, live or of the history.
-    pub(crate) async fn hear(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
+    /// A message, live or of the history, as the platform says it.
+    pub(crate) async fn hear_raw(&mut self, me: Me, data: &Value) -> Result<(), Stopped> {
+        match misread::message(data) {
+            Some(message) => self.hear(me, &message).await,
+            None => self.unreadable(data).await,
+        }
+    }
+
+    async fn hear(&mut self, me: Me, message: &Message) -> Result<(), Stopped> {
         let place = self.place(message.channel_id);
         if let Some(reason) = self.why_not(me, message, place) {
             return self.pass_over(message, reason).await;
@@ -212,7 +220,12 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    fn why_not(&self, me: Me, message: &Message, place: Place) -> Option<Option<&'static str>> {
+    pub(crate) fn why_not(
+        &self,
+        me: Me,
+        message: &Message,
+        place: Place,
+    ) -> Option<Option<&'static str>> {
         match message.author.id == me.user {
             true => Some(None),
             false => self.bot(me).why_not(message, place).map(Some),
@@ -240,7 +253,8 @@ impl<'a> Receiver<'a> {
         if data["edited_timestamp"].is_null() {
             return Ok(());
         }
-        let Ok(message) = Message::deserialize(data) else {
+        let Some(message) = misread::message(data) else {
+            tracing::info!("an edit that cannot be read");
             return self.ignore("unreadable", None).await;
         };
         self.edited(me, &message).await
@@ -266,24 +280,12 @@ impl<'a> Receiver<'a> {
         let place = self.place(called.channel);
         let converted = Converted::of(called.inbound(&self.bot(me), place));
         self.commit(converted, None).await?;
-        self.discord.answer(self.context.clock.as_ref(), &called).await;
+        let Called { id, token, answer, .. } = &called;
+        self.discord.answer(self.context.clock.as_ref(), *id, token, answer).await;
         Ok(())
     }
 
-    /// A message that cannot be read is passed over, if it can be seen which one it is.
-    pub(crate) async fn unreadable(&mut self, data: &Value) -> Result<(), Stopped> {
-        let channel = ChannelId::deserialize(&data["channel_id"]).ok();
-        let message = MessageId::deserialize(&data["id"]).ok();
-        let place = channel.zip(message);
-        let cursor = place.and_then(|(channel, message)| self.read.cursor(channel, message));
-        self.ignore("unreadable", cursor).await?;
-        if let Some((channel, message)) = place {
-            self.read.has_read(channel, message);
-        }
-        Ok(())
-    }
-
-    fn bot(&self, me: Me) -> Bot<'a> {
+    pub(crate) fn bot(&self, me: Me) -> Bot<'a> {
         let Discord { name, account, answer_all, unmentioned, .. } = self.discord;
         let commands = self.context.commands.as_ref();
         let answer_all = *answer_all;

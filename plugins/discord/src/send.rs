@@ -5,11 +5,10 @@
 //! history is read before anything is made.
 
 use std::num::NonZeroU64;
-use std::time::Duration;
 
 use avocet_protocol::{ChatAddress, Delivery, PlatformId, Receipt, SendError};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use serenity::builder::{CreateAllowedMentions, CreateMessage, EditMessage};
 use serenity::http::{LightMethod, Route};
 use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
@@ -17,13 +16,9 @@ use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::CurrentUser;
 
 use crate::fault::{Fault, Refusal};
-use crate::reading::snowflake;
-use crate::{Discord, convert, history, plan};
-
-/// How long the platform is trusted to remember a nonce; it says "a few minutes".
-const NONCE_KEPT: Duration = Duration::from_mins(4);
-/// Pages of history that are read for a message that may have arrived.
-const MAX_PAGES: usize = 50;
+use crate::rest::Answer;
+use crate::sent_before::is_about_the_past;
+use crate::{Discord, convert, plan};
 
 const UNKNOWN_MESSAGE: isize = 10_008;
 /// What can be done about a refusal, by its code.
@@ -44,10 +39,10 @@ const ADVICE: [(isize, &str); 4] = [
 
 /// What is read of a message of ours.
 #[derive(Deserialize)]
-struct Made {
-    id: MessageId,
+pub(crate) struct Made {
+    pub(crate) id: MessageId,
     #[serde(default)]
-    content: String,
+    pub(crate) content: String,
 }
 
 impl Discord {
@@ -122,23 +117,17 @@ impl Discord {
         nonce: String,
     ) -> Result<Made, SendError> {
         self.limits.check(channel_id, self.clock.as_ref())?;
-        let mut message = CreateMessage::new()
-            .content(text)
-            .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
-            .flags(MessageFlags::SUPPRESS_EMBEDS)
-            .components(plan::buttons(&delivery.content.choices))
-            .nonce(Nonce::String(nonce))
-            .enforce_nonce(true);
-        // Where that was deleted, it replies to nothing.
-        if let Some(replied) = delivery.content.reply_to.as_ref().and_then(convert::message_of) {
-            let reference = MessageReference::from((channel_id, replied));
-            message = message.reference_message(reference.fail_if_not_exists(false));
+        let message = draft(delivery, text, nonce);
+        let reference = self.reference(channel_id, delivery);
+        let is_reply = reference.is_some();
+        let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
+        let mut answer = self.make(channel_id, &reply, delivery).await;
+        if is_reply && answer.as_ref().is_err_and(is_about_the_past) {
+            tracing::info!(channel = %channel_id, "the bot may not read the channel's history: what \
+                it says there shows no message that it answers");
+            self.closed_pasts.note(channel_id);
+            answer = self.make(channel_id, &message, delivery).await;
         }
-        let route = Route::ChannelMessages { channel_id };
-        let answer = match &delivery.files[..] {
-            [] => self.rest.send(LightMethod::Post, route, &message).await,
-            files => self.rest.upload(route, &message, files).await,
-        };
         let answer = answer.map_err(|fault| self.outcome(&fault))?;
         self.health.works();
         if let Some(wait) = answer.exhausted_for {
@@ -147,44 +136,29 @@ impl Discord {
         answer.read().map_err(|fault| self.outcome(&fault))
     }
 
-    /// Looks for a message that may have been made before, where the nonce does not tell any more.
-    async fn look_for(
-        &self,
-        channel: ChannelId,
-        delivery: &Delivery,
-        text: &str,
-    ) -> Result<Option<Made>, SendError> {
-        let Some(first) = delivery.first_sent_at else { return Ok(None) };
-        if first.until(self.clock.now()) < NONCE_KEPT {
-            return Ok(None);
-        }
-        let me = self.me().await.map_err(|fault| self.outcome(&fault))?;
-        let mut after = snowflake(first);
-        for _ in 0..MAX_PAGES {
-            let page = self.history(channel, after).await;
-            let page = page.map_err(|fault| self.unknown_history(&fault))?;
-            let Some(last) = page.last() else { return Ok(None) };
-            after = history::id(last);
-            if let Some(made) = page.iter().find(|message| is_same(message, me, delivery, text)) {
-                let content = made["content"].as_str().unwrap_or_default().to_owned();
-                return Ok(Some(Made { id: history::id(made), content }));
-            }
-        }
-        Err(SendError::Unknown("too much was said since it was sent first".to_owned()))
+    /// What it replies to. Where that was deleted, it replies to nothing, and so it does in a channel
+    /// whose history is closed to the bot.
+    fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
+        let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
+        let reference = MessageReference::from((channel, replied)).fail_if_not_exists(false);
+        (!self.closed_pasts.has(channel)).then_some(reference)
     }
 
-    /// Without the history nobody knows whether the message is there.
-    fn unknown_history(&self, fault: &Fault) -> SendError {
-        match fault {
-            Fault::Refused(Refusal { status: 403, .. }) => SendError::Unknown(format!(
-                "the channel's history cannot be read: {fault}; let the bot read it"
-            )),
-            fault => self.outcome(fault),
+    async fn make(
+        &self,
+        channel_id: ChannelId,
+        message: &CreateMessage,
+        delivery: &Delivery,
+    ) -> Result<Answer, Fault> {
+        let route = Route::ChannelMessages { channel_id };
+        match &delivery.files[..] {
+            [] => self.rest.send(LightMethod::Post, route, message).await,
+            files => self.rest.upload(route, message, files).await,
         }
     }
 
     /// The bot itself.
-    async fn me(&self) -> Result<UserId, Fault> {
+    pub(crate) async fn me(&self) -> Result<UserId, Fault> {
         if let Some(me) = self.known_as() {
             return Ok(me);
         }
@@ -194,7 +168,7 @@ impl Discord {
     }
 
     /// What is known of a send that was answered with an error.
-    fn outcome(&self, fault: &Fault) -> SendError {
+    pub(crate) fn outcome(&self, fault: &Fault) -> SendError {
         let text = fault.to_string();
         match fault {
             Fault::Wait(wait) => SendError::RetryAfter(*wait),
@@ -228,6 +202,17 @@ impl Discord {
     }
 }
 
+/// A message that is new.
+fn draft(delivery: &Delivery, text: &str, nonce: String) -> CreateMessage {
+    CreateMessage::new()
+        .content(text)
+        .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
+        .flags(MessageFlags::SUPPRESS_EMBEDS)
+        .components(plan::buttons(&delivery.content.choices))
+        .nonce(Nonce::String(nonce))
+        .enforce_nonce(true)
+}
+
 /// The number of the thread or channel to send to, or of the person.
 pub(crate) fn place(address: &ChatAddress) -> Option<NonZeroU64> {
     let id = address.topic.as_ref().map_or(address.chat.as_str(), |topic| topic.as_str());
@@ -238,24 +223,4 @@ pub(crate) fn place(address: &ChatAddress) -> Option<NonZeroU64> {
 #[derive(Deserialize)]
 struct Opened {
     id: ChannelId,
-}
-
-/// Whether a message of the history is this chunk, or a preview of it. Its nonce says so, if the
-/// platform still shows one.
-fn is_same(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool {
-    let author = UserId::deserialize(&message["author"]["id"]);
-    if author.ok() != Some(me) {
-        return false;
-    }
-    if message["attachments"].as_array().map_or(0, Vec::len) != delivery.files.len() {
-        return false;
-    }
-    match message["nonce"].as_str() {
-        Some(nonce) => nonce == delivery.id.to_string(),
-        None => message["content"].as_str().is_some_and(|said| {
-            let begun =
-                said.trim().strip_suffix('…').map(str::trim_end).filter(|said| !said.is_empty());
-            said.trim() == text.trim() || begun.is_some_and(|begun| text.trim().starts_with(begun))
-        }),
-    }
 }

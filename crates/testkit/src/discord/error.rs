@@ -49,6 +49,12 @@ impl ApiError {
         Self::new(403, 50013, "Missing Permissions")
     }
 
+    /// 403: a reply in a channel whose history is closed to the bot.
+    #[must_use]
+    pub fn no_reply_without_history() -> Self {
+        Self::new(403, 160_002, "Cannot reply without permission to read message history")
+    }
+
     /// 403: the person has blocked the bot, or takes no direct messages.
     #[must_use]
     pub fn cannot_send_to_user() -> Self {

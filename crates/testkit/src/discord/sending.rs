@@ -36,6 +36,9 @@ impl Platform {
     }
 
     fn check_reply(&self, channel: u64, draft: &Draft) -> Result<(), ApiError> {
+        if draft.reply_to.is_some() && !self.world.may_read_past(channel) {
+            return Err(ApiError::no_reply_without_history());
+        }
         let Some(replied) = draft.reply_to.filter(|_| !draft.reply_or_not) else { return Ok(()) };
         if self.messages.find(channel, replied).is_some() {
             return Ok(());
@@ -124,6 +127,8 @@ impl Platform {
         let (after, before) =
             (call.number("after", "snowflake")?, call.number("before", "snowflake")?);
         let mut shown = self.messages.history(call.major);
+        // No refusal: "no messages will be returned" (Get Channel Messages, API reference).
+        shown.retain(|_| self.world.may_read_past(call.major));
         if let Some(before) = before {
             shown.retain(|message| message.id < before);
         }
@@ -139,6 +144,9 @@ impl Platform {
 
     pub(super) fn get_message(&self, call: &Call) -> Answer {
         self.world.readable(call.major)?;
+        if !self.world.may_read_past(call.major) {
+            return Err(ApiError::missing_permissions());
+        }
         let found = self.messages.find(call.major, call.message.unwrap_or_default());
         let found = found.filter(|message| !message.is_ephemeral());
         let found = found.ok_or_else(ApiError::unknown_message)?;

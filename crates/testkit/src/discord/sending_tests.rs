@@ -119,6 +119,27 @@ async fn a_reply_that_may_fail_is_sent_as_no_reply() {
 }
 
 #[tokio::test]
+async fn where_the_history_is_closed_nothing_is_read_and_nothing_replied_to() {
+    let known = known().await;
+    let heard = known.fake.say(known.channel, known.user, "hi");
+    known.fake.close_history(known.channel);
+    let replied = json!({ "message_id": heard.to_string(), "fail_if_not_exists": false });
+    let reply = json!({ "message_reference": replied });
+    let why = "Cannot reply without permission to read message history";
+    for channel in [known.channel, known.thread] {
+        let refusal = known.create(channel, &reply).await.refusal();
+        assert_eq!(refusal, (403, 160_002, why.to_owned()));
+        assert_eq!(known.get(&messages(channel)).await.result(), json!([]));
+        known.create(channel, &json!({})).await.result();
+    }
+    let one = known.get(&path(known.channel, heard)).await.refusal();
+    assert_eq!(one, (403, 50013, "Missing Permissions".to_owned()));
+    known.fake.reopen(known.channel);
+    known.create(known.channel, &reply).await.result();
+    assert_eq!(known.fake.sent()[2].reply_to, Some(heard));
+}
+
+#[tokio::test]
 async fn edits_are_kept_and_deletions_marked() {
     let known = known().await;
     let own = known.created(known.channel, &json!({})).await;

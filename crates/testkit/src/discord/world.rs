@@ -49,6 +49,8 @@ pub(super) enum Closed {
     Hidden,
     /// It can read, and not write.
     Muted,
+    /// It cannot read what was said before.
+    Past,
     /// The person takes no messages from it.
     Blocked,
     /// The channel is no more.
@@ -126,6 +128,18 @@ impl World {
             Some(Closed::Blocked) => Err(ApiError::cannot_send_to_user()),
             _ => Ok(found),
         }
+    }
+
+    /// Whether the bot may read what was said. A thread is closed with the channel it is below.
+    pub(super) fn may_read_past(&self, id: u64) -> bool {
+        self.channels.get(&id).is_none_or(|channel| {
+            let parent = match channel.place {
+                Place::Thread { parent, .. } => Some(parent),
+                Place::Text { .. } | Place::Dm { .. } => None,
+            };
+            channel.closed != Some(Closed::Past)
+                && parent.is_none_or(|parent| self.may_read_past(parent))
+        })
     }
 
     /// A guild that the bot is in.

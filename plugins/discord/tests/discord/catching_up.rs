@@ -295,3 +295,77 @@ fn number(inbound: &Inbound) -> u64 {
     let key = inbound.corrects.as_ref().unwrap_or(&inbound.key).as_str();
     key.trim_start_matches('m').parse().unwrap()
 }
+
+#[tokio::test]
+async fn f11_a_command_acts_while_the_history_cannot_be_read_and_once() {
+    let world = World::new().await;
+    world.stop_after(&[world.dm, world.channel]).await;
+    let world = world.restarted();
+    for channel in [world.dm, world.channel] {
+        world.mention(channel, "missed");
+    }
+    world.platform.inject(On::route(Route::History), usize::MAX, trouble());
+    let _running = world.connected().await;
+    world.platform.say(world.dm, ANN, "live");
+    let stop = world.platform.say(world.dm, ANN, "/stop");
+    world.platform.say(world.dm, ANN, "/unknown");
+    world.mention(world.channel, "/stop");
+    assert_eq!(world.texts(4).await[2..], ["/stop", "/stop"]);
+    let places = || world.bus.moves().into_iter().map(|cursor| cursor.position);
+    assert!(places().all(|place| place != stop.to_string()), "it would pass what was missed");
+
+    world.platform.clear_faults();
+    tokio::select! {
+        biased;
+        texts = world.taken_in(world.dm, 4) => {
+            assert_eq!(texts, ["/stop", "missed", "live", "/unknown"]);
+        }
+        () = world.waits_pass() => {}
+    }
+    world.platform.say(world.dm, ANN, "later");
+    assert_eq!(world.taken_in(world.dm, 5).await[4], "later");
+    assert!(places().any(|place| place == stop.to_string()));
+}
+
+#[tokio::test]
+async fn f32_more_than_can_wait_while_a_page_is_on_its_way_is_asked_for_and_heard_in_order() {
+    let world = World::new().await;
+    world.stop_after(&[world.channel]).await;
+    let world = world.restarted();
+    world.mention(world.channel, "missed");
+    let answer = Arc::new(Semaphore::new(1));
+    let on = On::route(Route::History).channel(world.channel);
+    world.platform.inject(on, 2, Fault::HoldAnswer(answer.clone()));
+    let before = world.platform.requests_in(Route::History, world.channel).len();
+    let _running = world.run();
+    world.platform.wait_for_calls_in(Route::History, world.channel, before + 2).await;
+    let live: Vec<String> = (0..1005).map(|number| format!("live {number}")).collect();
+    for text in &live {
+        world.mention(world.channel, text);
+    }
+    // Once this is heard, all of that is.
+    world.platform.say(world.dm, ANN, "in private");
+    world.bus.taken(2).await;
+    answer.add_permits(1);
+    let texts = world.taken_in(world.channel, 1006).await;
+    assert_eq!((texts[0].as_str(), &texts[1..]), ("missed", &live[..]));
+}
+
+#[tokio::test]
+async fn a_channel_that_is_no_more_is_asked_for_once() {
+    let world = World::new().await;
+    let [gone, hidden] = ["gone", "hidden"].map(|name| world.platform.thread(world.channel, name));
+    world.stop_after(&[gone, hidden]).await;
+    let world = world.restarted();
+    world.platform.delete_channel(gone);
+    world.platform.hide(hidden);
+    let _running = world.connected().await;
+    world.platform.invalidate_session(false);
+    let asked_again = world.platform.wait_for_calls_in(Route::Channel, hidden, 2);
+    tokio::select! {
+        biased;
+        () = asked_again => {}
+        () = world.waits_pass() => {}
+    }
+    assert_eq!(world.platform.requests_in(Route::Channel, gone).len(), 1);
+}

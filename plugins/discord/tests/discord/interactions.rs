@@ -108,3 +108,31 @@ async fn an_answer_that_is_lost_costs_nothing() {
     world.platform.say(world.dm, ANN, "hello");
     assert_eq!(world.texts(2).await, ["/stop", "hello"]);
 }
+
+#[tokio::test]
+async fn what_was_pressed_is_heard_though_its_message_cannot_be_read_and_answered_in_any_case() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let called = world.platform.slash(ANN, world.dm, "stop", &json!("nonsense"));
+    let answer = world.platform.wait_for_answer(called).await;
+    assert_eq!((answer.answered, &answer.data["flags"]), (Some(4), &json!(64)));
+    assert_eq!(world.bus.ignored(1).await, ["unreadable"]);
+
+    let choices = vec![Choice::new("Skip", "/skip w3")];
+    let question = Content { choices, ..Content::text("Again?") };
+    let chunk = world.discord.plan(&question).remove(0);
+    world.discord.deliver(&crate::delivery(world.dm, chunk)).await.unwrap();
+    let sent = world.platform.sent().pop().unwrap().id;
+    let mut below = world.platform.describe_message(sent);
+    below["flags"] = json!("new");
+    let pressed = json!({ "id": "9000", "application_id": "1", "token": "t", "version": 1,
+        "attachment_size_limit": 1,
+        "type": 3, "channel_id": world.dm.to_string(), "locale": "en-US", "entitlements": [],
+        "app_permissions": "0", "authorizing_integration_owners": {}, "message": below,
+        "user": { "id": ANN.to_string(), "username": "ann", "discriminator": "0", "avatar": null },
+        "data": { "custom_id": "/skip w3", "component_type": 2 } });
+    world.platform.push("INTERACTION_CREATE", &pressed);
+    assert_eq!(world.texts(1).await, ["/skip w3"]);
+    world.platform.push("INTERACTION_CREATE", &json!({ "id": "9001", "type": 3 }));
+    assert_eq!(world.bus.ignored(2).await.len(), 2);
+}

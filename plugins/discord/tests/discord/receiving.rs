@@ -239,3 +239,53 @@ async fn what_cannot_be_read_in_private_is_said_to_be_so_once() {
     let _running = world.connected().await;
     assert_eq!(world.bus.said().len(), 1);
 }
+
+#[tokio::test]
+async fn what_the_client_cannot_read_is_heard_as_far_as_it_can_be_made_out() {
+    let world = World::new().await;
+    let running = world.connected().await;
+    let odd = |text: &str| Said::new(world.dm, ANN, text).with("flags", "new".into());
+    let file = odd("with a file").file("a.txt", "text/plain", b"notes");
+    let edited = world.platform.post(odd("helo"));
+    world.platform.post(file);
+    world.platform.post(Said::new(world.channel, ANN, "hi").mention().with("flags", "new".into()));
+    world.platform.post(Said::new(world.channel, ANN, "to others").with("flags", "new".into()));
+    world.platform.edit(edited, "hello");
+    let heard = world.bus.taken(4).await;
+    let texts: Vec<&str> = heard.iter().map(|one| one.content.text.as_str()).collect();
+    assert_eq!(texts, ["helo", "with a file", "hi", "hello"]);
+    assert_eq!((heard[0].sender.id.as_str(), heard[0].chat), ("77", ChatKind::Private));
+    assert_eq!(heard[1].content.attachments.len(), 1);
+    assert_eq!(heard[3].corrects.as_ref(), Some(&heard[0].key));
+    // There is nothing to hear in this one.
+    world.platform.post(odd("").with("content", 7.into()));
+    assert_eq!(world.bus.ignored(2).await, ["not mentioned", "without text"]);
+    assert_eq!(world.bus.said().len(), 1);
+
+    // What is missed is read like this, too.
+    running.abort();
+    drop(running.await);
+    let world = world.restarted();
+    world.platform.post(Said::new(world.dm, ANN, "missed").with("flags", "new".into()));
+    let _running = world.connected().await;
+    assert_eq!(world.texts(5).await[4], "missed");
+}
+
+#[tokio::test]
+async fn in_a_server_whoever_speaks_to_the_bot_is_told_that_there_is_nothing_to_read() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let pong = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
+    world.discord.deliver(&pong).await.unwrap();
+    let pong = world.platform.sent()[0].id;
+    let empty = || Said::new(world.channel, ANN, "");
+    for said in [empty(), empty().mention(), empty().reply_to(pong)] {
+        world.platform.post(said);
+    }
+    let reasons = world.bus.ignored(3).await;
+    assert_eq!(reasons, ["not mentioned", "without text", "without text"]);
+    let said = world.bus.said();
+    assert_eq!(said.len(), 2);
+    assert!(said.iter().all(|(line, _)| line.address == chat(world.channel)));
+    assert!(said[0].0.content.text.contains("an empty one, or one whose content"));
+}

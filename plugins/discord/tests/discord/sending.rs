@@ -71,6 +71,39 @@ async fn a_reply_shows_what_it_replies_to_and_tells_nobody() {
 }
 
 #[tokio::test]
+async fn where_the_history_is_closed_the_answer_is_no_reply_and_that_is_tried_once() {
+    let world = World::new().await;
+    let said = world.platform.say(world.channel, ANN, "hello");
+    world.platform.close_history(world.channel);
+    let reply_to: avocet_protocol::DedupeKey = format!("m{said}").parse().unwrap();
+    for number in 1..=2 {
+        let chunk = world.discord.plan(&Content::text(number.to_string())).remove(0);
+        let chunk = Content { reply_to: Some(reply_to.clone()), ..chunk };
+        let delivery = Delivery { id: DeliveryId(number), ..delivery(world.channel, chunk) };
+        world.discord.deliver(&delivery).await.unwrap();
+    }
+    assert_eq!(world.sent_texts(), ["1", "2"]);
+    let nonces: Vec<_> = world.platform.requests(Route::CreateMessage);
+    let nonces: Vec<_> = nonces.iter().map(|call| call.body["nonce"].as_str().unwrap()).collect();
+    assert_eq!(nonces, ["o1", "o1", "o2"], "and the second is not asked for");
+    assert_eq!(world.platform.refusals().len(), 1);
+}
+
+#[tokio::test]
+async fn f5_a_history_that_shows_nothing_is_no_reason_to_send_twice() {
+    let world = World::new().await;
+    world.platform.close_history(world.channel);
+    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    let hello = delivery(world.channel, Content::text("hello"));
+    world.discord.deliver(&hello).await.unwrap_err();
+    world.pass(10 * MINUTE);
+    let again = Delivery { first_sent_at: Some(START), ..hello };
+    let sent = world.discord.deliver(&again).await;
+    assert!(matches!(sent, Err(SendError::Unknown(_))), "{sent:?}");
+    assert_eq!(world.sent_texts(), ["hello"]);
+}
+
+#[tokio::test]
 async fn f23_a_long_reply_arrives_whole_and_in_order() {
     let world = World::new().await;
     let words: Vec<String> = (0..4000).map(|number| format!("🐦{number}")).collect();
@@ -313,6 +346,33 @@ async fn f5_a_preview_whose_outcome_is_not_known_becomes_the_message() {
         let whole = delivery(world.dm, Content::text("I am thinking"));
         world.discord.deliver(&Delivery { first_sent_at, ..whole }).await.unwrap();
         assert_eq!(world.sent_texts(), ["I am thinking"], "{late}");
+    }
+}
+
+#[tokio::test]
+async fn f5_a_preview_that_said_something_else_becomes_the_message_too() {
+    let whole = "Do **this and that**:\n```\nlet a = 1;\nlet b = 2;\n```";
+    let previews = [
+        "Do **this …",
+        "Do **this and that**:\n```\nlet a = 1;\n```\n…",
+        "Still working: run_tests (1 min)",
+        "Let me look at it …",
+    ];
+    for preview in previews {
+        let world = World::new().await;
+        let earlier =
+            Delivery { id: DeliveryId(7), ..delivery(world.dm, Content::text("Well …")) };
+        world.discord.deliver(&earlier).await.unwrap();
+        world.pass(MINUTE / 2);
+        let first_sent_at = Some(world.clock.now());
+        let shown = delivery(world.dm, Content::text(preview));
+        world.discord.deliver(&shown).await.unwrap();
+        world.pass(10 * MINUTE);
+        let whole = delivery(world.dm, world.discord.plan(&Content::text(whole)).remove(0));
+        world.discord.deliver(&Delivery { first_sent_at, ..whole }).await.unwrap();
+        assert_eq!(world.platform.created().len(), 2, "{preview}");
+        assert_eq!(world.sent_texts()[0], "Well …");
+        assert!(world.sent_texts()[1].contains("let b"), "{preview}");
     }
 }
 

@@ -1,0 +1,65 @@
+use super::*;
+
+fn raw(more: &Value) -> Value {
+    let author = json!({ "id": "7", "username": "ann", "global_name": "Ann Lee", "avatar": 5 });
+    let mut raw = json!({ "id": "175928847299117063", "channel_id": "5", "author": author,
+        "content": "hello", "type": 0, "flags": "new" });
+    raw.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    raw
+}
+
+#[test]
+fn of_a_message_that_cannot_be_read_whole_everything_else_is_read() {
+    let file = |id: Value| {
+        json!({ "id": id, "filename": "a.txt", "size": 3, "url": "https://x/a",
+            "proxy_url": "https://x/a" })
+    };
+    let bot = json!({ "id": "42", "username": "avocet" });
+    let below = "hello\n[a file that Discord describes in a way I do not know]";
+    let table = [
+        (json!({}), "hello", 0),
+        (json!({ "content": null }), "", 0),
+        (json!({ "content": 7, "embeds": {}, "mentions": "all" }), "", 0),
+        (json!({ "attachments": [file("8".into())] }), "hello", 1),
+        (json!({ "attachments": [file("8".into()), file("new".into())] }), below, 1),
+        (json!({ "attachments": [file("new".into())], "content": "" }), "", 0),
+        (json!({ "referenced_message": { "id": [] }, "sticker_items": [5] }), "hello", 0),
+        (json!({ "mentions": [5, bot] }), "hello", 0),
+    ];
+    for (more, text, files) in table {
+        assert!(Message::deserialize(&raw(&more)).is_err(), "the client reads {more}");
+        let read = message(&raw(&more)).unwrap();
+        assert_eq!((&*read.content, read.attachments.len()), (text, files), "{more}");
+        assert_eq!((read.author.id, read.author.display_name()), (UserId::new(7), "Ann Lee"));
+        assert_eq!(read.timestamp.unix_timestamp(), 1_462_015_105);
+        let mentioned = more["mentions"].is_array();
+        assert_eq!(read.mentions.len(), usize::from(mentioned), "{more}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_from_others_is_not_read() {
+    let table = [
+        json!({ "id": null }),
+        json!({ "channel_id": {} }),
+        json!({ "author": null }),
+        json!({ "author": { "id": "x" } }),
+        json!({ "type": 300 }),
+    ];
+    for more in table {
+        assert!(message(&raw(&more)).is_none(), "{more}");
+    }
+    assert!(message(&json!([])).is_none());
+}
+
+#[test]
+fn a_press_below_a_message_that_cannot_be_read_is_read() {
+    let pressed = json!({ "id": "9", "application_id": "1", "token": "t", "version": 1, "type": 3,
+        "attachment_size_limit": 1,
+        "channel_id": "5", "locale": "en-US", "entitlements": [], "app_permissions": "0",
+        "authorizing_integration_owners": {}, "message": raw(&json!({})),
+        "user": { "id": "7", "username": "ann", "discriminator": "0", "avatar": null },
+        "data": { "custom_id": "/skip w3", "component_type": 2 } });
+    assert!(Interaction::deserialize(&pressed).is_err());
+    assert!(interaction(&pressed).is_some());
+}

@@ -1,0 +1,185 @@
+//! Whether a message was made before, once the platform has forgotten its nonce: the channel's history
+//! says so, where it can be read.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{Delivery, SendError};
+use serde::Deserialize;
+use serde_json::Value;
+use serenity::http::Route;
+use serenity::model::id::{ChannelId, MessageId, UserId};
+
+use crate::fault::{Fault, Refusal};
+use crate::places::{Described, Place};
+use crate::reading::snowflake;
+use crate::send::Made;
+use crate::{Discord, history};
+
+/// How long the platform is trusted to remember a nonce; it says "a few minutes".
+const NONCE_KEPT: Duration = Duration::from_mins(4);
+/// Pages of history that are read for a message that may have arrived.
+const MAX_PAGES: usize = 50;
+/// What stands in a chat instead of a text while a tool takes long.
+const LINE: (&str, &str) = ("Still working: ", " min)");
+/// How far the platform's clock may be behind ours, in milliseconds, where only the time says which
+/// message it is.
+const DOUBTFUL: i64 = 5_000;
+/// What the platform says to a reply where the bot may not read what was said before.
+const CLOSED_PAST: [isize; 2] = [160_002, 160_009];
+
+/// Channels in which the bot may not read what was said before, as far as the platform has said so.
+#[derive(Debug, Default)]
+pub(crate) struct ClosedPasts(Mutex<BTreeSet<ChannelId>>);
+
+impl ClosedPasts {
+    pub(crate) fn has(&self, channel: ChannelId) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&channel)
+    }
+
+    pub(crate) fn note(&self, channel: ChannelId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(channel);
+    }
+}
+
+/// Whether a reply is refused for what it replies to: nothing was made.
+pub(crate) fn is_about_the_past(fault: &Fault) -> bool {
+    CLOSED_PAST.iter().any(|code| fault.is_refused_with(*code))
+}
+
+impl Discord {
+    /// Looks for a message that may have been made before, where the nonce does not tell any more.
+    pub(crate) async fn look_for(
+        &self,
+        channel: ChannelId,
+        delivery: &Delivery,
+        text: &str,
+    ) -> Result<Option<Made>, SendError> {
+        let Some(first) = delivery.first_sent_at else { return Ok(None) };
+        if first.until(self.clock.now()) < NONCE_KEPT {
+            return Ok(None);
+        }
+        let me = self.me().await.map_err(|fault| self.outcome(&fault))?;
+        let mut after = snowflake(first);
+        let mut best = None;
+        for number in 0..MAX_PAGES {
+            let page = self.history(channel, after).await;
+            let page = page.map_err(|fault| self.unknown_history(&fault))?;
+            let Some(last) = page.last() else {
+                if number == 0 {
+                    self.check_shown(channel, after).await?;
+                }
+                return Ok(best.map(|(_, made)| made));
+            };
+            after = history::id(last);
+            let fits = |message| Fit::of(message, me, delivery, text).map(|fit| (fit, message));
+            for (fit, message) in page.iter().filter_map(fits) {
+                let (id, content) = (history::id(message), content(message).to_owned());
+                // Of those that fit as well as each other, the last.
+                if best.as_ref().is_none_or(|(known, _)| *known <= fit) {
+                    best = Some((fit, Made { id, content }));
+                }
+            }
+            if let Some((Fit::Whole, made)) = best {
+                return Ok(Some(made));
+            }
+        }
+        let too_much =
+            || SendError::Unknown("too much was said since it was sent first".to_owned());
+        best.map(|(_, made)| Some(made)).ok_or_else(too_much)
+    }
+
+    /// To a bot that may not read them, the platform shows no messages, and does not say so.
+    async fn check_shown(&self, channel_id: ChannelId, after: MessageId) -> Result<(), SendError> {
+        let found = self.rest.get::<Described>(Route::Channel { channel_id }).await;
+        let found = found.map_err(|fault| self.unknown_history(&fault))?;
+        let is_said = found.last_message_id.is_some_and(|last| last > after);
+        match is_said && found.place() != Place::Private {
+            true => Err(SendError::Unknown(
+                "the channel's history shows nothing of what was said: let the bot read it".into(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Without the history nobody knows whether the message is there.
+    fn unknown_history(&self, fault: &Fault) -> SendError {
+        match fault {
+            Fault::Refused(Refusal { status: 403, .. }) => SendError::Unknown(format!(
+                "the channel's history cannot be read: {fault}; let the bot read it"
+            )),
+            fault => self.outcome(fault),
+        }
+    }
+}
+
+/// How well a message of the history fits what is to be sent; a better one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// A preview of something else, whose first letters are the same: a turn says one thing before its
+    /// tools and another one after them, and nothing else of ours is said in a chat while it runs.
+    Other(usize),
+    /// A preview of it.
+    Beginning,
+    /// It is the message.
+    Whole,
+}
+
+impl Fit {
+    /// None if it is another message. The nonce says which it is, if the platform still shows one.
+    fn of(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> Option<Self> {
+        let is_ours = UserId::deserialize(&message["author"]["id"]).ok() == Some(me);
+        let files = message["attachments"].as_array().map_or(0, Vec::len);
+        if !is_ours || files != delivery.files.len() {
+            return None;
+        }
+        if let Some(nonce) = message["nonce"].as_str() {
+            return (nonce == delivery.id.to_string()).then_some(Self::Whole);
+        }
+        let first = delivery.first_sent_at?;
+        let made = history::id(message).created_at().unix_timestamp() * 1000;
+        // Before that our messages are others, whatever our clock says.
+        let is_late = made + DOUBTFUL >= first.0;
+        Self::by_text(content(message), text)
+            .filter(|fit| is_late || *fit > Self::Other(usize::MAX))
+    }
+
+    fn by_text(said: &str, text: &str) -> Option<Self> {
+        if said.trim() == text.trim() {
+            return Some(Self::Whole);
+        }
+        let is_line = said.starts_with(LINE.0) && said.trim_end().ends_with(LINE.1);
+        if is_line {
+            return Some(Self::Other(0));
+        }
+        let begun = without_marks(said).strip_suffix('…')?;
+        let (begun_letters, letters) = (letters(begun), letters(text));
+        let has_letters = !begun_letters.is_empty();
+        let is_beginning = match has_letters {
+            true => letters.starts_with(&begun_letters),
+            false => !begun.trim().is_empty() && text.trim().starts_with(begun.trim()),
+        };
+        let same = begun_letters.chars().zip(letters.chars()).take_while(|(a, b)| a == b).count();
+        Some(if is_beginning { Self::Beginning } else { Self::Other(same) })
+    }
+}
+
+/// What is read whatever styles the text has: a preview that was cut inside of one has marks that the
+/// message has not.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Without what closes styles at the end.
+fn without_marks(text: &str) -> &str {
+    text.trim_end_matches(|c: char| c.is_ascii_punctuation() || c.is_whitespace())
+}
+
+fn content(message: &Value) -> &str {
+    message["content"].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "sent_before_tests.rs"]
+mod tests;
