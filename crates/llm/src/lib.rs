@@ -3,6 +3,8 @@
 //! listens to recordings.
 
 mod detail;
+mod dialected;
+mod dialects;
 mod hidden;
 mod limits;
 mod offline;
@@ -11,6 +13,7 @@ mod retry;
 mod sse;
 mod transcription;
 
+pub use dialected::{Dialected, ToolStyle};
 pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};
