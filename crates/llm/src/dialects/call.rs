@@ -132,10 +132,17 @@ pub(super) fn call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> Tool
 
 /// Arguments as a text: an object, perhaps in need of repair.
 pub(super) fn arguments(text: &str) -> Arguments {
-    match Arguments::parse(text.trim()) {
-        Arguments::Malformed(_) => match lenient::object(text.trim()) {
-            Some(object) => Arguments::Object(object),
-            None => Arguments::Malformed(text.trim().to_owned()),
+    repaired(text.trim(), false)
+}
+
+/// As [`Arguments::parse`], after repairs. Of what was cut off, nobody knows what is missing.
+pub(crate) fn repaired(text: &str, is_cut: bool) -> Arguments {
+    match Arguments::parse(text) {
+        Arguments::Malformed(_) => match lenient::value(text, !is_cut) {
+            Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => {
+                Arguments::Object(object)
+            }
+            _ => Arguments::Malformed(text.to_owned()),
         },
         object => object,
     }
@@ -183,7 +190,10 @@ fn named(
     let given = get(object, &ARGUMENTS);
     let is_call = match sure {
         Sure::Marked => true,
-        Sure::Told => is_known || (is_tool && matches!(given, Some(Value::Object(_)))),
+        Sure::Told => {
+            let is_whole = is_tool || object.keys().all(|key| is_part(key));
+            is_known || (is_whole && matches!(given, Some(Value::Object(_))))
+        }
         Sure::Known => is_known,
     };
     if !is_call || (describes && sure != Sure::Marked) {
@@ -198,6 +208,11 @@ fn named(
     // Without arguments of their own, much else looks like a call.
     let is_call = given.is_some() || sure != Sure::Known || schema::fits(&call, tools);
     is_call.then(|| vec![call])
+}
+
+/// Whether a key is one of a call.
+fn is_part(key: &str) -> bool {
+    key == NAME || is_one_of(key, &ARGUMENTS) || is_one_of(key, &BESIDE)
 }
 
 /// Arguments as the value of their key.

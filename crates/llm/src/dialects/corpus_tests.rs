@@ -1,18 +1,5 @@
-//! The corpus: replies as models write them, in `tests/corpus/dialects`, one file per dialect. Each case
-//! is
-//!
-//! ```text
-//! === what it is about [told] [cut] [crlf]
-//! the reply
-//! --- calls
-//! name {"arguments": "..."}
-//! other_name ! what malformed arguments contain
-//! --- text
-//! what is said beside the calls
-//! ```
-//!
-//! Parts that are empty are left out. `[told]`: only a model that was told to write this dialect means a
-//! call by it; `[native]`: only one that was not means none. `[cut]`: the reply was cut off at the output limit. `[crlf]`: lines end as on Windows.
+//! The corpus: replies as models write them, in `tests/corpus/dialects`, one file per dialect; its
+//! README says what a case looks like.
 
 use std::path::Path;
 use std::sync::Mutex;

@@ -1,3 +1,5 @@
+//! What all dialects have to do: be told apart, be read back however they are cut, end, and never panic.
+
 use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -110,7 +112,7 @@ fn f8_arguments_that_cannot_be_read_are_a_call_that_can_be_corrected() {
 }
 
 #[test]
-fn what_is_repeated_over_and_over_is_read_in_no_time() {
+fn what_is_repeated_over_and_over_comes_to_an_end() {
     let tools = tools();
     let pieces = [
         "{",
@@ -152,6 +154,22 @@ fn what_is_repeated_over_and_over_is_read_in_no_time() {
             let reader = Reader { told, tools: &tools };
             reader.read(&text, false);
         }
+    }
+}
+
+#[test]
+fn a_long_call_in_tiny_pieces_is_held_back_and_read_at_its_end() {
+    let tools = tools();
+    let content = "if (a < b) { \"x\"; } // [y]\n".repeat(2_000);
+    let call = sent("1", "write_file", json!({ "path": "a.c", "content": content }));
+    for dialect in DIALECTS {
+        let whole = dialect.render_calls(std::slice::from_ref(&call), &tools);
+        let pieces: Vec<&str> = whole.split_inclusive([' ', '\\']).collect();
+        let reader = Reader { told: None, tools: &tools };
+        let (read, meanwhile, shown) = streamed(reader, &pieces, false);
+        let arguments = Arguments::Object(call.arguments.clone());
+        assert_eq!(read.calls, [ToolCall { name: call.name.clone(), arguments }]);
+        assert_eq!((meanwhile.as_str(), shown.as_str()), ("", ""));
     }
 }
 
