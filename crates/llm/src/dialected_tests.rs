@@ -46,7 +46,7 @@ async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls
     assert!(request.tools.is_empty());
     let Message::System { text } = &request.messages[0] else { panic!("{request:?}") };
     assert!(text.contains("## read_file") && text.contains("\"params\""), "{text}");
-    assert_eq!(shown, "I look.");
+    assert_eq!(shown, "I look.\n\n");
     let (text, calls) = ("I look.".to_owned(), vec![read_file("a.rs")]);
     assert_eq!(reply, ModelReply { text, calls, usage, truncated: true });
 }
@@ -56,7 +56,7 @@ async fn f7_a_native_model_that_strays_into_text_is_understood() {
     let (request, reply, shown) = ask(ToolStyle::Native, Scripted::says(CALL)).await;
     assert_eq!((request.tools.len(), request.messages.len()), (1, 1));
     assert_eq!((reply.calls, reply.text.as_str()), (vec![read_file("a.rs")], "I look."));
-    assert_eq!(shown, "I look.");
+    assert_eq!(shown, "I look.\n\n");
 }
 
 #[tokio::test]
@@ -65,7 +65,10 @@ async fn a_copy_of_native_calls_in_the_text_is_neither_run_nor_shown() {
     let answer =
         ModelReply { text: CALL.to_owned(), calls: native.clone(), ..ModelReply::default() };
     let (_, reply, shown) = ask(ToolStyle::Native, Scripted::Reply(answer)).await;
-    assert_eq!((reply.calls, reply.text.as_str(), shown.as_str()), (native, "I look.", "I look."));
+    assert_eq!(
+        (reply.calls, reply.text.as_str(), shown.as_str()),
+        (native, "I look.", "I look.\n\n")
+    );
 }
 
 #[tokio::test]
@@ -73,7 +76,7 @@ async fn a_model_without_tools_is_offered_none_and_calls_none() {
     let text = "Hm. <tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>";
     let (request, reply, shown) = ask(ToolStyle::None, Scripted::says(text)).await;
     assert_eq!((request.tools.len(), request.messages.len()), (0, 1));
-    assert_eq!((reply.calls, reply.text.as_str(), shown.as_str()), (vec![], "Hm.", "Hm."));
+    assert_eq!((reply.calls, reply.text.as_str(), shown.as_str()), (vec![], "Hm.", "Hm. "));
 }
 
 #[tokio::test]

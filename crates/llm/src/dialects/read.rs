@@ -106,6 +106,13 @@ impl State {
         at
     }
 
+    /// What is said behind so many bytes, with the blanks at its end, as long as nothing is called.
+    pub(super) fn so_far(&self, shown: usize) -> String {
+        let text = &self.read.text;
+        let blanks = &self.blanks[shown.saturating_sub(text.len())..];
+        format!("{}{blanks}", &text[shown.min(text.len())..])
+    }
+
     fn finish(mut self) -> Read {
         if self.read.calls.is_empty() {
             self.read.text.push_str(&self.blanks);

@@ -15,15 +15,15 @@ pub(crate) struct Streamed<'t> {
     at: usize,
     /// Bytes that have to be there before it is tried again to read on.
     patience: usize,
-    /// Bytes of the text that are shown.
-    shown: usize,
+    /// What is shown of the text.
+    shown: String,
 }
 
 impl<'t> Streamed<'t> {
     /// Nothing has come yet.
     pub(crate) fn new(reader: Reader<'t>) -> Self {
         let state = State::default();
-        Self { reader, whole: String::new(), state, at: 0, patience: 0, shown: 0 }
+        Self { reader, whole: String::new(), state, at: 0, patience: 0, shown: String::new() }
     }
 
     /// Takes the next piece, and shows what of the text is certain.
@@ -37,10 +37,15 @@ impl<'t> Streamed<'t> {
         // What is held back is read again and again: ever more rarely, so that this costs a multiple
         // of its length at most.
         self.patience = self.whole.len() + (self.whole.len() - self.at) / 8;
-        let text = &self.state.read.text;
-        if self.state.read.calls.is_empty() && self.shown < text.len() {
-            show(Delta::Text(&text[self.shown..]));
-            self.shown = text.len();
+        if !self.state.read.calls.is_empty() {
+            return;
+        }
+        let text = self.state.so_far(self.shown.len());
+        // Blanks count once something is said.
+        let is_said = !self.shown.is_empty() || !text.trim().is_empty();
+        if is_said && !text.is_empty() {
+            show(Delta::Text(&text));
+            self.shown.push_str(&text);
         }
     }
 
@@ -52,10 +57,11 @@ impl<'t> Streamed<'t> {
     /// Everything has come. `text` is the reply, `is_cut` if it was cut off at the output limit.
     pub(crate) fn finish(self, text: &str, is_cut: bool, show: impl Fn(Delta<'_>)) -> Read {
         let read = self.reader.read(text, is_cut);
-        let shown = &self.state.read.text[..self.shown];
-        match read.text.strip_prefix(shown) {
+        match read.text.strip_prefix(&self.shown) {
             Some("") => {}
             Some(rest) => show(Delta::Text(rest)),
+            // Blanks before a call are not part of the text, but nobody sees them.
+            None if self.shown.trim_end() == read.text => {}
             None => {
                 show(Delta::Restart);
                 show(Delta::Text(&read.text));
