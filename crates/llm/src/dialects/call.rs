@@ -84,12 +84,17 @@ impl Place<'_> {
 
     /// What cannot be read behind its first bytes, but names its tool in them.
     fn malformed(&self, text: &str, sound: usize, sure: Sure) -> Option<(usize, ToolCall)> {
-        const HEAD: usize = 200;
+        const HEAD: usize = 2000;
         let head = &text[..text.floor_char_boundary(HEAD.min(sound))];
         let is_marked = sure == Sure::Marked && text.starts_with('{');
         let written = name_in(head).or_else(|| is_marked.then_some("unknown"))?;
         let known = known(written, self.tools);
-        if known.is_none() && !is_marked {
+        let is_call = match sure {
+            Sure::Marked => known.is_some() || is_marked,
+            Sure::Told => known.is_some(),
+            Sure::Known => known.is_some() && quoted(head).any(|word| is_one_of(word, &ARGUMENTS)),
+        };
+        if !is_call {
             return None;
         }
         let bytes = lenient::extent(text);
@@ -254,7 +259,7 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
 
 /// The tool's name in a JSON text that cannot be read: the first quoted text behind a key of a name.
 fn name_in(head: &str) -> Option<&str> {
-    let mut words = head.split(['"', '\'', '“', '”', '„', '‘', '’']);
+    let mut words = quoted(head);
     while let Some(word) = words.next() {
         if word == NAME || is_one_of(word, &TOOL) {
             let colon = words.next()?;
@@ -264,4 +269,9 @@ fn name_in(head: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// What stands in quotes, and what stands between.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['"', '\'', '“', '”', '„', '‘', '’'])
 }
