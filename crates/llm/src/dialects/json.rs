@@ -54,6 +54,11 @@ impl Dialect for Json {
         FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
     }
 
+    fn may_be_call(&self, body: &str, _: &[ToolSpec]) -> bool {
+        let body = body.trim_start();
+        body.is_empty() || body.starts_with(['{', '[', ','])
+    }
+
     fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
         objects(place, place.told())
     }

@@ -72,6 +72,12 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a fenced block that begins so, and is not whole, can still be calls.
+    fn may_be_call(&self, body: &str, tools: &[ToolSpec]) -> bool {
+        let (_, _) = (body, tools);
+        true
+    }
+
     /// The calls that a fenced block consists of, and the bytes that are read; the place is the
     /// block's first line.
     fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {

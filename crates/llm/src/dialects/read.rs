@@ -216,7 +216,8 @@ impl State {
         let body = &place.rest[line.len()..];
         let end = closing(body, mark, length);
         if end.is_none() && !place.is_all {
-            return Some(Next::Wait);
+            let is_open = takers.iter().any(|taker| taker.may_be_call(body, place.tools));
+            return (is_open || place.has_called).then_some(Next::Wait);
         }
         let (inner, whole) = match end {
             Some((inner, after)) => (inner, line.len() + after),

@@ -47,6 +47,18 @@ impl Dialect for Shell {
         FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
     }
 
+    fn may_be_call(&self, body: &str, tools: &[ToolSpec]) -> bool {
+        let mut lines = body.split_inclusive('\n').map(str::trim_start);
+        let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
+            return true;
+        };
+        let line = unprompted(line);
+        let word = line.split([' ', '\t', '\r', '\n', ';']).next().unwrap_or_default();
+        let is_whole = word.len() < line.len();
+        // What is quoted may be anything.
+        !is_whole || word.contains(['"', '\'', '\\']) || call::known(word, tools).is_some()
+    }
+
     fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
         let commands = commands(place.rest);
         let (_, first) = commands.first()?;
@@ -112,8 +124,7 @@ fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
 
 /// The words of a command; none if there are none, or a quote is not closed.
 fn command(text: &str) -> Option<Vec<String>> {
-    let text = text.trim();
-    let text = text.strip_prefix("$ ").or_else(|| text.strip_prefix("> ")).unwrap_or(text);
+    let text = unprompted(text.trim());
     let words = match shlex::split(text) {
         Some(words) => words,
         None => {
@@ -122,6 +133,11 @@ fn command(text: &str) -> Option<Vec<String>> {
         }
     };
     (!words.is_empty()).then_some(words)
+}
+
+/// A line without the prompt before it.
+fn unprompted(line: &str) -> &str {
+    line.strip_prefix("$ ").or_else(|| line.strip_prefix("> ")).unwrap_or(line)
 }
 
 /// The flag of arguments whose quotes do not fit.

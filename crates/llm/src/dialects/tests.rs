@@ -160,7 +160,7 @@ fn what_is_repeated_over_and_over_comes_to_an_end() {
 #[test]
 fn a_long_call_in_tiny_pieces_is_held_back_and_read_at_its_end() {
     let tools = tools();
-    let content = "if (a < b) { \"x\"; } // [y]\n".repeat(2_000);
+    let content = "if (a < b) { \"x\"; } // [y]\n".repeat(500);
     let call = sent("1", "write_file", json!({ "path": "a.c", "content": content }));
     for dialect in DIALECTS {
         let whole = dialect.render_calls(std::slice::from_ref(&call), &tools);
@@ -170,6 +170,35 @@ fn a_long_call_in_tiny_pieces_is_held_back_and_read_at_its_end() {
         let arguments = Arguments::Object(call.arguments.clone());
         assert_eq!(read.calls, [ToolCall { name: call.name.clone(), arguments }]);
         assert_eq!((meanwhile.as_str(), shown.as_str()), ("", ""));
+    }
+}
+
+#[test]
+fn a_block_that_can_be_no_call_is_shown_as_it_is_written() {
+    let tools = tools();
+    let table = [
+        ("```bash\ncargo test", true),
+        ("```\nJust a text", true),
+        ("```json\nnull", true),
+        ("```rust\nfn main", true),
+        ("```bash\n# what\n\nread_file", false),
+        ("```bash\n$ 'read_file'", false),
+        ("```json\n\n{", false),
+    ];
+    for (begun, is_shown) in table {
+        for told in [None, super::named("shell")] {
+            let mut streamed = super::Streamed::new(Reader { told, tools: &tools });
+            let shown = std::sync::Mutex::new(String::new());
+            for piece in [begun, " a\n", "more of it\n"] {
+                streamed.push(piece, |delta| {
+                    if let avocet_protocol::Delta::Text(text) = delta {
+                        shown.lock().unwrap().push_str(text);
+                    }
+                });
+            }
+            let shown = shown.into_inner().unwrap();
+            assert_eq!(shown.contains("more of it"), is_shown, "{begun}: {shown:?}");
+        }
     }
 }
 
