@@ -149,7 +149,7 @@ fn what_is_repeated_over_and_over_comes_to_an_end() {
         "<tool_use><tool>",
     ];
     for piece in pieces {
-        let text = piece.repeat(30_000 / piece.len());
+        let text = piece.repeat(10_000 / piece.len());
         for told in [None, super::named("react")] {
             let reader = Reader { told, tools: &tools };
             reader.read(&text, false);
