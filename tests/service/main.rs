@@ -5,6 +5,7 @@
 
 mod chat;
 mod crash;
+mod dialects;
 mod discord;
 mod drain;
 mod failover;

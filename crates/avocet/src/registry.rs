@@ -8,7 +8,9 @@ use avocet_bus::{Admission, Allow, GroupRules, Lists};
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{AgentDefaults, ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
-use avocet_llm::{Chain, Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig};
+use avocet_llm::{
+    Chain, Dialected, Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig,
+};
 use avocet_protocol::{
     AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
 };
@@ -226,7 +228,7 @@ fn make_openai(
     let config = openai_config(document, &path)?;
     let model = OpenAi::new(provider, model, &config, clock)
         .map_err(|error| document.error_at(&path, error.to_string()))?;
-    Ok(Arc::new(model))
+    Ok(Arc::new(Dialected::new(Arc::new(model), config.tools)))
 }
 
 /// The channels of the configuration, and those that are always there.

@@ -122,6 +122,14 @@ fn a_channel_has_one_account_or_a_table_for_each() {
 }
 
 #[test]
+fn a_way_to_call_tools_that_there_is_not_is_an_error_that_names_those_that_there_are() {
+    let document = parse("[providers.local]\nkind = \"openai\"\ntools = \"yaml\"\n");
+    let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+    assert!(error.contains("3:1"), "{error}");
+    assert!(error.contains("yaml") && error.contains("`native`") && error.contains("`hermes`"));
+}
+
+#[test]
 fn an_address_that_cannot_be_listened_at_is_an_error_in_its_line() {
     let document = parse("\n[transcription]\nbase_url = \"whisper\"\n");
     let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();

@@ -1,7 +1,8 @@
 //! What a model writes that no person is meant to see: reasoning in tags, and the control words of
 //! model families. It is taken out while the answer streams; code keeps every word.
 
-mod code;
+pub(crate) mod code;
+mod kept;
 mod mark;
 
 use avocet_protocol::Delta;
@@ -23,6 +24,8 @@ pub(crate) struct Visible {
     last_hidden: Option<char>,
     /// Where the open text stands between code and other text.
     code: Code,
+    /// Calls that are written as text are left as they stand.
+    keeps_calls: bool,
 }
 
 /// In which part of an answer the text is.
@@ -37,6 +40,8 @@ enum Part {
     Aside,
     /// It is what the model makes the user say next: nothing that follows counts.
     MadeUp,
+    /// It is a call that is left as it stands, up to one of these words.
+    Call(&'static [&'static str]),
 }
 
 /// How the open text goes on.
@@ -47,11 +52,20 @@ enum Next {
     Hide(usize),
     /// So many bytes are a mark.
     Mark(usize, Mark),
+    /// So many bytes begin a call, which ends before one of these words.
+    Keep(usize, &'static [&'static str]),
+    /// A call ends here.
+    Kept,
     /// More has to come.
     Wait,
 }
 
 impl Visible {
+    /// Leaves calls that are written as text, for a reader of dialects behind it.
+    pub(crate) fn keeping_calls() -> Self {
+        Self { keeps_calls: true, ..Self::default() }
+    }
+
     /// Takes the next piece. Says what of it can be shown, and takes back what turns out to have
     /// been reasoning.
     pub(crate) fn push(&mut self, piece: &str, show: impl Fn(Delta<'_>)) {
@@ -72,6 +86,15 @@ impl Visible {
             let rest = &open[at..];
             at += match self.next(rest, is_all) {
                 Next::Wait => break,
+                Next::Keep(bytes, ends) => {
+                    self.part = Part::Call(ends);
+                    self.say(&rest[..bytes]);
+                    bytes
+                }
+                Next::Kept => {
+                    self.part = Part::Said;
+                    0
+                }
                 Next::Show(bytes) => {
                     self.say(&rest[..bytes]);
                     bytes
@@ -100,7 +123,24 @@ impl Visible {
         match self.part {
             Part::Said => self.next_said(rest, is_all),
             Part::MadeUp => Next::Hide(rest.len()),
+            Part::Aside if self.keeps_calls => {
+                Self::next_call(rest, is_all).unwrap_or_else(|| Self::next_hidden(rest, is_all))
+            }
             Part::Reasoning(_) | Part::Aside => Self::next_hidden(rest, is_all),
+            Part::Call(ends) => match kept::end(rest, ends, is_all) {
+                Ok(0) => Next::Kept,
+                Err(0) => Next::Wait,
+                Ok(bytes) | Err(bytes) => Next::Show(bytes),
+            },
+        }
+    }
+
+    /// A call that is kept; none if none begins here.
+    fn next_call(rest: &str, is_all: bool) -> Option<Next> {
+        match kept::at_start(rest, is_all) {
+            kept::Sight::Call(bytes, ends) => Some(Next::Keep(bytes, ends)),
+            kept::Sight::Open => Some(Next::Wait),
+            kept::Sight::Nothing => None,
         }
     }
 
@@ -110,6 +150,11 @@ impl Visible {
             code::Next::Wait => Next::Wait,
             code::Next::Text(bytes) => match mark::find(&rest[..bytes]) {
                 Some(0) => match mark::at_start(rest, is_all) {
+                    _ if self.keeps_calls
+                        && let Some(next) = Self::next_call(rest, is_all) =>
+                    {
+                        next
+                    }
                     Sight::Mark(bytes, mark) => Next::Mark(bytes, mark),
                     Sight::Open => Next::Wait,
                     Sight::Nothing => Next::Show(mark::opener_bytes(rest)),
@@ -162,7 +207,7 @@ impl Visible {
                 self.code = Code::default();
                 return true;
             }
-            (part @ Reasoning(_), _) => part,
+            (part @ (Reasoning(_) | Part::Call(_)), _) => part,
             (_, Mark::Final | Mark::End | Mark::Assistant) => Said,
             (_, Mark::Aside) => Aside,
             (_, Mark::User) => MadeUp,

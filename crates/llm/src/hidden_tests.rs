@@ -6,12 +6,15 @@ use super::*;
 
 /// What is left of an answer that comes in these pieces, and the same as it was shown meanwhile.
 fn read(pieces: &[&str]) -> (String, String) {
+    read_by(Visible::default(), pieces)
+}
+
+fn read_by(mut visible: Visible, pieces: &[&str]) -> (String, String) {
     let shown = Mutex::new(String::new());
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().clear(),
     };
-    let mut visible = Visible::default();
     pieces.iter().for_each(|piece| visible.push(piece, show));
     let text = visible.finish(show);
     (text, shown.into_inner().unwrap())
@@ -112,6 +115,39 @@ fn what_the_user_asked_about_is_seen_in_code_and_so_is_what_only_looks_alike() {
 }
 
 #[test]
+fn f7_a_call_is_left_as_it_stands_for_whoever_reads_it() {
+    let table = [
+        (
+            "<tool_call>{\"a\": \"</s><think>\"}</tool_call></s>",
+            "<tool_call>{\"a\": \"</s><think>\"}</tool_call>",
+        ),
+        ("<|python_tag|>f(x)<|eom_id|>", "<|python_tag|>f(x)"),
+        ("[TOOL_CALLS]f{\"a\": \"[INST]\"}</s>", "[TOOL_CALLS]f{\"a\": \"[INST]\"}"),
+        (
+            "<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>commentary to=functions.f \
+             <|constrain|>json<|message|>{}<|call|>",
+            "<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}",
+        ),
+        (
+            "<|start|>assistant to=functions.f<|channel|>commentary<|message|>{}<|call|>yes",
+            "<|start|>assistant to=functions.f<|channel|>commentary<|message|>{}yes",
+        ),
+        ("<|start|>functions.f to=assistant<|channel|>commentary<|message|>{}<|end|>yes", "yes"),
+        ("<think><tool_call>{}</tool_call></think>yes", "yes"),
+        ("<|channel|>analysis why", ""),
+        ("<|channel|>final<|message|>yes<|return|>", "yes"),
+        ("yes <tool_c", "yes <tool_c"),
+    ];
+    for (whole, expected) in table {
+        let pieces: Vec<&str> = whole.split("").collect();
+        for pieces in [&[whole][..], &pieces] {
+            let read = read_by(Visible::keeping_calls(), pieces);
+            assert_eq!(read, (expected.to_owned(), expected.to_owned()), "{whole}");
+        }
+    }
+}
+
+#[test]
 fn a_backtick_without_a_partner_near_by_does_not_hold_the_answer_back() {
     let long = format!("a ` {}<think>why</think> ` b", "word ".repeat(500));
     let (text, shown) = read(&[&long[..2500], &long[2500..]]);
@@ -132,7 +168,8 @@ proptest! {
         parts in prop::collection::vec(prop::sample::select(vec![
             "<think>", "</think>", "<", ">", "/", "think", "|", "<|", "|>", "im_start", "user", "<|channel|>",
             "final", "analysis", "`", "``", "```", "\n", "\n\n", "~~~", " ", "é", "[", "[/INST]", "</s>", "- ",
-            "word", "<|start|>", "assistant", "◁think▷", "◁/think▷", "<start_of_turn>", "model",
+            "word", "<|start|>", "assistant", "<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|python_tag|>",
+            "to=", "commentary ", "<|message|>", "<|call|>", "{}", "◁think▷", "◁/think▷", "<start_of_turn>", "model",
         ]), 0..24),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -143,8 +180,10 @@ proptest! {
             .collect();
         places.sort_unstable();
         let pieces: Vec<&str> = places.windows(2).map(|ends| &whole[ends[0]..ends[1]]).collect();
-        let at_once = read(&[&whole]);
-        prop_assert_eq!(&at_once.0, &at_once.1);
-        prop_assert_eq!(read(&pieces), at_once);
+        for visible in [Visible::default, Visible::keeping_calls] {
+            let at_once = read_by(visible(), &[&whole]);
+            prop_assert_eq!(&at_once.0, &at_once.1);
+            prop_assert_eq!(read_by(visible(), &pieces), at_once);
+        }
     }
 }

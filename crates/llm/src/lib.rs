@@ -4,6 +4,8 @@
 
 mod chain;
 mod detail;
+mod dialected;
+mod dialects;
 mod hidden;
 mod limits;
 mod offline;
@@ -13,6 +15,7 @@ mod sse;
 mod transcription;
 
 pub use chain::Chain;
+pub use dialected::{Dialected, ToolStyle};
 pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};

@@ -7,7 +7,7 @@ const LONGEST_SPAN: usize = 2000;
 
 /// Where a text stands between code and other text.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(crate) struct Code {
     /// The fence that the text is in: its character, and how many of it at least close it.
     fence: Option<(char, usize)>,
     /// At the start of a line.
@@ -21,7 +21,7 @@ impl Default for Code {
 }
 
 /// What the next bytes are.
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Code, and what marks it.
     Code(usize),
     /// Other text.
@@ -33,7 +33,7 @@ pub(super) enum Next {
 impl Code {
     /// What a text begins with. With `is_all`, nothing follows. A fence that it begins with is
     /// crossed.
-    pub(super) fn cross(&mut self, rest: &str, is_all: bool) -> Next {
+    pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> Next {
         let line_bytes = rest.find('\n').map(|end| end + 1);
         if self.at_line {
             if line_bytes.is_none() && !is_all && can_be_fence(rest) {
@@ -56,8 +56,13 @@ impl Code {
     }
 
     /// So much of it has been passed.
-    pub(super) fn pass(&mut self, text: &str) {
+    pub(crate) fn pass(&mut self, text: &str) {
         self.at_line = text.ends_with('\n');
+    }
+
+    /// Whether the text is in a fenced block.
+    pub(crate) fn is_fenced(&self) -> bool {
+        self.fence.is_some()
     }
 
     /// Opens or closes a fence where a line does.
@@ -111,8 +116,13 @@ fn unindented(line: &str) -> &str {
     item.map_or(line, str::trim_start)
 }
 
+/// The bytes of what may stand before a line's text: blanks, and the marks of quotes and lists.
+pub(crate) fn lead(line: &str) -> usize {
+    line.len() - unindented(line).len()
+}
+
 /// Whether a line that is not whole can become a fence.
-fn can_be_fence(line: &str) -> bool {
+pub(crate) fn can_be_fence(line: &str) -> bool {
     let line = unindented(line);
     let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit());
     match line.chars().next() {
@@ -125,7 +135,7 @@ fn can_be_fence(line: &str) -> bool {
 }
 
 /// The character of a line's fence, how many there are, and what is behind them.
-fn fence(line: &str) -> Option<(char, usize, &str)> {
+pub(crate) fn fence(line: &str) -> Option<(char, usize, &str)> {
     let line = unindented(line);
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let info = line.trim_start_matches(mark);

@@ -78,10 +78,11 @@ const STARTS: [&str; 4] = ["im_start", "start", "start_header_id", "start_of_tur
 /// Control words that end a message.
 const ENDS: [&str; 6] = ["call", "end", "end_of_turn", "eot_id", "im_end", "return"];
 /// Roles, and what it means that they have the word.
-const ROLES: [(&str, Mark); 7] = [
+const ROLES: [(&str, Mark); 8] = [
     ("assistant", Mark::Assistant),
     ("developer", Mark::Aside),
     ("function", Mark::Aside),
+    ("ipython", Mark::Aside),
     ("model", Mark::Assistant),
     ("system", Mark::Aside),
     ("tool", Mark::Aside),

@@ -1,9 +1,11 @@
 //! An answer, put together from the events of its stream, or read whole from a server that does not
 //! stream.
 
-use avocet_protocol::{Arguments, ModelReply, ToolCall, Usage};
+use avocet_protocol::{ModelReply, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::dialects::repaired;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
@@ -133,16 +135,12 @@ impl Answer {
         if finish == "content_filter" && self.text.is_empty() && self.calls.is_empty() {
             return Err("the provider's content filter held the answer back".to_owned());
         }
-        let calls = self
-            .calls
-            .into_iter()
-            .map(|call| ToolCall { name: call.name, arguments: Arguments::parse(&call.arguments) });
-        Ok(ModelReply {
-            text: self.text,
-            calls: calls.collect(),
-            usage: self.usage,
-            truncated: finish == "length",
-        })
+        let truncated = finish == "length";
+        let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
+            name,
+            arguments: repaired(&arguments, truncated),
+        });
+        Ok(ModelReply { text: self.text, calls: calls.collect(), usage: self.usage, truncated })
     }
 
     /// An answer that was not streamed.

@@ -7,7 +7,7 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::Limits;
+use crate::{Limits, ToolStyle};
 
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -30,6 +30,10 @@ pub struct OpenAiConfig {
     pub max_output_tokens: Option<u32>,
     /// Whether the models see pictures. Those that do not refuse every request that has one.
     pub images: bool,
+    /// How the models call tools: `native`, by the API; `none`, not at all; or as text, in a dialect,
+    /// for models and servers without native calls: `harmony`, `hermes`, `json`, `llama`, `mistral`,
+    /// `react`, `shell`, `xml`.
+    pub tools: ToolStyle,
 }
 
 impl Default for OpenAiConfig {
@@ -44,6 +48,7 @@ impl Default for OpenAiConfig {
             max_retries: 3,
             max_output_tokens: None,
             images: false,
+            tools: ToolStyle::Native,
         }
     }
 }

@@ -34,7 +34,8 @@ const BYTES_A_TOKEN: u64 = 4;
 /// About what a picture costs, whatever its size in bytes.
 const TOKENS_AN_IMAGE: u64 = 1000;
 
-/// A model behind an endpoint that speaks OpenAI's chat completions.
+/// A model behind an endpoint that speaks OpenAI's chat completions. Calls that it writes as text stay in
+/// the text, marks and all: [`Dialected`](crate::Dialected) reads them.
 #[derive(Debug)]
 pub struct OpenAi {
     /// `provider/model`.
@@ -108,14 +109,14 @@ impl OpenAi {
                 Answer::whole(&text).map_err(|fault| self.bad_answer(fault))
             };
             let reply = counted(self.limited(first_token, SILENT, whole).await?, input);
-            let mut visible = Visible::default();
+            let mut visible = Visible::keeping_calls();
             visible.push(&reply.text, |_| {});
             let text = visible.finish(|_| {});
             shown.show(Delta::Text(&text));
             return Ok(ModelReply { text, ..reply });
         }
         let mut events = sse::events(response);
-        let (mut answer, mut visible) = (Answer::default(), Visible::default());
+        let (mut answer, mut visible) = (Answer::default(), Visible::keeping_calls());
         let mut patience = first_token.saturating_sub(self.clock.elapsed() - began);
         let mut silent = SILENT;
         loop {

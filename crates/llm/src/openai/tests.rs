@@ -160,6 +160,10 @@ async fn f8_calls_come_in_many_shapes() {
     let reply = reply_of(events(&half, "length")).await;
     assert_eq!(reply.calls[0].arguments, Arguments::Malformed("{\"x\"".to_owned()));
     assert!(reply.truncated);
+    let open = [piece(json!({"index": 0, "function": {"name": "one", "arguments": "{'x': 1,"}}))];
+    let reply = reply_of(events(&open, "length")).await;
+    assert_eq!(reply.calls[0].arguments, Arguments::Malformed("{'x': 1,".to_owned()));
+    assert_eq!(reply_of(events(&open, "stop")).await.calls, [call("one", &json!({"x": 1}))]);
     let none = [piece(json!({"index": 0, "function": {"name": "one", "arguments": null}}))];
     assert_eq!(reply_of(events(&none, "stop")).await.calls, [call("one", &json!({}))]);
 }

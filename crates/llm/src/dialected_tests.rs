@@ -1,0 +1,103 @@
+use std::sync::Mutex;
+
+use avocet_protocol::{Arguments, Message, ToolCall, ToolSpec, Usage};
+use avocet_testkit::{Scripted, ScriptedModel};
+use serde_json::{Value, json};
+
+use super::*;
+
+const CALL: &str =
+    "I look.\n\n```json\n{\"tool\": \"read_file\", \"params\": {\"path\": \"a.rs\"}}\n```";
+
+fn tools() -> Arc<[ToolSpec]> {
+    let path = json!({ "type": "string", "description": "Relative to the root." });
+    Arc::new([ToolSpec {
+        name: "read_file".to_owned(),
+        description: "Read a file.".to_owned(),
+        parameters: json!({ "type": "object", "properties": { "path": path }, "required": ["path"] }),
+    }])
+}
+
+fn read_file(path: &str) -> ToolCall {
+    let arguments = Arguments::parse(&json!({ "path": path }).to_string());
+    ToolCall { name: "read_file".to_owned(), arguments }
+}
+
+/// What comes of one answer: the request as the model gets it, the reply, what was shown.
+async fn ask(style: ToolStyle, answer: Scripted) -> (ModelRequest, ModelReply, String) {
+    let model = Arc::new(ScriptedModel::new(vec![answer]));
+    let messages = vec![Message::user("Read it.")];
+    let request = ModelRequest { messages, tools: tools(), images: Default::default() };
+    let shown = Mutex::new(String::new());
+    let show = |delta: Delta<'_>| match delta {
+        Delta::Text(text) => shown.lock().unwrap().push_str(text),
+        Delta::Restart => shown.lock().unwrap().clear(),
+    };
+    let reply = Dialected::new(model.clone(), style).complete(&request, &show).await.unwrap();
+    (model.requests().remove(0), reply, shown.into_inner().unwrap())
+}
+
+#[tokio::test]
+async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls_are_read() {
+    let usage = Usage { input: 7, output: 3 };
+    let answer =
+        ModelReply { text: CALL.to_owned(), usage, truncated: true, ..ModelReply::default() };
+    let (request, reply, shown) = ask(ToolStyle::Json, Scripted::Reply(answer)).await;
+    assert!(request.tools.is_empty());
+    let Message::System { text } = &request.messages[0] else { panic!("{request:?}") };
+    assert!(text.contains("## read_file") && text.contains("\"params\""), "{text}");
+    assert_eq!(shown, "I look.\n\n");
+    let (text, calls) = ("I look.".to_owned(), vec![read_file("a.rs")]);
+    assert_eq!(reply, ModelReply { text, calls, usage, truncated: true });
+}
+
+#[tokio::test]
+async fn f7_a_native_model_that_strays_into_text_is_understood() {
+    let (request, reply, shown) = ask(ToolStyle::Native, Scripted::says(CALL)).await;
+    assert_eq!((request.tools.len(), request.messages.len()), (1, 1));
+    assert_eq!((reply.calls, reply.text.as_str()), (vec![read_file("a.rs")], "I look."));
+    assert_eq!(shown, "I look.\n\n");
+}
+
+#[tokio::test]
+async fn a_copy_of_native_calls_in_the_text_is_neither_run_nor_shown() {
+    let native = vec![read_file("b.rs")];
+    let answer =
+        ModelReply { text: CALL.to_owned(), calls: native.clone(), ..ModelReply::default() };
+    let (_, reply, shown) = ask(ToolStyle::Native, Scripted::Reply(answer)).await;
+    assert_eq!(
+        (reply.calls, reply.text.as_str(), shown.as_str()),
+        (native, "I look.", "I look.\n\n")
+    );
+}
+
+#[tokio::test]
+async fn a_model_without_tools_is_offered_none_and_calls_none() {
+    let text = "Hm. <tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>";
+    let (request, reply, shown) = ask(ToolStyle::None, Scripted::says(text)).await;
+    assert_eq!((request.tools.len(), request.messages.len()), (0, 1));
+    assert_eq!((reply.calls, reply.text.as_str(), shown.as_str()), (vec![], "Hm.", "Hm. "));
+}
+
+#[tokio::test]
+async fn what_is_taken_back_is_read_afresh() {
+    let (pieces, written) = flume::bounded(8);
+    for piece in [Some("<tool_call>"), None, Some("Hello "), Some("there.")] {
+        pieces.send(piece.map(str::to_owned)).unwrap();
+    }
+    drop(pieces);
+    let (_, reply, shown) = ask(ToolStyle::Hermes, Scripted::Written(written)).await;
+    assert_eq!((reply.text.as_str(), shown.as_str()), ("Hello there.", "Hello there."));
+}
+
+#[test]
+fn every_style_but_two_is_a_dialect_of_its_name() {
+    let names: Value = schemars::schema_for!(ToolStyle).to_value();
+    let names = names["oneOf"].as_array().unwrap().iter().map(|one| one["const"].clone());
+    for name in names {
+        let style: ToolStyle = serde_json::from_value(name.clone()).unwrap();
+        let dialect = style.dialect().map(Dialect::name);
+        let is_none = matches!(style, ToolStyle::Native | ToolStyle::None);
+        assert_eq!(dialect, (!is_none).then(|| name.as_str().unwrap()));
+    }
+}

@@ -1,0 +1,277 @@
+//! From a JSON value to the calls that it stands for, under all the names that models give to their
+//! parts.
+
+use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use serde_json::{Map, Value};
+
+use super::lenient::{self, Fault};
+use super::{Place, schema};
+
+/// Keys of a tool's name that mean nothing else.
+const TOOL: [&str; 6] = ["tool", "tool_name", "toolname", "function", "function_name", "action"];
+/// A key of a tool's name, and of much else.
+const NAME: &str = "name";
+/// Keys of arguments.
+const ARGUMENTS: [&str; 8] = [
+    "arguments",
+    "args",
+    "parameters",
+    "params",
+    "input",
+    "action_input",
+    "tool_input",
+    "tool_args",
+];
+/// Keys of calls in an object.
+const CALLS: [&str; 6] =
+    ["tool_calls", "tool_call", "function_call", "function_calls", "calls", "actions"];
+/// Keys of what goes with a call and is no part of it.
+const BESIDE: [&str; 9] = [
+    "thought",
+    "thoughts",
+    "reasoning",
+    "explanation",
+    "plan",
+    "type",
+    "id",
+    "call_id",
+    "tool_call_id",
+];
+/// Keys that describe a tool instead of calling it.
+const DESCRIBES: [&str; 2] = ["description", "properties"];
+
+/// How sure it has to be that something is a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sure {
+    /// It stands in markup that nothing else is written in.
+    Marked,
+    /// The model was told to write calls so.
+    Told,
+    /// Anybody could have written it: only tools that there are count.
+    Known,
+}
+
+impl Place<'_> {
+    /// How sure a call without markup of its own has to be.
+    pub(super) fn told(&self) -> Sure {
+        if self.is_told { Sure::Told } else { Sure::Known }
+    }
+
+    /// The JSON that the text begins with, as calls, and its bytes; none if it is none, or no call.
+    /// What begins as a call and cannot be read is one with malformed arguments.
+    pub(super) fn json_calls(&self, text: &str, sure: Sure) -> Json {
+        match lenient::value(text, self.is_all && !self.is_cut) {
+            Ok((value, bytes)) => match calls(&value, self.tools, sure) {
+                Some(calls) => Json::Calls(bytes, calls),
+                None => Json::Other(bytes),
+            },
+            Err(Fault::Open) if !self.is_all => Json::Open,
+            Err(fault) => {
+                let sound = match fault {
+                    Fault::At(bytes) => bytes,
+                    Fault::Open => text.len(),
+                };
+                match self.malformed(text, sound, sure) {
+                    Some((bytes, call)) if self.is_all || bytes < text.len() => {
+                        Json::Calls(bytes, vec![call])
+                    }
+                    Some(_) => Json::Open,
+                    None => Json::Other(sound),
+                }
+            }
+        }
+    }
+
+    /// What cannot be read behind its first bytes, but names its tool in them.
+    fn malformed(&self, text: &str, sound: usize, sure: Sure) -> Option<(usize, ToolCall)> {
+        const HEAD: usize = 2000;
+        let head = &text[..text.floor_char_boundary(HEAD.min(sound))];
+        let is_marked = sure == Sure::Marked && text.starts_with('{');
+        let written = name_in(head).or_else(|| is_marked.then_some("unknown"))?;
+        let known = known(written, self.tools);
+        let is_call = match sure {
+            Sure::Marked => known.is_some() || is_marked,
+            Sure::Told => known.is_some(),
+            Sure::Known => known.is_some() && quoted(head).any(|word| is_one_of(word, &ARGUMENTS)),
+        };
+        if !is_call {
+            return None;
+        }
+        let bytes = lenient::extent(text);
+        let name = known.unwrap_or(written).to_owned();
+        Some((bytes, ToolCall { name, arguments: Arguments::Malformed(text[..bytes].to_owned()) }))
+    }
+}
+
+/// What a JSON text is.
+#[derive(Debug, PartialEq)]
+pub(super) enum Json {
+    /// So many bytes are calls.
+    Calls(usize, Vec<ToolCall>),
+    /// So many bytes are something else.
+    Other(usize),
+    /// More has to come.
+    Open,
+}
+
+/// The tool that a model means by a name: case, `_`, `-` and what stands before a dot do not count.
+pub(super) fn known<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
+    let exact = tools.iter().find(|tool| tool.name == name.trim());
+    let bare = name.rsplit('.').next().unwrap_or(name);
+    let alike = || {
+        let mut alike = tools.iter().filter(|tool| plain(&tool.name).eq(plain(bare)));
+        alike.next().filter(|_| alike.next().is_none())
+    };
+    exact.or_else(alike).map(|tool| tool.name.as_str())
+}
+
+fn plain(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
+}
+
+/// A call of a tool by the name that is written.
+pub(super) fn call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> ToolCall {
+    let name = known(name, tools).unwrap_or(name.trim()).to_owned();
+    ToolCall { name, arguments }
+}
+
+/// Arguments as a text: an object, perhaps in need of repair.
+pub(super) fn arguments(text: &str) -> Arguments {
+    repaired(text.trim(), false)
+}
+
+/// As [`Arguments::parse`], after repairs. Of what was cut off, nobody knows what is missing.
+pub(crate) fn repaired(text: &str, is_cut: bool) -> Arguments {
+    match Arguments::parse(text) {
+        Arguments::Malformed(_) => match lenient::value(text, !is_cut) {
+            Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => {
+                Arguments::Object(object)
+            }
+            _ => Arguments::Malformed(text.to_owned()),
+        },
+        object => object,
+    }
+}
+
+/// The calls that a value stands for; none if it stands for something else, or only in part.
+pub(super) fn calls(value: &Value, tools: &[ToolSpec], sure: Sure) -> Option<Vec<ToolCall>> {
+    match value {
+        Value::Array(values) if !values.is_empty() => {
+            let calls = values.iter().map(|value| calls(value, tools, sure));
+            calls.collect::<Option<Vec<_>>>().map(|calls| calls.concat())
+        }
+        Value::Object(object) => in_object(object, tools, sure),
+        _ => None,
+    }
+}
+
+fn in_object(object: &Map<String, Value>, tools: &[ToolSpec], sure: Sure) -> Option<Vec<ToolCall>> {
+    if let Some(inner @ (Value::Array(_) | Value::Object(_))) = get(object, &CALLS) {
+        return calls(inner, tools, sure);
+    }
+    match get(object, &TOOL) {
+        Some(Value::String(name)) => named(name, object, tools, sure, true),
+        Some(inner @ Value::Object(_)) => calls(inner, tools, sure),
+        Some(_) => None,
+        None => match get(object, &[NAME]) {
+            Some(Value::String(name)) => named(name, object, tools, sure, false),
+            _ if sure == Sure::Known => None,
+            _ => by_key(object, tools),
+        },
+    }
+    .filter(|calls| !calls.is_empty())
+}
+
+/// `{"tool": name, "params": {...}}`, or the arguments beside the name.
+fn named(
+    name: &str,
+    object: &Map<String, Value>,
+    tools: &[ToolSpec],
+    sure: Sure,
+    is_tool: bool,
+) -> Option<Vec<ToolCall>> {
+    let is_known = known(name, tools).is_some();
+    let describes = object.keys().any(|key| is_one_of(key, &DESCRIBES));
+    let given = get(object, &ARGUMENTS);
+    let is_call = match sure {
+        Sure::Marked => true,
+        Sure::Told => {
+            let is_whole = is_tool || object.keys().all(|key| is_part(key));
+            is_known || (is_whole && matches!(given, Some(Value::Object(_))))
+        }
+        Sure::Known => is_known,
+    };
+    if !is_call || (describes && sure != Sure::Marked) {
+        return None;
+    }
+    let arguments = match given {
+        Some(value) => of_value(value),
+        None if is_tool || sure == Sure::Marked => Arguments::Object(beside_name(object)),
+        None => return None,
+    };
+    let call = call(name, arguments, tools);
+    // Without arguments of their own, much else looks like a call.
+    let is_call = given.is_some() || sure != Sure::Known || schema::fits(&call, tools);
+    is_call.then(|| vec![call])
+}
+
+/// Whether a key is one of a call.
+fn is_part(key: &str) -> bool {
+    key == NAME || is_one_of(key, &ARGUMENTS) || is_one_of(key, &BESIDE)
+}
+
+/// Arguments as the value of their key.
+fn of_value(value: &Value) -> Arguments {
+    match value {
+        Value::Object(object) => Arguments::Object(object.clone()),
+        Value::Null => Arguments::Object(Map::new()),
+        Value::String(text) => arguments(text),
+        other => Arguments::Malformed(other.to_string()),
+    }
+}
+
+fn beside_name(object: &Map<String, Value>) -> Map<String, Value> {
+    let is_argument = |key: &str| key != NAME && !is_one_of(key, &TOOL) && !is_one_of(key, &BESIDE);
+    let arguments = object.iter().filter(|(key, _)| is_argument(key));
+    arguments.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// `{"read_file": {"path": "a"}}`: the key is the tool, and the arguments are its own.
+fn by_key(object: &Map<String, Value>, tools: &[ToolSpec]) -> Option<Vec<ToolCall>> {
+    let mut entries = object.iter().filter(|(key, _)| !is_one_of(key, &BESIDE));
+    let (Some((name, Value::Object(arguments))), None) = (entries.next(), entries.next()) else {
+        return None;
+    };
+    let tool = tools.iter().find(|tool| tool.name == *name)?;
+    let own = arguments.keys().all(|key| tool.parameters["properties"].get(key).is_some());
+    own.then(|| vec![call(name, Arguments::Object(arguments.clone()), tools)])
+}
+
+fn get<'v>(object: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v Value> {
+    keys.iter().find_map(|key| {
+        object.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)
+    })
+}
+
+fn is_one_of(key: &str, keys: &[&str]) -> bool {
+    keys.iter().any(|one| one.eq_ignore_ascii_case(key))
+}
+
+/// The tool's name in a JSON text that cannot be read: the first quoted text behind a key of a name.
+fn name_in(head: &str) -> Option<&str> {
+    let mut words = quoted(head);
+    while let Some(word) = words.next() {
+        if word == NAME || is_one_of(word, &TOOL) {
+            let colon = words.next()?;
+            if colon.trim() == ":" {
+                return words.next().filter(|name| !name.is_empty());
+            }
+        }
+    }
+    None
+}
+
+/// What stands in quotes, and what stands between.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['"', '\'', '“', '”', '„', '‘', '’'])
+}

@@ -1,0 +1,109 @@
+//! `harmony`: a message on a channel to `functions.NAME`, as gpt-oss writes it ("OpenAI harmony
+//! response format", function calls), also where a server has taken the control words out.
+
+use avocet_protocol::{Arguments, SentCall, ToolSpec};
+use serde_json::Value;
+
+use super::{Dialect, Place, Sight, begins, call, calls, find, lenient, strip, words};
+
+const MESSAGE: &str = "<|message|>";
+const FUNCTIONS: &str = "functions.";
+/// How a message begins.
+const STARTS: [&str; 2] = ["<|channel|>", "<|start|>assistant"];
+/// The same where the control words are gone.
+const BARE: [&str; 6] = [
+    "to=functions.",
+    "commentary to=",
+    "analysis to=",
+    "assistant to=",
+    "assistantcommentary to=",
+    "assistantanalysis to=",
+];
+/// How a message ends.
+const ENDS: [&str; 4] = ["<|call|>", "<|end|>", "<|return|>", "<|start|>"];
+/// Bytes that a header may have.
+const LONGEST: usize = 300;
+
+#[derive(Debug)]
+pub(super) struct Harmony;
+
+impl Dialect for Harmony {
+    fn name(&self) -> &'static str {
+        "harmony"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write a message on the commentary channel to functions.NAME, with the arguments as a JSON \
+         object. One message per call."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
+        let calls = calls.iter().map(|call| {
+            let arguments = words::json_line(&Value::Object(call.arguments.clone()));
+            let name = &call.name;
+            format!(
+                "<|channel|>commentary to={FUNCTIONS}{name} <|constrain|>json{MESSAGE}{arguments}<|call|>"
+            )
+        });
+        calls.collect::<Vec<_>>().join("<|start|>assistant")
+    }
+
+    fn at_start(&self, place: &Place<'_>) -> Sight {
+        let rest = place.rest;
+        let is_marked = STARTS.iter().any(|start| strip(rest, start).is_some());
+        let is_bare = place.is_line && BARE.iter().any(|start| strip(rest, start).is_some());
+        if !is_marked && !is_bare {
+            let may_begin = |words: &[&str]| words.iter().any(|word| begins(word, rest));
+            let may = may_begin(&STARTS) || (place.is_line && may_begin(&BARE));
+            return if may { Sight::Open } else { Sight::Nothing };
+        }
+        let near = &rest[..rest.floor_char_boundary(LONGEST)];
+        let body = match find(near, MESSAGE) {
+            Some(at) => at + MESSAGE.len(),
+            None if near.len() == rest.len() && !place.is_all => return Sight::Open,
+            None => match near.find('{') {
+                Some(at) => at,
+                None => return Sight::Nothing,
+            },
+        };
+        message(place, body, is_marked)
+    }
+}
+
+/// A message whose body begins behind so many bytes.
+fn message(place: &Place<'_>, body: usize, is_marked: bool) -> Sight {
+    let Some(name) = recipient(&place.rest[..body]) else { return Sight::Nothing };
+    let is_known = call::known(name, place.tools).is_some();
+    let is_sure = is_known || (is_marked && name.starts_with(FUNCTIONS));
+    if !is_sure {
+        return Sight::Nothing;
+    }
+    if !place.is_all {
+        return Sight::Open;
+    }
+    let text = &place.rest[body..];
+    let (arguments, bytes) = arguments(text, place.is_cut);
+    let rest = &text[bytes..];
+    let after = rest.trim_start();
+    let close = ENDS[..3].iter().find_map(|end| strip(after, end));
+    let bytes = body + bytes + close.map_or(0, |after| rest.len() - after.len());
+    let name = name.strip_prefix(FUNCTIONS).unwrap_or(name);
+    calls(bytes, vec![call::call(name, arguments, place.tools)])
+}
+
+/// The object that a body is, and its bytes; what is none is malformed.
+fn arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
+    let ends = ENDS.iter().filter_map(|end| find(text, end));
+    let end = ends.min().unwrap_or(text.len());
+    match lenient::value(text, !is_cut) {
+        Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
+        _ => (call::arguments(&text[..end]), end),
+    }
+}
+
+/// Whom a header names behind `to=`; nobody if that is no function.
+fn recipient(header: &str) -> Option<&str> {
+    let (_, to) = header.split_once("to=")?;
+    let to = to.split(|c: char| c.is_whitespace() || c == '<' || c == '{').next()?;
+    (!to.is_empty() && to != "assistant" && to != "user").then_some(to)
+}

@@ -1,0 +1,112 @@
+//! `hermes`: JSON between `<tool_call>` and `</tool_call>`, as Hermes, Qwen and their kin write it.
+
+use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+
+use super::call::{self, Sure};
+use super::{
+    Answered, Dialect, Place, Sight, begins, calls, find, json, lenient, strip, words, xml,
+};
+
+/// How calls are opened.
+const OPENINGS: [&str; 6] = [
+    "<tool_call>",
+    "<tool_calls>",
+    "<toolcall>",
+    "<tool-call>",
+    "<function_call>",
+    "<|tool_call|>",
+];
+
+#[derive(Debug)]
+pub(super) struct Hermes;
+
+impl Dialect for Hermes {
+    fn name(&self) -> &'static str {
+        "hermes"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write a JSON object with \"name\" and \"arguments\" between <tool_call> and </tool_call>. \
+         One pair of tags per call."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
+        let calls = calls.iter().map(|call| {
+            format!("<tool_call>\n{}\n</tool_call>", words::object(call, "name", "arguments"))
+        });
+        calls.collect::<Vec<_>>().join("\n")
+    }
+
+    fn render_results(&self, results: &[Answered<'_>]) -> String {
+        let results = results.iter().map(|answered| {
+            format!("<tool_response>\n{}\n</tool_response>\n", words::outcome(answered))
+        });
+        format!("{}\n{}", results.collect::<String>(), words::GO_ON)
+    }
+
+    fn at_start(&self, place: &Place<'_>) -> Sight {
+        let opened = OPENINGS.iter().find_map(|opening| strip(place.rest, opening));
+        match opened {
+            Some(inner) => in_tag(place, inner),
+            None if OPENINGS.iter().any(|opening| begins(opening, place.rest)) => Sight::Open,
+            None => Sight::Nothing,
+        }
+    }
+}
+
+/// What follows the opening tag: one object or several, perhaps in a fence, perhaps never closed.
+fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
+    if !place.is_all && find(inner, "</").is_none() {
+        return Sight::Open;
+    }
+    let body = unfenced(inner.trim_start());
+    if body.starts_with('<') {
+        return match xml::inside(&place.after(place.rest.len() - body.len())) {
+            Some((bytes, found)) => calls(ended(place.rest, body, bytes), found),
+            None => Sight::Nothing,
+        };
+    }
+    let at = place.rest.len() - body.len();
+    // Where the object does not end by itself, it ends at the closing tag.
+    let is_sound = lenient::value(body, false).is_ok();
+    let end = find(body, "</tool").or_else(|| find(body, "</func")).filter(|_| !is_sound);
+    let bounded = match end {
+        Some(end) => Place { rest: &body[..end], is_all: true, is_cut: false, ..place.after(at) },
+        None => place.after(at),
+    };
+    match json::objects(&bounded, Sure::Marked).or_else(|| words_of(&bounded)) {
+        Some((bytes, found)) => calls(ended(place.rest, body, bytes), found),
+        None if !place.is_all => Sight::Open,
+        None => Sight::Nothing,
+    }
+}
+
+/// The name of a tool, and something that is no object.
+fn words_of(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    let name = call::known(place.rest.split_whitespace().next()?, place.tools)?.to_owned();
+    let arguments = Arguments::Malformed(place.rest.trim().to_owned());
+    Some((place.rest.len(), vec![ToolCall { name, arguments }]))
+}
+
+/// A text without the fence that it begins with.
+fn unfenced(text: &str) -> &str {
+    match text.strip_prefix("```") {
+        Some(rest) => rest.split_once('\n').map_or(rest, |(_, body)| body).trim_start(),
+        None => text,
+    }
+}
+
+/// The bytes up to the end of a call that ends so many bytes into its body: the closing tag, and what
+/// little stands before it, belong to it.
+fn ended(whole: &str, body: &str, bytes: usize) -> usize {
+    let read = whole.len() - body.len() + bytes;
+    let rest = &whole[read..];
+    let close = rest.trim_start_matches(|c: char| c.is_whitespace() || "`}]\"'".contains(c));
+    match close.strip_prefix("</").or_else(|| close.strip_prefix("<|/")) {
+        Some(tag) => {
+            let end = tag.find('>').map_or(tag.len(), |end| end + 1);
+            whole.len() - tag.len() + end
+        }
+        None => read,
+    }
+}

@@ -1,0 +1,81 @@
+//! `json`: an object with the tool and its arguments, in a fence or bare.
+
+use avocet_protocol::{SentCall, ToolCall, ToolSpec};
+
+use super::call::{self, Sure};
+use super::{Dialect, Place, Sight, calls, words};
+
+/// Words behind a fence that may hold calls.
+const FENCES: [&str; 10] = [
+    "",
+    "json",
+    "json5",
+    "jsonc",
+    "tool",
+    "tool_call",
+    "tool_calls",
+    "tool_use",
+    "function_call",
+    "action",
+];
+
+#[derive(Debug)]
+pub(super) struct Json;
+
+impl Dialect for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write a fenced block with a JSON object: the tool under \"tool\", its arguments under \
+         \"params\". One block per call."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
+        let blocks = calls
+            .iter()
+            .map(|call| format!("```json\n{}\n```", words::object(call, "tool", "params")));
+        blocks.collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn at_start(&self, place: &Place<'_>) -> Sight {
+        if !place.rest.starts_with(['{', '[']) {
+            return Sight::Nothing;
+        }
+        match place.json_calls(place.rest, place.told()) {
+            call::Json::Calls(bytes, found) => calls(bytes, found),
+            call::Json::Other(bytes) => Sight::Plain(bytes),
+            call::Json::Open => Sight::Open,
+        }
+    }
+
+    fn takes_fence(&self, info: &str) -> bool {
+        FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
+    }
+
+    fn may_be_call(&self, body: &str, _: &[ToolSpec]) -> bool {
+        let body = body.trim_start();
+        body.is_empty() || body.starts_with(['{', '[', ','])
+    }
+
+    fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+        objects(place, place.told())
+    }
+}
+
+/// The objects that a text consists of, as calls: one behind the other, with commas or without.
+pub(super) fn objects(place: &Place<'_>, sure: Sure) -> Option<(usize, Vec<ToolCall>)> {
+    let (mut at, mut found) = (0, Vec::new());
+    loop {
+        let rest = place.rest[at..].trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        let start = place.rest.len() - rest.len();
+        if !rest.starts_with(['{', '[']) {
+            break;
+        }
+        let call::Json::Calls(bytes, calls) = place.json_calls(rest, sure) else { break };
+        found.extend(calls);
+        at = start + bytes;
+    }
+    (!found.is_empty()).then_some((at, found))
+}

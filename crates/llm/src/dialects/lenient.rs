@@ -1,0 +1,295 @@
+//! JSON as models write it. What is wrong with it is repaired where that can be done in one way
+//! only; a crate that repairs everything would guess, and a guess is run as a tool call.
+
+use serde_json::{Map, Number, Value};
+
+/// How deep values may be nested, as in `serde_json`.
+const DEEPEST: usize = 127;
+/// Bytes in which a comment has to end.
+const LONGEST_COMMENT: usize = 1000;
+/// What smart quotes are written for.
+const SMART: [char; 3] = ['“', '”', '„'];
+const SMART_SINGLE: [char; 2] = ['‘', '’'];
+
+/// Why a text is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It ends before the value does.
+    Open,
+    /// What stands at this byte does not belong there.
+    At(usize),
+}
+
+/// The value that a text begins with, and its bytes. With `may_close`, brackets that are missing
+/// at the very end are added.
+///
+/// Repaired are: commas before a bracket, smart and single quotes around strings, line breaks and tabs
+/// in them, names without quotes, `True`, `False`, `None`, and comments.
+///
+/// # Errors
+/// [`Fault`], if what is meant can only be guessed.
+pub(super) fn value(text: &str, may_close: bool) -> Result<(Value, usize), Fault> {
+    let mut parser = Parser { text, at: 0, may_close };
+    let value = parser.value(0)?;
+    Ok((value, parser.at))
+}
+
+/// The whole text as an object: what the arguments of a call are.
+pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
+    match value(text, true) {
+        Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => Some(object),
+        _ => None,
+    }
+}
+
+/// The bytes of a bracket and what is in it, counted without understanding more than strings; all
+/// of the text if it is not closed.
+pub(super) fn extent(text: &str) -> usize {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    may_close: bool,
+}
+
+impl Parser<'_> {
+    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.blanks()?;
+        match self.peek().ok_or(Fault::Open)? {
+            _ if depth > DEEPEST => self.fault(),
+            '{' => self.object(depth),
+            '[' => self.array(depth),
+            c if is_quote(c) => self.string().map(Value::String),
+            c if c == '-' || c.is_ascii_digit() => self.number(),
+            _ => self.word(),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+        let mut object = Map::new();
+        self.at += 1;
+        loop {
+            if self.closes('}')? {
+                return Ok(Value::Object(object));
+            }
+            let name = self.name()?;
+            self.blanks()?;
+            self.expect(':')?;
+            let value = self.value(depth + 1)?;
+            // Of a name that is there twice, nobody knows which value is meant.
+            if object.insert(name, value).is_some() {
+                return self.fault();
+            }
+            self.separator('}')?;
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+        let mut array = Vec::new();
+        self.at += 1;
+        loop {
+            if self.closes(']')? {
+                return Ok(Value::Array(array));
+            }
+            array.push(self.value(depth + 1)?);
+            self.separator(']')?;
+        }
+    }
+
+    /// Passes a closing bracket, or the end of the text in its place.
+    fn closes(&mut self, bracket: char) -> Result<bool, Fault> {
+        self.blanks()?;
+        match self.peek() {
+            Some(c) if c == bracket => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(_) => Ok(false),
+            None if self.may_close => Ok(true),
+            None => Err(Fault::Open),
+        }
+    }
+
+    /// Passes a comma; leaves a closing bracket.
+    fn separator(&mut self, bracket: char) -> Result<(), Fault> {
+        self.blanks()?;
+        match self.peek() {
+            Some(',') => self.at += 1,
+            Some(c) if c == bracket => {}
+            None if self.may_close => {}
+            None => return Err(Fault::Open),
+            Some(_) => return self.fault(),
+        }
+        Ok(())
+    }
+
+    fn name(&mut self) -> Result<String, Fault> {
+        match self.peek().ok_or(Fault::Open)? {
+            c if is_quote(c) => self.string(),
+            c if c.is_ascii_alphabetic() || c == '_' => {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+                Ok(self.take_while(is_name).to_owned())
+            }
+            _ => self.fault(),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, Fault> {
+        let opening = self.next().ok_or(Fault::Open)?;
+        let mut string = String::new();
+        loop {
+            let start = self.at;
+            match self.next().ok_or(Fault::Open)? {
+                '\\' => string.push(self.escape()?),
+                c if ends(opening, c) => return Ok(string),
+                '\0' => return Err(Fault::At(start)),
+                c => string.push(c),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, Fault> {
+        let start = self.at - 1;
+        Ok(match self.next().ok_or(Fault::Open)? {
+            'n' => '\n',
+            't' => '\t',
+            'r' => '\r',
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            c @ ('"' | '\'' | '\\' | '/') => c,
+            'u' => self.unicode(start)?,
+            _ => return Err(Fault::At(start)),
+        })
+    }
+
+    /// `\u00e9`, or two of them for what is beyond (RFC 8259, section 7).
+    fn unicode(&mut self, start: usize) -> Result<char, Fault> {
+        let unit = self.unit(start)?;
+        if !(0xd800..0xdc00).contains(&unit) {
+            return char::from_u32(unit).ok_or(Fault::At(start));
+        }
+        if !self.text[self.at..].starts_with("\\u") {
+            return Err(if self.at == self.text.len() { Fault::Open } else { Fault::At(start) });
+        }
+        self.at += 2;
+        let second = self.unit(start)?;
+        let low = second.checked_sub(0xdc00).filter(|low| *low < 0x400).ok_or(Fault::At(start))?;
+        char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low).ok_or(Fault::At(start))
+    }
+
+    fn unit(&mut self, start: usize) -> Result<u32, Fault> {
+        let rest = &self.text[self.at..];
+        let digits =
+            rest.get(..4).ok_or(if rest.len() < 4 { Fault::Open } else { Fault::At(start) })?;
+        self.at += 4;
+        u32::from_str_radix(digits, 16).map_err(|_| Fault::At(start))
+    }
+
+    fn number(&mut self) -> Result<Value, Fault> {
+        let start = self.at;
+        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
+        let number = self.take_while(is_part).parse::<Number>();
+        number.map(Value::Number).map_err(|_| self.cut_or_at(start))
+    }
+
+    fn word(&mut self) -> Result<Value, Fault> {
+        let start = self.at;
+        match self.take_while(|c| c.is_ascii_alphabetic()) {
+            "true" | "True" => Ok(Value::Bool(true)),
+            "false" | "False" => Ok(Value::Bool(false)),
+            "null" | "None" => Ok(Value::Null),
+            _ => Err(self.cut_or_at(start)),
+        }
+    }
+
+    /// Something between start and here is no value, or may still become one.
+    fn cut_or_at(&self, start: usize) -> Fault {
+        if self.at == self.text.len() && self.at > start { Fault::Open } else { Fault::At(start) }
+    }
+
+    /// Passes blanks and comments.
+    fn blanks(&mut self) -> Result<(), Fault> {
+        loop {
+            self.take_while(char::is_whitespace);
+            let rest = &self.text[self.at..];
+            let near = &rest[..rest.floor_char_boundary(LONGEST_COMMENT)];
+            let bytes = match () {
+                () if rest.starts_with("/*") => near.find("*/").map(|end| end + 2),
+                () if rest.starts_with("//") || rest.starts_with('#') => near.find('\n'),
+                () if rest == "/" => return Err(Fault::Open),
+                () => return Ok(()),
+            };
+            match bytes {
+                Some(bytes) => self.at += bytes,
+                None if near.len() == rest.len() => return Err(Fault::Open),
+                None => return self.fault(),
+            }
+        }
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), Fault> {
+        match self.peek().ok_or(Fault::Open)? {
+            c if c == wanted => {
+                self.at += 1;
+                Ok(())
+            }
+            _ => self.fault(),
+        }
+    }
+
+    fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &str {
+        let rest = &self.text[self.at..];
+        let bytes = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        self.at += bytes;
+        &rest[..bytes]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek();
+        self.at += next.map_or(0, char::len_utf8);
+        next
+    }
+
+    fn fault<T>(&self) -> Result<T, Fault> {
+        Err(Fault::At(self.at))
+    }
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'') || SMART.contains(&c) || SMART_SINGLE.contains(&c)
+}
+
+/// Whether a quote ends a string that another one opened.
+fn ends(opening: char, c: char) -> bool {
+    match opening {
+        '"' | '\'' => c == opening,
+        opening if SMART.contains(&opening) => SMART.contains(&c),
+        _ => SMART_SINGLE.contains(&c),
+    }
+}
+
+#[cfg(test)]
+#[path = "lenient_tests.rs"]
+mod tests;

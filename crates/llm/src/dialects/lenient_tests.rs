@@ -1,0 +1,59 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_can_be_meant_in_one_way_only_is_repaired() {
+    let table = [
+        (r#"{"a": 1,}"#, json!({"a": 1})),
+        (r#"{"a": [1, 2, ], }"#, json!({"a": [1, 2]})),
+        (r#"{“a”: “b "c" d”}"#, json!({"a": "b \"c\" d"})),
+        (r#"{„a“: ”b”}"#, json!({"a": "b"})),
+        (r#"{'a': 'say "b"', 'c': 'it\'s'}"#, json!({"a": "say \"b\"", "c": "it's"})),
+        (r#"{‘a’: ‘b’}"#, json!({"a": "b"})),
+        ("{\"a\": \"b\n\tc\r\nd\"}", json!({"a": "b\n\tc\r\nd"})),
+        (r#"{"a": True, "b": False, "c": None}"#, json!({"a": true, "b": false, "c": null})),
+        ("{a: 1, b_c: 2}", json!({"a": 1, "b_c": 2})),
+        ("{\"a\": 1 // one\n, /* two */ \"b\": 2 # three\n}", json!({"a": 1, "b": 2})),
+        (r#"{"a": "\u00e9\ud83d\ude00\/", 'b': -1.5}"#, json!({"a": "é😀/", "b": -1.5})),
+        (r#"{"a": {"b": [1"#, json!({"a": {"b": [1]}})),
+        (r#"{"a": "b","#, json!({"a": "b"})),
+        (r#"{"a": "http://b # c"}"#, json!({"a": "http://b # c"})),
+    ];
+    for (text, expected) in table {
+        assert_eq!(value(text, true), Ok((expected, text.len())), "{text}");
+    }
+}
+
+#[test]
+fn what_can_only_be_guessed_is_not() {
+    let table = [
+        (r#"{"a": "b "c" d"}"#, Fault::At(10)),
+        (r"{'a': 'it's'}", Fault::At(10)),
+        (r#"{"a": 1 "b": 2}"#, Fault::At(8)),
+        (r#"{"a": 1, "a": 2}"#, Fault::At(15)),
+        (r#"{"a": "C:\data"}"#, Fault::At(9)),
+        (r#"{"a": 01}"#, Fault::At(6)),
+        (r#"{"a": yes}"#, Fault::At(6)),
+        (r#"{"a" "b"}"#, Fault::At(5)),
+        (r#"{"a": "b"#, Fault::Open),
+        (r#"{"a": tru"#, Fault::Open),
+        (r#"{"a":"#, Fault::Open),
+        (r#"{"a"#, Fault::Open),
+        (r#"{"a": "\ud83d"}"#, Fault::At(7)),
+        (r#"{,}"#, Fault::At(1)),
+    ];
+    for (text, fault) in table {
+        assert_eq!(value(text, true), Err(fault), "{text}");
+    }
+    assert_eq!(value(r#"{"a": 1"#, false), Err(Fault::Open));
+    let deep = "[".repeat(100_000);
+    assert!(value(&deep, true).is_err());
+}
+
+#[test]
+fn a_value_ends_where_it_is_closed() {
+    assert_eq!(value(r#"{"a": 1} and {"b"}"#, true), Ok((json!({"a": 1}), 8)));
+    assert_eq!(extent(r#"{"a": "}\"}"} rest"#), 13);
+    assert_eq!(extent(r#"{"a": {"#), 7);
+}

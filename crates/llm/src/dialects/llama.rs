@@ -1,0 +1,93 @@
+//! `llama`: `<|python_tag|>` and an object with `name` and `parameters`, or a call as Python writes
+//! it.
+
+use avocet_protocol::{SentCall, ToolCall, ToolSpec};
+
+use super::call::Sure;
+use super::{Dialect, Place, Sight, begins, calls, json, python, strip, words};
+
+const TAG: &str = "<|python_tag|>";
+/// Words behind a fence with Python that calls tools.
+const FENCES: [&str; 2] = ["tool_code", "python_tag"];
+
+#[derive(Debug)]
+pub(super) struct Llama;
+
+impl Dialect for Llama {
+    fn name(&self) -> &'static str {
+        "llama"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write <|python_tag|> and, in the same line, a JSON object with \"name\" and \"parameters\". \
+         One line per call."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
+        let calls =
+            calls.iter().map(|call| format!("{TAG}{}", words::object(call, "name", "parameters")));
+        calls.collect::<Vec<_>>().join("\n")
+    }
+
+    fn at_start(&self, place: &Place<'_>) -> Sight {
+        if place.rest.starts_with('[') {
+            return listed(place);
+        }
+        let Some(rest) = strip(place.rest, TAG) else {
+            return if begins(TAG, place.rest) { Sight::Open } else { Sight::Nothing };
+        };
+        if !place.is_all {
+            return Sight::Open;
+        }
+        let body = rest.trim_start();
+        let at = place.rest.len() - body.len();
+        // What is neither is a tag that means nothing.
+        tagged(&place.after(at)).map_or(Sight::Said(TAG.len(), String::new()), |(bytes, found)| {
+            calls(at + bytes, found)
+        })
+    }
+
+    fn takes_fence(&self, info: &str) -> bool {
+        FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
+    }
+
+    fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+        python::calls(place.rest, place.tools, "\n;")
+    }
+}
+
+/// Objects, with semicolons between them, or Python.
+fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    if !place.rest.starts_with(['{', '[']) {
+        return python::calls(place.rest, place.tools, "\n;");
+    }
+    let (mut at, mut found) = json::objects(place, Sure::Marked)?;
+    while let Some(rest) = place.rest[at..].trim_start().strip_prefix(';') {
+        let start = place.rest.len() - rest.len();
+        let Some((bytes, more)) = json::objects(&place.after(start), Sure::Marked) else { break };
+        found.extend(more);
+        at = start + bytes;
+    }
+    Some((at, found))
+}
+
+/// `[read_file(path="a"), read_file(path="b")]`.
+fn listed(place: &Place<'_>) -> Sight {
+    let inner = &place.rest[1..];
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');
+    let name = inner.trim_start_matches(is_name);
+    if name.is_empty() && !place.is_all && inner.len() < 80 {
+        return Sight::Open;
+    }
+    if !name.starts_with('(') {
+        return Sight::Nothing;
+    }
+    match python::calls(inner, place.tools, ",") {
+        Some((bytes, found)) if inner[bytes..].trim_start().starts_with(']') => {
+            let end = inner[bytes..].find(']').unwrap_or_default();
+            calls(1 + bytes + end + 1, found)
+        }
+        _ if !place.is_all && inner.len() < 4000 => Sight::Open,
+        _ => Sight::Nothing,
+    }
+}

@@ -1,0 +1,79 @@
+//! `mistral`: `[TOOL_CALLS]` and a list of objects, or the name and the object directly.
+
+use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use serde_json::Value;
+
+use super::call::{self, Sure};
+use super::{Dialect, Place, Sight, begins, calls, json, lenient, strip, words};
+
+const OPENING: &str = "[TOOL_CALLS]";
+/// What may stand between the name and the object.
+const BETWEEN: [&str; 2] = ["[CALL_ID]", "[ARGS]"];
+
+#[derive(Debug)]
+pub(super) struct Mistral;
+
+impl Dialect for Mistral {
+    fn name(&self) -> &'static str {
+        "mistral"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write [TOOL_CALLS] and, in the same line, a JSON list of objects with \"name\" and \
+         \"arguments\"."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
+        let calls = calls.iter().map(|call| words::object(call, "name", "arguments"));
+        format!("{OPENING}[{}]", calls.collect::<Vec<_>>().join(", "))
+    }
+
+    fn at_start(&self, place: &Place<'_>) -> Sight {
+        let Some(rest) = strip(place.rest, OPENING) else {
+            return if begins(OPENING, place.rest) { Sight::Open } else { Sight::Nothing };
+        };
+        if !place.is_all {
+            return Sight::Open;
+        }
+        let body = rest.trim_start();
+        let at = place.rest.len() - body.len();
+        let found = match body.starts_with(['[', '{']) {
+            true => json::objects(&place.after(at), Sure::Marked),
+            false => named(&place.after(at)),
+        };
+        found.map_or(Sight::Nothing, |(bytes, found)| calls(at + bytes, found))
+    }
+}
+
+/// `read_file{"path": "a"}`, `read_file[CALL_ID]1[ARGS]{"path": "a"}`.
+fn named(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let (name, mut rest) =
+        place.rest.split_at(place.rest.find(|c| !is_name(c)).unwrap_or(place.rest.len()));
+    if name.is_empty() {
+        return None;
+    }
+    for word in BETWEEN {
+        if let Some(after) = strip(rest.trim_start(), word) {
+            rest = after.trim_start_matches(is_name);
+        }
+    }
+    let body = rest.trim_start();
+    if !body.starts_with('{') {
+        return call::known(name, place.tools).map(|_| {
+            (
+                place.rest.len() - rest.len(),
+                vec![call::call(name, call::arguments(""), place.tools)],
+            )
+        });
+    }
+    let (arguments, bytes) = match lenient::value(body, !place.is_cut) {
+        Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
+        _ => {
+            let bytes = lenient::extent(body);
+            (Arguments::Malformed(body[..bytes].to_owned()), bytes)
+        }
+    };
+    let read = place.rest.len() - body.len() + bytes;
+    Some((read, vec![call::call(name, arguments, place.tools)]))
+}

@@ -1,0 +1,84 @@
+//! Calls as Python writes them: `read_file(path="a", limit=3)`. Only tools that there are are called
+//! so, because everything looks like this.
+
+use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use serde_json::{Map, Value};
+
+use super::{call, lenient, schema};
+
+/// The calls that a text begins with, one of `between` after the other, and their bytes.
+pub(super) fn calls(
+    text: &str,
+    tools: &[ToolSpec],
+    between: &str,
+) -> Option<(usize, Vec<ToolCall>)> {
+    let (mut at, mut found) = (0, Vec::new());
+    loop {
+        let rest =
+            text[at..].trim_start_matches(|c: char| c.is_whitespace() || between.contains(c));
+        let start = text.len() - rest.len();
+        let Some((bytes, call)) = one(rest, tools) else { break };
+        found.push(call);
+        at = start + bytes;
+    }
+    (!found.is_empty()).then_some((at, found))
+}
+
+/// One call, and its bytes; `print(...)` around it counts for nothing.
+pub(super) fn one(text: &str, tools: &[ToolSpec]) -> Option<(usize, ToolCall)> {
+    if let Some(inner) = text.strip_prefix("print(") {
+        let (bytes, call) = one(inner, tools)?;
+        let end = inner[bytes..].find(')')?;
+        return Some(("print(".len() + bytes + end + 1, call));
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let (name, rest) = text.split_at(text.find(|c| !is_name(c))?);
+    let name = call::known(name.trim_end_matches(".call"), tools)?;
+    let inner = rest.strip_prefix('(')?;
+    let tool = schema::tool(name, tools)?;
+    let before = text.len() - inner.len();
+    let (arguments, bytes) = match arguments(inner, tool) {
+        Some((object, bytes)) => (Arguments::Object(object), before + bytes),
+        None => {
+            let line = text.find('\n').unwrap_or(text.len());
+            (Arguments::Malformed(text[before..line].to_owned()), line)
+        }
+    };
+    Some((bytes, ToolCall { name: name.to_owned(), arguments }))
+}
+
+/// Named arguments, and those without a name in the order of the schema; up to the bracket.
+fn arguments(text: &str, tool: &ToolSpec) -> Option<(Map<String, Value>, usize)> {
+    let mut object = Map::new();
+    let mut unnamed = schema::required(tool).into_iter();
+    let mut rest = text.trim_start();
+    loop {
+        if let Some(after) = rest.strip_prefix(')') {
+            return Some((object, text.len() - after.len()));
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, after) = rest.split_at(rest.find(|c| !is_name(c))?);
+        let (name, given) = match after.trim_start().strip_prefix('=') {
+            Some(given) if !name.is_empty() => (name, given.trim_start()),
+            _ => (unnamed.next()?, rest),
+        };
+        let (value, bytes) = literal(given)?;
+        object.insert(name.to_owned(), value);
+        rest = given[bytes..].trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(rest) => rest.trim_start(),
+            None if rest.starts_with(')') => rest,
+            None => return None,
+        };
+    }
+}
+
+fn literal(text: &str) -> Option<(Value, usize)> {
+    for quotes in ["\"\"\"", "'''"] {
+        if let Some(inner) = text.strip_prefix(quotes) {
+            let end = inner.find(quotes)?;
+            return Some((Value::String(inner[..end].to_owned()), end + 6));
+        }
+    }
+    lenient::value(text, false).ok()
+}

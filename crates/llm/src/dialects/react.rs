@@ -1,0 +1,254 @@
+//! `react`: `Thought:`, `Action:`, `Action Input:` and, from us, `Observation:`; at the end `Final
+//! Answer:`.
+
+use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use serde_json::Value;
+
+use super::call;
+use super::{
+    Answered, Dialect, Place, Sight, begins, calls, lenient, python, schema, strip, words,
+};
+
+/// Words that begin a line of their own.
+const KEYWORDS: [&str; 6] =
+    ["thought:", "action:", "action input:", "observation:", "final answer:", "answer:"];
+
+#[derive(Debug)]
+pub(super) struct React;
+
+impl Dialect for React {
+    fn name(&self) -> &'static str {
+        "react"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write a line that begins with \"Action:\" and names the tool, and after it \"Action Input:\" \
+         with the arguments as a JSON object. \"Thought:\" may come before. The result comes as \
+         \"Observation:\"; when you have the answer, write it after \"Final Answer:\"."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
+        let calls = calls.iter().map(|call| {
+            let input = words::json_line(&Value::Object(call.arguments.clone()));
+            format!("Action: {}\nAction Input: {input}", call.name)
+        });
+        calls.collect::<Vec<_>>().join("\n")
+    }
+
+    fn render_results(&self, results: &[Answered<'_>]) -> String {
+        let several = results.len() > 1;
+        let mut text = String::new();
+        for (number, answered) in results.iter().enumerate() {
+            let number = if several { format!(" {}", number + 1) } else { String::new() };
+            text.push_str(&format!("Observation{number}: {}\n\n", words::outcome(answered)));
+        }
+        text + words::GO_ON
+    }
+
+    fn at_start(&self, place: &Place<'_>) -> Sight {
+        if !place.is_line {
+            return Sight::Nothing;
+        }
+        let line = undecorated(place.rest);
+        if !place.is_all && may_be_keyword(line) {
+            return Sight::Open;
+        }
+        if keyword(line, "thought:").is_some() {
+            return thought(place);
+        }
+        if keyword(line, "action:").is_some() {
+            return actions(place);
+        }
+        let answer = keyword(line, "final answer:");
+        match answer.filter(|_| place.is_told) {
+            Some(_) if place.has_called => Sight::MadeUp,
+            Some(rest) => Sight::Said(place.rest.len() - rest.trim_start().len(), String::new()),
+            None => Sight::Nothing,
+        }
+    }
+}
+
+/// A line without what makes a keyword stand out.
+fn undecorated(line: &str) -> &str {
+    line.trim_start_matches(['*', '#', '_', ' '])
+}
+
+/// What follows a keyword, and what ends its decoration.
+fn keyword<'t>(line: &'t str, word: &str) -> Option<&'t str> {
+    let (name, colon) = word.split_at(word.len() - 1);
+    let rest = strip(undecorated(line), name)?.trim_start_matches(['*', '_', ' ']);
+    Some(rest.strip_prefix(colon)?.trim_start_matches(['*', '_']))
+}
+
+/// Whether a line that is not whole can become one that begins with a keyword.
+fn may_be_keyword(line: &str) -> bool {
+    let name = line.trim_end_matches(['*', '_', ' ']);
+    KEYWORDS.iter().any(|word| begins(word, name))
+}
+
+fn is_keyword(line: &str) -> bool {
+    KEYWORDS.iter().any(|word| keyword(line, word).is_some())
+}
+
+/// The bytes before the next line that begins with a keyword.
+fn next_keyword(text: &str) -> Option<usize> {
+    let mut at = text.find('\n')? + 1;
+    loop {
+        if is_keyword(text[at..].trim_start_matches([' ', '\t', '>', '-'])) {
+            return Some(at);
+        }
+        at += text[at..].find('\n')? + 1;
+    }
+}
+
+/// A thought: it is said if a call follows, or nothing; an answer makes it needless.
+fn thought(place: &Place<'_>) -> Sight {
+    let rest = undecorated(place.rest);
+    let said = keyword(rest, "thought:").unwrap_or(rest);
+    let before = place.rest.len() - said.len();
+    let (text, next) = match next_keyword(said) {
+        Some(end) => (&said[..end], &said[end..]),
+        None if !place.is_all => return Sight::Open,
+        None => (said, ""),
+    };
+    let bytes = before + text.len();
+    if keyword(next, "final answer:").is_some() && place.is_told {
+        return Sight::Said(bytes, String::new());
+    }
+    let lead = next.len() - next.trim_start_matches([' ', '\t', '>', '-']).len();
+    let is_action = keyword(&next[lead..], "action:").is_some();
+    if is_action && !place.is_all {
+        return Sight::Open;
+    }
+    let after = Place { is_line: true, ..place.after(bytes + lead) };
+    match actions(&after) {
+        Sight::Calls(more, _, found) if is_action => {
+            Sight::Calls(bytes + lead + more, text.trim().to_owned(), found)
+        }
+        _ if place.is_told => Sight::Said(bytes, text.trim_start().to_owned()),
+        _ => Sight::Nothing,
+    }
+}
+
+/// `Action:` and its input, and more of them.
+fn actions(place: &Place<'_>) -> Sight {
+    if !place.is_all {
+        return Sight::Open;
+    }
+    let (mut at, mut found) = (0, Vec::new());
+    loop {
+        let rest = place.rest[at..].trim_start();
+        let start = place.rest.len() - rest.len();
+        let Some(named) = keyword(rest, "action:") else { break };
+        let Some((bytes, more)) = action(&place.after(place.rest.len() - named.len())) else {
+            break;
+        };
+        found.extend(more);
+        at = start + rest.len() - named.len() + bytes;
+    }
+    calls(at, found)
+}
+
+/// What follows `Action:`.
+fn action(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    let rest = place.rest.trim_start();
+    if let Some(read) = object(place) {
+        return Some(read);
+    }
+    let quoted = rest.trim_start_matches(['`', '*', '"', '[']);
+    if let Some((bytes, call)) = python::one(quoted, place.tools) {
+        return Some((place.rest.len() - quoted.len() + bytes, vec![call]));
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let (name, after) = quoted.split_at(quoted.find(|c| !is_name(c)).unwrap_or(quoted.len()));
+    let name = name.trim_end_matches('.');
+    let after = after.trim_start_matches(['`', '*', '"', ']', '(', ')', '.', ',']);
+    let blank = after.trim_start_matches([' ', '\t', '\r', '\n', '>', '-']);
+    let inline = keyword(blank, "action input:").or_else(|| keyword(blank, "input:"));
+    let is_line = after.trim_start_matches([' ', '\t', '\r']).starts_with('\n') || blank.is_empty();
+    let is_call = match call::known(name, place.tools) {
+        // A word alone in its line may be anything.
+        Some(known) => {
+            let is_whole = place.is_told || schema::fits(&nothing_for(known), place.tools);
+            inline.is_some() || blank.starts_with('{') || (is_line && is_whole)
+        }
+        None => place.is_told && inline.is_some() && !name.is_empty(),
+    };
+    if !is_call {
+        return None;
+    }
+    let given = match inline {
+        Some(given) => given,
+        None if blank.starts_with('{') => blank,
+        None => {
+            let call = call::call(name, call::arguments(""), place.tools);
+            return Some((place.rest.len() - after.len(), vec![call]));
+        }
+    };
+    let start = place.rest.len() - given.len();
+    let (arguments, bytes) = input(&place.after(start));
+    let call = call::call(name, arguments, place.tools);
+    let is_cut = place.is_cut && start + bytes == place.rest.len();
+    let call = if is_cut { call } else { schema::with_sole_text(call, place.tools) };
+    Some((start + bytes, vec![call]))
+}
+
+/// A call without arguments.
+fn nothing_for(name: &str) -> ToolCall {
+    ToolCall { name: name.to_owned(), arguments: call::arguments("") }
+}
+
+/// An object, perhaps in a fence, that says tool and input.
+fn object(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    let rest = place.rest.trim_start();
+    let fenced = rest.strip_prefix("```").map(|rest| rest.trim_start_matches(char::is_alphabetic));
+    let body = fenced.map_or(rest, str::trim_start);
+    if !body.starts_with(['{', '[']) {
+        return None;
+    }
+    let at = place.rest.len() - body.len();
+    match place.after(at).json_calls(body, place.told()) {
+        call::Json::Calls(bytes, calls) => {
+            Some((at + bytes + fence_end(fenced, body, bytes), calls))
+        }
+        call::Json::Other(_) | call::Json::Open => None,
+    }
+}
+
+/// The bytes of the fence that closes a body so many bytes long.
+fn fence_end(fenced: Option<&str>, body: &str, bytes: usize) -> usize {
+    let after = body[bytes..].trim_start().strip_prefix("```").filter(|_| fenced.is_some());
+    after.map_or(0, |after| body.len() - bytes - after.len())
+}
+
+/// What follows `Action Input:`, and its bytes: an object, perhaps in a fence, or else all up to the next
+/// keyword or line without text.
+fn input(place: &Place<'_>) -> (Arguments, usize) {
+    let rest = place.rest.trim_start_matches([' ', '\t', '\r', '\n', '*']);
+    let fenced = rest.strip_prefix("```").map(|rest| rest.trim_start_matches(char::is_alphabetic));
+    let body = fenced.map_or(rest, str::trim_start);
+    let ticked = body.strip_prefix('`').filter(|_| fenced.is_none());
+    let body = ticked.unwrap_or(body);
+    let at = place.rest.len() - body.len();
+    if body.starts_with('{') {
+        let (arguments, bytes) = match lenient::value(body, !place.is_cut) {
+            Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
+            _ => {
+                let end = next_keyword(body).unwrap_or(body.len()).min(lenient::extent(body));
+                (Arguments::Malformed(body[..end].trim_end().to_owned()), end)
+            }
+        };
+        let tick = usize::from(ticked.is_some() && body[bytes..].starts_with('`'));
+        return (arguments, at + bytes + tick + fence_end(fenced, body, bytes));
+    }
+    if is_keyword(rest) {
+        return (call::arguments(""), 0);
+    }
+    let ends = [body.find("\n\n"), body.find("\r\n\r\n"), next_keyword(body)];
+    let end = ends.into_iter().flatten().min().unwrap_or(body.len());
+    let text = body[..end].trim().trim_end_matches('`').trim_end();
+    let is_none = ["none", "null", "n/a", "no input", "{}", "-"]
+        .iter()
+        .any(|none| text.eq_ignore_ascii_case(none));
+    (if is_none { call::arguments("") } else { call::arguments(text) }, at + end)
+}

@@ -1,0 +1,304 @@
+//! `shell`: a fenced block of commands, each the name of a tool and its arguments, quoted as a shell
+//! quotes.
+//!
+//! Which words are which arguments is in the tool's JSON Schema. The arguments that a call must have are
+//! taken by place, in the order of `required`; all others, and also those, by `--name value` or
+//! `--name=value`; a boolean needs no value. Numbers, booleans and lists are of the type that the schema
+//! says; a list takes its flag several times. A property may say more:
+//!
+//! - `"x-aliases": ["t", "text"]`: other names of its flag; those of one letter follow one dash: `-t`.
+//! - `"x-range": "end_line"`: its flag takes two values at once, `-l 3:9`, the second of which is that
+//!   of the named property; an alias with one value, `-l 3`, gives it to both.
+//!
+//! `--json '{...}'` gives all arguments at once.
+
+use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use serde_json::{Map, Value};
+
+use super::{Dialect, Place, call, lenient, schema};
+
+/// Words behind a fence that may hold commands.
+const FENCES: [&str; 8] = ["", "bash", "sh", "shell", "zsh", "console", "terminal", "tool_call"];
+/// The flag that gives all arguments.
+const JSON: &str = "json";
+
+#[derive(Debug)]
+pub(super) struct Shell;
+
+impl Dialect for Shell {
+    fn name(&self) -> &'static str {
+        "shell"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write a fenced bash block with a line for each call: the tool's name, then its arguments in \
+         the order of the list. Optional arguments are given as --name value. Quote as in a shell."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], tools: &[ToolSpec]) -> String {
+        let lines: Vec<String> = calls.iter().map(|call| line(call, tools)).collect();
+        let lines = lines.join("\n");
+        let longest = lines.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+        let fence = "`".repeat((longest + 1).max(3));
+        format!("{fence}bash\n{lines}\n{fence}")
+    }
+
+    fn takes_fence(&self, info: &str) -> bool {
+        FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
+    }
+
+    fn may_be_call(&self, body: &str, tools: &[ToolSpec]) -> bool {
+        let mut lines = body.split_inclusive('\n').map(str::trim_start);
+        let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
+            return true;
+        };
+        let line = unprompted(line);
+        let word = line.split([' ', '\t', '\r', '\n', ';']).next().unwrap_or_default();
+        let is_whole = word.len() < line.len();
+        // What is quoted may be anything.
+        !is_whole || word.contains(['"', '\'', '\\']) || call::known(word, tools).is_some()
+    }
+
+    fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+        let commands = commands(place.rest);
+        let (_, first) = commands.first()?;
+        call::known(first.first()?, place.tools)?;
+        let mut calls = Vec::new();
+        for (_, words) in &commands {
+            let call = of_words(words, place.tools)?;
+            // A script that somebody asked for may begin like a call.
+            if !place.is_told && !schema::fits(&call, place.tools) {
+                return None;
+            }
+            calls.push(call);
+        }
+        if place.is_cut
+            && let Some(last) = calls.last_mut()
+        {
+            let text = place.rest[commands.last().map_or(0, |(at, _)| *at)..].to_owned();
+            last.arguments = Arguments::Malformed(text);
+        }
+        Some((place.rest.len(), calls))
+    }
+}
+
+/// The words of each command of a block, and where the command begins.
+fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
+    let (mut commands, mut current, mut start) = (Vec::new(), String::new(), 0);
+    let (mut quote, mut escaped, mut is_comment) = (None, false, false);
+    for (at, c) in block.char_indices().chain([(block.len(), '\n')]) {
+        let is_last = at == block.len();
+        match c {
+            '\r' if escaped => continue,
+            // A line that goes on.
+            '\n' if escaped && !is_last => {
+                current.pop();
+                escaped = false;
+                continue;
+            }
+            '\n' if is_comment => is_comment = false,
+            _ if is_comment => continue,
+            _ if escaped => escaped = false,
+            '\\' if quote != Some('\'') => escaped = true,
+            '"' | '\'' if quote == Some(c) => quote = None,
+            '"' | '\'' if quote.is_none() => quote = Some(c),
+            '#' if quote.is_none()
+                && current.chars().next_back().is_none_or(char::is_whitespace) =>
+            {
+                is_comment = true;
+                continue;
+            }
+            _ => {}
+        }
+        let ends = quote.is_none() && !escaped && matches!(c, '\n' | ';');
+        if ends || is_last {
+            commands.extend(command(&current).map(|words| (start, words)));
+            current.clear();
+            start = (at + 1).min(block.len());
+        } else {
+            current.push(c);
+        }
+    }
+    commands
+}
+
+/// The words of a command; none if there are none, or a quote is not closed.
+fn command(text: &str) -> Option<Vec<String>> {
+    let text = unprompted(text.trim());
+    let words = match shlex::split(text) {
+        Some(words) => words,
+        None => {
+            let (name, rest) = text.split_once(char::is_whitespace)?;
+            vec![name.to_owned(), UNREADABLE.to_owned(), rest.to_owned()]
+        }
+    };
+    (!words.is_empty()).then_some(words)
+}
+
+/// A line without the prompt before it.
+fn unprompted(line: &str) -> &str {
+    line.strip_prefix("$ ").or_else(|| line.strip_prefix("> ")).unwrap_or(line)
+}
+
+/// The flag of arguments whose quotes do not fit.
+const UNREADABLE: &str = "--\u{0}";
+
+/// The call that the words of a command are.
+fn of_words(words: &[String], tools: &[ToolSpec]) -> Option<ToolCall> {
+    let (name, given) = words.split_first()?;
+    let Some(tool) = call::known(name, tools).and_then(|name| schema::tool(name, tools)) else {
+        return Some(ToolCall {
+            name: name.clone(),
+            arguments: Arguments::Malformed(given.join(" ")),
+        });
+    };
+    let arguments = match given {
+        [flag, text] if flag == UNREADABLE => Arguments::Malformed(text.clone()),
+        _ => match Words::read(given, tool) {
+            Some(object) => Arguments::Object(object),
+            None => Arguments::Malformed(given.join(" ")),
+        },
+    };
+    Some(ToolCall { name: tool.name.clone(), arguments })
+}
+
+/// The words behind a tool's name.
+struct Words<'w> {
+    tool: &'w ToolSpec,
+    object: Map<String, Value>,
+    /// Words that are no flag and belong to none.
+    by_place: Vec<&'w str>,
+}
+
+impl<'w> Words<'w> {
+    /// The arguments; none if a word fits nothing.
+    fn read(words: &'w [String], tool: &'w ToolSpec) -> Option<Map<String, Value>> {
+        let mut read = Self { tool, object: Map::new(), by_place: Vec::new() };
+        let mut rest = words.iter().map(String::as_str).peekable();
+        while let Some(word) = rest.next() {
+            if word == "--" {
+                read.by_place.extend(rest.by_ref());
+                break;
+            }
+            let Some((name, given)) = read.flag(word) else {
+                read.by_place.push(word);
+                continue;
+            };
+            if name == JSON && read.property(name).is_none() {
+                let text = given.or_else(|| rest.next())?;
+                read.object.extend(lenient::object(text)?);
+                continue;
+            }
+            let flag = name;
+            let (name, property) = read.property(flag)?;
+            let is_bool = schema::kind(property) == "boolean";
+            let value = match given {
+                Some(value) => value,
+                None if is_bool => {
+                    rest.next_if(|word| matches!(*word, "true" | "false")).unwrap_or("true")
+                }
+                None => rest.next()?,
+            };
+            read.give(flag, name, value, property)?;
+        }
+        read.places()?;
+        Some(read.object)
+    }
+
+    /// The name that a word is a flag of, and the value behind its equals sign.
+    fn flag(&self, word: &'w str) -> Option<(&'w str, Option<&'w str>)> {
+        if let Some((name, value)) = word.split_once('=')
+            && !word.starts_with('-')
+            && self.tool.parameters["properties"].get(name).is_some()
+        {
+            return Some((name, Some(value)));
+        }
+        let flag = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
+        if flag.is_empty() || word.parse::<f64>().is_ok() {
+            return None;
+        }
+        Some(flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value))))
+    }
+
+    /// The argument that a flag stands for.
+    fn property(&self, flag: &str) -> Option<(&'w str, &'w Value)> {
+        let properties = schema::properties(self.tool);
+        let own = properties.iter().find(|(name, _)| plain(name) == plain(flag));
+        let alias = |property: &Value| {
+            let aliases = property["x-aliases"].as_array().into_iter().flatten();
+            aliases.filter_map(Value::as_str).any(|alias| alias.trim_start_matches('-') == flag)
+        };
+        own.or_else(|| properties.iter().find(|(_, property)| alias(property))).copied()
+    }
+
+    fn give(&mut self, flag: &str, name: &str, text: &str, property: &Value) -> Option<()> {
+        if let Some(end) = property["x-range"].as_str()
+            && (text.contains(':') || plain(flag) != plain(name))
+        {
+            let (first, last) = text.split_once(':').unwrap_or((text, text));
+            let other = &self.tool.parameters["properties"][end];
+            self.set(name, schema::typed(first, property))?;
+            return self.set(end, schema::typed(last, other));
+        }
+        let value = schema::typed(text, property);
+        match (self.object.get_mut(name), value) {
+            (Some(Value::Array(before)), Value::Array(more)) => {
+                before.extend(more);
+                Some(())
+            }
+            (_, value) => self.set(name, value),
+        }
+    }
+
+    /// Sets an argument that has no value yet.
+    fn set(&mut self, name: &str, value: Value) -> Option<()> {
+        self.object.insert(name.to_owned(), value).is_none().then_some(())
+    }
+
+    /// Gives words to the arguments that a call must have; one more to an optional `path`.
+    fn places(&mut self) -> Option<()> {
+        let names = schema::required(self.tool).into_iter().chain(["path"]);
+        let mut names = names.filter(|name| self.tool.parameters["properties"].get(name).is_some());
+        for word in std::mem::take(&mut self.by_place) {
+            let name = names.by_ref().find(|name| !self.object.contains_key(*name))?;
+            let property = &self.tool.parameters["properties"][name];
+            self.object.insert(name.to_owned(), schema::typed(word, property));
+        }
+        Some(())
+    }
+}
+
+/// A name of which neither case nor the kind of dash counts.
+fn plain(name: &str) -> String {
+    name.replace('-', "_").to_lowercase()
+}
+
+/// A call as a command.
+fn line(call: &SentCall, tools: &[ToolSpec]) -> String {
+    let tool = schema::tool(&call.name, tools);
+    let written = tool.and_then(|tool| written(call, tool));
+    let words = written.unwrap_or_else(|| {
+        let object = Value::Object(call.arguments.clone()).to_string();
+        vec![call.name.clone(), format!("--{JSON}"), object]
+    });
+    let quoted = words.iter().map(|word| shlex::try_quote(word));
+    quoted.map(Result::unwrap_or_default).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a call, if they read back as the same call.
+fn written(call: &SentCall, tool: &ToolSpec) -> Option<Vec<String>> {
+    let mut words = vec![call.name.clone()];
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let required = schema::required(tool);
+    for name in &required {
+        words.push(text(call.arguments.get(*name)?));
+    }
+    for (name, value) in
+        call.arguments.iter().filter(|(name, _)| !required.contains(&name.as_str()))
+    {
+        words.extend([format!("--{name}"), text(value)]);
+    }
+    let is_same = Words::read(&words[1..], tool).is_some_and(|read| read == call.arguments);
+    let is_plain = words.iter().all(|word| !word.contains(['\0', '\r', '`']));
+    (is_same && is_plain).then_some(words)
+}

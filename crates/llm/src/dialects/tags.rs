@@ -1,0 +1,145 @@
+//! Tags as models write them: like XML, without a promise that anything is closed.
+
+use super::{lenient, strip};
+
+/// What a tool's name is in.
+pub(super) const NAMES: [&str; 5] = ["tool", "name", "tool_name", "function", "function_name"];
+
+/// How the closing tag of an element begins.
+pub(super) fn close_of(name: &str) -> String {
+    format!("</{name}")
+}
+
+/// What is in an element, up to its closing tag, and the bytes with that tag. Without one: up to where
+/// the same begins again, or to the end.
+pub(super) fn content<'t>(text: &'t str, name: &str) -> (&'t str, usize) {
+    let body = text.trim_start();
+    let skip = match body.starts_with('{').then(|| lenient::value(body, false)) {
+        Some(Ok((_, bytes))) => text.len() - body.len() + bytes,
+        _ => 0,
+    };
+    let close = close_of(name);
+    let mut marks = text[skip..].match_indices('<').map(|(at, _)| skip + at);
+    let stop = marks.find(|at| {
+        let rest = &text[*at..];
+        strip(rest, &close).is_some_and(|rest| !rest.starts_with(is_name))
+            || strip(rest, &close[..1])
+                .and_then(|rest| strip(rest, name))
+                .is_some_and(|rest| !rest.starts_with(is_name))
+    });
+    match stop {
+        None => (text, text.len()),
+        Some(at) if text[at..].starts_with("</") => {
+            let end = text[at..].find('>').map_or(text.len(), |end| at + end + 1);
+            (&text[..at], end)
+        }
+        Some(at) => (&text[..at], at),
+    }
+}
+
+/// A tag, as models write it.
+#[derive(Debug, Default)]
+pub(super) struct Tag<'t> {
+    /// Without a prefix.
+    pub(super) name: &'t str,
+    /// The name as it is written.
+    pub(super) written: &'t str,
+    /// What follows an equals sign behind the name.
+    pub(super) value: Option<&'t str>,
+    pub(super) attributes: Vec<(&'t str, String)>,
+    pub(super) closes: bool,
+    pub(super) is_empty: bool,
+    pub(super) bytes: usize,
+}
+
+impl Tag<'_> {
+    /// The name that the tag gives to something: `<function=this>`, `<invoke name="this">`.
+    pub(super) fn called(&self) -> Option<&str> {
+        let attribute = || self.attributes.iter().find(|(name, _)| is_one_of(name, &NAMES));
+        self.value.or_else(|| attribute().map(|(_, value)| value.as_str()))
+    }
+}
+
+pub(super) fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')
+}
+
+/// The tag that a text begins with; none if it is none, and none in that if it is not whole.
+pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
+    let inner = text.strip_prefix('<')?;
+    let (inner, closes) = match inner.strip_prefix('/') {
+        Some(inner) => (inner, true),
+        None => (inner, false),
+    };
+    let (name, mut rest) = inner.split_at(inner.find(|c| !is_name(c)).unwrap_or(inner.len()));
+    if name.is_empty() && !rest.is_empty() {
+        return None;
+    }
+    let bare = name.rsplit(':').next().unwrap_or(name);
+    let mut tag = Tag { name: bare, written: name, closes, ..Tag::default() };
+    if let Some(after) = rest.strip_prefix('=') {
+        let Some(end) = after.find(['>', '\n', ' ']) else { return Some(None) };
+        tag.value = Some(after[..end].trim_matches(['"', '\'', '/']));
+        rest = &after[end..];
+    }
+    loop {
+        rest = rest.trim_start();
+        match rest.chars().next() {
+            None => return Some(None),
+            Some('>') => {
+                tag.bytes = text.len() - rest.len() + 1;
+                return Some(Some(tag));
+            }
+            Some('/') => {
+                tag.is_empty = true;
+                rest = &rest[1..];
+            }
+            Some(c) if is_name(c) => match attribute(rest)? {
+                None => return Some(None),
+                Some((name, value, after)) => {
+                    tag.attributes.push((name, value));
+                    rest = after;
+                }
+            },
+            Some(_) => return None,
+        }
+    }
+}
+
+/// `name="value"`, `name='value'`, `name=value`, and what follows.
+fn attribute(text: &str) -> Option<Option<(&str, String, &str)>> {
+    let Some(end) = text.find(|c| !is_name(c)) else { return Some(None) };
+    let (name, rest) = text.split_at(end);
+    let rest = rest.trim_start();
+    if rest.is_empty() {
+        return Some(None);
+    }
+    let value = rest.strip_prefix('=')?.trim_start();
+    let Some(quote) = value.chars().next() else { return Some(None) };
+    let (closing, inner) = match quote {
+        '"' | '\'' => (quote, &value[1..]),
+        '“' | '”' => ('”', &value[quote.len_utf8()..]),
+        _ => {
+            let Some(end) = value.find(['>', ' ', '\n', '/']) else { return Some(None) };
+            return Some(Some((name, value[..end].to_owned(), &value[end..])));
+        }
+    };
+    let Some(end) = inner.find(closing) else { return Some(None) };
+    Some(Some((name, unescaped(&inner[..end]), &inner[end + closing.len_utf8()..])))
+}
+
+/// A text with the five entities (XML 1.0, section 4.6) as the characters that they stand for.
+pub(super) fn unescaped(text: &str) -> String {
+    const ENTITIES: [(&str, &str); 4] =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'")];
+    if !text.contains('&') {
+        return text.to_owned();
+    }
+    let text = ENTITIES.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+    text.replace("&amp;", "&")
+}
+
+/// Whether a name is one of these, whatever its case.
+pub(super) fn is_one_of(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|one| one.eq_ignore_ascii_case(name))
+}

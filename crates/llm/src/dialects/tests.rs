@@ -1,0 +1,347 @@
+//! What all dialects have to do: be told apart, be read back however they are cut, end, and never panic.
+
+use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::corpus_tests::{streamed, tools};
+use super::{Answered, DIALECTS, Dialect, Reader, as_text};
+
+fn sent(id: &str, name: &str, arguments: Value) -> SentCall {
+    let Value::Object(arguments) = arguments else { panic!("{arguments} is no object") };
+    SentCall { id: id.to_owned(), name: name.to_owned(), arguments }
+}
+
+#[test]
+fn what_a_model_is_told_in_each_dialect() {
+    let tools: Vec<_> =
+        tools().into_iter().filter(|tool| ["read_file", "search"].contains(&&*tool.name)).collect();
+    let read = sent("1", "read_file", json!({ "path": "src/main.rs", "start_line": 3 }));
+    let search = sent("2", "search", json!({ "pattern": "fn main() {", "all": true }));
+    let results = [
+        Answered { call: &read, result: "3: fn main() {}" },
+        Answered { call: &search, result: r#"{"error":"file not found: src"}"# },
+    ];
+    for dialect in DIALECTS {
+        let told = dialect.render_tools(&tools);
+        let calls = dialect.render_calls(&[read.clone(), search.clone()], &tools);
+        let (one, two) = (dialect.render_results(&results[..1]), dialect.render_results(&results));
+        let parts = [("tools", told), ("calls", calls), ("a result", one), ("two results", two)];
+        let parts = parts.map(|(title, text)| format!("===== {title}\n{text}\n"));
+        insta::assert_snapshot!(dialect.name(), parts.concat());
+    }
+}
+
+#[test]
+fn each_dialect_is_told_from_the_others() {
+    let (tools, call) = (tools(), sent("1", "read_file", json!({ "path": "a.rs" })));
+    for dialect in DIALECTS {
+        let text =
+            format!("Let me see.\n\n{}", dialect.render_calls(std::slice::from_ref(&call), &tools));
+        let read = Reader { told: None, tools: &tools }.read(&text, false);
+        assert_eq!(read.dialect.map(Dialect::name), Some(dialect.name()));
+    }
+    let read = Reader { told: None, tools: &tools }.read("Just a text.", false);
+    assert!(read.dialect.is_none());
+}
+
+#[test]
+fn a_conversation_becomes_text_and_the_results_of_a_step_one_message() {
+    let tools = tools();
+    let image = ImageRef { path: "inbox/a.png".to_owned() };
+    let calls = vec![
+        sent("1", "read_file", json!({ "path": "a.rs" })),
+        sent("2", "memory_read", json!({})),
+    ];
+    let result = |call: &str, result: &str| Message::ToolResult {
+        call: call.to_owned(),
+        result: result.to_owned(),
+    };
+    let messages = [
+        Message::System { text: "Be kind.".to_owned() },
+        Message::user("Read it."),
+        Message::Assistant { text: "Yes.".to_owned(), calls },
+        result("1", "fn main() {}"),
+        result("2", r#"{"error":"no notes"}"#),
+        Message::User { text: "Wait!".to_owned(), images: vec![image.clone()] },
+    ];
+    let json = super::named("json").unwrap();
+    let text = as_text(json, &messages, &tools);
+    assert_eq!(avocet_testkit::history_complaint(&text), None);
+    let [Message::System { text: system }, Message::User { .. }, assistant, answers] = &text[..]
+    else {
+        panic!("{text:#?}");
+    };
+    assert!(system.starts_with("Be kind.\n\n# Tools\n"), "{system}");
+    let Message::Assistant { text: said, calls } = assistant else { panic!("{assistant:?}") };
+    assert!(said.starts_with("Yes.\n\n```json\n") && calls.is_empty(), "{said}");
+    let Message::User { text: results, images } = answers else { panic!("{answers:?}") };
+    assert!(
+        results.starts_with("1. read_file succeeded:\nfn main() {}\n\n2. memory_read failed: ")
+    );
+    assert!(results.ends_with("\n\nWait!"), "{results}");
+    assert_eq!(images, &[image]);
+
+    let without = as_text(json, &[Message::user("Hi.")], &tools);
+    assert!(matches!(&without[..], [Message::System { .. }, Message::User { .. }]));
+    assert_eq!(as_text(json, &[Message::user("Hi.")], &[]), [Message::user("Hi.")]);
+}
+
+#[test]
+fn f8_arguments_that_cannot_be_read_are_a_call_that_can_be_corrected() {
+    let tools = tools();
+    let arguments = ["{\"path\": \"a", "{\"path\" \"a\"}", "{\"path\": \"a\" \"b\"}", "{path"];
+    let forms = [
+        ("```json\n{\"tool\": \"read_file\", \"params\": ", "}\n```"),
+        ("<tool_call>{\"name\": \"read_file\", \"arguments\": ", "}</tool_call>"),
+        ("<|python_tag|>{\"name\": \"read_file\", \"parameters\": ", "}"),
+        ("[TOOL_CALLS]read_file", ""),
+        ("<|channel|>commentary to=functions.read_file<|message|>", "<|call|>"),
+        ("Action: read_file\nAction Input: ", "\n"),
+        ("<function=read_file>", "</function>"),
+    ];
+    for ((before, after), arguments) in forms.iter().flat_map(|f| arguments.map(|a| (f, a))) {
+        let text = format!("{before}{arguments}{after}");
+        let (read, _, shown) = streamed(Reader { told: None, tools: &tools }, &[&text], false);
+        let [ToolCall { name, arguments: Arguments::Malformed(kept) }] = &read.calls[..] else {
+            panic!("{text}: {read:?}");
+        };
+        assert!(name == "read_file" && kept.contains(arguments), "{text}: {read:?}");
+        assert_eq!((read.text.as_str(), shown.as_str()), ("", ""), "{text}");
+    }
+}
+
+#[test]
+fn what_is_repeated_over_and_over_comes_to_an_end() {
+    let tools = tools();
+    let pieces = [
+        "{",
+        "[",
+        "<",
+        "`",
+        "{\"a\":",
+        "[{",
+        "<tool_call>",
+        "<tool_call>{\"a\":\"",
+        "<tool_call>{//",
+        "{/*",
+        "{//",
+        "<function=a>",
+        "<invoke name=\"a\">",
+        "<tool_use>",
+        "[TOOL_CALLS]",
+        "Thought:\n",
+        "Action:\n",
+        "Action: read_file\n",
+        "```json\n",
+        "```bash\nread_file '",
+        "<|channel|>",
+        "commentary to=functions.a ",
+        "[read_file(",
+        "<|python_tag|>",
+        "- ",
+        "> ",
+        "{\"name\": \"read_file\" ",
+        "<function_calls>",
+        "<read_file>",
+        "{\"tool\": \"read_file\"}\n",
+        "{'",
+        "<tool_use><tool>",
+    ];
+    for piece in pieces {
+        let text = piece.repeat(10_000 / piece.len());
+        for told in [None, super::named("react")] {
+            let reader = Reader { told, tools: &tools };
+            reader.read(&text, false);
+        }
+    }
+}
+
+#[test]
+fn a_long_call_in_tiny_pieces_is_held_back_and_read_at_its_end() {
+    let tools = tools();
+    let content = "if (a < b) { \"x\"; } // [y]\n".repeat(500);
+    let call = sent("1", "write_file", json!({ "path": "a.c", "content": content }));
+    for dialect in DIALECTS {
+        let whole = dialect.render_calls(std::slice::from_ref(&call), &tools);
+        let pieces: Vec<&str> = whole.split_inclusive([' ', '\\']).collect();
+        let reader = Reader { told: None, tools: &tools };
+        let (read, meanwhile, shown) = streamed(reader, &pieces, false);
+        let arguments = Arguments::Object(call.arguments.clone());
+        assert_eq!(read.calls, [ToolCall { name: call.name.clone(), arguments }]);
+        assert_eq!((meanwhile.as_str(), shown.as_str()), ("", ""));
+    }
+}
+
+#[test]
+fn a_block_that_can_be_no_call_is_shown_as_it_is_written() {
+    let tools = tools();
+    let table = [
+        ("```bash\ncargo test", true),
+        ("```\nJust a text", true),
+        ("```json\nnull", true),
+        ("```rust\nfn main", true),
+        ("```bash\n# what\n\nread_file", false),
+        ("```bash\n$ 'read_file'", false),
+        ("```json\n\n{", false),
+    ];
+    for (begun, is_shown) in table {
+        for told in [None, super::named("shell")] {
+            let mut streamed = super::Streamed::new(Reader { told, tools: &tools });
+            let shown = std::sync::Mutex::new(String::new());
+            for piece in [begun, " a\n", "more of it\n"] {
+                streamed.push(piece, |delta| {
+                    if let avocet_protocol::Delta::Text(text) = delta {
+                        shown.lock().unwrap().push_str(text);
+                    }
+                });
+            }
+            let shown = shown.into_inner().unwrap();
+            assert_eq!(shown.contains("more of it"), is_shown, "{begun}: {shown:?}");
+        }
+    }
+}
+
+/// Texts with everything in them that means something somewhere.
+fn any_text() -> impl Strategy<Value = String> {
+    let words = vec![
+        "a",
+        "word ",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\t",
+        "\"",
+        "'",
+        "`",
+        "```",
+        "```\n",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\\",
+        "\\n",
+        ":",
+        ",",
+        "<",
+        ">",
+        "</tool_call>",
+        "<tool_call>",
+        "<|call|>",
+        "<|channel|>",
+        "</args>",
+        "</tool_use>",
+        "<|python_tag|>",
+        "Observation: ",
+        "Action: ",
+        "Thought:",
+        "Final Answer:",
+        "é",
+        "😀",
+        "“",
+        "”",
+        "#",
+        "$",
+        "--x",
+        "-",
+        "=",
+        "<think>",
+        "</think>",
+        "&lt;",
+        "\u{0}",
+        "//",
+        "null",
+        ";",
+    ];
+    prop::collection::vec(prop::sample::select(words), 0..12).prop_map(|words| words.concat())
+}
+
+fn any_call() -> impl Strategy<Value = ToolCall> {
+    let text = |name: &'static str| any_text().prop_map(move |text| (name.to_owned(), json!(text)));
+    let line =
+        |name: &'static str| any::<i32>().prop_map(move |line| (name.to_owned(), json!(line)));
+    let kinds =
+        prop::collection::vec(any_text(), 0..3).prop_map(|kinds| ("kinds".into(), json!(kinds)));
+    let all = any::<bool>().prop_map(|all| ("all".to_owned(), json!(all)));
+    let of = |name: &'static str, arguments: Vec<(String, Value)>| ToolCall {
+        name: name.to_owned(),
+        arguments: Arguments::Object(Map::from_iter(arguments)),
+    };
+    prop_oneof![
+        Just(of("memory_read", vec![])),
+        prop::option::of(text("path"))
+            .prop_map(move |p| of("list_directory", p.into_iter().collect())),
+        (text("path"), text("content")).prop_map(move |(a, b)| of("write_file", vec![a, b])),
+        (text("path"), text("old_text"), text("new_text"))
+            .prop_map(move |(a, b, c)| of("edit_file", vec![a, b, c])),
+        (text("path"), prop::option::of(line("start_line")), prop::option::of(line("end_line")))
+            .prop_map(move |(a, b, c)| of(
+                "read_file",
+                [Some(a), b, c].into_iter().flatten().collect()
+            )),
+        (text("pattern"), prop::option::of(kinds), prop::option::of(all)).prop_map(
+            move |(a, b, c)| of("search", [Some(a), b, c].into_iter().flatten().collect())
+        ),
+    ]
+}
+
+/// A text in pieces.
+fn cut<'t>(whole: &'t str, cuts: &[prop::sample::Index]) -> Vec<&'t str> {
+    let place = |cut: &prop::sample::Index| whole.floor_char_boundary(cut.index(whole.len() + 1));
+    let mut places: Vec<usize> = cuts.iter().map(place).chain([0, whole.len()]).collect();
+    places.sort_unstable();
+    places.windows(2).map(|ends| &whole[ends[0]..ends[1]]).collect()
+}
+
+proptest! {
+    #[test]
+    fn f7_any_call_in_any_dialect_in_any_pieces_is_read_back_and_no_mark_is_shown(
+        calls in prop::collection::vec(any_call(), 1..4),
+        before in prop::sample::select(vec!["", "Let me see.\n\n", "First [this](x) & `that`:\n"]),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let tools = tools();
+        let sent: Vec<SentCall> = calls.iter().map(|call| SentCall {
+            id: String::new(),
+            name: call.name.clone(),
+            arguments: call.arguments.to_object(),
+        }).collect();
+        for dialect in DIALECTS {
+            let whole = format!("{before}{}", dialect.render_calls(&sent, &tools));
+            for told in [Some(dialect), None] {
+                let reader = Reader { told, tools: &tools };
+                let (read, meanwhile, shown) = streamed(reader, &cut(&whole, &cuts), false);
+                prop_assert_eq!(&read.calls, &calls, "{}: {}", dialect.name(), whole);
+                prop_assert_eq!(&read.text, before.trim_end(), "{}: {}", dialect.name(), whole);
+                prop_assert_eq!(shown.trim_end(), &read.text, "{}: {}", dialect.name(), whole);
+                prop_assert!(shown.starts_with(&meanwhile));
+            }
+        }
+    }
+
+    #[test]
+    fn f8_no_text_is_too_strange_to_be_read(
+        parts in prop::collection::vec(prop_oneof![
+            any_text(),
+            any::<String>(),
+            any_call().prop_map(|call| {
+                let sent = SentCall { id: String::new(), name: call.name.clone(),
+                    arguments: call.arguments.to_object() };
+                let at = sent.arguments.len() % DIALECTS.len();
+                let text = DIALECTS[at].render_calls(&[sent], &tools());
+                text[..text.floor_char_boundary(text.len() * 2 / 3)].to_owned()
+            }),
+        ], 0..6),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        is_cut in any::<bool>(),
+    ) {
+        let (tools, whole) = (tools(), parts.concat());
+        for told in DIALECTS.map(Some).into_iter().chain([None]) {
+            let reader = Reader { told, tools: &tools };
+            let (read, _, shown) = streamed(reader, &cut(&whole, &cuts), is_cut);
+            let last = shown.rsplit('⟲').next().unwrap_or_default();
+            prop_assert!(read.text.trim_end() == last.trim_end(), "{:?} is shown as {:?}", read.text, last);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What a model is told in every dialect: which tools there are, how to call them, what calls came
+//! to; and a conversation in which all of this is text.
+
+use std::fmt::Write;
+
+use avocet_protocol::{ImageRef, Message, SentCall, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use super::{Answered, Dialect, schema};
+
+/// A path as it is given, and ways of giving it that lead nowhere.
+const RIGHT_PATH: &str = "src/parser/lexer.rs";
+const WRONG_PATHS: [&str; 2] = ["lexer.rs", "/home/user/project/src/parser/lexer.rs"];
+
+/// Arguments of examples that are paths.
+const PATHS: [&str; 3] = ["path", "file_path", "working_dir"];
+
+/// The list of tools, and the rules. `written` writes a call.
+pub(super) fn tools(
+    tools: &[ToolSpec],
+    syntax: &str,
+    written: &dyn Fn(SentCall) -> String,
+) -> String {
+    let mut text = String::from("# Tools\n\nYou can use these tools:\n");
+    for tool in tools {
+        text.push_str(&listed(tool));
+    }
+    let Some(tool) = tools.iter().find(|tool| path_of(tool).is_some()).or(tools.first()) else {
+        return String::new();
+    };
+    let example = |path: &str| written(example(tool, path));
+    let right = example(RIGHT_PATH);
+    text.push_str(&format!("\n## How to call a tool\n\n{syntax} For example:\n\n{right}\n\n"));
+    if path_of(tool).is_some() {
+        text.push_str(
+            "Always give the full path, relative to the workspace root. That is right there, and \
+             wrong here:\n\n",
+        );
+        WRONG_PATHS.iter().for_each(|wrong| text.push_str(&format!("{}\n\n", example(wrong))));
+    }
+    text.push_str(RULES);
+    text
+}
+
+const RULES: &str = "Rules:\n\
+    - Call only the tools that are listed, with the arguments that are listed.\n\
+    - After your calls, stop. The results come in the next message; never write a result yourself.\n\
+    - If a call fails, read the error, correct the call and try again.\n\
+    - When nothing is left to be done, answer in plain text, without a call.";
+
+fn listed(tool: &ToolSpec) -> String {
+    let ToolSpec { name, description, .. } = tool;
+    let mut text = format!("\n## {name}\n\n{description}\n");
+    let required = schema::required(tool);
+    for (name, property) in schema::properties(tool) {
+        let optional = if required.contains(&name) { "" } else { ", optional" };
+        let kind = match schema::kind(property) {
+            "" => "any value".to_owned(),
+            "array" => format!("list of {}", schema::kind(&property["items"])),
+            kind => kind.to_owned(),
+        };
+        let about = property["description"].as_str().unwrap_or_default().replace('\n', " ");
+        // Writing to a text cannot fail.
+        writeln!(text, "- {name} ({kind}{optional}): {about}").unwrap_or_default();
+        if let Some(values) = property["enum"].as_array() {
+            let values: Vec<String> = values.iter().map(Value::to_string).collect();
+            writeln!(text, "  One of {}.", values.join(", ")).unwrap_or_default();
+        }
+    }
+    text
+}
+
+fn path_of(tool: &ToolSpec) -> Option<&'static str> {
+    PATHS.into_iter().find(|path| schema::required(tool).contains(path))
+}
+
+/// A call of a tool with all that it must have.
+fn example(tool: &ToolSpec, path: &str) -> SentCall {
+    let value = |name: &str| {
+        let property = &tool.parameters["properties"][name];
+        match schema::kind(property) {
+            _ if PATHS.contains(&name) => json!(path),
+            "integer" | "number" => json!(1),
+            "boolean" => json!(true),
+            "array" => json!([]),
+            "object" => json!({}),
+            _ => property["enum"].get(0).cloned().unwrap_or_else(|| json!("...")),
+        }
+    };
+    let arguments = schema::required(tool).into_iter().map(|name| (name.to_owned(), value(name)));
+    SentCall { id: String::new(), name: tool.name.clone(), arguments: arguments.collect() }
+}
+
+/// What calls came to.
+pub(super) fn results(results: &[Answered<'_>]) -> String {
+    let several = results.len() > 1;
+    let mut text = String::new();
+    for (number, answered) in results.iter().enumerate() {
+        if several {
+            text.push_str(&format!("{}. ", number + 1));
+        }
+        text.push_str(&outcome(answered));
+        text.push_str("\n\n");
+    }
+    text.push_str(GO_ON);
+    text
+}
+
+pub(super) const GO_ON: &str =
+    "Continue with the next steps. If nothing is left to be done, answer without a call.";
+
+/// Success and the result, or failure and what it was called with.
+pub(super) fn outcome(answered: &Answered<'_>) -> String {
+    let Answered { call: SentCall { name, arguments, .. }, result } = answered;
+    match error(result) {
+        None => format!("{name} succeeded:\n{result}"),
+        Some(error) => {
+            let input = Value::Object(arguments.clone());
+            format!("{name} failed: {error}\nThe input was: {input}")
+        }
+    }
+}
+
+fn error(result: &str) -> Option<String> {
+    let object: Map<String, Value> = serde_json::from_str(result).ok()?;
+    let error = object.get("error").filter(|_| object.len() == 1)?;
+    Some(error.as_str().map_or_else(|| error.to_string(), str::to_owned))
+}
+
+/// A call as an object, in one line, without any `<`, so that no mark is in it.
+pub(super) fn object(call: &SentCall, name: &str, arguments: &str) -> String {
+    let body = json_line(&Value::Object(call.arguments.clone()));
+    format!("{{\"{name}\": {}, \"{arguments}\": {body}}}", json!(call.name))
+}
+
+pub(super) fn json_line(value: &Value) -> String {
+    value.to_string().replace('<', "\\u003c")
+}
+
+/// See [`super::as_text`].
+pub(super) fn conversation(
+    dialect: &dyn Dialect,
+    messages: &[Message],
+    tools: &[ToolSpec],
+) -> Vec<Message> {
+    let mut text = Text { dialect, tools, called: &[], results: Vec::new(), messages: Vec::new() };
+    let told = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
+    let mut rest = messages;
+    let system = match rest {
+        [Message::System { text }, others @ ..] => {
+            rest = others;
+            joined(text, &told)
+        }
+        _ => told,
+    };
+    if !system.is_empty() {
+        text.messages.push(Message::System { text: system });
+    }
+    rest.iter().for_each(|message| text.add(message));
+    text.answer("", &[]);
+    text.messages
+}
+
+struct Text<'m> {
+    dialect: &'m dyn Dialect,
+    tools: &'m [ToolSpec],
+    called: &'m [SentCall],
+    /// Of the calls of the last message.
+    results: Vec<Answered<'m>>,
+    messages: Vec<Message>,
+}
+
+impl<'m> Text<'m> {
+    fn add(&mut self, message: &'m Message) {
+        match message {
+            Message::System { .. } => self.messages.push(message.clone()),
+            Message::User { text, images } => self.answer(text, images),
+            Message::Assistant { text, calls } => {
+                self.answer("", &[]);
+                let written = match calls.is_empty() {
+                    true => String::new(),
+                    false => self.dialect.render_calls(calls, self.tools),
+                };
+                let (text, calls_before) = (joined(text, &written), calls);
+                self.called = calls_before;
+                self.messages.push(Message::Assistant { text, calls: Vec::new() });
+            }
+            Message::ToolResult { call, result } => {
+                let call = self.called.iter().find(|called| called.id == *call);
+                self.results.extend(call.map(|call| Answered { call, result }));
+            }
+        }
+    }
+
+    /// One message: the results that have come, and what people said after them.
+    fn answer(&mut self, more: &str, images: &[ImageRef]) {
+        let results = match self.results.is_empty() {
+            true => String::new(),
+            false => self.dialect.render_results(&self.results),
+        };
+        self.results.clear();
+        let text = joined(&results, more);
+        if !text.is_empty() {
+            self.messages.push(Message::User { text, images: images.to_vec() });
+        }
+    }
+}
+
+fn joined(text: &str, more: &str) -> String {
+    match (text.trim().is_empty(), more.is_empty()) {
+        (true, _) => more.to_owned(),
+        (false, true) => text.to_owned(),
+        (false, false) => format!("{text}\n\n{more}"),
+    }
+}

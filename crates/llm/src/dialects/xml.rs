@@ -1,0 +1,225 @@
+//! `xml`: `<tool_use><tool>name</tool><args>{...}</args></tool_use>`, and what else is written in tags:
+//! `<function=name>`, `<invoke name="...">`, `<tool name="..." path="..."/>`, `<read_file>`.
+
+use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use serde_json::{Map, Value};
+
+use super::call::{arguments, call, known};
+use super::tags::{NAMES, Tag, close_of, is_name, is_one_of, tag, unescaped};
+use super::{Dialect, Place, Sight, calls, find, lenient, schema, tags, words};
+
+/// Tags that are calls and nothing else.
+const MARKED: [&str; 4] = ["tool_use", "tool_call", "use_tool", "invoke"];
+/// Tags that may be calls.
+const PERHAPS: [&str; 3] = ["tool", "function", "call"];
+/// Tags around calls.
+const AROUND: [&str; 3] = ["function_calls", "tool_uses", "tool_calls"];
+/// What all arguments are in.
+const ALL: [&str; 6] = ["args", "arguments", "parameters", "params", "input", "tool_input"];
+/// What one argument is in.
+const ONE: [&str; 4] = ["parameter", "param", "arg", "argument"];
+/// Bytes that a tag may have.
+const LONGEST: usize = 4000;
+
+#[derive(Debug)]
+pub(super) struct Xml;
+
+impl Dialect for Xml {
+    fn name(&self) -> &'static str {
+        "xml"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "Write the tags <tool_use>, <tool> with the tool's name and <args> with its arguments as a \
+         JSON object. One <tool_use> per call."
+    }
+
+    fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
+        let calls = calls.iter().map(|call| {
+            let arguments = words::json_line(&Value::Object(call.arguments.clone()));
+            let tool = format!("<tool>{}</tool>\n<args>{arguments}</args>", call.name);
+            format!("<tool_use>\n{tool}\n</tool_use>")
+        });
+        calls.collect::<Vec<_>>().join("\n")
+    }
+
+    fn at_start(&self, place: &Place<'_>) -> Sight {
+        let Some(read) = tag(place.rest) else { return Sight::Nothing };
+        let Some(tag) = read else {
+            let is_open = !place.is_all && may_open(place);
+            return if is_open { Sight::Open } else { Sight::Nothing };
+        };
+        if tag.closes {
+            return Sight::Nothing;
+        }
+        if is_one_of(tag.name, &AROUND) {
+            return match inside(&place.after(tag.bytes)) {
+                Some((bytes, found)) => {
+                    let rest = &place.rest[tag.bytes + bytes..];
+                    calls(tag.bytes + bytes + closing(rest, tag.written), found)
+                }
+                None if !place.is_all => Sight::Open,
+                None => Sight::Nothing,
+            };
+        }
+        if !is_call(&tag, place) {
+            return Sight::Nothing;
+        }
+        if !place.is_all && !tag.is_empty && find(place.rest, &close_of(tag.written)).is_none() {
+            return Sight::Open;
+        }
+        element(place, &tag).map_or(Sight::Nothing, |(bytes, call)| calls(bytes, vec![call]))
+    }
+}
+
+/// The bytes of a closing tag, and of blanks before it; none if there is another.
+fn closing(text: &str, name: &str) -> usize {
+    match tag(text.trim_start()) {
+        Some(Some(tag)) if tag.closes && tag.written.eq_ignore_ascii_case(name) => {
+            text.len() - text.trim_start().len() + tag.bytes
+        }
+        _ => 0,
+    }
+}
+
+/// The calls that a text begins with, without the tag that they are in, and their bytes.
+pub(super) fn inside(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
+    let (mut at, mut found) = (0, Vec::new());
+    loop {
+        let rest = place.rest[at..].trim_start();
+        let start = place.rest.len() - rest.len();
+        let Some(Some(tag)) = tag(rest) else { break };
+        let here = place.after(start);
+        if !is_call(&tag, &here) {
+            break;
+        }
+        let Some((bytes, call)) = element(&here, &tag) else { break };
+        found.push(call);
+        at = start + bytes;
+    }
+    (!found.is_empty()).then_some((at, found))
+}
+
+fn is_call(tag: &Tag<'_>, place: &Place<'_>) -> bool {
+    let tool = place.tools.iter().find(|tool| tool.name.eq_ignore_ascii_case(tag.name));
+    is_one_of(tag.name, &MARKED) || is_one_of(tag.name, &PERHAPS) || tool.is_some()
+}
+
+/// Whether a tag that is not whole can become one that matters.
+fn may_open(place: &Place<'_>) -> bool {
+    let name = place.rest.trim_start_matches('<');
+    let name = &name[..name.find(|c| !is_name(c)).unwrap_or(name.len())];
+    let begins = |word: &str| super::begins(word, name);
+    let own = MARKED.iter().chain(&PERHAPS).chain(&AROUND).any(|word| begins(word));
+    place.rest.len() < LONGEST
+        && (own || name.contains(':') || place.tools.iter().any(|tool| begins(&tool.name)))
+}
+
+/// The call that a tag and what is in it stand for, and the bytes.
+fn element(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
+    let inner = &place.rest[tag.bytes..];
+    let (content, after) = if tag.is_empty { ("", 0) } else { tags::content(inner, tag.written) };
+    let bytes = tag.bytes + after;
+    if let Some(tool) = place.tools.iter().find(|tool| tool.name.eq_ignore_ascii_case(tag.name)) {
+        let call = ToolCall { name: tool.name.clone(), arguments: of(content, tag, Some(tool)) };
+        // Such a tag may be anybody's.
+        return (place.is_told || schema::fits(&call, place.tools)).then_some((bytes, call));
+    }
+    let (name, content) = match tag.called() {
+        Some(name) => (name.to_owned(), content.to_owned()),
+        None => name_within(content)?,
+    };
+    let is_sure = is_one_of(tag.name, &MARKED) || tag.value.is_some();
+    let tool = known(&name, place.tools).and_then(|name| schema::tool(name, place.tools));
+    if name.is_empty() || (tool.is_none() && !is_sure) {
+        return None;
+    }
+    Some((bytes, call(&name, of(&content, tag, tool), place.tools)))
+}
+
+/// The name in a tag of its own, and the rest; or in a JSON object, which then has all.
+fn name_within(content: &str) -> Option<(String, String)> {
+    let body = content.trim_start();
+    if body.starts_with('{') {
+        let Ok((Value::Object(object), _)) = lenient::value(body, true) else { return None };
+        let text = |keys: &[&str]| {
+            keys.iter().find_map(|key| object.get(*key)?.as_str().map(str::to_owned))
+        };
+        let arguments = ALL.iter().find_map(|key| object.get(*key));
+        return Some((text(&NAMES)?, arguments.map_or_else(String::new, Value::to_string)));
+    }
+    let mut at = 0;
+    while let Some(found) = content[at..].find('<') {
+        at += found;
+        let Some(Some(tag)) = tag(&content[at..]) else { return None };
+        let (inner, after) = tags::content(&content[at + tag.bytes..], tag.written);
+        let end = at + tag.bytes + after;
+        if is_one_of(tag.name, &NAMES) && !tag.closes {
+            let rest = format!("{}{}", &content[..at], &content[end..]);
+            return Some((unescaped(inner.trim()), rest));
+        }
+        at = end.max(at + 1);
+    }
+    None
+}
+
+/// The arguments of a call: in attributes, as JSON, or each in a tag of its own.
+fn of(content: &str, tag: &Tag<'_>, tool: Option<&ToolSpec>) -> Arguments {
+    let body = content.trim();
+    let mut object = Map::new();
+    for (name, value) in &tag.attributes {
+        if !is_one_of(name, &NAMES) && !is_one_of(name, &["id", "type"]) {
+            object.insert((*name).to_owned(), value_of(name, value, tool));
+        }
+    }
+    if body.starts_with('{') || body.starts_with("```") {
+        let body = body.trim_start_matches("```json").trim_matches(|c: char| c == '`' || c == '\n');
+        return arguments(body);
+    }
+    let mut at = 0;
+    while let Some(found) = body[at..].find('<') {
+        if !body[at..at + found].trim().is_empty() {
+            return Arguments::Malformed(body.to_owned());
+        }
+        at += found;
+        let Some(Some(tag)) = tags::tag(&body[at..]) else { break };
+        let (inner, after) = match tag.is_empty {
+            true => ("", 0),
+            false => tags::content(&body[at + tag.bytes..], tag.written),
+        };
+        at += tag.bytes + after;
+        if tag.closes {
+            continue;
+        }
+        if is_one_of(tag.name, &ALL) {
+            match of(inner, &Tag::default(), tool) {
+                Arguments::Object(inner) => object.extend(inner),
+                malformed => return malformed,
+            }
+            continue;
+        }
+        let name = if is_one_of(tag.name, &ONE) { tag.called() } else { Some(tag.name) };
+        let Some(name) = name else { return Arguments::Malformed(body.to_owned()) };
+        object.insert(name.to_owned(), value_of(name, inner, tool));
+    }
+    match body[at..].trim() {
+        "" => Arguments::Object(object),
+        _ => Arguments::Malformed(body.to_owned()),
+    }
+}
+
+/// The text of an argument as its type has it, without the line breaks next to its tags.
+fn value_of(name: &str, text: &str, tool: Option<&ToolSpec>) -> Value {
+    let text = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text);
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    let text = match text.trim().strip_prefix("<![CDATA[").and_then(|text| text.strip_suffix("]]>"))
+    {
+        Some(text) => text.to_owned(),
+        None => unescaped(text),
+    };
+    match tool.and_then(|tool| tool.parameters["properties"].get(name)) {
+        Some(property) => schema::typed(&text, property),
+        None => Value::String(text),
+    }
+}

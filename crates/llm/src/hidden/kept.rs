@@ -1,0 +1,106 @@
+//! Where a tool call is written in marks of its own: it is left as it stands, for whoever reads calls.
+
+/// What stands at the start of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// A call begins with so many bytes, and ends before one of these words.
+    Call(usize, &'static [&'static str]),
+    /// One may begin.
+    Open,
+    /// None.
+    Nothing,
+}
+
+/// How calls begin, in lower case, and what ends them.
+const CALLS: [(&str, &[&str]); 9] = [
+    ("<tool_call", &["</tool_call"]),
+    ("<function_call", &["</function_call"]),
+    ("<tool_use", &["</tool_use"]),
+    ("<function=", &["</function"]),
+    ("<function name", &["</function"]),
+    ("<invoke", &["</invoke"]),
+    ("<|tool_call|>", &["<|/tool_call|>", "</tool_call", "<|im_end|>", "<|end|>"]),
+    ("<|python_tag|>", &["<|eom_id|>", "<|eot_id|>", "<|start_header_id|>", "<|im_end|>"]),
+    ("[tool_calls]", &["</s>", "[TOOL_RESULTS]", "<|im_end|>"]),
+];
+/// Words that a header follows, which may name a function.
+const HEADS: [&str; 2] = ["<|channel|>", "<|start|>"];
+/// What ends a header.
+const MESSAGE: &str = "<|message|>";
+/// What ends a message to a function.
+const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>"];
+/// Bytes that a header may have.
+const LONGEST: usize = 300;
+
+/// The call at the start of a text. With `is_all`, nothing follows.
+pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
+    let starts = |word: &str| text.get(..word.len()).is_some_and(|t| t.eq_ignore_ascii_case(word));
+    let begins = |word: &str| word.get(..text.len()).is_some_and(|w| w.eq_ignore_ascii_case(text));
+    if let Some((word, ends)) = CALLS.iter().find(|(word, _)| starts(word)) {
+        return Sight::Call(word.len(), ends);
+    }
+    if let Some(head) = HEADS.iter().find(|head| text.starts_with(*head)) {
+        return header(text, head.len(), is_all);
+    }
+    let mut words = CALLS.iter().map(|(word, _)| *word).chain(HEADS);
+    if !is_all && words.any(begins) { Sight::Open } else { Sight::Nothing }
+}
+
+/// A header behind so many bytes is that of a call if it names somebody who is neither side of the
+/// conversation. The roles of results and people begin otherwise.
+fn header(text: &str, head: usize, is_all: bool) -> Sight {
+    let near = &text[head..text.floor_char_boundary(LONGEST)];
+    let ends = [near.find(MESSAGE), near.find(['{', '\n'])];
+    let end = ends.into_iter().flatten().min();
+    let is_own =
+        |header: &str| roles(text).iter().any(|role| header.trim_start().starts_with(role));
+    let to_function = |header: &str| {
+        header.split_once("to=").is_some_and(|(_, to)| {
+            !to.is_empty() && !to.starts_with("assistant") && !to.starts_with("user")
+        })
+    };
+    match end.map(|end| &near[..end]) {
+        Some(header) if is_own(header) && to_function(header) => {
+            Sight::Call(head + header.len(), ENDS)
+        }
+        None if !is_all && text.len() < LONGEST && is_own_so_far(text, near) => Sight::Open,
+        _ => Sight::Nothing,
+    }
+}
+
+/// How the header of a message can go on that the assistant writes.
+fn roles(text: &str) -> &'static [&'static str] {
+    match text.starts_with(HEADS[0]) {
+        true => &["commentary", "analysis", "to="],
+        false => &["assistant"],
+    }
+}
+
+/// Whether a header that is not whole can still name a function.
+fn is_own_so_far(text: &str, header: &str) -> bool {
+    let header = header.trim_start();
+    roles(text).iter().any(|role| role.starts_with(header) || header.starts_with(role))
+}
+
+/// Where a call ends in a text; with `is_all`, nothing follows. Otherwise so much of it is certain.
+pub(super) fn end(text: &str, ends: &[&str], is_all: bool) -> Result<usize, usize> {
+    let found = text.match_indices(['<', '[']).map(|(at, _)| at).find(|at| {
+        let rest = &text[*at..];
+        ends.iter().any(|end| {
+            let length = end.len().min(rest.len());
+            let is_whole = length == end.len();
+            rest.get(..length).is_some_and(|start| start.eq_ignore_ascii_case(&end[..length]))
+                && (is_whole || !is_all)
+        })
+    });
+    let is_whole = |at: usize| {
+        ends.iter().any(|end| {
+            text[at..].get(..end.len()).is_some_and(|start| start.eq_ignore_ascii_case(end))
+        })
+    };
+    match found {
+        Some(at) if is_whole(at) => Ok(at),
+        Some(at) => Err(at),
+        None => Err(text.len()),
+    }
+}
