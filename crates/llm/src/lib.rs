@@ -2,6 +2,7 @@
 //! is tried again. And the embedded one, which needs neither a key nor a network. Also whoever
 //! listens to recordings.
 
+mod asking;
 mod detail;
 mod hidden;
 mod limits;
@@ -9,6 +10,8 @@ mod offline;
 mod openai;
 mod retry;
 mod sse;
+#[cfg(test)]
+mod testing;
 mod transcription;
 
 pub use limits::Limits;
