@@ -2,6 +2,7 @@
 //! is tried again. And the embedded one, which needs neither a key nor a network. Also whoever
 //! listens to recordings.
 
+mod anthropic;
 mod asking;
 mod detail;
 mod hidden;
@@ -14,6 +15,7 @@ mod sse;
 mod testing;
 mod transcription;
 
+pub use anthropic::{Anthropic, AnthropicConfig};
 pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};
