@@ -9,6 +9,7 @@ mod hidden;
 mod limits;
 mod offline;
 mod openai;
+mod provider;
 mod retry;
 mod sse;
 #[cfg(test)]
@@ -19,4 +20,5 @@ pub use anthropic::{Anthropic, AnthropicConfig};
 pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};
+pub use provider::ProviderConfig;
 pub use transcription::{Transcription, TranscriptionConfig};
