@@ -82,7 +82,10 @@ fn the_example_shows_the_defaults() {
     same(&shown, &Settings::default());
     same(&http_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
     let claude: AnthropicConfig = http_config(&whole(), CLAUDE).unwrap();
-    same(&AnthropicConfig { api_key: None, ..claude }, &AnthropicConfig::default());
+    same(
+        &AnthropicConfig { api_key: None, thinking_tokens: None, ..claude },
+        &AnthropicConfig::default(),
+    );
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
     let discord: DiscordConfig = whole().table("channels.discord").unwrap();
     let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
@@ -126,10 +129,14 @@ fn a_channel_has_one_account_or_a_table_for_each() {
 }
 
 #[test]
-fn an_address_that_cannot_be_listened_at_is_an_error_in_its_line() {
+fn a_value_that_cannot_be_used_is_an_error_in_its_line() {
     let document = parse("\n[transcription]\nbase_url = \"whisper\"\n");
     let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
     assert!(error.contains("transcription.base_url") && error.contains('3'), "{error}");
+    let document = parse("[providers.claude]\nkind = \"anthropic\"\nthinking_tokens = 99\n");
+    let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+    let says = "`providers.claude.thinking_tokens`: 99 is too few; it has to be at least 1024";
+    assert!(error.contains(says) && error.contains('3'), "{error}");
     let off = parse("");
     let settings = off.table("").unwrap();
     let nobody = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();

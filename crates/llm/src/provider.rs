@@ -31,7 +31,14 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema {
 
 impl ProviderConfig for AnthropicConfig {
     fn check(&self) -> Result<(), (&'static str, String)> {
-        self.check_base_url().map_err(base_url)
+        self.check_base_url().map_err(base_url)?;
+        match self.thinking_tokens {
+            Some(tokens @ ..1024) => {
+                let error = format!("{tokens} is too few; it has to be at least 1024");
+                Err(("thinking_tokens", error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn model(

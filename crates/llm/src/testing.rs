@@ -27,9 +27,9 @@ pub(crate) fn request() -> ModelRequest {
         messages: vec![
             Message::System { text: text("be kind") },
             Message::user("hi"),
-            Message::Assistant { text: text("hello"), calls: Vec::new() },
+            Message::assistant("hello", Vec::new()),
             Message::user("read a"),
-            Message::Assistant { text: String::new(), calls: vec![call] },
+            Message::assistant("", vec![call]),
             Message::ToolResult { call: text("t1s0c0"), result: text("content") },
         ],
         tools: Arc::new([ToolSpec {

@@ -1,9 +1,9 @@
 //! An answer, put together from the events of its stream (Anthropic API reference, "Streaming
 //! Messages"), or read whole from a server that does not stream.
 
-use avocet_protocol::{Arguments, ModelReply, ToolCall, Usage};
+use avocet_protocol::{Arguments, ModelReply, Reasoning, ToolCall, Usage};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::asking::{Answer, Fault, Piece};
 
@@ -76,7 +76,15 @@ enum Block {
         #[serde(default)]
         input: Value,
     },
-    /// Thoughts, and what only the server's own tools write.
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    /// Thoughts that nobody may read.
+    RedactedThinking { data: String },
+    /// What only the server's own tools write.
     #[serde(other)]
     Other,
 }
@@ -88,6 +96,10 @@ enum Delta {
     Text { text: String },
     #[serde(rename = "input_json_delta")]
     Input { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
     #[serde(other)]
     Other,
 }
@@ -151,13 +163,19 @@ impl Answer for PartialAnswer {
         let Some(stop_reason) = self.stop_reason else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        let (mut text, mut calls) = (String::new(), Vec::new());
+        let (mut text, mut calls, mut thoughts) = (String::new(), Vec::new(), Vec::new());
         for PartialBlock { block, json, .. } in self.blocks {
             match block {
                 Block::Text { text: more } => text.push_str(&more),
                 Block::ToolUse { name, input } => {
                     let input = if json.is_empty() { input.to_string() } else { json };
                     calls.push(ToolCall { name, arguments: Arguments::parse(&input) });
+                }
+                Block::Thinking { thinking, signature } => thoughts.push(
+                    json!({ "type": "thinking", "thinking": thinking, "signature": signature }),
+                ),
+                Block::RedactedThinking { data } => {
+                    thoughts.push(json!({ "type": "redacted_thinking", "data": data }));
                 }
                 Block::Other => {}
             }
@@ -167,7 +185,9 @@ impl Answer for PartialAnswer {
         }
         let truncated =
             matches!(stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded");
-        Ok(ModelReply { text, calls, usage: self.usage.total(), truncated })
+        let reasoning = (!thoughts.is_empty())
+            .then(|| Reasoning { model: String::new(), content: Value::Array(thoughts) });
+        Ok(ModelReply { text, calls, reasoning, usage: self.usage.total(), truncated })
     }
 
     fn whole(body: &str) -> Result<ModelReply, Fault> {
@@ -181,7 +201,7 @@ impl PartialAnswer {
     fn begin(&mut self, index: u64, block: Block) -> Piece {
         let text = match &block {
             Block::Text { text } => text.clone(),
-            Block::ToolUse { .. } | Block::Other => String::new(),
+            _ => String::new(),
         };
         self.begun |= !text.is_empty() || matches!(block, Block::ToolUse { .. });
         self.blocks.push(PartialBlock { index, block, json: String::new() });
@@ -203,10 +223,16 @@ impl PartialAnswer {
                 partial.json.push_str(&partial_json);
                 Ok(Piece::Nothing)
             }
-            (_, Delta::Other) | (Block::Other, _) => Ok(Piece::Nothing),
-            (Block::Text { .. } | Block::ToolUse { .. }, _) => {
-                Err(format!("a piece of block {index} is not of its kind").into())
+            (Block::Thinking { thinking, .. }, Delta::Thinking { thinking: more }) => {
+                thinking.push_str(&more);
+                Ok(Piece::Nothing)
             }
+            (Block::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
+                signature.push_str(&more);
+                Ok(Piece::Nothing)
+            }
+            (_, Delta::Other) | (Block::Other, _) => Ok(Piece::Nothing),
+            _ => Err(format!("a piece of block {index} is not of its kind").into()),
         }
     }
 }

@@ -24,8 +24,11 @@ pub struct AnthropicConfig {
     pub total_seconds: u64,
     /// How often a request is made again where that can help.
     pub max_retries: usize,
-    /// Tokens that one answer may have.
+    /// Tokens that one answer may have, beside those of its thinking.
     pub max_output_tokens: u32,
+    /// Tokens that the model may think before it answers, at least 1024. Without it, it does not;
+    /// what it thinks is not shown.
+    pub thinking_tokens: Option<u32>,
     /// Whether the models see pictures.
     pub images: bool,
     /// Whether the provider keeps the beginning of a conversation for some minutes, which makes the
@@ -44,6 +47,7 @@ impl Default for AnthropicConfig {
             total_seconds: total.as_secs(),
             max_retries: 3,
             max_output_tokens: 8192,
+            thinking_tokens: None,
             images: true,
             prompt_caching: true,
         }

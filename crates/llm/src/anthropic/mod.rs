@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::{Clock, Deltas, Model, ModelError, ModelReply, ModelRequest, Secret};
+use avocet_protocol::{
+    Clock, Deltas, Model, ModelError, ModelReply, ModelRequest, Reasoning, Secret,
+};
 
 use crate::asking::Endpoint;
 use answer::PartialAnswer;
@@ -51,6 +53,7 @@ impl Anthropic {
         let options = Options {
             model: model.to_owned(),
             max_tokens: config.max_output_tokens,
+            thinking_tokens: config.thinking_tokens,
             caching: config.prompt_caching,
         };
         Ok(Self { endpoint, options, images: config.images })
@@ -77,11 +80,18 @@ impl Model for Anthropic {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let body = || serde_json::to_vec(&Body::new(&self.options, request));
-        self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
+        let name = &self.endpoint.name;
+        let body = || serde_json::to_vec(&Body::new(name, &self.options, request));
+        let reply = self.endpoint.ask::<PartialAnswer>(request, body, deltas).await?;
+        let ours = |reasoning| Reasoning { model: name.clone(), ..reasoning };
+        Ok(ModelReply { reasoning: reply.reasoning.map(ours), ..reply })
     }
 }
 
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "thinking_tests.rs"]
+mod thinking_tests;

@@ -1,6 +1,6 @@
 //! A request on the wire (Anthropic API reference, "Create a Message").
 
-use avocet_protocol::{Image, ImageRef, Message, ModelRequest, SentCall, ToolSpec};
+use avocet_protocol::{Image, ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -15,6 +15,8 @@ pub(super) struct Options {
     /// What the endpoint calls the model.
     pub(super) model: String,
     pub(super) max_tokens: u32,
+    /// How much it may think beside that, if it may.
+    pub(super) thinking_tokens: Option<u32>,
     /// Whether the beginning of the conversation is kept by the provider.
     pub(super) caching: bool,
 }
@@ -25,11 +27,19 @@ pub(super) struct Body<'r> {
     model: &'r str,
     max_tokens: u32,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTool<'r>>,
     messages: Vec<WireMessage<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "enabled")]
+struct Thinking {
+    budget_tokens: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,10 +67,24 @@ struct Block<'r> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum BlockKind<'r> {
-    Text { text: &'r str },
-    Image { source: WireImage },
-    ToolUse { id: &'r str, name: &'r str, input: &'r Map<String, Value> },
-    ToolResult { tool_use_id: &'r str, content: &'r str },
+    Text {
+        text: &'r str,
+    },
+    Image {
+        source: WireImage,
+    },
+    ToolUse {
+        id: &'r str,
+        name: &'r str,
+        input: &'r Map<String, Value>,
+    },
+    ToolResult {
+        tool_use_id: &'r str,
+        content: &'r str,
+    },
+    /// As it came.
+    #[serde(untagged)]
+    Thought(&'r Map<String, Value>),
 }
 
 #[derive(Debug, Serialize)]
@@ -86,17 +110,20 @@ enum CacheControl {
 }
 
 impl<'r> Body<'r> {
-    pub(super) fn new(options: &'r Options, request: &'r ModelRequest) -> Self {
+    /// `name` is that of the model, by which it knows its own reasoning.
+    pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
+        let budget = options.thinking_tokens.filter(|_| may_think(&request.messages, name));
         let mut body = Self {
             model: &options.model,
-            max_tokens: options.max_tokens,
+            max_tokens: options.max_tokens.saturating_add(budget.unwrap_or_default()),
             stream: true,
+            thinking: budget.map(|budget_tokens| Thinking { budget_tokens }),
             system: Vec::new(),
             tools: request.tools.iter().map(WireTool::from).collect(),
             messages: Vec::new(),
         };
         for message in &request.messages {
-            body.add(message, request);
+            body.add(message, name, request);
         }
         if options.caching {
             body.mark_for_caching();
@@ -104,16 +131,19 @@ impl<'r> Body<'r> {
         body
     }
 
-    fn add(&mut self, message: &'r Message, request: &'r ModelRequest) {
+    fn add(&mut self, message: &'r Message, name: &str, request: &'r ModelRequest) {
         match message {
             Message::System { text } => self.system.extend(text_block(text)),
             Message::User { text, images } => {
                 let images = images.iter().filter_map(|image| image_block(image, request));
                 self.say(Role::User, text_block(text).into_iter().chain(images));
             }
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, reasoning } => {
+                // Thoughts stand first, and never alone.
+                let sent = self.thinking.is_some() && !calls.is_empty();
+                let thoughts = own(reasoning.as_ref(), name).filter(|_| sent);
                 let calls = calls.iter().map(call_block);
-                self.say(Role::Assistant, text_block(text).into_iter().chain(calls));
+                self.say(Role::Assistant, thoughts.chain(text_block(text)).chain(calls));
             }
             Message::ToolResult { call, result } => {
                 let kind = BlockKind::ToolResult { tool_use_id: call, content: result };
@@ -147,6 +177,30 @@ impl<'r> Body<'r> {
             tool.cache_control = Some(CacheControl::Ephemeral);
         }
     }
+}
+
+/// Whether the model may think in this request: where it is in the middle of its calls, it must have
+/// thought before the first of them. It has not if another model made it, or thinking was off.
+fn may_think(messages: &[Message], name: &str) -> bool {
+    let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
+    let begins = |place: &usize| {
+        matches!(messages[*place], Message::User { .. })
+            && place.checked_sub(1).is_none_or(|before| !is_result(&messages[before]))
+    };
+    let asked = (0..messages.len()).rev().find(begins);
+    match asked.and_then(|asked| messages.get(asked + 1)) {
+        Some(Message::Assistant { reasoning, .. }) => {
+            own(reasoning.as_ref(), name).next().is_some()
+        }
+        _ => true,
+    }
+}
+
+/// What the model of this name thought, as it came.
+fn own<'r>(reasoning: Option<&'r Reasoning>, name: &str) -> impl Iterator<Item = Block<'r>> {
+    let own = reasoning.filter(|reasoning| reasoning.model == name);
+    let blocks = own.and_then(|reasoning| reasoning.content.as_array()).into_iter().flatten();
+    blocks.filter_map(Value::as_object).map(|block| BlockKind::Thought(block).into())
 }
 
 impl<'r> From<BlockKind<'r>> for Block<'r> {

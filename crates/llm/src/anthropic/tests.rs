@@ -64,7 +64,7 @@ async fn a_request_is_what_the_api_wants() {
 fn assistant(text: &str, ids: &[&str]) -> Message {
     let Message::Assistant { calls, .. } = &request().messages[4] else { panic!() };
     let call = |id: &&str| avocet_protocol::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
-    Message::Assistant { text: text.to_owned(), calls: ids.iter().map(call).collect() }
+    Message::assistant(text, ids.iter().map(call).collect())
 }
 
 fn result(id: &str) -> Message {

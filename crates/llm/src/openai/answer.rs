@@ -120,6 +120,7 @@ impl Answer for PartialAnswer {
         Ok(ModelReply {
             text: self.text,
             calls: calls.collect(),
+            reasoning: None,
             usage: self.usage,
             truncated: finish == "length",
         })
