@@ -129,8 +129,8 @@ impl AgentLoop {
     ) -> Result<(), StoreError> {
         let number = next_step(turn);
         reply.calls.truncate(self.limits.calls_left(&turn.steps));
-        let ModelReply { text, calls, usage, .. } = reply;
-        let step = NewStep { number, text, calls, usage };
+        let ModelReply { text, calls, reasoning, usage, .. } = reply;
+        let step = NewStep { number, text, calls, reasoning, usage };
         self.log.record_step(turn.id, &step).await?;
         let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
             id: CallId { turn: turn.id, step: number, ordinal },
@@ -142,6 +142,7 @@ impl AgentLoop {
             text: step.text,
             usage,
             calls: logged.collect(),
+            reasoning: step.reasoning,
             closed: false,
             steered: Vec::new(),
         });
@@ -186,8 +187,11 @@ impl AgentLoop {
             for _ in 0..EMPTY_ANSWERS {
                 self.events.emit(session, TurnEvent::Thinking { step: next_step(turn) });
                 let mut reply = self.model.complete(&request, &deltas).await;
-                // A picture that the server cannot read would go with every later request.
-                if matches!(reply, Err(ModelError::Refused { .. })) && !request.images.is_empty() {
+                // A picture that the server cannot read, or has no room for, would go with every
+                // later request.
+                let refused =
+                    matches!(reply, Err(ModelError::Refused { .. } | ModelError::TooLong { .. }));
+                if refused && !request.images.is_empty() {
                     tracing::warn!("the request was refused; it is made without its pictures");
                     request.images.clear();
                     reply = self.model.complete(&request, &deltas).await;

@@ -7,7 +7,8 @@ use std::sync::Once;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallResult, Claim, CommandReply, Content,
     Evidence, Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, Query,
-    QueueMode, Resolution, Sender, SessionId, ToolCall, ToolClass, Turns, Verdict, WaitKind,
+    QueueMode, Reasoning, Resolution, Sender, SessionId, ToolCall, ToolClass, Turns, Verdict,
+    WaitKind,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -182,6 +183,28 @@ fn failed(end: TurnEnd) -> String {
         TurnEnd::Failed(notice) => notice,
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_model_has_its_reasoning_back_in_every_later_request_even_after_a_crash() {
+    let reasoning = Some(Reasoning { model: "test/scripted".to_owned(), content: json!(["hm"]) });
+    let Scripted::Reply(reply) = Scripted::calls(&[("echo", json!({}))]) else { panic!() };
+    let thinks = Scripted::Reply(ModelReply { reasoning: reasoning.clone(), ..reply });
+    let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());
+    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail });
+    let world = World::new(vec![thinks, breaks]).await;
+    world.turn("hi").await;
+    let given_back = |world: &World| match &world.last_messages()[2] {
+        Message::Assistant { reasoning, .. } => reasoning.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(given_back(&world), reasoning);
+    let (world, turn) = world.restart(vec![Scripted::says("done")]).await;
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "done");
+    assert_eq!(given_back(&world), reasoning);
+    world.settle("done").await;
+    let shown = serde_json::to_string(&world.record().await).unwrap();
+    assert!(!shown.contains("hm"), "no transcript has it: {shown}");
 }
 
 #[tokio::test]
@@ -368,7 +391,7 @@ async fn a_notice_is_part_of_the_conversation() {
     };
     world.store.settle(turn.id, &settlement).await.unwrap();
     world.turn("continue").await;
-    let notice = Message::Assistant { text: "[I stopped.]".to_owned(), calls: Vec::new() };
+    let notice = Message::assistant("[I stopped.]", Vec::new());
     assert_eq!(world.last_messages()[2], notice);
 }
 
@@ -450,7 +473,8 @@ async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (World, Tu
         arguments: avocet_protocol::Arguments::Object(serde_json::Map::new()),
     };
     let calls = vec![call("post"), call(second)];
-    let step = NewStep { number: 0, text: String::new(), calls, usage: Usage::default() };
+    let step =
+        NewStep { number: 0, text: String::new(), calls, reasoning: None, usage: Usage::default() };
     world.store.record_step(turn.id, &step).await.unwrap();
     let id = |ordinal| CallId { turn: turn.id, step: 0, ordinal };
     world.store.start_call(id(0), ToolClass::Effect, None).await.unwrap();
@@ -623,10 +647,16 @@ async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
 
 #[tokio::test]
 async fn a_picture_that_the_server_refuses_does_not_break_the_conversation() {
+    let of = || ("fake/model".to_owned(), "not this image".to_owned());
+    let ((model, detail), (name, too_long)) = (of(), of());
+    refused_a_picture(ModelError::Refused { model, detail }).await;
+    refused_a_picture(ModelError::TooLong { model: name, detail: too_long }).await;
+}
+
+async fn refused_a_picture(refusal: ModelError) {
     let mut world = World::new(Vec::new()).await;
-    let (model, reason) = ("fake/model".to_owned(), "cannot decode the image".to_owned());
-    let refusal = Scripted::Error(ModelError::Refused { model, detail: reason });
-    let model = ScriptedModel::new(vec![refusal, Scripted::says("I cannot see it.")]).with_eyes();
+    let answers = vec![Scripted::Error(refusal), Scripted::says("I cannot see it.")];
+    let model = ScriptedModel::new(answers).with_eyes();
     let model = Arc::new(model);
     world.agent.model = model.clone();
     world.files.put("inbox/m1-0.jpg", &[0xFF, 0xD8, 0xFF, 0xE0]);

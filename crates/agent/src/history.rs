@@ -26,7 +26,7 @@ fn add_turn(messages: &mut Vec<Message>, turn: &TurnRecord) {
         add_step(messages, step);
     }
     if let Some(notice) = &turn.notice {
-        messages.push(Message::Assistant { text: format!("[{notice}]"), calls: Vec::new() });
+        messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
     }
 }
 
@@ -39,7 +39,8 @@ fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound]) {
 
 fn add_step(messages: &mut Vec<Message>, step: &Step) {
     let calls = step.calls.iter().map(sent).collect();
-    messages.push(Message::Assistant { text: step.text.clone(), calls });
+    let (text, reasoning) = (step.text.clone(), step.reasoning.clone());
+    messages.push(Message::Assistant { text, calls, reasoning });
     for call in &step.calls {
         if let Some(result) = call.result() {
             let result = result_text(result);

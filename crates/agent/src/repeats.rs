@@ -47,6 +47,7 @@ mod tests {
                 call: call(name),
                 state: CallState::Finished(result),
             }],
+            reasoning: None,
             closed: true,
             steered: Vec::new(),
         }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use avocet_protocol::{ImageRef, Message, SentCall};
+use avocet_protocol::{ImageRef, Message, Reasoning, SentCall};
 
 /// Makes a history valid: one leading system message, a user message after it, no two messages of
 /// the same role in a row, each call answered exactly once directly after it, no result without a
@@ -16,14 +16,14 @@ pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
         match message {
             Message::System { text } => valid.system(&text),
             Message::User { text, images } => valid.user(&text, images),
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, reasoning } => {
                 let mut results = Vec::new();
                 while let Some(Message::ToolResult { call, result }) =
                     rest.next_if(|next| matches!(next, Message::ToolResult { .. }))
                 {
                     results.push((call, result));
                 }
-                valid.assistant(text, calls, &results);
+                valid.assistant(text, calls, reasoning, &results);
             }
             // Whatever it belongs to is gone.
             Message::ToolResult { .. } => {}
@@ -60,7 +60,13 @@ impl Valid {
         }
     }
 
-    fn assistant(&mut self, text: String, calls: Vec<SentCall>, results: &[(String, String)]) {
+    fn assistant(
+        &mut self,
+        text: String,
+        calls: Vec<SentCall>,
+        thought: Option<Reasoning>,
+        results: &[(String, String)],
+    ) {
         let nothing = text.trim().is_empty() && calls.is_empty();
         // A conversation begins with a user.
         if nothing || self.messages.is_empty() {
@@ -74,11 +80,12 @@ impl Valid {
         let calls: Vec<SentCall> = calls.into_iter().map(|call| self.sendable(call)).collect();
         let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
         match self.messages.last_mut() {
-            Some(Message::Assistant { text: before, calls: none }) => {
+            Some(Message::Assistant { text: before, calls: none, reasoning }) => {
                 append(before, &text);
                 *none = calls;
+                *reasoning = thought;
             }
-            _ => self.messages.push(Message::Assistant { text, calls }),
+            _ => self.messages.push(Message::Assistant { text, calls, reasoning: thought }),
         }
         for (call, result) in ids.into_iter().zip(answers) {
             self.messages.push(Message::ToolResult { call, result });

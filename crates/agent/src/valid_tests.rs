@@ -18,7 +18,7 @@ fn assistant(text: &str, calls: &[&str]) -> Message {
         name: "tool".to_owned(),
         arguments: Map::new(),
     });
-    Message::Assistant { text: text.to_owned(), calls: calls.collect() }
+    Message::assistant(text, calls.collect())
 }
 
 fn result(call: &str, result: &str) -> Message {
@@ -112,7 +112,7 @@ fn a_conversation_begins_with_a_user() {
 fn ids_are_unique_and_names_are_names() {
     let call = |id: &str, name: &str| {
         let call = SentCall { id: id.to_owned(), name: name.to_owned(), arguments: Map::new() };
-        Message::Assistant { text: String::new(), calls: vec![call] }
+        Message::assistant("", vec![call])
     };
     check(
         &[

@@ -9,7 +9,8 @@ use avocet_channel_kit::GroupConfig;
 use avocet_config::{AgentDefaults, ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{
-    Chain, Dialected, Offline, OpenAi, OpenAiConfig, Transcription, TranscriptionConfig,
+    AnthropicConfig, Chain, Offline, OpenAiConfig, ProviderConfig, Transcription,
+    TranscriptionConfig,
 };
 use avocet_protocol::{
     AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
@@ -32,8 +33,17 @@ struct ProviderKind {
 
 /// Every kind of provider.
 const PROVIDERS: &[ProviderKind] = &[
+    ProviderKind {
+        name: "anthropic",
+        check: check_http::<AnthropicConfig>,
+        make: make_http::<AnthropicConfig>,
+    },
     ProviderKind { name: "offline", check: check_offline, make: make_offline },
-    ProviderKind { name: "openai", check: check_openai, make: make_openai },
+    ProviderKind {
+        name: "openai",
+        check: check_http::<OpenAiConfig>,
+        make: make_http::<OpenAiConfig>,
+    },
 ];
 
 /// The provider that is there without being configured.
@@ -206,29 +216,28 @@ fn make_offline(
     Ok(Arc::new(Offline::new(clock)))
 }
 
-fn openai_config(document: &Document, path: &str) -> Result<OpenAiConfig, ConfigError> {
+fn http_config<C: ProviderConfig>(document: &Document, path: &str) -> Result<C, ConfigError> {
     document.table_without(path, &["kind"])
 }
 
-fn check_openai(document: &Document, path: &str) -> Result<(), ConfigError> {
-    let config = openai_config(document, path)?;
-    config.check_base_url().map_err(|error| {
-        let path = format!("{path}.base_url");
+fn check_http<C: ProviderConfig>(document: &Document, path: &str) -> Result<(), ConfigError> {
+    let config: C = http_config(document, path)?;
+    config.check().map_err(|(key, error)| {
+        let path = format!("{path}.{key}");
         document.error_at(&path, format!("`{path}`: {error}"))
     })
 }
 
-fn make_openai(
+fn make_http<C: ProviderConfig>(
     document: &Document,
     provider: &str,
     model: &str,
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Model>, ConfigError> {
     let path = format!("providers.{provider}");
-    let config = openai_config(document, &path)?;
-    let model = OpenAi::new(provider, model, &config, clock)
-        .map_err(|error| document.error_at(&path, error.to_string()))?;
-    Ok(Arc::new(Dialected::new(Arc::new(model), config.tools)))
+    let config: C = http_config(document, &path)?;
+    let model = config.model(provider, model, clock);
+    model.map_err(|error| document.error_at(&path, error.to_string()))
 }
 
 /// The channels of the configuration, and those that are always there.

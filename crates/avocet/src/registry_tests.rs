@@ -6,17 +6,18 @@ use std::sync::Arc;
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, Settings, keys};
 use avocet_discord::DiscordConfig;
-use avocet_llm::{OpenAiConfig, TranscriptionConfig};
+use avocet_llm::{AnthropicConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 use avocet_testkit::ManualClock;
 
-use super::{CHANNELS, PROVIDERS, channels, check, openai_config, terminal_config};
+use super::{CHANNELS, PROVIDERS, channels, check, http_config, terminal_config};
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PROVIDER: &str = "providers.local";
+const CLAUDE: &str = "providers.claude";
 const GROUPS: [&str; 2] =
     ["channels.discord.groups.1234567890123456789", "channels.telegram.groups.-1001234567890"];
 
@@ -52,6 +53,7 @@ fn the_example_names_every_key() {
     let expected = [
         under("", keys::<Settings>()),
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
+        under(&format!("{CLAUDE}."), keys::<AnthropicConfig>()),
         under("transcription.", keys::<TranscriptionConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
@@ -78,7 +80,12 @@ fn the_example_shows_the_defaults() {
     let shown: Settings = document.table("").unwrap();
     let shown = Settings { providers: Default::default(), channels: Default::default(), ..shown };
     same(&shown, &Settings::default());
-    same(&openai_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
+    same(&http_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
+    let claude: AnthropicConfig = http_config(&whole(), CLAUDE).unwrap();
+    same(
+        &AnthropicConfig { api_key: None, thinking_tokens: None, ..claude },
+        &AnthropicConfig::default(),
+    );
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
     let discord: DiscordConfig = whole().table("channels.discord").unwrap();
     let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());
@@ -130,10 +137,14 @@ fn a_way_to_call_tools_that_there_is_not_is_an_error_that_names_those_that_there
 }
 
 #[test]
-fn an_address_that_cannot_be_listened_at_is_an_error_in_its_line() {
+fn a_value_that_cannot_be_used_is_an_error_in_its_line() {
     let document = parse("\n[transcription]\nbase_url = \"whisper\"\n");
     let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
     assert!(error.contains("transcription.base_url") && error.contains('3'), "{error}");
+    let document = parse("[providers.claude]\nkind = \"anthropic\"\nthinking_tokens = 99\n");
+    let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+    let says = "`providers.claude.thinking_tokens`: 99 is too few; it has to be at least 1024";
+    assert!(error.contains(says) && error.contains('3'), "{error}");
     let off = parse("");
     let settings = off.table("").unwrap();
     let nobody = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();

@@ -48,7 +48,7 @@ async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls
     assert!(text.contains("## read_file") && text.contains("\"params\""), "{text}");
     assert_eq!(shown, "I look.\n\n");
     let (text, calls) = ("I look.".to_owned(), vec![read_file("a.rs")]);
-    assert_eq!(reply, ModelReply { text, calls, usage, truncated: true });
+    assert_eq!(reply, ModelReply { text, calls, usage, truncated: true, reasoning: None });
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 //! is tried again. And the embedded one, which needs neither a key nor a network. Also whoever
 //! listens to recordings.
 
+mod anthropic;
+mod asking;
 mod chain;
 mod detail;
 mod dialected;
@@ -10,13 +12,18 @@ mod hidden;
 mod limits;
 mod offline;
 mod openai;
+mod provider;
 mod retry;
 mod sse;
+#[cfg(test)]
+mod testing;
 mod transcription;
 
+pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chain::Chain;
 pub use dialected::{Dialected, ToolStyle};
 pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};
+pub use provider::ProviderConfig;
 pub use transcription::{Transcription, TranscriptionConfig};

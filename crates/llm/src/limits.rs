@@ -26,6 +26,13 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    pub(crate) fn of_seconds(first_token: u64, gap: u64, total: u64) -> Self {
+        let [first_token, gap, total] = [first_token, gap, total].map(Duration::from_secs);
+        Self { first_token, gap, total }
+    }
+}
+
 /// Holds a part of a request to its limit.
 pub(crate) async fn limited<T>(
     clock: &dyn Clock,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use avocet_protocol::Secret;
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 
@@ -73,18 +73,25 @@ impl HttpClient {
         Ok(Self { client })
     }
 
-    /// Posts JSON and returns when the answer begins.
+    /// Posts JSON with these headers, which no error and no log shows, and returns when the answer
+    /// begins.
     ///
     /// # Errors
     /// [`NetError`] if no answer begins.
     pub async fn post_json(
         &self,
         url: &str,
-        bearer: Option<&Secret>,
+        headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
         let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
-        send(request, bearer).await
+        let request = headers.iter().try_fold(request, |request, (name, value)| {
+            let mut value = HeaderValue::from_str(value)
+                .map_err(|_| NetError::Invalid(format!("the header {name} cannot be sent")))?;
+            value.set_sensitive(true);
+            Ok(request.header(*name, value))
+        })?;
+        send(request).await
     }
 
     /// Posts a form with a file (RFC 7578) and returns when the answer begins.
@@ -103,7 +110,9 @@ impl HttpClient {
             form.text((*name).to_owned(), (*value).to_owned())
         });
         let form = fields.part(part.to_owned(), file);
-        send(self.client.post(url).multipart(form), bearer).await
+        let request = self.client.post(url).multipart(form);
+        send(bearer.into_iter().fold(request, |request, key| request.bearer_auth(key.expose())))
+            .await
     }
 }
 
@@ -120,13 +129,7 @@ pub struct FormData<'f> {
     pub bytes: Vec<u8>,
 }
 
-async fn send(
-    mut request: reqwest::RequestBuilder,
-    bearer: Option<&Secret>,
-) -> Result<HttpResponse, NetError> {
-    if let Some(bearer) = bearer {
-        request = request.bearer_auth(bearer.expose());
-    }
+async fn send(request: reqwest::RequestBuilder) -> Result<HttpResponse, NetError> {
     match request.send().await {
         Ok(response) => Ok(HttpResponse { response }),
         Err(error) if error.is_builder() => Err(NetError::Invalid(detail(error))),

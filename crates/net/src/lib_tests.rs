@@ -4,14 +4,15 @@ use super::*;
 
 async fn post(fake: &HttpFake, path: &str) -> Result<HttpResponse, NetError> {
     let url = format!("http://{}/{path}", fake.address());
-    let key = Secret::new("sk-1".to_owned());
-    HttpClient::new().unwrap().post_json(&url, Some(&key), b"{}".to_vec()).await
+    let headers = [("authorization", "Bearer sk-1"), ("x-version", "1")];
+    HttpClient::new().unwrap().post_json(&url, &headers, b"{}".to_vec()).await
 }
 
 #[tokio::test]
 async fn an_answer_is_read_in_pieces() {
     let fake = HttpFake::start(|request| {
         assert_eq!(request.header("authorization"), Some("Bearer sk-1"));
+        assert_eq!(request.header("x-version"), Some("1"));
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert!(request.header("user-agent").unwrap().starts_with("avocet/"));
         let headers =
@@ -57,13 +58,16 @@ async fn f15_errors_do_not_name_the_url() {
     let cut = HttpFake::start(move |_| half()).await;
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let client = HttpClient::new().unwrap();
-    let refused = client.post_json(&format!("http://{nobody}/bot123:secret"), None, vec![]).await;
-    let invalid = client.post_json("http://[bad/bot123:secret", None, vec![]).await;
+    let refused = client.post_json(&format!("http://{nobody}/bot123:secret"), &[], vec![]).await;
+    let invalid = client.post_json("http://[bad/bot123:secret", &[], vec![]).await;
+    let url = format!("http://{nobody}/");
+    let unsendable = client.post_json(&url, &[("x-api-key", "secret\n")], vec![]).await;
     let errors = [
         post(&closing, "bot123:secret").await.unwrap_err(),
         post(&cut, "bot123:secret").await.unwrap().text(99).await.unwrap_err(),
         refused.unwrap_err(),
         invalid.unwrap_err(),
+        unsendable.unwrap_err(),
     ];
     for error in &errors {
         assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
@@ -72,4 +76,5 @@ async fn f15_errors_do_not_name_the_url() {
     assert!(matches!(errors[1], NetError::Broken(_)), "{:?}", errors[1]);
     assert!(matches!(errors[2], NetError::Connect(_)), "{:?}", errors[2]);
     assert!(matches!(errors[3], NetError::Invalid(_)), "{:?}", errors[3]);
+    assert_eq!(errors[4], NetError::Invalid("the header x-api-key cannot be sent".to_owned()));
 }

@@ -45,7 +45,7 @@ pub use ids::{
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
-pub use message::{Arguments, ImageRef, Message, SentCall, ToolCall};
+pub use message::{Arguments, ImageRef, Message, Reasoning, SentCall, ToolCall};
 pub use model::{Delta, Deltas, Image, Model, ModelError, ModelReply, ModelRequest, Usage};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,

@@ -1,5 +1,7 @@
 //! A conversation as a model sees it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -26,6 +28,9 @@ pub enum Message {
         text: String,
         /// The tools it called.
         calls: Vec<SentCall>,
+        /// What the model that said it wants to have back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning: Option<Reasoning>,
     },
     /// What a tool call came to.
     ToolResult {
@@ -41,6 +46,29 @@ impl Message {
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into(), images: Vec::new() }
+    }
+
+    /// What a model answered, without reasoning.
+    #[must_use]
+    pub fn assistant(text: impl Into<String>, calls: Vec<SentCall>) -> Self {
+        Self::Assistant { text: text.into(), calls, reasoning: None }
+    }
+}
+
+/// What a model wrote on its way to the calls of a step, and wants to have back unchanged for as long
+/// as the step is sent. Other models do not get it, and no person is shown it.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reasoning {
+    /// `provider/model`: whose it is.
+    pub model: String,
+    /// As its provider has it; opaque to everybody else.
+    pub content: Value,
+}
+
+/// Without the content.
+impl fmt::Debug for Reasoning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "reasoning of {}", self.model)
     }
 }
 

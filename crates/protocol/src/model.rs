@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use crate::{ImageRef, Message, ToolCall, ToolSpec};
+use crate::{ImageRef, Message, Reasoning, ToolCall, ToolSpec};
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +46,8 @@ pub struct ModelReply {
     pub text: String,
     /// The tools it calls, in its order.
     pub calls: Vec<ToolCall>,
+    /// What it wants to have back with these calls.
+    pub reasoning: Option<Reasoning>,
     /// What it cost.
     pub usage: Usage,
     /// Whether it was cut off at its output limit.

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, Evidence, LoggedInbound, SessionId, Timestamp, ToolCall, TurnId, Usage};
+use crate::{
+    CallId, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, TurnId, Usage,
+};
 
 /// One answer to one or several inbound messages, or one errand of a parent turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,6 +114,9 @@ pub struct Step {
     pub usage: Usage,
     /// The tools it called; empty for the step that ends a turn.
     pub calls: Vec<LoggedCall>,
+    /// What the model wants to have back with these calls. No transcript has it.
+    #[serde(skip)]
+    pub reasoning: Option<Reasoning>,
     /// Whether every call has its result and the step is closed (T4).
     pub closed: bool,
     /// Messages that steered the turn after this step.

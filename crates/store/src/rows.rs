@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use avocet_protocol::{CallId, CallResult, CallState, QueueMode, SessionId, WaitKind};
 use avocet_protocol::{
-    ChatAddress, ChatKind, Content, Evidence, Inbound, InboundKind, LoggedCall, LoggedInbound,
-    MessageId, NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, TurnId,
-    TurnRecord, TurnState, Usage,
+    ChatAddress, ChatKind, Content, Inbound, InboundKind, LoggedCall, LoggedInbound, MessageId,
+    NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, TurnId, TurnRecord,
+    TurnState, Usage,
 };
 use rusqlite::types::Type;
 use rusqlite::{Row, params};
@@ -40,6 +40,14 @@ where
 pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| bad_column(row, column, error))
+}
+
+/// As [`json`], where the column may be NULL.
+fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<Option<T>> {
+    match row.get_ref(column)?.data_type() {
+        Type::Null => Ok(None),
+        _ => json(row, column).map(Some),
+    }
 }
 
 /// A column that holds one of the words of an enumeration.
@@ -164,7 +172,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
         inbound,
     )?;
     let steps = db.rows(
-        "SELECT number, text, input_tokens, output_tokens, closed FROM steps \
+        "SELECT number, text, input_tokens, output_tokens, closed, reasoning FROM steps \
          WHERE turn = ?1 ORDER BY number",
         [id.0],
         |row| {
@@ -173,6 +181,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
                 text: row.get("text")?,
                 usage: Usage { input: row.get("input_tokens")?, output: row.get("output_tokens")? },
                 calls: Vec::new(),
+                reasoning: json_if_any(row, "reasoning")?,
                 closed: row.get("closed")?,
                 steered: Vec::new(),
             })
@@ -239,15 +248,8 @@ fn call_state(row: &Row<'_>) -> Read<CallState> {
     Ok(match state.as_str() {
         "planned" => CallState::Planned { approved: row.get("approved")? },
         "started" => CallState::Started,
-        "interrupted" => CallState::Interrupted { evidence: evidence(row)? },
+        "interrupted" => CallState::Interrupted { evidence: json_if_any(row, "evidence")? },
         "waiting" => CallState::Waiting,
         _ => CallState::Finished(CallResult { ok: row.get("ok")?, value: json(row, "result")? }),
     })
-}
-
-fn evidence(row: &Row<'_>) -> Read<Option<Evidence>> {
-    match row.get_ref("evidence")?.data_type() {
-        Type::Null => Ok(None),
-        _ => json(row, "evidence").map(Some),
-    }
 }

@@ -89,6 +89,7 @@ CREATE TABLE steps (
     input_tokens  INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
     closed        INTEGER NOT NULL DEFAULT 0,
+    reasoning     TEXT,                         -- JSON, for the model that wrote it
     PRIMARY KEY (turn, number)
 ) STRICT, WITHOUT ROWID;
 

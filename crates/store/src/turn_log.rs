@@ -158,7 +158,8 @@ fn history(
 fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<usize> {
     db.one(
         "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
-              + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = ?1) \
+              + (SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(reasoning), 0)), 0) \
+                 FROM steps WHERE turn = ?1) \
               + (SELECT coalesce(sum(octet_length(arguments) + octet_length(result)), 0) \
                  FROM calls WHERE turn = ?1)",
         [turn.0],
@@ -178,9 +179,16 @@ pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
     must_run(tx, turn)?;
     tx.insert(
-        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens) \
-         VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![turn.0, step.number, step.text, step.usage.input, step.usage.output],
+        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            turn.0,
+            step.number,
+            step.text,
+            step.usage.input,
+            step.usage.output,
+            step.reasoning.as_ref().map(to_json).transpose()?,
+        ],
     )?;
     for (ordinal, call) in step.calls.iter().enumerate() {
         tx.insert(

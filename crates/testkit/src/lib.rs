@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a fake that cannot go on fails its test")]
 
+mod answer;
+pub mod anthropic;
 mod bus;
 mod channel;
 mod clock;
@@ -10,7 +12,9 @@ pub mod discord;
 mod events;
 mod files;
 pub mod http;
+mod image;
 mod model;
+mod model_server;
 mod multipart;
 pub mod openai;
 mod roles;
@@ -20,6 +24,7 @@ mod toolbox;
 mod transcribe;
 pub mod transcription;
 
+pub use answer::ModelAnswer;
 pub use bus::FakeBus;
 pub use channel::{FakeChannel, OnFetch, OnSend};
 pub use clock::{ManualClock, START};

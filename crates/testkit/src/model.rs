@@ -163,7 +163,7 @@ pub fn history_complaint(messages: &[Message]) -> Option<String> {
                 return complain("empty".into());
             }
             Message::User { .. } => "user",
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 if text.trim().is_empty() && calls.is_empty() {
                     return complain("empty".into());
                 }

@@ -2,59 +2,18 @@
 
 mod content;
 
-use std::fmt;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
-use crate::http::{HttpFake, HttpRequest, Piece, whole};
+use crate::answer::Spoken;
+use crate::http::{HttpRequest, Piece, whole};
+use crate::model_server::{ModelServer, Refused};
 
-/// What the model answers to a request.
-#[derive(Debug, Clone)]
-pub enum ModelAnswer {
-    /// It streams this text, a word a delta.
-    Says(String),
-    /// It streams these calls: name and arguments.
-    Calls(Vec<(String, Value)>),
-    /// It streams these events and nothing else: `[DONE]` is one of them, or is missing.
-    Events(Vec<String>),
-    /// A status, headers and body, instead of a stream.
-    Status(u16, Vec<(&'static str, String)>, String),
-    /// These pieces, as they are.
-    Raw(Vec<Piece>),
-    /// It answers once there is a permit.
-    When(Arc<Semaphore>, Box<Self>),
-    /// It takes its time before each delta.
-    Slowly(Duration, Box<Self>),
-}
-
-impl ModelAnswer {
-    /// It streams a text.
-    #[must_use]
-    pub fn says(text: impl Into<String>) -> Self {
-        Self::Says(text.into())
-    }
-
-    /// It streams one call.
-    #[must_use]
-    pub fn call(name: &str, arguments: Value) -> Self {
-        Self::Calls(vec![(name.to_owned(), arguments)])
-    }
-}
+pub use crate::answer::{ModelAnswer, event, stream_head};
 
 /// A server at `http://ADDRESS/v1`.
+#[derive(Debug)]
 pub struct OpenAiFake {
-    server: HttpFake,
-    requests: Arc<Mutex<Vec<Value>>>,
-    refusals: Arc<Mutex<Vec<String>>>,
-}
-
-impl fmt::Debug for OpenAiFake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAiFake").field("address", &self.server.address()).finish()
-    }
+    server: ModelServer,
 }
 
 /// The key that a fake with a key wants.
@@ -78,37 +37,15 @@ impl OpenAiFake {
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
         eyes: bool,
     ) -> Self {
-        let kept = Arc::<Mutex<Vec<Value>>>::default();
-        let requests = kept.clone();
-        let keep_and_answer = move |body: &Value| {
-            kept.lock().unwrap().push(body.clone());
-            answer(body)
-        };
-        Self { requests, ..Self::serve(keep_and_answer, eyes).await }
+        Self { server: ModelServer::start(answer, spoken, move |asked| checked(asked, eyes)).await }
     }
 
     /// As [`Self::start`], for a load: the requests are not kept.
     pub async fn start_forgetful(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
-        Self::serve(answer, false).await
-    }
-
-    async fn serve(
-        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
-        eyes: bool,
-    ) -> Self {
-        let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
-        let refused = refusals.clone();
-        let server = HttpFake::start(move |request| match check(&request, eyes) {
-            Ok(body) => pieces(answer(&body), Duration::ZERO),
-            Err(refusal) => {
-                refused.lock().unwrap().push(refusal.message.clone());
-                refusal.pieces()
-            }
-        })
-        .await;
-        Self { server, requests, refusals }
+        let check = |asked: &HttpRequest| checked(asked, false);
+        Self { server: ModelServer::start_forgetful(answer, spoken, check).await }
     }
 
     /// What goes into `base_url`.
@@ -120,13 +57,13 @@ impl OpenAiFake {
     /// The bodies of the requests that reached the model.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
-        self.requests.lock().unwrap().clone()
+        self.server.requests()
     }
 
     /// Why requests were refused.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
-        self.refusals.lock().unwrap().clone()
+        self.server.refusals()
     }
 }
 
@@ -149,44 +86,20 @@ pub fn last_results(request: &Value) -> Vec<&str> {
     results
 }
 
-fn pieces(answer: ModelAnswer, pause: Duration) -> Vec<Piece> {
-    match answer {
-        ModelAnswer::Says(text) => {
-            let deltas = text.split_inclusive(' ').map(|word| json!({ "content": word }));
-            stream(&deltas.collect::<Vec<_>>(), "stop", pause)
-        }
-        ModelAnswer::Calls(calls) => stream(&call_deltas(&calls), "tool_calls", pause),
-        ModelAnswer::Events(events) => {
-            let mut pieces = vec![stream_head()];
-            pieces.extend(events.iter().map(|event| Piece::chunk(event.as_bytes())));
-            pieces.push(Piece::end());
-            pieces
-        }
-        ModelAnswer::Status(status, headers, body) => {
-            let headers: Vec<(&str, &str)> =
-                headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            whole(status, &headers, &body)
-        }
-        ModelAnswer::Raw(pieces) => pieces,
-        ModelAnswer::When(permits, then) => {
-            let mut all = vec![Piece::Permit(permits)];
-            all.extend(pieces(*then, pause));
-            all
-        }
-        ModelAnswer::Slowly(pause, then) => pieces(*then, pause),
-    }
-}
-
-/// Status line and headers of a stream of events.
-#[must_use]
-pub fn stream_head() -> Piece {
-    Piece::head(200, &[("content-type", "text/event-stream")])
-}
-
-/// An event of a stream, as a chunk of its body.
-#[must_use]
-pub fn event(data: &str) -> String {
-    format!("data: {data}\n\n")
+/// The events of an answer.
+fn spoken(spoken: &Spoken) -> Vec<String> {
+    let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
+    deltas.extend(spoken.thinking().map(|word| json!({ "reasoning_content": word })));
+    deltas.extend(spoken.words().map(|word| json!({ "content": word })));
+    deltas.extend(call_deltas(&spoken.calls));
+    let finish = if spoken.calls.is_empty() { "stop" } else { "tool_calls" };
+    let usage = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+        "model": "fake", "choices": [], "usage": { "prompt_tokens": 12, "completion_tokens": 3 } });
+    let mut events: Vec<String> = deltas.iter().map(|delta| delta_event(delta, None)).collect();
+    events.push(delta_event(&json!({}), Some(finish)));
+    events.push(event(&usage.to_string()));
+    events.push(event("[DONE]"));
+    events
 }
 
 /// An event that carries a delta of the first choice.
@@ -196,25 +109,6 @@ pub fn delta_event(delta: &Value, finish: Option<&str>) -> String {
     let chunk = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
         "model": "fake", "choices": [choice] });
     event(&chunk.to_string())
-}
-
-fn stream(deltas: &[Value], finish: &str, pause: Duration) -> Vec<Piece> {
-    let usage = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
-        "model": "fake", "choices": [], "usage": { "prompt_tokens": 12, "completion_tokens": 3 } });
-    let mut events = vec![delta_event(&json!({ "role": "assistant", "content": "" }), None)];
-    events.extend(deltas.iter().map(|delta| delta_event(delta, None)));
-    events.push(delta_event(&json!({}), Some(finish)));
-    events.push(event(&usage.to_string()));
-    events.push(event("[DONE]"));
-    let mut pieces = vec![stream_head()];
-    for event in events {
-        if !pause.is_zero() {
-            pieces.push(Piece::Pause(pause));
-        }
-        pieces.push(Piece::chunk(event.as_bytes()));
-    }
-    pieces.push(Piece::end());
-    pieces
 }
 
 /// Name and id first, then the arguments in two halves, as the real one streams them.
@@ -249,6 +143,12 @@ impl Refusal {
         let body = json!({ "error": error }).to_string();
         whole(self.status, &[("content-type", "application/json")], &body)
     }
+}
+
+/// The body of a request, or the answer to one that is refused.
+fn checked(request: &HttpRequest, eyes: bool) -> Result<Value, Refused> {
+    check(request, eyes)
+        .map_err(|refusal| Refused { pieces: refusal.pieces(), message: refusal.message })
 }
 
 fn invalid(message: impl Into<String>) -> Refusal {

@@ -60,7 +60,7 @@ fn a_conversation_becomes_text_and_the_results_of_a_step_one_message() {
     let messages = [
         Message::System { text: "Be kind.".to_owned() },
         Message::user("Read it."),
-        Message::Assistant { text: "Yes.".to_owned(), calls },
+        Message::Assistant { text: "Yes.".to_owned(), calls, reasoning: None },
         result("1", "fn main() {}"),
         result("2", r#"{"error":"no notes"}"#),
         Message::User { text: "Wait!".to_owned(), images: vec![image.clone()] },
@@ -73,7 +73,7 @@ fn a_conversation_becomes_text_and_the_results_of_a_step_one_message() {
         panic!("{text:#?}");
     };
     assert!(system.starts_with("Be kind.\n\n# Tools\n"), "{system}");
-    let Message::Assistant { text: said, calls } = assistant else { panic!("{assistant:?}") };
+    let Message::Assistant { text: said, calls, .. } = assistant else { panic!("{assistant:?}") };
     assert!(said.starts_with("Yes.\n\n```json\n") && calls.is_empty(), "{said}");
     let Message::User { text: results, images } = answers else { panic!("{answers:?}") };
     assert!(

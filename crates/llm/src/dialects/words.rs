@@ -175,7 +175,7 @@ impl<'m> Text<'m> {
         match message {
             Message::System { .. } => self.messages.push(message.clone()),
             Message::User { text, images } => self.answer(text, images),
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 self.answer("", &[]);
                 let written = match calls.is_empty() {
                     true => String::new(),
@@ -183,7 +183,7 @@ impl<'m> Text<'m> {
                 };
                 let (text, calls_before) = (joined(text, &written), calls);
                 self.called = calls_before;
-                self.messages.push(Message::Assistant { text, calls: Vec::new() });
+                self.messages.push(Message::Assistant { text, calls: Vec::new(), reasoning: None });
             }
             Message::ToolResult { call, result } => {
                 let call = self.called.iter().find(|called| called.id == *call);

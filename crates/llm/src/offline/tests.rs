@@ -153,7 +153,7 @@ async fn results_are_reported_for_a_person() {
         let call = SentCall { id: "1".to_owned(), name, arguments: Map::new() };
         let messages = vec![
             user("go"),
-            Message::Assistant { text: String::new(), calls: vec![call] },
+            Message::assistant("", vec![call]),
             Message::ToolResult { call: "1".to_owned(), result },
         ];
         let asked = ask(&Arc::default(), messages).await;

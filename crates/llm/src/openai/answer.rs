@@ -5,11 +5,12 @@ use avocet_protocol::{ModelReply, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::asking::{Answer, Fault, Piece};
 use crate::dialects::repaired;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct PartialAnswer {
     text: String,
     calls: Vec<PartialCall>,
     usage: Usage,
@@ -70,19 +71,21 @@ struct WireUsage {
     completion_tokens: u64,
 }
 
-impl Answer {
-    /// Takes the data of the next event. Returns the text that it adds.
-    pub(super) fn take(&mut self, data: &str) -> Result<Option<String>, String> {
+impl Answer for PartialAnswer {
+    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
+        if data.trim() == "[DONE]" {
+            return Ok(Piece::End);
+        }
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-            return Err(format!("it failed in the middle: {says}"));
+            return Err(format!("it failed in the middle: {says}").into());
         }
         if let Some(WireUsage { prompt_tokens, completion_tokens }) = chunk.usage {
             self.usage = Usage { input: prompt_tokens, output: completion_tokens };
         }
-        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(None) };
+        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::Nothing) };
         for call in choice.delta.tool_calls.into_iter().flatten() {
             self.begun = true;
             self.take_call(call);
@@ -90,14 +93,49 @@ impl Answer {
         if choice.finish_reason.is_some() {
             self.finish = choice.finish_reason;
         }
-        let added = choice.delta.content.filter(|text| !text.is_empty());
-        if let Some(text) = &added {
-            self.begun = true;
-            self.text.push_str(text);
+        match choice.delta.content.filter(|text| !text.is_empty()) {
+            Some(text) => {
+                self.begun = true;
+                self.text.push_str(&text);
+                Ok(Piece::Text(text))
+            }
+            None => Ok(Piece::Nothing),
         }
-        Ok(added)
     }
 
+    fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    fn finish(self) -> Result<ModelReply, Fault> {
+        let Some(finish) = self.finish else {
+            return Err("the stream ended before the answer did".to_owned().into());
+        };
+        if finish == "content_filter" && self.text.is_empty() && self.calls.is_empty() {
+            return Err("the provider's content filter held the answer back".to_owned().into());
+        }
+        let truncated = finish == "length";
+        let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
+            name,
+            arguments: repaired(&arguments, truncated),
+        });
+        Ok(ModelReply {
+            text: self.text,
+            calls: calls.collect(),
+            reasoning: None,
+            usage: self.usage,
+            truncated,
+        })
+    }
+
+    fn whole(body: &str) -> Result<ModelReply, Fault> {
+        let mut answer = Self::default();
+        answer.take(body)?;
+        answer.finish()
+    }
+}
+
+impl PartialAnswer {
     /// The pieces of a call belong together by their index. Where a server leaves it out, a new id
     /// or name begins a new call.
     fn take_call(&mut self, piece: CallDelta) {
@@ -120,33 +158,5 @@ impl Answer {
             Some(Value::String(text)) => call.arguments.push_str(&text),
             Some(other) => call.arguments.push_str(&other.to_string()),
         }
-    }
-
-    /// Whether anything of the answer itself has come.
-    pub(super) fn has_begun(&self) -> bool {
-        self.begun
-    }
-
-    /// The whole answer, if it came to its end.
-    pub(super) fn finish(self) -> Result<ModelReply, String> {
-        let Some(finish) = self.finish else {
-            return Err("the stream ended before the answer did".to_owned());
-        };
-        if finish == "content_filter" && self.text.is_empty() && self.calls.is_empty() {
-            return Err("the provider's content filter held the answer back".to_owned());
-        }
-        let truncated = finish == "length";
-        let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
-            name,
-            arguments: repaired(&arguments, truncated),
-        });
-        Ok(ModelReply { text: self.text, calls: calls.collect(), usage: self.usage, truncated })
-    }
-
-    /// An answer that was not streamed.
-    pub(super) fn whole(body: &str) -> Result<ModelReply, String> {
-        let mut answer = Self::default();
-        answer.take(body)?;
-        answer.finish()
     }
 }

@@ -1,7 +1,5 @@
 //! The configuration of an OpenAI-compatible provider.
 
-use std::time::Duration;
-
 use avocet_net::{NetError, check_url};
 use avocet_protocol::Secret;
 use schemars::JsonSchema;
@@ -63,10 +61,6 @@ impl OpenAiConfig {
     }
 
     pub(super) fn limits(&self) -> Limits {
-        Limits {
-            first_token: Duration::from_secs(self.first_token_seconds),
-            gap: Duration::from_secs(self.gap_seconds),
-            total: Duration::from_secs(self.total_seconds),
-        }
+        Limits::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }
 }

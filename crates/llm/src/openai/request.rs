@@ -111,7 +111,7 @@ fn wire<'r>(message: &'r Message, request: &'r ModelRequest) -> WireMessage<'r> 
         Message::User { text, images } => {
             WireMessage::User { content: with_images(text, images, request) }
         }
-        Message::Assistant { text, calls } => WireMessage::Assistant {
+        Message::Assistant { text, calls, .. } => WireMessage::Assistant {
             content: (calls.is_empty() || !text.is_empty()).then_some(text),
             tool_calls: calls.iter().map(WireCall::from).collect(),
         },

@@ -1,66 +1,24 @@
 //! The provider against the strict fake, and against servers that break.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Arguments, Image, ImageRef, Message, SentCall, ToolCall, ToolSpec};
+use avocet_protocol::{Arguments, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, Piece};
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};
 use proptest::prelude::*;
-use serde_json::{Map, json};
-use tokio::sync::Semaphore;
+use serde_json::{Value, json};
 
 use super::*;
-
-const SECOND: Duration = Duration::from_secs(1);
-
-fn request() -> ModelRequest {
-    let call = SentCall {
-        id: "t1s0c0".to_owned(),
-        name: "read_file".to_owned(),
-        arguments: Map::from_iter([("path".to_owned(), json!("a"))]),
-    };
-    let text = |text: &str| text.to_owned();
-    ModelRequest {
-        messages: vec![
-            Message::System { text: text("be kind") },
-            Message::user("hi"),
-            Message::Assistant { text: text("hello"), calls: Vec::new() },
-            Message::user("read a"),
-            Message::Assistant { text: String::new(), calls: vec![call] },
-            Message::ToolResult { call: text("t1s0c0"), result: text("content") },
-        ],
-        tools: Arc::new([ToolSpec {
-            name: text("read_file"),
-            description: text("reads"),
-            parameters: json!({ "type": "object", "properties": {} }),
-        }]),
-        images: BTreeMap::new(),
-    }
-}
+use crate::testing::{
+    Asked, SECOND, ask, ask_patiently, ask_through, ask_through_drops, call, cut_up, dripping,
+    with_image,
+};
 
 fn provider(base_url: String, clock: &Arc<ManualClock>) -> OpenAi {
     let api_key = Some(Secret::new(KEY.to_owned()));
     let config = OpenAiConfig { base_url, api_key, ..OpenAiConfig::default() };
     OpenAi::new("local", "qwen3", &config, clock.clone()).unwrap()
-}
-
-/// What a model said, and what was shown of it meanwhile; `<` stands for what was taken back.
-struct Asked {
-    reply: Result<ModelReply, ModelError>,
-    shown: String,
-}
-
-async fn ask(model: &OpenAi) -> Asked {
-    let shown = Mutex::new(String::new());
-    let deltas = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Restart => shown.lock().unwrap().push('<'),
-    };
-    let reply = model.complete(&request(), &deltas).await;
-    Asked { reply, shown: shown.into_inner().unwrap() }
 }
 
 /// Asks a model that gives these answers, one a request. Time stands still.
@@ -78,10 +36,6 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OpenAiFa
     .await;
     let model = provider(fake.base_url(), clock);
     (fake, model)
-}
-
-fn call(name: &str, arguments: &Value) -> ToolCall {
-    ToolCall { name: name.to_owned(), arguments: Arguments::parse(&arguments.to_string()) }
 }
 
 #[tokio::test]
@@ -241,17 +195,6 @@ async fn a_refusal_says_who_can_do_something_about_it_and_is_not_repeated() {
     }
 }
 
-/// Asks, and lets the waits between attempts pass; the limits of a request are longer.
-async fn ask_patiently(model: &OpenAi, clock: &ManualClock, waits: usize) -> Asked {
-    let passing = async {
-        for _ in 0..waits {
-            clock.sleeper_within(..45 * SECOND).await;
-            clock.advance(45 * SECOND);
-        }
-    };
-    tokio::join!(ask(model), passing).0
-}
-
 #[tokio::test]
 async fn f31_what_can_help_is_tried_again() {
     let cut = {
@@ -301,10 +244,7 @@ async fn retry_after_is_obeyed_and_a_long_one_is_not_waited_for() {
     };
     let clock = Arc::new(ManualClock::default());
     let (_fake, model) = serve(vec![after("30"), ModelAnswer::says("good")], &clock).await;
-    let (asked, ()) = tokio::join!(ask(&model), async {
-        clock.sleeper_within(30 * SECOND..=30 * SECOND).await;
-        clock.advance(30 * SECOND);
-    });
+    let asked = ask_through(&model, &clock, 30 * SECOND).await;
     assert_eq!(asked.reply.unwrap().text, "good");
 
     let (asked, fake) = ask_for(vec![after("3600")]).await;
@@ -314,8 +254,9 @@ async fn retry_after_is_obeyed_and_a_long_one_is_not_waited_for() {
 
 /// A provider that does not try again.
 async fn once(answer: ModelAnswer, clock: &Arc<ManualClock>) -> (OpenAiFake, OpenAi) {
-    let (fake, model) = serve(vec![answer], clock).await;
-    (fake, OpenAi { retries: 0, ..model })
+    let (fake, mut model) = serve(vec![answer], clock).await;
+    model.endpoint.retries = 0;
+    (fake, model)
 }
 
 #[tokio::test]
@@ -335,10 +276,7 @@ async fn f20_a_silent_model_is_cut() {
         let clock = Arc::new(ManualClock::default());
         let (_fake, model) = once(ModelAnswer::Raw(pieces), &clock).await;
         let limit = seconds * SECOND;
-        let (asked, ()) = tokio::join!(ask(&model), async {
-            clock.sleeper_within(limit..=limit).await;
-            clock.advance(limit);
-        });
+        let asked = ask_through(&model, &clock, limit).await;
         let error = asked.reply.unwrap_err().to_string();
         assert_eq!(error, format!("local/qwen3 did not answer in time: {detail}"));
         assert_eq!(asked.shown, shown);
@@ -347,27 +285,13 @@ async fn f20_a_silent_model_is_cut() {
 
 #[tokio::test]
 async fn f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_total() {
-    let permits = Arc::new(Semaphore::new(0));
-    let mut pieces = vec![stream_head()];
-    for word in events(&vec![json!({"content": "word "}); 20], "stop") {
-        pieces.extend([Piece::Permit(permits.clone()), Piece::chunk(word.as_bytes())]);
-    }
-    pieces.push(Piece::end());
+    let events = events(&vec![json!({"content": "word "}); 20], "stop");
+    let (answer, permits) = dripping(&events);
     let drip = async |seconds: u32, drops: usize| {
         let clock = Arc::new(ManualClock::default());
-        let (_fake, model) = once(ModelAnswer::Raw(pieces.clone()), &clock).await;
-        let limits = Limits { first_token: 60 * SECOND, ..model.limits };
-        let model = OpenAi { limits, ..model };
-        let (asked, ()) = tokio::join!(ask(&model), async {
-            for _ in 0..drops {
-                // Each wait for the next piece begins anew.
-                clock.sleeper_within(60 * SECOND..=60 * SECOND).await;
-                clock.advance(seconds * SECOND);
-                permits.add_permits(1);
-            }
-            permits.add_permits(2);
-        });
-        asked.reply
+        let (_fake, mut model) = once(answer.clone(), &clock).await;
+        model.endpoint.limits.first_token = 60 * SECOND;
+        ask_through_drops(&model, &clock, &permits, seconds, drops).await.reply
     };
     assert_eq!(drip(40, 20).await.unwrap().text, "word ".repeat(20));
     let error = drip(50, 18).await.unwrap_err().to_string();
@@ -386,7 +310,8 @@ async fn f15_the_key_is_in_no_error() {
     for address in [closed.to_string(), refused.to_string(), "no host".to_owned()] {
         let clock = Arc::new(ManualClock::default());
         let with_key = format!("http://{address}/{KEY}/v1");
-        let model = OpenAi { retries: 0, ..provider(with_key, &clock) };
+        let mut model = provider(with_key, &clock);
+        model.endpoint.retries = 0;
         let error = ask(&model).await.reply.unwrap_err();
         assert!(!format!("{error} {error:?} {model:?}").contains(&format!("Bearer {KEY}")));
         assert!(!error.to_string().contains(KEY), "{error}");
@@ -407,15 +332,7 @@ proptest! {
                 json!({"tool_calls": [{"index": 0, "function": {"arguments": "\"é\"}"}}]}),
             ];
             let bytes = events(&deltas, "tool_calls").concat().into_bytes();
-            let mut pieces = vec![stream_head()];
-            let (mut rest, mut cuts) = (&bytes[..], cuts.iter().cycle());
-            while !rest.is_empty() {
-                let (piece, more) = rest.split_at((*cuts.next().unwrap()).min(rest.len()));
-                pieces.push(Piece::chunk(piece));
-                rest = more;
-            }
-            pieces.push(Piece::end());
-            let (asked, _) = ask_for(vec![ModelAnswer::Raw(pieces)]).await;
+            let (asked, _) = ask_for(vec![cut_up(&bytes, &cuts)]).await;
             let reply = asked.reply.unwrap();
             assert_eq!((reply.text.as_str(), reply.calls), ("grün 😀 ", vec![call("one", &json!({"ü": "é"}))]));
         });
@@ -445,18 +362,6 @@ async fn f40_a_reply_that_is_only_reasoning_is_empty() {
     let (asked, _) = ask_for(vec![ModelAnswer::says("<think>what now</think>\n")]).await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
-}
-
-fn with_image(bytes: &[u8]) -> ModelRequest {
-    let shown = ImageRef { path: "inbox/m1-0.jpg".to_owned() };
-    let old = ImageRef { path: "inbox/m0-0.jpg".to_owned() };
-    let images = vec![old, shown.clone()];
-    let image = Image { media_type: "image/jpeg", bytes: bytes.into() };
-    ModelRequest {
-        messages: vec![Message::User { text: "look".to_owned(), images }],
-        tools: Arc::new([]),
-        images: BTreeMap::from([(shown, image)]),
-    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     Attachment, CallId, CallResult, ChatAddress, Evidence, LogWrite, LoggedInbound, MessageId,
-    SessionId, ToolCall, ToolClass, TurnId, TurnRecord, Usage,
+    Reasoning, SessionId, ToolCall, ToolClass, TurnId, TurnRecord, Usage,
 };
 
 /// A turn's own log, as the agent writes it: T1 to T4.
@@ -69,6 +69,8 @@ pub struct NewStep {
     pub text: String,
     /// The calls, in order. Not empty.
     pub calls: Vec<ToolCall>,
+    /// What the model wants to have back with them.
+    pub reasoning: Option<Reasoning>,
     /// What the model call cost.
     pub usage: Usage,
 }

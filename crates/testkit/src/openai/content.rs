@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::{Refusal, invalid};
+use crate::image::media_type_of;
 
 /// Checks the content of a message that has to have one. Only people show pictures.
 pub(super) fn check(message: &Value, place: usize, eyes: bool) -> Result<(), Refusal> {
@@ -80,16 +81,5 @@ fn check_data(data: &str) -> Result<(), Refusal> {
         Err(_) => Err(invalid("Invalid base64 image_url.")),
         Ok(bytes) if media_type_of(&bytes) == Some(media_type) => Ok(()),
         Ok(_) => Err(invalid(FORMATS)),
-    }
-}
-
-fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
-    let is = |magic: &[u8]| bytes.starts_with(magic);
-    match () {
-        () if is(b"\xFF\xD8\xFF") => Some("image/jpeg"),
-        () if is(b"\x89PNG\r\n\x1A\n") => Some("image/png"),
-        () if is(b"GIF8") => Some("image/gif"),
-        () if is(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") => Some("image/webp"),
-        () => None,
     }
 }

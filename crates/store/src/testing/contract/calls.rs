@@ -1,9 +1,13 @@
 //! Rules of T1 to T4: steps, calls, results, and what calls write to the log.
 
-use avocet_protocol::{CallState, CommandAction, CommandReply, LogWrite, StoreError, ToolClass};
+use avocet_protocol::{
+    CallState, CommandAction, CommandReply, LogWrite, NewStep, Reasoning, StoreError, ToolClass,
+    Usage,
+};
+use serde_json::json;
 
 use super::Backend;
-use super::world::{World, good, planned, session};
+use super::world::{World, call, good, planned, session};
 
 /// T4 needs one result for every call of T1.
 pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend) {
@@ -24,6 +28,36 @@ pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend
     assert_eq!(step.text, "let me see");
     assert_eq!((step.usage.input, step.usage.output), (10, 1));
     assert_eq!(step.calls[1].call.name, "two");
+}
+
+/// T1: what a model wants to have back stays as it was, through a crash and into the history, where
+/// it counts.
+pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await.id;
+    let content = json!([{ "type": "thinking", "thinking": "\u{1F600} \"ä\"\n", "n": 1.5 }]);
+    let reasoning = Some(Reasoning { model: "claude/test".to_owned(), content });
+    let step = NewStep {
+        number: 0,
+        text: String::new(),
+        calls: vec![call("one")],
+        reasoning: reasoning.clone(),
+        usage: Usage::default(),
+    };
+    world.ports.log.record_step(turn, &step).await.unwrap();
+    let world = world.restart().await;
+    let resumed = world.take(&a).await;
+    assert_eq!(resumed.steps[0].reasoning, reasoning);
+    world.reply(turn, "ok").await;
+    world.say(&a, "2").await;
+    let next = world.take(&a).await.id;
+    let seen = async |budget| world.ports.log.history(&a, next, budget).await.unwrap();
+    assert_eq!(seen(10_000).await[0].steps[0].reasoning, reasoning);
+    assert_eq!(seen(10_000).await[0].steps[1].reasoning, None);
+    let of_reasoning = serde_json::to_string(&reasoning).unwrap().len();
+    assert!(seen(of_reasoning).await.is_empty());
 }
 
 /// T3: a message and a note are in the log when, and only when, the result is.

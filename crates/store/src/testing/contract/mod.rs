@@ -115,6 +115,7 @@ rules! {
         sessions_with_work_are_found;
     calls:
         a_step_closes_when_every_call_has_its_result
+        reasoning_is_kept_as_it_came
         what_a_call_writes_comes_with_its_result
         a_call_has_one_result
         a_cut_result_is_kept_for_its_session

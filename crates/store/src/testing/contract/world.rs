@@ -65,7 +65,7 @@ impl<'b> World<'b> {
     pub(super) async fn step(&self, turn: TurnId, number: u32, tools: &[&str]) -> Vec<CallId> {
         let calls = tools.iter().map(|name| call(name)).collect();
         let usage = Usage { input: 10, output: 1 };
-        let step = NewStep { number, text: "let me see".to_owned(), calls, usage };
+        let step = NewStep { number, text: "let me see".to_owned(), calls, reasoning: None, usage };
         self.ports.log.record_step(turn, &step).await.unwrap();
         (0..).zip(tools).map(|(ordinal, _)| CallId { turn, step: number, ordinal }).collect()
     }
@@ -153,7 +153,7 @@ pub(super) fn taken(claim: Claim) -> Claimed {
     }
 }
 
-fn call(name: &str) -> ToolCall {
+pub(super) fn call(name: &str) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: Arguments::Object(Map::new()) }
 }
 

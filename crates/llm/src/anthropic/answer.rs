@@ -1,0 +1,284 @@
+//! An answer, put together from the events of its stream (Anthropic API reference, "Streaming
+//! Messages"), or read whole from a server that does not stream.
+
+use avocet_protocol::{Arguments, ModelReply, Reasoning, ToolCall, Usage};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::asking::{Answer, Fault, Piece};
+
+/// What has come of an answer so far.
+#[derive(Debug, Default)]
+pub(super) struct PartialAnswer {
+    blocks: Vec<PartialBlock>,
+    usage: WireUsage,
+    begun: bool,
+    stop_reason: Option<String>,
+}
+
+#[derive(Debug)]
+struct PartialBlock {
+    index: u64,
+    block: Block,
+    /// The pieces of a call's input.
+    json: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Message,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Block,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Delta,
+    },
+    MessageDelta {
+        delta: MessageDelta,
+        #[serde(default)]
+        usage: WireUsage,
+    },
+    MessageStop,
+    Ping,
+    Error {
+        error: WireError,
+    },
+    /// An answer that is not streamed.
+    Message(Message),
+    /// The end of a block, and whatever else may come to be.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    content: Vec<Block>,
+    stop_reason: Option<String>,
+    usage: WireUsage,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    ToolUse {
+        name: String,
+        /// Empty where it is streamed.
+        #[serde(default)]
+        input: Value,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    /// Thoughts that nobody may read.
+    RedactedThinking { data: String },
+    /// What only the server's own tools write.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type")]
+enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    Input { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageDelta {
+    stop_reason: Option<String>,
+}
+
+/// The last figure of each kind is the one that counts.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireError {
+    r#type: String,
+    message: String,
+}
+
+impl Answer for PartialAnswer {
+    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
+        let event: Event = serde_json::from_str(data)
+            .map_err(|error| format!("an event is no part of an answer ({error})"))?;
+        match event {
+            Event::MessageStart { message } => self.usage.update(message.usage),
+            Event::ContentBlockStart { index, content_block } => {
+                return Ok(self.begin(index, content_block));
+            }
+            Event::ContentBlockDelta { index, delta } => return self.add(index, delta),
+            Event::MessageDelta { delta, usage } => {
+                self.usage.update(usage);
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+            }
+            Event::MessageStop => return Ok(Piece::End),
+            Event::Ping => return Ok(Piece::KeepAlive),
+            Event::Error { error } => return Err(error.into()),
+            Event::Message(message) => {
+                self.usage.update(message.usage);
+                self.stop_reason = message.stop_reason;
+                for (index, block) in (0..).zip(message.content) {
+                    self.begin(index, block);
+                }
+            }
+            Event::Other => {}
+        }
+        Ok(Piece::Nothing)
+    }
+
+    fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    fn finish(self) -> Result<ModelReply, Fault> {
+        let Some(stop_reason) = self.stop_reason else {
+            return Err("the stream ended before the answer did".to_owned().into());
+        };
+        let (mut text, mut calls, mut thoughts) = (String::new(), Vec::new(), Vec::new());
+        for PartialBlock { block, json, .. } in self.blocks {
+            match block {
+                Block::Text { text: more } => text.push_str(&more),
+                Block::ToolUse { name, input } => {
+                    let input = if json.is_empty() { input.to_string() } else { json };
+                    calls.push(ToolCall { name, arguments: Arguments::parse(&input) });
+                }
+                Block::Thinking { thinking, signature } => thoughts.push(
+                    json!({ "type": "thinking", "thinking": thinking, "signature": signature }),
+                ),
+                Block::RedactedThinking { data } => {
+                    thoughts.push(json!({ "type": "redacted_thinking", "data": data }));
+                }
+                Block::Other => {}
+            }
+        }
+        if stop_reason == "refusal" && text.is_empty() && calls.is_empty() {
+            return Err(Fault::Declined("it will not answer this (refusal)".to_owned()));
+        }
+        let truncated =
+            matches!(stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded");
+        let reasoning = (!thoughts.is_empty())
+            .then(|| Reasoning { model: String::new(), content: Value::Array(thoughts) });
+        Ok(ModelReply { text, calls, reasoning, usage: self.usage.total(), truncated })
+    }
+
+    fn whole(body: &str) -> Result<ModelReply, Fault> {
+        let mut answer = Self::default();
+        answer.take(body)?;
+        answer.finish()
+    }
+}
+
+impl PartialAnswer {
+    fn begin(&mut self, index: u64, block: Block) -> Piece {
+        let text = match &block {
+            Block::Text { text } => text.clone(),
+            _ => String::new(),
+        };
+        self.begun |= !text.is_empty() || matches!(block, Block::ToolUse { .. });
+        self.blocks.push(PartialBlock { index, block, json: String::new() });
+        shown(text)
+    }
+
+    /// The pieces of a block belong together by their index.
+    fn add(&mut self, index: u64, delta: Delta) -> Result<Piece, Fault> {
+        self.begun = true;
+        let Some(partial) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
+            return Err(format!("a piece belongs to block {index}, which has not begun").into());
+        };
+        match (&mut partial.block, delta) {
+            (Block::Text { text }, Delta::Text { text: more }) => {
+                text.push_str(&more);
+                Ok(shown(more))
+            }
+            (Block::ToolUse { .. }, Delta::Input { partial_json }) => {
+                partial.json.push_str(&partial_json);
+                Ok(Piece::Nothing)
+            }
+            (Block::Thinking { thinking, .. }, Delta::Thinking { thinking: more }) => {
+                thinking.push_str(&more);
+                Ok(Piece::Nothing)
+            }
+            (Block::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
+                signature.push_str(&more);
+                Ok(Piece::Nothing)
+            }
+            (_, Delta::Other) | (Block::Other, _) => Ok(Piece::Nothing),
+            _ => Err(format!("a piece of block {index} is not of its kind").into()),
+        }
+    }
+}
+
+fn shown(text: String) -> Piece {
+    if text.is_empty() { Piece::Nothing } else { Piece::Text(text) }
+}
+
+impl WireUsage {
+    fn update(&mut self, newer: Self) {
+        self.input_tokens = newer.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens =
+            newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens =
+            newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.output_tokens = newer.output_tokens.or(self.output_tokens);
+    }
+
+    /// What was read from the provider's cache, or written to it, was read too.
+    fn total(self) -> Usage {
+        let input =
+            [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
+        Usage {
+            input: input.into_iter().flatten().sum(),
+            output: self.output_tokens.unwrap_or_default(),
+        }
+    }
+}
+
+/// An error in the middle of a stream means what its status would have meant at the beginning
+/// (Anthropic API reference, "Errors").
+impl From<WireError> for Fault {
+    fn from(error: WireError) -> Self {
+        let WireError { r#type, message } = error;
+        let status = match r#type.as_str() {
+            "invalid_request_error" => 400,
+            "authentication_error" => 401,
+            "billing_error" => 402,
+            "permission_error" => 403,
+            "not_found_error" => 404,
+            "request_too_large" => 413,
+            "rate_limit_error" => 429,
+            "timeout_error" => 504,
+            "overloaded_error" => 529,
+            _ => 500,
+        };
+        Self::Status(status, if message.is_empty() { r#type } else { message })
+    }
+}

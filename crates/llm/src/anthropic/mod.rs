@@ -1,0 +1,97 @@
+//! Any endpoint that speaks the Messages API of Anthropic (Anthropic API reference, "Messages").
+
+mod answer;
+mod config;
+mod request;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_net::{HttpClient, NetError};
+use avocet_protocol::{
+    Clock, Deltas, Model, ModelError, ModelReply, ModelRequest, Reasoning, Secret,
+};
+
+use crate::asking::Endpoint;
+use answer::PartialAnswer;
+use request::{Body, Options};
+
+pub use config::AnthropicConfig;
+
+/// The version of the API that is spoken.
+const VERSION: &str = "2023-06-01";
+
+/// A model behind an endpoint that speaks the Messages API.
+#[derive(Debug)]
+pub struct Anthropic {
+    endpoint: Endpoint,
+    options: Options,
+    images: bool,
+}
+
+impl Anthropic {
+    /// The model `model` of the provider that is called `provider` in the configuration.
+    ///
+    /// # Errors
+    /// [`NetError`] if there can be no HTTP client.
+    pub fn new(
+        provider: &str,
+        model: &str,
+        config: &AnthropicConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NetError> {
+        let endpoint = Endpoint {
+            name: format!("{provider}/{model}"),
+            url: format!("{}/v1/messages", config.base_url.trim_end_matches('/')),
+            api_key: config.api_key.clone(),
+            headers,
+            retries: config.max_retries,
+            limits: config.limits(),
+            http: HttpClient::new()?,
+            clock,
+        };
+        let options = Options {
+            model: model.to_owned(),
+            max_tokens: config.max_output_tokens,
+            thinking_tokens: config.thinking_tokens,
+            caching: config.prompt_caching,
+        };
+        Ok(Self { endpoint, options, images: config.images })
+    }
+}
+
+fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+    let key = api_key.map(|key| ("x-api-key", key.expose().to_owned()));
+    key.into_iter().chain([("anthropic-version", VERSION.to_owned())]).collect()
+}
+
+#[async_trait]
+impl Model for Anthropic {
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    fn takes_images(&self) -> bool {
+        self.images
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let name = &self.endpoint.name;
+        let body = || serde_json::to_vec(&Body::new(name, &self.options, request));
+        let reply = self.endpoint.ask::<PartialAnswer>(request, body, deltas).await?;
+        let ours = |reasoning| Reasoning { model: name.clone(), ..reasoning };
+        Ok(ModelReply { reasoning: reply.reasoning.map(ours), ..reply })
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "thinking_tests.rs"]
+mod thinking_tests;

@@ -1,0 +1,239 @@
+//! A request on the wire (Anthropic API reference, "Create a Message").
+
+use avocet_protocol::{Image, ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Bytes of the largest picture that is taken: 5 MB of base64.
+pub(super) const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
+
+/// What all requests to a model have in common.
+#[derive(Debug)]
+pub(super) struct Options {
+    /// What the endpoint calls the model.
+    pub(super) model: String,
+    pub(super) max_tokens: u32,
+    /// How much it may think beside that, if it may.
+    pub(super) thinking_tokens: Option<u32>,
+    /// Whether the beginning of the conversation is kept by the provider.
+    pub(super) caching: bool,
+}
+
+/// A request; serialised without a copy of what it says.
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'r> {
+    model: &'r str,
+    max_tokens: u32,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTool<'r>>,
+    messages: Vec<WireMessage<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "enabled")]
+struct Thinking {
+    budget_tokens: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct WireMessage<'r> {
+    role: Role,
+    content: Vec<Block<'r>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    User,
+    Assistant,
+}
+
+/// A block, and whether everything up to it is kept by the provider.
+#[derive(Debug, Serialize)]
+struct Block<'r> {
+    #[serde(flatten)]
+    kind: BlockKind<'r>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum BlockKind<'r> {
+    Text {
+        text: &'r str,
+    },
+    Image {
+        source: WireImage,
+    },
+    ToolUse {
+        id: &'r str,
+        name: &'r str,
+        input: &'r Map<String, Value>,
+    },
+    ToolResult {
+        tool_use_id: &'r str,
+        content: &'r str,
+    },
+    /// As it came.
+    #[serde(untagged)]
+    Thought(&'r Map<String, Value>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "base64")]
+struct WireImage {
+    media_type: &'static str,
+    data: String,
+}
+
+#[derive(Debug, Serialize)]
+struct WireTool<'r> {
+    name: &'r str,
+    description: &'r str,
+    input_schema: &'r Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CacheControl {
+    Ephemeral,
+}
+
+impl<'r> Body<'r> {
+    /// `name` is that of the model, by which it knows its own reasoning.
+    pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
+        let budget = options.thinking_tokens.filter(|_| may_think(&request.messages, name));
+        let mut body = Self {
+            model: &options.model,
+            max_tokens: options.max_tokens.saturating_add(budget.unwrap_or_default()),
+            stream: true,
+            thinking: budget.map(|budget_tokens| Thinking { budget_tokens }),
+            system: Vec::new(),
+            tools: request.tools.iter().map(WireTool::from).collect(),
+            messages: Vec::new(),
+        };
+        for message in &request.messages {
+            body.add(message, name, request);
+        }
+        if options.caching {
+            body.mark_for_caching();
+        }
+        body
+    }
+
+    fn add(&mut self, message: &'r Message, name: &str, request: &'r ModelRequest) {
+        match message {
+            Message::System { text } => self.system.extend(text_block(text)),
+            Message::User { text, images } => {
+                let images = images.iter().filter_map(|image| image_block(image, request));
+                self.say(Role::User, text_block(text).into_iter().chain(images));
+            }
+            Message::Assistant { text, calls, reasoning } => {
+                // Thoughts stand first, and never alone.
+                let sent = self.thinking.is_some() && !calls.is_empty();
+                let thoughts = own(reasoning.as_ref(), name).filter(|_| sent);
+                let calls = calls.iter().map(call_block);
+                self.say(Role::Assistant, thoughts.chain(text_block(text)).chain(calls));
+            }
+            Message::ToolResult { call, result } => {
+                let kind = BlockKind::ToolResult { tool_use_id: call, content: result };
+                self.say(Role::User, [kind.into()]);
+            }
+        }
+    }
+
+    /// Neighbours of the same role are one message: the results of a step have to be, and what
+    /// steered the turn after them stands behind them.
+    fn say(&mut self, role: Role, blocks: impl IntoIterator<Item = Block<'r>>) {
+        let mut blocks = blocks.into_iter().peekable();
+        if blocks.peek().is_none() {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(last) if last.role == role => last.content.extend(blocks),
+            _ => self.messages.push(WireMessage { role, content: blocks.collect() }),
+        }
+    }
+
+    /// What the next request begins with too: the tools, the instructions, and the conversation
+    /// without its newest message.
+    fn mark_for_caching(&mut self) {
+        let before_newest = self.messages.len().checked_sub(2);
+        let history = before_newest.and_then(|place| self.messages[place].content.last_mut());
+        for block in self.system.last_mut().into_iter().chain(history) {
+            block.cache_control = Some(CacheControl::Ephemeral);
+        }
+        if let Some(tool) = self.tools.last_mut() {
+            tool.cache_control = Some(CacheControl::Ephemeral);
+        }
+    }
+}
+
+/// Whether the model may think in this request: where it is in the middle of its calls, it must have
+/// thought before the first of them. It has not if another model made it, or thinking was off.
+fn may_think(messages: &[Message], name: &str) -> bool {
+    let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
+    let begins = |place: &usize| {
+        matches!(messages[*place], Message::User { .. })
+            && place.checked_sub(1).is_none_or(|before| !is_result(&messages[before]))
+    };
+    let asked = (0..messages.len()).rev().find(begins);
+    match asked.and_then(|asked| messages.get(asked + 1)) {
+        Some(Message::Assistant { reasoning, .. }) => {
+            own(reasoning.as_ref(), name).next().is_some()
+        }
+        _ => true,
+    }
+}
+
+/// What the model of this name thought, as it came.
+fn own<'r>(reasoning: Option<&'r Reasoning>, name: &str) -> impl Iterator<Item = Block<'r>> {
+    let own = reasoning.filter(|reasoning| reasoning.model == name);
+    let blocks = own.and_then(|reasoning| reasoning.content.as_array()).into_iter().flatten();
+    blocks.filter_map(Value::as_object).map(|block| BlockKind::Thought(block).into())
+}
+
+impl<'r> From<BlockKind<'r>> for Block<'r> {
+    fn from(kind: BlockKind<'r>) -> Self {
+        Self { kind, cache_control: None }
+    }
+}
+
+/// A blank text is refused.
+fn text_block(text: &str) -> Option<Block<'_>> {
+    (!text.trim().is_empty()).then(|| BlockKind::Text { text }.into())
+}
+
+/// A picture that the request carries, unless it is one that the API would refuse, and the whole
+/// request with it.
+fn image_block<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Block<'r>> {
+    let Image { media_type, bytes } = request.images.get(image)?;
+    if bytes.len() > MAX_IMAGE_BYTES {
+        tracing::warn!(path = image.path, "a picture is too large to be shown to the model");
+        return None;
+    }
+    let source = WireImage { media_type, data: STANDARD.encode(bytes) };
+    Some(BlockKind::Image { source }.into())
+}
+
+fn call_block(call: &SentCall) -> Block<'_> {
+    let SentCall { id, name, arguments } = call;
+    BlockKind::ToolUse { id, name, input: arguments }.into()
+}
+
+impl<'r> From<&'r ToolSpec> for WireTool<'r> {
+    fn from(tool: &'r ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters } = tool;
+        Self { name, description, input_schema: parameters, cache_control: None }
+    }
+}

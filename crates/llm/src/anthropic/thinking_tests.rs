@@ -1,0 +1,169 @@
+//! What the model thinks before it calls: given back to it unchanged, and to nobody else.
+
+use avocet_protocol::{Message, SentCall};
+use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, redacted, signature};
+use avocet_testkit::openai::OpenAiFake;
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Asked, SECOND, ask, ask_through, call, cut_up, request};
+use crate::{OpenAi, OpenAiConfig};
+
+const THOUGHT: &str = "what does \"ä\" say? <think> {";
+
+fn thinking() -> ModelAnswer {
+    let then = ModelAnswer::call("read_file", json!({ "path": "ä" }));
+    ModelAnswer::thinks(THOUGHT, then)
+}
+
+fn model(fake: &AnthropicFake, thinking_tokens: Option<u32>) -> Anthropic {
+    let config = AnthropicConfig {
+        base_url: fake.base_url(),
+        api_key: Some(Secret::new(KEY.to_owned())),
+        max_retries: 0,
+        thinking_tokens,
+        ..AnthropicConfig::default()
+    };
+    Anthropic::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
+}
+
+async fn ask_for(answer: ModelAnswer) -> Asked {
+    let fake = AnthropicFake::start(move |_| answer.clone()).await;
+    ask(&model(&fake, Some(1024))).await
+}
+
+fn blocks() -> Value {
+    json!([{ "type": "thinking", "thinking": THOUGHT, "signature": signature(THOUGHT) }])
+}
+
+fn thought_by(model: &str, content: Value) -> Reasoning {
+    Reasoning { model: model.to_owned(), content }
+}
+
+fn ours(content: Value) -> Option<Reasoning> {
+    Some(thought_by(&format!("claude/{MODEL}"), content))
+}
+
+fn step(id: &str, reasoning: Option<Reasoning>) -> [Message; 2] {
+    let call = SentCall { id: id.to_owned(), name: "f".to_owned(), arguments: Default::default() };
+    let result = Message::ToolResult { call: id.to_owned(), result: "seen".to_owned() };
+    [Message::Assistant { text: "I look".to_owned(), calls: vec![call], reasoning }, result]
+}
+
+/// What is sent of a conversation by a model that may think.
+async fn sent(messages: &[&[Message]]) -> Value {
+    let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
+    let request = ModelRequest { messages: messages.concat(), ..request() };
+    model(&fake, Some(1024)).complete(&request, &|_| ()).await.unwrap();
+    assert_eq!(fake.refusals(), [""; 0]);
+    fake.requests().remove(0)
+}
+
+#[tokio::test]
+async fn thoughts_come_with_the_calls_and_are_not_shown() {
+    let asked = ask_for(thinking()).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
+    assert_eq!(reply.calls, [call("read_file", &json!({ "path": "ä" }))]);
+    assert_eq!(reply.reasoning, ours(blocks()));
+    assert!(!format!("{:?}", reply.reasoning).contains("say?"), "not even to the log");
+    let asked = ask_for(ModelAnswer::says("hello")).await;
+    assert_eq!(asked.reply.unwrap().reasoning, None);
+}
+
+#[tokio::test]
+async fn f40_a_reply_that_is_only_a_thought_is_empty() {
+    let asked = ask_for(ModelAnswer::thinks(THOUGHT, ModelAnswer::says(""))).await;
+    let reply = asked.reply.unwrap();
+    assert!(reply.text.is_empty() && reply.calls.is_empty() && asked.shown.is_empty());
+}
+
+#[tokio::test]
+async fn thoughts_cut_at_every_byte_are_the_same() {
+    let fake = AnthropicFake::start(|_| thinking()).await;
+    // The fake's own stream, as bytes.
+    let url = format!("{}/v1/messages", fake.base_url());
+    let body = json!({ "model": MODEL, "max_tokens": 1, "messages": [{ "role": "user", "content": "hi" }] });
+    let headers = [("x-api-key", KEY), ("anthropic-version", VERSION)];
+    let http = HttpClient::new().unwrap();
+    let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await.unwrap();
+    let stream = answer.text(usize::MAX).await.unwrap();
+    let reply = ask_for(cut_up(stream.as_bytes(), &[1])).await.reply.unwrap();
+    assert_eq!(reply.reasoning, ours(blocks()));
+}
+
+#[tokio::test]
+async fn a_model_that_thinks_is_not_silent() {
+    use avocet_testkit::http::Piece;
+    let begun = [
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "thinking" } }),
+        json!({ "type": "content_block_delta", "index": 0,
+            "delta": { "type": "thinking_delta", "thinking": "hm" } }),
+    ];
+    let mut pieces = vec![avocet_testkit::openai::stream_head()];
+    let events = begun.iter().map(avocet_testkit::anthropic::event);
+    pieces.extend(events.map(|event| Piece::chunk(event.as_bytes())));
+    pieces.push(Piece::Hang);
+    let fake = AnthropicFake::start(move |_| ModelAnswer::Raw(pieces.clone())).await;
+    let clock = Arc::<ManualClock>::default();
+    let mut model = model(&fake, Some(1024));
+    model.endpoint.clock = clock.clone();
+    let error = ask_through(&model, &clock, 60 * SECOND).await.reply.unwrap_err().to_string();
+    assert!(error.contains("it fell silent, no more came within 60 s"), "{error}");
+}
+
+#[tokio::test]
+async fn thoughts_are_given_back_unchanged_before_the_calls() {
+    let sealed = json!([redacted("hm"), blocks()[0]]);
+    for content in [blocks(), sealed] {
+        let thought = ours(content.clone());
+        let sent = sent(&[&[Message::user("hi")], &step("1", thought), &step("2", None)]).await;
+        assert_eq!(sent["thinking"], json!({ "type": "enabled", "budget_tokens": 1024 }));
+        assert_eq!(sent["max_tokens"], 8192 + 1024);
+        let first = sent["messages"][1]["content"].as_array().unwrap();
+        let (thoughts, rest) = first.split_at(content.as_array().unwrap().len());
+        assert_eq!(json!(thoughts), content);
+        assert_eq!(rest[0]["type"], "text");
+        assert_eq!(rest[1]["type"], "tool_use");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_was_begun_without_a_thought_goes_on_without() {
+    let hi = [Message::user("hi")];
+    let others = Some(thought_by("other/model", json!([{ "type": "thinking", "thinking": "x" }])));
+    for first in [None, others.clone()] {
+        let sent = sent(&[&hi, &step("1", first), &step("2", ours(blocks()))]).await;
+        assert!(sent["thinking"].is_null() && sent["max_tokens"] == 8192, "{sent}");
+        assert!(!sent.to_string().contains("signature"), "{sent}");
+    }
+    // What steers a turn does not begin it, and what another turn was does not matter.
+    let steered = sent(&[&hi, &step("1", ours(blocks())), &hi, &step("2", None)]).await;
+    assert!(steered["thinking"].is_object());
+    let done = [Message::assistant("done", Vec::new()), Message::user("and?")];
+    let later = sent(&[&hi, &step("1", others), &done, &step("2", ours(blocks()))]).await;
+    assert!(later["thinking"].is_object());
+    assert_eq!(later.to_string().matches("\"signature\"").count(), 1, "the other's is left out");
+}
+
+#[tokio::test]
+async fn without_thinking_tokens_nothing_is_thought_or_given_back() {
+    let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
+    let messages = [&[Message::user("hi")][..], &step("1", ours(blocks()))].concat();
+    let request = ModelRequest { messages, ..request() };
+    model(&fake, None).complete(&request, &|_| ()).await.unwrap();
+    let sent = fake.requests().remove(0);
+    assert!(sent["thinking"].is_null() && !sent.to_string().contains("signature"), "{sent}");
+}
+
+#[tokio::test]
+async fn other_providers_do_not_get_it() {
+    let fake = OpenAiFake::start(|_| ModelAnswer::says("ok")).await;
+    let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
+    let clock = Arc::<ManualClock>::default();
+    let other = OpenAi::new("claude", MODEL, &config, clock).unwrap();
+    let messages = [&[Message::user("hi")][..], &step("1", ours(blocks()))].concat();
+    other.complete(&ModelRequest { messages, ..request() }, &|_| ()).await.unwrap();
+    assert!(!fake.requests()[0].to_string().contains("think"));
+}

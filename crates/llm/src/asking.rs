@@ -1,0 +1,286 @@
+//! Asking a model over HTTP, whatever it speaks: the request is made, and made again where that can
+//! help, held to its limits, and its answer is read while it streams. Calls that are written as text stay
+//! in the text: [`Dialected`](crate::Dialected) reads them.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_net::{HttpClient, HttpResponse, NetError};
+use avocet_protocol::{Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Secret, Usage};
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use crate::Limits;
+use crate::detail::{clean, says};
+use crate::hidden::Visible;
+use crate::limits::limited;
+use crate::retry::{Shown, retrying};
+use crate::sse;
+
+/// The most that is read of an answer that is no stream, in bytes.
+const MAX_BODY: usize = 16 * 1024 * 1024;
+/// About what a token is, where the provider does not count.
+const BYTES_A_TOKEN: u64 = 4;
+/// About what a picture costs, whatever its size in bytes.
+const TOKENS_AN_IMAGE: u64 = 1000;
+
+/// Where a model is, and how long and how often it is asked.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    /// `provider/model`.
+    pub(crate) name: String,
+    pub(crate) url: String,
+    pub(crate) api_key: Option<Secret>,
+    /// What every request says beside its body, the key included.
+    pub(crate) headers: fn(Option<&Secret>) -> Vec<(&'static str, String)>,
+    pub(crate) retries: usize,
+    pub(crate) limits: Limits,
+    pub(crate) http: HttpClient,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// An answer that is put together from the events of its stream.
+pub(crate) trait Answer: Default + Send {
+    /// Takes the data of the next event.
+    fn take(&mut self, data: &str) -> Result<Piece, Fault>;
+
+    /// Whether anything of the answer itself has come.
+    fn has_begun(&self) -> bool;
+
+    /// The whole answer, if it came to its end.
+    fn finish(self) -> Result<ModelReply, Fault>;
+
+    /// An answer that was not streamed.
+    fn whole(body: &str) -> Result<ModelReply, Fault>;
+}
+
+/// What an event brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// Only that the connection is alive: the model may be silent all the same.
+    KeepAlive,
+    /// Nothing that is shown.
+    Nothing,
+    /// More text.
+    Text(String),
+    /// The end of the answer.
+    End,
+}
+
+/// Why there is no answer, although one had begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It broke off or makes no sense.
+    Unreadable(String),
+    /// What would have been this status, had it not begun with 200.
+    Status(u16, String),
+    /// The model will not answer this.
+    Declined(String),
+}
+
+impl From<String> for Fault {
+    fn from(detail: String) -> Self {
+        Self::Unreadable(detail)
+    }
+}
+
+const SILENT: &str = "no answer began";
+
+impl Endpoint {
+    /// Asks with this body, made anew for each attempt so that it takes no room meanwhile.
+    pub(crate) async fn ask<A: Answer>(
+        &self,
+        request: &ModelRequest,
+        body: impl Fn() -> serde_json::Result<Vec<u8>> + Send + Sync,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let shown = Shown::new(deltas);
+        let take_back = |delta: Delta<'_>| shown.show(delta);
+        let attempt = async || {
+            let body = body().map_err(|error| self.bad_answer(error.to_string()))?;
+            let input = estimated_tokens(body.len() as u64, request);
+            let asking = self.ask_once::<A>(body, input, &shown);
+            self.limited(self.limits.total, "it did not come to an end", asking).await
+        };
+        retrying(self.clock.as_ref(), self.retries, &take_back, attempt).await
+    }
+
+    async fn ask_once<A: Answer>(
+        &self,
+        body: Vec<u8>,
+        input: u64,
+        shown: &Shown<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let first_token = self.limits.first_token;
+        let began = self.clock.elapsed();
+        let response = self.limited(first_token, SILENT, self.post(body)).await?;
+        if response.status() != 200 {
+            let refusal = async { Err(self.refusal(response).await) };
+            return self.limited(first_token, SILENT, refusal).await;
+        }
+        if response.is("application/json") {
+            let whole = async {
+                let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
+                A::whole(&text).map_err(|fault| self.failed(fault))
+            };
+            let reply = counted(self.limited(first_token, SILENT, whole).await?, input);
+            let mut visible = Visible::keeping_calls();
+            visible.push(&reply.text, |_| {});
+            let text = visible.finish(|_| {});
+            shown.show(Delta::Text(&text));
+            return Ok(ModelReply { text, ..reply });
+        }
+        let mut visible = Visible::keeping_calls();
+        let left = first_token.saturating_sub(self.clock.elapsed() - began);
+        let reply = counted(self.read::<A>(response, left, &mut visible, shown).await?, input);
+        let text = visible.finish(|delta| shown.show(delta));
+        Ok(ModelReply { text, ..reply })
+    }
+
+    /// Reads an answer while it streams; `left` is the time that its beginning has.
+    async fn read<A: Answer>(
+        &self,
+        response: HttpResponse,
+        left: Duration,
+        visible: &mut Visible,
+        shown: &Shown<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let mut events = sse::events(response);
+        let mut answer = A::default();
+        let (mut patience, mut silent) = (left, SILENT);
+        loop {
+            let next = async {
+                loop {
+                    let event = events.next().await.transpose();
+                    let Some(event) = event.map_err(|error| self.broken(&error))? else {
+                        return Ok(Piece::End);
+                    };
+                    match answer.take(&event).map_err(|fault| self.failed(fault))? {
+                        Piece::KeepAlive => {}
+                        piece => return Ok(piece),
+                    }
+                }
+            };
+            match self.limited(patience, silent, next).await? {
+                Piece::End => break,
+                Piece::Text(text) => visible.push(&text, |delta| shown.show(delta)),
+                Piece::KeepAlive | Piece::Nothing => {}
+            }
+            if answer.has_begun() {
+                (patience, silent) = (self.limits.gap, "it fell silent, no more came");
+            }
+        }
+        answer.finish().map_err(|fault| self.failed(fault))
+    }
+
+    async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {
+        let headers = (self.headers)(self.api_key.as_ref());
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let posted = self.http.post_json(&self.url, &headers, body).await;
+        posted.map_err(|error| match error {
+            NetError::Broken(detail) => self.bad_answer(detail),
+            NetError::Invalid(detail) | NetError::Connect(detail) => {
+                ModelError::Unreachable { model: self.name.clone(), detail: self.clean(&detail) }
+            }
+        })
+    }
+
+    async fn limited<T>(
+        &self,
+        limit: Duration,
+        what: &str,
+        part: impl Future<Output = Result<T, ModelError>>,
+    ) -> Result<T, ModelError> {
+        limited(self.clock.as_ref(), &self.name, limit, what, part).await
+    }
+
+    fn failed(&self, fault: Fault) -> ModelError {
+        match fault {
+            Fault::Unreadable(detail) => self.bad_answer(detail),
+            Fault::Status(status, says) => self.refused(status, "", &says, None),
+            Fault::Declined(detail) => {
+                ModelError::Refused { model: self.name.clone(), detail: self.clean(&detail) }
+            }
+        }
+    }
+
+    fn bad_answer(&self, fault: impl AsRef<str>) -> ModelError {
+        ModelError::BadAnswer { model: self.name.clone(), detail: self.clean(fault.as_ref()) }
+    }
+
+    fn broken(&self, error: &NetError) -> ModelError {
+        self.bad_answer(error.to_string())
+    }
+
+    /// What an answer other than 200 means.
+    async fn refusal(&self, response: HttpResponse) -> ModelError {
+        let (status, retry_after) = (response.status(), response.retry_after());
+        let body = response.text(MAX_BODY).await.unwrap_or_default();
+        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let says = says(&error).unwrap_or(&body);
+        let code = error["error"]["code"].as_str().unwrap_or_default();
+        self.refused(status, code, says, retry_after)
+    }
+
+    /// What a refusal means, and who can do something about it.
+    fn refused(
+        &self,
+        status: u16,
+        code: &str,
+        says: &str,
+        retry_after: Option<Duration>,
+    ) -> ModelError {
+        let detail = self.clean(&format!("{status}: {}", says.trim()));
+        let model = self.name.clone();
+        match status {
+            401 | 403 => ModelError::Unauthorized { model, detail },
+            402 => ModelError::Refused { model, detail },
+            413 => ModelError::TooLong { model, detail },
+            429 if code == "insufficient_quota" => ModelError::Refused { model, detail },
+            408 | 409 | 425 | 429 | 500.. => ModelError::Busy { model, detail, retry_after },
+            _ if is_about_length(says, code) => ModelError::TooLong { model, detail },
+            _ => ModelError::Refused { model, detail },
+        }
+    }
+
+    fn clean(&self, text: &str) -> String {
+        clean(text, self.api_key.as_ref())
+    }
+}
+
+/// A reply to a request that costs so many tokens, where the provider does not count.
+fn counted(reply: ModelReply, input: u64) -> ModelReply {
+    let usage = match reply.usage {
+        Usage { input: 0, output: 0 } => {
+            Usage { input, output: reply.text.len() as u64 / BYTES_A_TOKEN }
+        }
+        usage => usage,
+    };
+    ModelReply { usage, ..reply }
+}
+
+/// What a request costs, where the provider does not count.
+fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
+    // Base64 is a third longer than what it stands for.
+    let of_images = request.images.values().map(|image| image.bytes.len() as u64 * 4 / 3).sum();
+    let text = length.saturating_sub(of_images) / BYTES_A_TOKEN;
+    text + request.images.len() as u64 * TOKENS_AN_IMAGE
+}
+
+/// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
+/// Ollama, LM Studio, OpenRouter and Anthropic.
+fn is_about_length(says: &str, code: &str) -> bool {
+    const WORDS: [&str; 7] = [
+        "context length",
+        "context window",
+        "context size",
+        "maximum context",
+        "too many tokens",
+        "prompt is too long",
+        "exceed context limit",
+    ];
+    let says = says.to_lowercase();
+    code == "context_length_exceeded" || WORDS.iter().any(|words| says.contains(words))
+}

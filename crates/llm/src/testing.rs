@@ -1,0 +1,138 @@
+//! What the tests of every provider over HTTP share: a request, and ways to ask while time passes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use avocet_protocol::{
+    Arguments, Delta, Image, ImageRef, Message, Model, ModelError, ModelReply, ModelRequest,
+    SentCall, ToolCall, ToolSpec,
+};
+use avocet_testkit::http::Piece;
+use avocet_testkit::openai::stream_head;
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+pub(crate) fn request() -> ModelRequest {
+    let call = SentCall {
+        id: "t1s0c0".to_owned(),
+        name: "read_file".to_owned(),
+        arguments: Map::from_iter([("path".to_owned(), json!("a"))]),
+    };
+    let text = |text: &str| text.to_owned();
+    ModelRequest {
+        messages: vec![
+            Message::System { text: text("be kind") },
+            Message::user("hi"),
+            Message::assistant("hello", Vec::new()),
+            Message::user("read a"),
+            Message::assistant("", vec![call]),
+            Message::ToolResult { call: text("t1s0c0"), result: text("content") },
+        ],
+        tools: Arc::new([ToolSpec {
+            name: text("read_file"),
+            description: text("reads"),
+            parameters: json!({ "type": "object", "properties": {} }),
+        }]),
+        images: BTreeMap::new(),
+    }
+}
+
+/// What a model said, and what was shown of it meanwhile; `<` stands for what was taken back.
+pub(crate) struct Asked {
+    pub(crate) reply: Result<ModelReply, ModelError>,
+    pub(crate) shown: String,
+}
+
+pub(crate) async fn ask(model: &dyn Model) -> Asked {
+    let shown = Mutex::new(String::new());
+    let deltas = |delta: Delta<'_>| match delta {
+        Delta::Text(text) => shown.lock().unwrap().push_str(text),
+        Delta::Restart => shown.lock().unwrap().push('<'),
+    };
+    let reply = model.complete(&request(), &deltas).await;
+    Asked { reply, shown: shown.into_inner().unwrap() }
+}
+
+/// Asks, and lets the waits between attempts pass; the limits of a request are longer.
+pub(crate) async fn ask_patiently(model: &dyn Model, clock: &ManualClock, waits: usize) -> Asked {
+    let passing = async {
+        for _ in 0..waits {
+            clock.sleeper_within(..45 * SECOND).await;
+            clock.advance(45 * SECOND);
+        }
+    };
+    tokio::join!(ask(model), passing).0
+}
+
+/// Asks, and lets one wait of this length pass.
+pub(crate) async fn ask_through(model: &dyn Model, clock: &ManualClock, wait: Duration) -> Asked {
+    let passing = async {
+        clock.sleeper_within(wait..=wait).await;
+        clock.advance(wait);
+    };
+    tokio::join!(ask(model), passing).0
+}
+
+/// An answer whose pieces come one by one, with a permit each, and its end with one more.
+pub(crate) fn dripping(events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
+    let permits = Arc::new(Semaphore::new(0));
+    let mut pieces = vec![stream_head()];
+    for event in events {
+        pieces.extend([Piece::Permit(permits.clone()), Piece::chunk(event.as_bytes())]);
+    }
+    pieces.push(Piece::end());
+    (ModelAnswer::Raw(pieces), permits)
+}
+
+/// Asks a model with 60 s for each piece, while one comes every so many seconds.
+pub(crate) async fn ask_through_drops(
+    model: &dyn Model,
+    clock: &ManualClock,
+    permits: &Semaphore,
+    seconds: u32,
+    drops: usize,
+) -> Asked {
+    let dropping = async {
+        for _ in 0..drops {
+            // Each wait for the next piece begins anew.
+            clock.sleeper_within(60 * SECOND..=60 * SECOND).await;
+            clock.advance(seconds * SECOND);
+            permits.add_permits(1);
+        }
+        permits.add_permits(2);
+    };
+    tokio::join!(ask(model), dropping).0
+}
+
+/// A stream that the network cuts into pieces of these lengths, over and over.
+pub(crate) fn cut_up(stream: &[u8], lengths: &[usize]) -> ModelAnswer {
+    let mut pieces = vec![stream_head()];
+    let (mut rest, mut lengths) = (stream, lengths.iter().cycle());
+    while let Some(length) = lengths.next().filter(|_| !rest.is_empty()) {
+        let (piece, more) = rest.split_at((*length).min(rest.len()));
+        pieces.push(Piece::chunk(piece));
+        rest = more;
+    }
+    pieces.push(Piece::end());
+    ModelAnswer::Raw(pieces)
+}
+
+pub(crate) fn call(name: &str, arguments: &Value) -> ToolCall {
+    ToolCall { name: name.to_owned(), arguments: Arguments::parse(&arguments.to_string()) }
+}
+
+pub(crate) fn with_image(bytes: &[u8]) -> ModelRequest {
+    let shown = ImageRef { path: "inbox/m1-0.jpg".to_owned() };
+    let old = ImageRef { path: "inbox/m0-0.jpg".to_owned() };
+    let images = vec![old, shown.clone()];
+    let image = Image { media_type: "image/jpeg", bytes: bytes.into() };
+    ModelRequest {
+        messages: vec![Message::User { text: "look".to_owned(), images }],
+        tools: Arc::new([]),
+        images: BTreeMap::from([(shown, image)]),
+    }
+}

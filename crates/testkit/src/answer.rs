@@ -1,0 +1,138 @@
+//! What a model behind a wire answers, said once for every wire: each puts it into events of its
+//! own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::http::{Piece, whole};
+
+/// What the model answers to a request.
+#[derive(Debug, Clone)]
+pub enum ModelAnswer {
+    /// It streams this text, a word a delta.
+    Says(String),
+    /// It streams these calls: name and arguments.
+    Calls(Vec<(String, Value)>),
+    /// It thinks this first, where its API shows that, and then answers.
+    Thinks(String, Box<Self>),
+    /// It streams these events and nothing else: `[DONE]` is one of them, or is missing.
+    Events(Vec<String>),
+    /// A status, headers and body, instead of a stream.
+    Status(u16, Vec<(&'static str, String)>, String),
+    /// These pieces, as they are.
+    Raw(Vec<Piece>),
+    /// It answers once there is a permit.
+    When(Arc<Semaphore>, Box<Self>),
+    /// It takes its time before each delta.
+    Slowly(Duration, Box<Self>),
+}
+
+impl ModelAnswer {
+    /// It streams a text.
+    #[must_use]
+    pub fn says(text: impl Into<String>) -> Self {
+        Self::Says(text.into())
+    }
+
+    /// It streams one call.
+    #[must_use]
+    pub fn call(name: &str, arguments: Value) -> Self {
+        Self::Calls(vec![(name.to_owned(), arguments)])
+    }
+
+    /// It thinks this, and then answers.
+    #[must_use]
+    pub fn thinks(thinking: &str, then: Self) -> Self {
+        Self::Thinks(thinking.to_owned(), Box::new(then))
+    }
+}
+
+/// What an answer says, whatever the wire.
+#[derive(Debug, Default)]
+pub(crate) struct Spoken {
+    pub(crate) thinking: String,
+    pub(crate) text: String,
+    pub(crate) calls: Vec<(String, Value)>,
+}
+
+impl Spoken {
+    pub(crate) fn thinking(&self) -> impl Iterator<Item = &str> {
+        self.thinking.split_inclusive(' ')
+    }
+
+    pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
+        self.text.split_inclusive(' ')
+    }
+}
+
+/// An answer as it is sent; `events` are those of the wire.
+pub(crate) fn pieces(answer: ModelAnswer, events: fn(&Spoken) -> Vec<String>) -> Vec<Piece> {
+    Sending { events, pause: Duration::ZERO, thinking: String::new() }.pieces(answer)
+}
+
+struct Sending {
+    events: fn(&Spoken) -> Vec<String>,
+    pause: Duration,
+    thinking: String,
+}
+
+impl Sending {
+    fn pieces(mut self, answer: ModelAnswer) -> Vec<Piece> {
+        match answer {
+            ModelAnswer::Says(text) => self.spoken(text, Vec::new()),
+            ModelAnswer::Calls(calls) => self.spoken(String::new(), calls),
+            ModelAnswer::Thinks(thinking, then) => {
+                self.thinking = thinking;
+                self.pieces(*then)
+            }
+            ModelAnswer::Events(events) => self.stream(&events),
+            ModelAnswer::Status(status, headers, body) => {
+                let headers: Vec<(&str, &str)> =
+                    headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+                whole(status, &headers, &body)
+            }
+            ModelAnswer::Raw(pieces) => pieces,
+            ModelAnswer::When(permits, then) => {
+                let mut all = vec![Piece::Permit(permits)];
+                all.extend(self.pieces(*then));
+                all
+            }
+            ModelAnswer::Slowly(pause, then) => {
+                self.pause = pause;
+                self.pieces(*then)
+            }
+        }
+    }
+
+    fn spoken(self, text: String, calls: Vec<(String, Value)>) -> Vec<Piece> {
+        let spoken = Spoken { thinking: self.thinking.clone(), text, calls };
+        self.stream(&(self.events)(&spoken))
+    }
+
+    fn stream(&self, events: &[String]) -> Vec<Piece> {
+        let mut pieces = vec![stream_head()];
+        for event in events {
+            if !self.pause.is_zero() {
+                pieces.push(Piece::Pause(self.pause));
+            }
+            pieces.push(Piece::chunk(event.as_bytes()));
+        }
+        pieces.push(Piece::end());
+        pieces
+    }
+}
+
+/// Status line and headers of a stream of events.
+#[must_use]
+pub fn stream_head() -> Piece {
+    Piece::head(200, &[("content-type", "text/event-stream")])
+}
+
+/// An event of a stream, as a chunk of its body.
+#[must_use]
+pub fn event(data: &str) -> String {
+    format!("data: {data}\n\n")
+}

@@ -1,0 +1,209 @@
+//! The Messages API of Anthropic on loopback. It refuses what the real one refuses, in its words.
+
+mod content;
+mod history;
+mod stream;
+mod thinking;
+
+use serde_json::{Value, json};
+
+use crate::answer::ModelAnswer;
+use crate::http::{HttpRequest, whole};
+use crate::model_server::{ModelServer, Refused};
+
+pub use stream::event;
+pub use thinking::{redacted, signature};
+
+/// The key that the fake wants.
+pub const KEY: &str = "sk-ant-test-1234567890";
+/// The one model that there is.
+pub const MODEL: &str = "claude-test-4-5";
+/// The most tokens that this model writes.
+const MOST_TOKENS: u64 = 64_000;
+/// The largest request, in bytes.
+const LARGEST: usize = 32 * 1024 * 1024;
+
+/// A server at `http://ADDRESS`, which has `/v1/messages`.
+#[derive(Debug)]
+pub struct AnthropicFake {
+    server: ModelServer,
+}
+
+impl AnthropicFake {
+    /// A server whose model answers by what it is asked. Requests that the API refuses do not
+    /// reach it.
+    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
+        let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
+        Self { server: ModelServer::start(answer, stream::events, checked).await }
+    }
+
+    /// What goes into `base_url`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.server.address())
+    }
+
+    /// The bodies of the requests that reached the model.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.server.requests()
+    }
+
+    /// Why requests were refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.server.refusals()
+    }
+}
+
+/// The results of the calls in the last message of a request, in order.
+#[must_use]
+pub fn last_results(request: &Value) -> Vec<&str> {
+    let last = request["messages"].as_array().and_then(|messages| messages.last());
+    let blocks = last.and_then(|message| message["content"].as_array()).into_iter().flatten();
+    let results = blocks.filter(|block| block["type"] == "tool_result");
+    results.map(|result| result["content"].as_str().unwrap()).collect()
+}
+
+/// A refusal in the words of the real API.
+#[derive(Debug)]
+struct Refusal {
+    status: u16,
+    kind: &'static str,
+    message: String,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { status, kind, message } = refusal;
+        let error = json!({ "type": kind, "message": message });
+        let body = json!({ "type": "error", "error": error, "request_id": "req_1" }).to_string();
+        Self { pieces: whole(status, &[("content-type", "application/json")], &body), message }
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Refusal {
+    Refusal { status: 400, kind: "invalid_request_error", message: message.into() }
+}
+
+fn unauthorized(message: &str) -> Refusal {
+    Refusal { status: 401, kind: "authentication_error", message: message.to_owned() }
+}
+
+/// Checks a request as the real API does.
+fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+    if request.method != "POST" || request.path != "/v1/messages" {
+        return Err(Refusal { status: 404, kind: "not_found_error", message: "Not found".into() });
+    }
+    check_headers(request)?;
+    if request.body.len() > LARGEST {
+        let message = "Request exceeds the maximum size".to_owned();
+        return Err(Refusal { status: 413, kind: "request_too_large", message });
+    }
+    let body: Value = serde_json::from_slice(&request.body)
+        .map_err(|error| invalid(format!("The request body is not valid JSON: {error}")))?;
+    check_model(&body)?;
+    check_tools(&body)?;
+    check_system(&body["system"])?;
+    let messages =
+        body["messages"].as_array().ok_or_else(|| invalid("messages: Field required"))?;
+    history::check(messages, body["thinking"]["type"] == "enabled")?;
+    check_caching(&body)?;
+    Ok(body)
+}
+
+fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
+    match request.header("x-api-key") {
+        None => return Err(unauthorized("x-api-key header is required")),
+        Some(key) if key != KEY => return Err(unauthorized("invalid x-api-key")),
+        Some(_) => {}
+    }
+    match request.header("anthropic-version") {
+        None => Err(invalid("anthropic-version: header is required")),
+        Some("2023-06-01") => Ok(()),
+        Some(other) => {
+            Err(invalid(format!("anthropic-version: \"{other}\" is not a valid version")))
+        }
+    }
+}
+
+fn check_model(body: &Value) -> Result<(), Refusal> {
+    const FIELDS: [&str; 7] =
+        ["model", "max_tokens", "system", "messages", "tools", "stream", "thinking"];
+    let known = |field: &&String| FIELDS.contains(&field.as_str());
+    if let Some(other) =
+        body.as_object().into_iter().flatten().map(|(key, _)| key).find(|key| !known(key))
+    {
+        return Err(invalid(format!("{other}: Extra inputs are not permitted")));
+    }
+    let model = body["model"].as_str().ok_or_else(|| invalid("model: Field required"))?;
+    if model != MODEL {
+        let message = format!("model: {model}");
+        return Err(Refusal { status: 404, kind: "not_found_error", message });
+    }
+    let most = body["max_tokens"].as_u64().ok_or_else(|| invalid("max_tokens: Field required"))?;
+    if most == 0 {
+        return Err(invalid("max_tokens: Input should be greater than or equal to 1"));
+    }
+    if most > MOST_TOKENS {
+        return Err(invalid(format!(
+            "max_tokens: {most} > {MOST_TOKENS}, which is the maximum allowed number of output \
+             tokens for {MODEL}"
+        )));
+    }
+    thinking::check_budget(&body["thinking"], most)
+}
+
+fn check_tools(body: &Value) -> Result<(), Refusal> {
+    let tools = body["tools"].as_array().map_or(&[][..], Vec::as_slice);
+    for (place, tool) in tools.iter().enumerate() {
+        let here = format!("tools.{place}.custom");
+        content::check_name(&tool["name"], &here)?;
+        if tool["input_schema"].is_null() {
+            return Err(invalid(format!("{here}.input_schema: Field required")));
+        }
+        if tool["input_schema"]["type"] != "object" {
+            return Err(invalid(format!("{here}.input_schema.type: Input should be 'object'")));
+        }
+        if tools[..place].iter().any(|other| other["name"] == tool["name"]) {
+            return Err(invalid("tools: Tool names must be unique."));
+        }
+    }
+    Ok(())
+}
+
+fn check_system(system: &Value) -> Result<(), Refusal> {
+    match system {
+        Value::Null | Value::String(_) => Ok(()),
+        Value::Array(blocks) => {
+            blocks.iter().try_for_each(|block| content::check_text(block, "system"))
+        }
+        _ => Err(invalid("system: Input should be a valid list")),
+    }
+}
+
+/// Where a prefix is kept: in at most four places.
+fn check_caching(body: &Value) -> Result<(), Refusal> {
+    fn marks(value: &Value) -> usize {
+        match value {
+            Value::Array(values) => values.iter().map(marks).sum(),
+            Value::Object(map) => {
+                let here = usize::from(map.contains_key("cache_control"));
+                // What a call or a schema says is not looked into.
+                let inside = ["content", "tools", "system", "messages"];
+                here + inside.iter().filter_map(|key| map.get(*key)).map(marks).sum::<usize>()
+            }
+            _ => 0,
+        }
+    }
+    match marks(body) {
+        0..=4 => Ok(()),
+        found => Err(invalid(format!(
+            "A maximum of 4 blocks with cache_control may be provided. Found {found}."
+        ))),
+    }
+}
+
+#[cfg(test)]
+#[path = "anthropic_tests.rs"]
+mod tests;

@@ -1,0 +1,143 @@
+//! What a message may consist of: blocks of text, pictures, calls and results.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::{Refusal, invalid, thinking};
+use crate::image::media_type_of;
+
+/// The largest picture, in bytes of base64.
+const LARGEST_IMAGE: usize = 5 * 1024 * 1024;
+
+/// Checks a block that stands at `here`.
+pub(super) fn check(block: &Value, role: &str, here: &str) -> Result<(), Refusal> {
+    check_caching(block, here)?;
+    match (block["type"].as_str().unwrap_or_default(), role) {
+        ("text", _) => check_text(block, "messages"),
+        ("image", "user") => check_image(&block["source"], &format!("{here}.image.source")),
+        ("tool_use", "assistant") => check_call(block, &format!("{here}.tool_use")),
+        ("tool_result", "user") => check_result(block, &format!("{here}.tool_result")),
+        ("thinking" | "redacted_thinking", "assistant") => thinking::check(block, here),
+        ("tool_use", _) => {
+            Err(invalid(format!("{here}: `tool_use` blocks can only be in `assistant` messages")))
+        }
+        ("tool_result", _) => {
+            Err(invalid(format!("{here}: `tool_result` blocks can only be in `user` messages")))
+        }
+        (other, _) => Err(invalid(format!(
+            "{here}: Input tag '{other}' found using 'type' does not match any of the expected \
+             tags: 'document', 'image', 'redacted_thinking', 'text', 'thinking', 'tool_result', \
+             'tool_use'"
+        ))),
+    }
+}
+
+/// Checks a block of text somewhere in `place`.
+pub(super) fn check_text(block: &Value, place: &str) -> Result<(), Refusal> {
+    match block["text"].as_str() {
+        None => Err(invalid(format!("{place}: text: Field required"))),
+        Some("") => Err(invalid(format!("{place}: text content blocks must be non-empty"))),
+        Some(text) if text.trim().is_empty() => {
+            Err(invalid(format!("{place}: text content blocks must contain non-whitespace text")))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Checks the name of a tool.
+pub(super) fn check_name(name: &Value, here: &str) -> Result<(), Refusal> {
+    let name = name.as_str().unwrap_or_default();
+    match name.is_empty() || name.len() > 128 || !is_id(name) {
+        false => Ok(()),
+        true => Err(invalid(format!(
+            "{here}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
+        ))),
+    }
+}
+
+fn check_caching(block: &Value, here: &str) -> Result<(), Refusal> {
+    let Some(caching) = block.get("cache_control") else { return Ok(()) };
+    let kind = block["type"].as_str().unwrap_or_default();
+    if kind.ends_with("thinking") {
+        let message = format!("{here}.{kind}.cache_control: Extra inputs are not permitted");
+        return Err(invalid(message));
+    }
+    if block["text"] == "" {
+        let message = format!("{here}.text: cache_control cannot be set for empty text blocks");
+        return Err(invalid(message));
+    }
+    match caching["type"] == "ephemeral" {
+        true => Ok(()),
+        false => {
+            Err(invalid(format!("{here}.{kind}.cache_control.type: Input should be 'ephemeral'")))
+        }
+    }
+}
+
+fn check_call(call: &Value, here: &str) -> Result<(), Refusal> {
+    check_id(&call["id"], &format!("{here}.id"))?;
+    check_name(&call["name"], here)?;
+    match call["input"].is_object() {
+        true => Ok(()),
+        false => Err(invalid(format!("{here}.input: Input should be a valid dictionary"))),
+    }
+}
+
+fn check_result(result: &Value, here: &str) -> Result<(), Refusal> {
+    check_id(&result["tool_use_id"], &format!("{here}.tool_use_id"))?;
+    match &result["content"] {
+        Value::Null | Value::String(_) => Ok(()),
+        Value::Array(blocks) => blocks.iter().try_for_each(|block| check_text(block, "messages")),
+        _ => Err(invalid(format!("{here}.content: Input should be a valid string"))),
+    }
+}
+
+fn check_id(id: &Value, here: &str) -> Result<(), Refusal> {
+    match id.as_str() {
+        None => Err(invalid(format!("{here}: Field required"))),
+        Some(id) if id.is_empty() || !is_id(id) => {
+            Err(invalid(format!("{here}: String should match pattern '^[a-zA-Z0-9_-]+$'")))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+fn check_image(source: &Value, here: &str) -> Result<(), Refusal> {
+    const TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    if source["type"] != "base64" {
+        return Err(invalid(format!(
+            "{here}: Input tag '{}' found using 'type' does not match any of the expected tags: \
+             'base64', 'file', 'url'",
+            source["type"].as_str().unwrap_or_default()
+        )));
+    }
+    let here = format!("{here}.base64");
+    let media_type = source["media_type"].as_str().unwrap_or_default();
+    if !TYPES.contains(&media_type) {
+        return Err(invalid(format!(
+            "{here}.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or \
+             'image/webp'"
+        )));
+    }
+    let data = source["data"].as_str().unwrap_or_default();
+    if data.len() > LARGEST_IMAGE {
+        let size = data.len();
+        return Err(invalid(format!(
+            "{here}: image exceeds 5 MB maximum: {size} bytes > {LARGEST_IMAGE} bytes"
+        )));
+    }
+    let bytes = STANDARD.decode(data);
+    let bytes = bytes.map_err(|_| invalid(format!("{here}.data: Invalid base64 data")))?;
+    match media_type_of(&bytes) {
+        None => Err(invalid("Could not process image")),
+        Some(found) if found == media_type => Ok(()),
+        Some(_) => Err(invalid(format!(
+            "{here}.data: Image does not match the provided media type {media_type}"
+        ))),
+    }
+}

@@ -1,0 +1,108 @@
+//! What a model thought before it called a tool: signed, and taken back only as it was.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::{Refusal, invalid};
+
+/// The signature of a thought.
+#[must_use]
+pub fn signature(thinking: &str) -> String {
+    // FNV-1a: enough to tell one text from another.
+    let hash = thinking.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    STANDARD.encode(format!("{SIGNED}{hash:016x}"))
+}
+
+/// A thought that nobody may read.
+#[must_use]
+pub fn redacted(thinking: &str) -> Value {
+    let data = STANDARD.encode(format!("{SEALED}{thinking}"));
+    json!({ "type": "redacted_thinking", "data": data })
+}
+
+const SIGNED: &str = "signed:";
+const SEALED: &str = "sealed:";
+
+/// Checks how much may be thought, of `most` tokens in all.
+pub(super) fn check_budget(thinking: &Value, most: u64) -> Result<(), Refusal> {
+    match thinking["type"].as_str() {
+        None | Some("disabled") => return Ok(()),
+        Some("enabled") => {}
+        Some(other) => {
+            return Err(invalid(format!(
+                "thinking: Input tag '{other}' found using 'type' does not match any of the \
+                 expected tags: 'disabled', 'enabled'"
+            )));
+        }
+    }
+    let budget = thinking["budget_tokens"].as_u64();
+    let budget = budget.ok_or_else(|| invalid("thinking.enabled.budget_tokens: Field required"))?;
+    if budget < 1024 {
+        return Err(invalid(
+            "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
+        ));
+    }
+    if budget >= most {
+        return Err(invalid("`max_tokens` must be greater than `thinking.budget_tokens`."));
+    }
+    Ok(())
+}
+
+/// Checks one thought.
+pub(super) fn check(block: &Value, here: &str) -> Result<(), Refusal> {
+    let is_ours = |text: &str, mark: &str| {
+        STANDARD.decode(text).is_ok_and(|bytes| bytes.starts_with(mark.as_bytes()))
+    };
+    if block["type"] == "redacted_thinking" {
+        return match block["data"].as_str() {
+            None => Err(invalid(format!("{here}.redacted_thinking.data: Field required"))),
+            Some(data) if is_ours(data, SEALED) => Ok(()),
+            Some(_) => Err(invalid(format!("{here}: Invalid `data` in `redacted_thinking` block"))),
+        };
+    }
+    if !block["thinking"].is_string() {
+        return Err(invalid(format!("{here}.thinking.thinking: Field required")));
+    }
+    match block["signature"].as_str() {
+        None => Err(invalid(format!("{here}.thinking.signature: Field required"))),
+        Some(signature) if is_ours(signature, SIGNED) => Ok(()),
+        Some(_) => Err(invalid(format!("{here}: Invalid `signature` in `thinking` block"))),
+    }
+}
+
+/// Checks the thoughts of an assistant's message among its other blocks.
+pub(super) fn check_order(blocks: &[Value], place: usize, is_latest: bool) -> Result<(), Refusal> {
+    let is_thought =
+        |block: &Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
+    let Some(number) = blocks.iter().position(is_thought) else { return Ok(()) };
+    if number > 0 {
+        return Err(invalid(format!(
+            "messages.{place}.content.0: If an assistant message contains any thinking blocks, the \
+             first block must be `thinking` or `redacted_thinking`. Found `{}`.",
+            blocks[0]["type"].as_str().unwrap_or_default()
+        )));
+    }
+    if blocks.last().is_some_and(is_thought) {
+        return Err(invalid(format!(
+            "messages.{place}: The final block in an assistant message cannot be `thinking`."
+        )));
+    }
+    let is_changed = |block: &Value| {
+        block["type"] == "thinking"
+            && block["signature"] != signature(block["thinking"].as_str().unwrap_or_default())
+    };
+    match blocks.iter().position(is_changed) {
+        None => Ok(()),
+        Some(number) if is_latest => Err(invalid(format!(
+            "messages.{place}.content.{number}: `thinking` or `redacted_thinking` blocks in the \
+             latest assistant message cannot be modified. These blocks must remain as they were in \
+             the original response."
+        ))),
+        Some(number) => Err(invalid(format!(
+            "messages.{place}.content.{number}: Invalid `signature` in `thinking` block"
+        ))),
+    }
+}

@@ -1,0 +1,77 @@
+//! The server behind the fakes of model APIs: it keeps what reached the model, and why requests were
+//! refused.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::answer::{ModelAnswer, Spoken, pieces};
+use crate::http::{HttpFake, HttpRequest, Piece};
+
+/// The answer to a request that the API refuses.
+pub(crate) struct Refused {
+    pub(crate) message: String,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// A model behind a wire. Requests that `check` refuses do not reach it.
+pub(crate) struct ModelServer {
+    server: HttpFake,
+    requests: Arc<Mutex<Vec<Value>>>,
+    refusals: Arc<Mutex<Vec<String>>>,
+}
+
+impl fmt::Debug for ModelServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelServer").field("address", &self.server.address()).finish()
+    }
+}
+
+impl ModelServer {
+    pub(crate) async fn start(
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+        events: fn(&Spoken) -> Vec<String>,
+        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+    ) -> Self {
+        let kept = Arc::<Mutex<Vec<Value>>>::default();
+        let requests = kept.clone();
+        let keep_and_answer = move |body: &Value| {
+            kept.lock().unwrap().push(body.clone());
+            answer(body)
+        };
+        Self { requests, ..Self::start_forgetful(keep_and_answer, events, check).await }
+    }
+
+    /// As [`Self::start`]; the requests are not kept.
+    pub(crate) async fn start_forgetful(
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+        events: fn(&Spoken) -> Vec<String>,
+        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+    ) -> Self {
+        let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
+        let refused = refusals.clone();
+        let server = HttpFake::start(move |request| match check(&request) {
+            Ok(body) => pieces(answer(&body), events),
+            Err(refusal) => {
+                refused.lock().unwrap().push(refusal.message);
+                refusal.pieces
+            }
+        })
+        .await;
+        Self { server, requests, refusals }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap().clone()
+    }
+}

@@ -1,0 +1,76 @@
+//! The program with a model of Anthropic: a call, what was thought before it, and the answer, across
+//! a crash.
+
+use avocet_testkit::ModelAnswer;
+use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, last_results, signature};
+use avocet_tests::{Home, program};
+use serde_json::{Value, json};
+
+use crate::chat::Chat;
+use crate::crash::{dies, doomed};
+use crate::patience::stop;
+
+const THOUGHT: &str = "I should look first.";
+
+fn looks_first(request: &Value) -> ModelAnswer {
+    match last_results(request)[..] {
+        [] => ModelAnswer::thinks(THOUGHT, ModelAnswer::call("read_file", json!({ "path": "a" }))),
+        [read] => ModelAnswer::thinks("Aha.", ModelAnswer::says(format!("It says: {read}"))),
+        [..] => ModelAnswer::says("How many files?"),
+    }
+}
+
+fn home(model: &AnthropicFake, more: &str) -> Home {
+    let config = format!(
+        "[providers.claude]\nkind = \"anthropic\"\nbase_url = \"{}\"\napi_key = \"${{KEY}}\"\n{more}\
+         [agents.defaults]\nmodel = \"claude/{MODEL}\"\n",
+        model.base_url()
+    );
+    let home = Home::new(program!()).with_config(&config).with("KEY", KEY);
+    std::fs::create_dir_all(home.workspace()).unwrap();
+    std::fs::write(home.workspace().join("a"), "hello").unwrap();
+    home
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_and_the_answer() {
+    let model = AnthropicFake::start(looks_first).await;
+    let home = home(&model, "");
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    chat.ask("What is in a?").await;
+    let said = chat.reply().await;
+    assert!(said.text.starts_with("It says: ") && said.text.contains("hello"), "{}", said.text);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && !log.contains(KEY), "{log}");
+    assert_eq!(model.refusals(), [""; 0]);
+    let [first, second] = &model.requests()[..] else { panic!() };
+    assert_eq!((&first["tools"], &first["system"]), (&second["tools"], &second["system"]));
+    assert_eq!(first["messages"][0]["content"][0]["text"], "What is in a?");
+    assert!(first["thinking"].is_null());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_thought_before_a_call_survives_a_crash_and_is_never_shown() {
+    let model = AnthropicFake::start(looks_first).await;
+    let home = home(&model, "thinking_tokens = 2048\n");
+    let mut daemon = doomed(&home, "close-step:after");
+    daemon.wait_until_ready();
+    // It may be dead before it says that it took the message, which it has.
+    drop(Chat::join(&home, "ann").await.try_ask("What is in a?", None).await);
+    dies(daemon).await;
+
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    let said = chat.reply().await;
+    assert!(said.text.starts_with("It says: ") && said.text.contains("hello"), "{}", said.text);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && !log.contains(THOUGHT), "{log}");
+    assert_eq!(model.refusals(), [""; 0]);
+    let requests = model.requests();
+    let expected =
+        json!({ "type": "thinking", "thinking": THOUGHT, "signature": signature(THOUGHT) });
+    assert_eq!(requests[1]["messages"][1]["content"][0], expected);
+    let shown = home.run(&["sessions", "show", "terminal:local:ann", "--json"]);
+    assert!(shown.out.contains("It says:") && !shown.out.contains(THOUGHT), "{shown:?}");
+}
