@@ -303,7 +303,8 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
     };
     let turn = claimed.turn.id;
     let calls = vec![call("tool", &json!({}))];
-    let step = NewStep { number: 0, text: String::new(), calls, reasoning: None, usage: Usage::default() };
+    let step =
+        NewStep { number: 0, text: String::new(), calls, reasoning: None, usage: Usage::default() };
     world.store.record_step(turn, &step).await.unwrap();
     let id = CallId { turn, step: 0, ordinal: 0 };
     let result = CallResult { ok: true, value: json!("done") };
