@@ -33,16 +33,19 @@ fn database(home: &Home) -> PathBuf {
     home.data_dir().join("avocet.db")
 }
 
-fn set_version(home: &Home, version: i64) {
+/// Sets the version of the schema. Returns the one that it was.
+fn set_version(home: &Home, version: i64) -> i64 {
     let connection = Connection::open(database(home)).unwrap();
+    let before = connection.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
     connection.pragma_update(None, "user_version", version).unwrap();
+    before
 }
 
 #[test]
 fn a_log_of_a_newer_version_is_left_alone() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
-    set_version(&home, 99);
+    let version = set_version(&home, 99);
     let before = fs::read(database(&home)).unwrap();
     let commands: [&[&str]; 7] = [
         &["run"],
@@ -59,7 +62,7 @@ fn a_log_of_a_newer_version_is_left_alone() {
         assert_fails(&run(&home, arguments), 65, &names);
     }
     assert_eq!(fs::read(database(&home)).unwrap(), before, "not a byte of it has changed");
-    set_version(&home, 2);
+    set_version(&home, version);
     let _daemon = home.daemon();
     until_all_is_answered(&home);
 }

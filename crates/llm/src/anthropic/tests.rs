@@ -480,6 +480,16 @@ async fn f20_a_silent_model_is_cut_although_the_connection_lives() {
     }
 }
 
+#[test]
+fn f20_a_ping_is_no_sign_of_life_of_the_model() {
+    use crate::asking::{Answer, Piece};
+    let mut answer = PartialAnswer::default();
+    let begin = json!({ "type": "message_start", "message": {} }).to_string();
+    assert_eq!(answer.take(&begin), Ok(Piece::Nothing));
+    assert_eq!(answer.take(r#"{"type": "ping"}"#), Ok(Piece::KeepAlive));
+    assert!(!answer.has_begun());
+}
+
 #[tokio::test]
 async fn f20_a_slow_model_that_keeps_sending_is_not_cut() {
     let words = [&[said()][..], &vec![text(0, "word "); 20]].concat();

@@ -41,8 +41,8 @@ fn thought_by(model: &str, content: Value) -> Reasoning {
     Reasoning { model: model.to_owned(), content }
 }
 
-fn ours(content: Value) -> Option<Reasoning> {
-    Some(thought_by(&format!("claude/{MODEL}"), content))
+fn ours(content: Value) -> Reasoning {
+    thought_by(&format!("claude/{MODEL}"), content)
 }
 
 fn step(id: &str, reasoning: Option<Reasoning>) -> [Message; 2] {
@@ -66,7 +66,7 @@ async fn thoughts_come_with_the_calls_and_are_not_shown() {
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
     assert_eq!(reply.calls, [call("read_file", &json!({ "path": "ä" }))]);
-    assert_eq!(reply.reasoning, ours(blocks()));
+    assert_eq!(reply.reasoning, Some(ours(blocks())));
     assert!(!format!("{:?}", reply.reasoning).contains("say?"), "not even to the log");
     let asked = ask_for(ModelAnswer::says("hello")).await;
     assert_eq!(asked.reply.unwrap().reasoning, None);
@@ -90,7 +90,7 @@ async fn thoughts_cut_at_every_byte_are_the_same() {
     let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await.unwrap();
     let stream = answer.text(usize::MAX).await.unwrap();
     let reply = ask_for(cut_up(stream.as_bytes(), &[1])).await.reply.unwrap();
-    assert_eq!(reply.reasoning, ours(blocks()));
+    assert_eq!(reply.reasoning, Some(ours(blocks())));
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn a_model_that_thinks_is_not_silent() {
 async fn thoughts_are_given_back_unchanged_before_the_calls() {
     let sealed = json!([redacted("hm"), blocks()[0]]);
     for content in [blocks(), sealed] {
-        let thought = ours(content.clone());
+        let thought = Some(ours(content.clone()));
         let sent = sent(&[&[Message::user("hi")], &step("1", thought), &step("2", None)]).await;
         assert_eq!(sent["thinking"], json!({ "type": "enabled", "budget_tokens": 1024 }));
         assert_eq!(sent["max_tokens"], 8192 + 1024);
@@ -134,15 +134,15 @@ async fn a_turn_that_was_begun_without_a_thought_goes_on_without() {
     let hi = [Message::user("hi")];
     let others = Some(thought_by("other/model", json!([{ "type": "thinking", "thinking": "x" }])));
     for first in [None, others.clone()] {
-        let sent = sent(&[&hi, &step("1", first), &step("2", ours(blocks()))]).await;
+        let sent = sent(&[&hi, &step("1", first), &step("2", Some(ours(blocks())))]).await;
         assert!(sent["thinking"].is_null() && sent["max_tokens"] == 8192, "{sent}");
         assert!(!sent.to_string().contains("signature"), "{sent}");
     }
     // What steers a turn does not begin it, and what another turn was does not matter.
-    let steered = sent(&[&hi, &step("1", ours(blocks())), &hi, &step("2", None)]).await;
+    let steered = sent(&[&hi, &step("1", Some(ours(blocks()))), &hi, &step("2", None)]).await;
     assert!(steered["thinking"].is_object());
     let done = [Message::assistant("done", Vec::new()), Message::user("and?")];
-    let later = sent(&[&hi, &step("1", others), &done, &step("2", ours(blocks()))]).await;
+    let later = sent(&[&hi, &step("1", others), &done, &step("2", Some(ours(blocks())))]).await;
     assert!(later["thinking"].is_object());
     assert_eq!(later.to_string().matches("\"signature\"").count(), 1, "the other's is left out");
 }
@@ -150,7 +150,7 @@ async fn a_turn_that_was_begun_without_a_thought_goes_on_without() {
 #[tokio::test]
 async fn without_thinking_tokens_nothing_is_thought_or_given_back() {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
-    let messages = [&[Message::user("hi")][..], &step("1", ours(blocks()))].concat();
+    let messages = [&[Message::user("hi")][..], &step("1", Some(ours(blocks())))].concat();
     let request = ModelRequest { messages, ..request() };
     model(&fake, None).complete(&request, &|_| ()).await.unwrap();
     let sent = fake.requests().remove(0);
@@ -163,7 +163,7 @@ async fn other_providers_do_not_get_it() {
     let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
     let clock = Arc::<ManualClock>::default();
     let other = OpenAi::new("claude", MODEL, &config, clock).unwrap();
-    let messages = [&[Message::user("hi")][..], &step("1", ours(blocks()))].concat();
+    let messages = [&[Message::user("hi")][..], &step("1", Some(ours(blocks())))].concat();
     other.complete(&ModelRequest { messages, ..request() }, &|_| ()).await.unwrap();
     assert!(!fake.requests()[0].to_string().contains("think"));
 }
