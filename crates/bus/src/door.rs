@@ -158,6 +158,7 @@ impl Bus {
 
     /// Commits a decision. Somebody else may have been faster.
     async fn decide(&self, settled: &SettledPairing) -> Result<(), DoorError> {
+        let _changing = self.changing().await;
         let decided = self.people.decide(settled).await?;
         self.refresh().await?;
         if !decided {
@@ -215,6 +216,7 @@ impl Doorkeeper for Bus {
                 (DoorError::Configured, DoorError::UnknownPerson);
             return Err(if configured { yes } else { no }(person.clone()));
         }
+        let _changing = self.changing().await;
         let gone = self.people.strike_off(person).await?;
         self.refresh().await?;
         if gone { Ok(()) } else { Err(DoorError::UnknownPerson(person.clone())) }
@@ -226,6 +228,7 @@ impl Doorkeeper for Bus {
 
     async fn link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
         let link = self.new_link(into, chat)?;
+        let _changing = self.changing().await;
         self.people.link(&link).await?;
         self.refresh().await?;
         Ok(link)
@@ -233,6 +236,7 @@ impl Doorkeeper for Bus {
 
     async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError> {
         let link = self.link_of(chat)?;
+        let _changing = self.changing().await;
         self.people.unlink(&link.chat).await?;
         self.refresh().await?;
         Ok(link)

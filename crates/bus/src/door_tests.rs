@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Content, Outbox, Publish, PublishError, Receipt, SendEnd, Sender};
+use avocet_protocol::{Content, Outbox, Publish, PublishError, Query, Receipt, SendEnd, Sender};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
@@ -164,6 +164,27 @@ async fn what_cannot_be_read_is_said_to_be_so_once_and_not_to_strangers() {
         assert_eq!(decline().await, Ok(()));
         assert_eq!(world.told("terminal:main:c").await, said);
     }
+}
+
+#[tokio::test]
+async fn nobody_publishes_while_who_may_speak_changes() {
+    let world = World::new().await;
+    assert_eq!(world.hear("terminal:main:a", "ann").await, Ok(()));
+    let messages = async || world.store.log_status().await.unwrap().messages;
+    let changing = world.bus.changing().await;
+    let mut publishing = std::pin::pin!(world.hear("terminal:main:a", "ann"));
+    tokio::select! {
+        biased;
+        published = &mut publishing => panic!("{published:?}"),
+        () = std::future::ready(()) => {}
+    }
+    // What is written after it would find it written.
+    let (channel, account) = ("terminal".parse().unwrap(), "main".parse().unwrap());
+    world.bus.ignore(&channel, &account, "of no use", None).await.unwrap();
+    assert_eq!(messages().await, 1);
+    drop(changing);
+    assert_eq!(publishing.await, Ok(()));
+    assert_eq!(messages().await, 2);
 }
 
 #[tokio::test]

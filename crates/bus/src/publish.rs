@@ -8,7 +8,7 @@ use avocet_protocol::{
     Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, NewInbound,
     Outbound, Outbox, People, Publish, PublishError, StoreError,
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, Admitted, sanitise_content};
@@ -27,6 +27,9 @@ pub struct Bus {
     pub(crate) clock: Arc<dyn Clock>,
     /// Held by whoever reads who was let in.
     pub(crate) reading: Mutex<()>,
+    /// Held by whoever publishes; and alone by whoever changes who may speak, until that holds here,
+    /// too: nobody is told of it before.
+    door: RwLock<()>,
     /// Held by whoever gives out a code, so that no two of them are the last that is allowed.
     pub(crate) offering: Mutex<()>,
     bots: Bots,
@@ -64,6 +67,7 @@ impl Bus {
             deliveries,
             clock,
             reading: Mutex::default(),
+            door: RwLock::default(),
             offering: Mutex::default(),
             bots: Bots::default(),
             waker,
@@ -79,6 +83,11 @@ impl Bus {
     /// [`PublishError::NotAllowed`] if its sender may no longer speak.
     pub fn readmit(&self, message: LoggedInbound) -> Result<Admitted<LoggedInbound>, PublishError> {
         self.admission.readmit(message)
+    }
+
+    /// Lets nobody publish while who may speak, or where, changes in the log and then here.
+    pub async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.door.write().await
     }
 
     /// Takes nothing more: the platforms keep what comes from now on.
@@ -133,6 +142,7 @@ impl Publish for Bus {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError> {
         self.check_running()?;
+        let _open = self.door.read().await;
         self.check_speaker(&inbound).await?;
         if inbound.sender.is_bot && !self.bots.fits(&inbound.address, self.clock.elapsed()) {
             let (sender, limit) = (inbound.sender.id.to_string(), BOT_MESSAGES_A_MINUTE);
@@ -164,6 +174,7 @@ impl Publish for Bus {
 
     async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError> {
         self.check_running()?;
+        let _open = self.door.read().await;
         self.check_speaker(&inbound).await?;
         self.meet(&inbound).await?;
         let line = Outbound { address: inbound.address, content: line };

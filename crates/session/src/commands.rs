@@ -150,13 +150,19 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     let plan = plan(lanes, command, role).await?;
     let reply = reply(lanes, command, &plan);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
+    let _changing = match is_about_the_door(&plan.action) {
+        true => Some(lanes.parts.bus.changing().await),
+        false => None,
+    };
     let effect = match lanes.patiently(settle).await {
         // It has acted, and the process died before it could say so.
         Err(StoreError::Stale(_)) => return Ok(()),
         effect => effect?,
     };
     tracing::debug!(command = %command.id, ?effect, "the command has acted");
-    tell_the_door(lanes, &plan.action).await?;
+    if is_about_the_door(&plan.action) {
+        tell_the_door(lanes, &plan.action).await?;
+    }
     let emit = |turn, messages, outcome| {
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
     };
@@ -170,15 +176,18 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     Ok(())
 }
 
+/// Whether an action changes who may speak, or where.
+fn is_about_the_door(action: &CommandAction) -> bool {
+    use CommandAction::{Decide, Link, Unlink};
+    matches!(action, Decide(_) | Link(_) | Unlink(_))
+}
+
 /// Who may speak, and where, may have changed in the log.
 async fn tell_the_door(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
-    let told = match action {
-        CommandAction::Decide(settled) => settled.told.as_ref(),
-        CommandAction::Link(_) | CommandAction::Unlink(_) => None,
-        _ => return Ok(()),
-    };
     lanes.patiently(|| lanes.parts.bus.refresh()).await?;
-    if let Some(told) = told {
+    if let CommandAction::Decide(settled) = action
+        && let Some(told) = &settled.told
+    {
         lanes.parts.deliverer.wake(&told.address);
     }
     Ok(())

@@ -224,20 +224,15 @@ async fn a_log_that_is_full_keeps_everything_waiting() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_in_private_is_said_to_be_so_once() {
+async fn what_cannot_be_read_in_private_is_said_to_be_so() {
     let world = World::new().await;
-    let running = world.connected().await;
+    let _running = world.connected().await;
     world.platform.say(world.dm, ANN, "");
     assert_eq!(world.bus.ignored(1).await, ["without text"]);
     let said = world.bus.said();
     let [(line, _)] = &said[..] else { panic!("{said:?}") };
     assert_eq!(line.address, chat(world.dm));
     assert!(line.content.text.starts_with("I cannot read this kind of message"));
-    running.abort();
-    // History holds it too.
-    let world = world.restarted();
-    let _running = world.connected().await;
-    assert_eq!(world.bus.said().len(), 1);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{AttachmentKind, AttachmentSource};
-use avocet_testkit::telegram::{odd_message, odd_messages, odd_updates};
+use avocet_testkit::telegram::{Said, odd_message, odd_messages, odd_updates};
 use serde_json::{Value, json};
 
 use crate::{ANN, World};
@@ -89,13 +89,16 @@ async fn between_two_that_cannot_be_read_a_message_is_heard_and_both_are_decline
 }
 
 #[tokio::test]
-async fn what_panics_in_the_client_is_counted_and_confirmed() {
+async fn what_the_client_panics_at_is_heard_all_the_same() {
     let world = World::new().await;
-    world.platform.push("poll_answer", json!({ "poll_id": "1", "option_ids": [] }));
+    let sticker = json!({ "file_id": "f", "file_unique_id": "u", "type": "regular", "width": 512,
+        "height": 512, "is_animated": true, "is_video": true });
+    world.platform.say(Said::thing(ANN, ANN, "sticker", sticker));
     world.platform.private_text(ANN, "hello");
     let _running = world.run();
-    assert_eq!(world.bus.taken(1).await[0].content.text, "hello");
-    assert_eq!(world.bus.ignored(1).await, ["of another kind"]);
+    let taken = world.bus.taken(2).await;
+    assert_eq!(taken[0].content.attachments[0].kind, AttachmentKind::Sticker);
+    assert_eq!(taken[1].content.text, "hello");
     world.platform.wait_for_confirmed().await;
 }
 
