@@ -175,9 +175,11 @@ impl Agenda {
         wait
     }
 
-    /// What cannot be asked at present, in a line.
+    /// What cannot be read at present, in a line. That commands are not offered is no trouble: typed
+    /// they work.
     pub(crate) fn complaint(&self) -> Option<String> {
-        let mut failing = self.entries.values().filter_map(|entry| entry.fault.as_deref());
+        let read = self.entries.iter().filter(|(subject, _)| **subject != Subject::Commands);
+        let mut failing = read.filter_map(|(_, entry)| entry.fault.as_deref());
         let first = failing.next()?;
         Some(match failing.count() {
             0 => format!("what was said in a channel cannot be read yet: {first}"),

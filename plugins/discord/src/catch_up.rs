@@ -173,9 +173,9 @@ impl Receiver<'_> {
             (Question::Missed(channel, after), Ok(Answer::Page(page))) => {
                 self.read_page(me, channel, after, &page).await?;
             }
-            (_, Ok(_)) => {
-                self.offered = true;
-                self.agenda.remove(Subject::Commands);
+            (question, Ok(_)) => {
+                self.offered |= matches!(question, Question::Offer(_));
+                self.agenda.remove(question.subject());
             }
             (question, Err(fault)) => self.not_answered(question, &fault),
         }
@@ -252,12 +252,12 @@ impl Receiver<'_> {
             Fault::Wait(wait) => self.agenda.waits(subject, now + *wait),
             // The gateway learns of it too, and says what to do.
             Fault::Refused(_) if !fault.is_about_token() => {
-                tracing::info!(error = %fault, ?subject, "a channel cannot be read");
+                tracing::info!(error = %fault, ?subject, "refused");
                 self.refused(question, fault.is_refused_with(UNKNOWN_CHANNEL));
             }
             fault => {
                 let wait = self.agenda.failed(subject, fault.to_string(), now);
-                tracing::warn!(error = %fault, ?subject, ?wait, "a channel cannot be read yet");
+                tracing::warn!(error = %fault, ?subject, ?wait, "no answer yet");
             }
         }
     }
@@ -282,7 +282,13 @@ impl Receiver<'_> {
                 }
                 self.caught_up(channel);
             }
-            subject => self.agenda.remove(subject),
+            Subject::Commands => {
+                let account = &self.discord.account;
+                tracing::warn!(%account, "the commands are not offered; typed they work");
+                self.offered = true;
+                self.agenda.remove(Subject::Commands);
+            }
+            person @ Subject::Person(_) => self.agenda.remove(person),
         }
     }
 }

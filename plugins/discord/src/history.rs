@@ -86,8 +86,7 @@ impl Discord {
                 self.history(channel, after).await.map(Answer::Page)
             }
             Question::Offer(application) => {
-                self.offer(application, commands).await;
-                Ok(Answer::Offered)
+                self.offer(application, commands).await.map(|()| Answer::Offered)
             }
         }
     }

@@ -19,6 +19,7 @@ use serenity::model::user::User;
 
 use crate::Discord;
 use crate::convert::{Bot, kind, person};
+use crate::fault::Fault;
 use crate::places::Place;
 
 /// How long an interaction can be answered for the first time (Discord API, "Responding to an
@@ -131,13 +132,17 @@ impl Discord {
     }
 
     /// Offers the commands, so that the platform completes them.
-    pub(crate) async fn offer(&self, application_id: ApplicationId, commands: &[CommandHelp]) {
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(crate) async fn offer(
+        &self,
+        application_id: ApplicationId,
+        commands: &[CommandHelp],
+    ) -> Result<(), Fault> {
         let offered: Vec<CreateCommand> = commands.iter().filter_map(slash_command).collect();
         let route = Route::Commands { application_id };
-        if let Err(fault) = self.rest.send(LightMethod::Put, route, &offered).await {
-            let account = &self.account;
-            tracing::warn!(%account, error = %fault, "the commands are not offered; typed they work");
-        }
+        self.rest.send(LightMethod::Put, route, &offered).await.map(|_| ())
     }
 }
 

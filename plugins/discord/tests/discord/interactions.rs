@@ -37,6 +37,22 @@ async fn commands_that_are_not_taken_are_no_reason_to_hear_nothing() {
 }
 
 #[tokio::test]
+async fn commands_that_could_not_be_offered_are_offered_again() {
+    let world = World::new().await;
+    let trouble = Fault::Refuse(ApiError::internal());
+    world.platform.inject(On::route(Route::SetCommands), 1, trouble);
+    let _running = world.connected().await;
+    tokio::select! {
+        biased;
+        () = world.platform.wait_for_calls(Route::SetCommands, 2) => {}
+        () = world.waits_pass() => {}
+    }
+    world.platform.say(world.dm, ANN, "hello");
+    assert_eq!(world.texts(1).await, ["hello"]);
+    assert_eq!(world.platform.commands().len(), 2);
+}
+
+#[tokio::test]
 async fn a_slash_command_is_its_text_and_is_answered_for_its_sender_alone() {
     let world = World::new().await;
     let _running = world.connected().await;
