@@ -17,13 +17,17 @@ const AHEAD: usize = 2;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Looks after which a person presses a button again that nothing came of: platforms lose that.
 const PATIENT_LOOKS: u32 = 150;
+/// Looks before a person presses a button at all: people think first, and a kill may come meanwhile.
+const THOUGHT: u32 = 75;
+/// What a question begins with that is asked again.
+const AGAIN: &str = "Still to be decided:\n";
 
 /// One of them.
 pub(crate) struct Speaker {
     number: usize,
     said: u32,
     heard: Heard,
-    /// Choices that were pressed, and how many looks ago.
+    /// Choices that are open, and for how many looks nothing was pressed.
     pressed: BTreeMap<u64, u32>,
 }
 
@@ -95,7 +99,7 @@ impl Speaker {
     fn press(&mut self, platform: &Platform) {
         let open = self.heard.choices.len().saturating_sub(self.heard.settled);
         let Some((message, says)) = self.heard.choices.last().filter(|_| open > 0) else { return };
-        let looks = self.pressed.entry(*message).or_insert(PATIENT_LOOKS);
+        let looks = self.pressed.entry(*message).or_insert(PATIENT_LOOKS - THOUGHT);
         *looks += 1;
         if *looks > PATIENT_LOOKS {
             *looks = 0;
@@ -128,8 +132,10 @@ impl Heard {
             (Some("note"), Some((person, number))) => {
                 count(self.notes.entry(key(person, number)).or_default(), message.marked);
             }
-            _ if text.starts_with("I was interrupted while running") => {
+            _ if text.trim_start_matches(AGAIN).starts_with("I was interrupted while running") => {
                 let says = message.says.last().cloned().unwrap_or_default();
+                // What is asked again is the same question.
+                self.choices.retain(|(_, known)| *known != says);
                 self.choices.push((message.id, says));
             }
             _ if text == "I go on without it." => self.settled += 1,

@@ -26,7 +26,7 @@ use avocet_tests::program;
 use oracle::Oracle;
 use person::pause;
 use random::Random;
-use states::{CHOICE, Histogram, PREVIEW};
+use states::{Histogram, PREVIEW};
 use world::{Verdict, World};
 
 /// People who talk at the same time, each in a session of their own.
@@ -121,9 +121,7 @@ async fn killed_on_the_platforms_it_loses_nothing_and_repeats_nothing() {
     let verdict = ends_well(world, &histogram).await;
     show(&format!("{identifies} IDENTIFYs"));
     assert!(identifies <= IDENTIFIES_A_DAY, "{identifies} IDENTIFYs");
-    // Buttons are pressed at once: whether a kill comes first is left to chance. At the socket it does.
-    let missed = histogram.empty_rows().into_iter().filter(|state| *state != CHOICE);
-    assert_eq!(missed.collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(histogram.empty_rows(), [""; 0]);
     verdict.check(MOST_FAILED_ON_PLATFORMS);
 }
 

@@ -29,14 +29,13 @@ const STATES: [(&str, &str); 10] = [
              (SELECT 1 FROM steps WHERE turn = turns.id) AND NOT EXISTS \
              (SELECT 1 FROM steps WHERE turn = turns.id AND closed = 0)",
     ),
-    (CHOICE, "SELECT 1 FROM turns WHERE state = 'waiting'"),
+    ("a turn waits for a choice", "SELECT 1 FROM turns WHERE state = 'waiting'"),
     (PREVIEW, "SELECT 1 FROM outbox WHERE state = 'preview'"),
     ("T5: settled, to be delivered", "SELECT 1 FROM outbox WHERE state = 'pending'"),
     ("being sent", "SELECT 1 FROM outbox WHERE state = 'sending'"),
 ];
 /// Only platforms show answers before they are whole.
 pub(crate) const PREVIEW: &str = "a preview is shown";
-pub(crate) const CHOICE: &str = "a turn waits for a choice";
 const BOOTING: &str = "starting";
 
 /// How many kills fell into each state; one kill may fall into several, in several sessions.
