@@ -8,7 +8,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, LoggedCall, LoggedInbound, Model,
     ModelError, ModelReply, ModelRequest, NewStep, Role, Roles, Step, StoreError, Toolbox,
-    TurnEvent, TurnEvents, TurnLog, TurnRecord, Usage, WaitRequest, within,
+    TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest, within,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -129,7 +129,8 @@ impl AgentLoop {
     ) -> Result<(), StoreError> {
         let number = next_step(turn);
         reply.calls.truncate(self.limits.calls_left(&turn.steps));
-        let ModelReply { text, calls, reasoning, usage, .. } = reply;
+        let usage = reply.usage();
+        let ModelReply { text, calls, reasoning, .. } = reply;
         let step = NewStep { number, text, calls, reasoning, usage };
         self.log.record_step(turn.id, &step).await?;
         let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
@@ -167,7 +168,7 @@ impl AgentLoop {
         left: Duration,
     ) -> Result<ModelReply, String> {
         let messages = make_valid(conversation(&self.system, past, turn));
-        let images = match self.model.takes_images() {
+        let images = match self.model.facts().await.images {
             true => images::load(self.files.as_ref(), &messages).await,
             false => BTreeMap::new(),
         };
@@ -183,7 +184,7 @@ impl AgentLoop {
             );
         };
         let asking = async {
-            let mut wasted = Usage::default();
+            let mut wasted = Vec::new();
             for _ in 0..EMPTY_ANSWERS {
                 self.events.emit(session, TurnEvent::Thinking { step: next_step(turn) });
                 let mut reply = self.model.complete(&request, &deltas).await;
@@ -196,11 +197,11 @@ impl AgentLoop {
                     request.images.clear();
                     reply = self.model.complete(&request, &deltas).await;
                 }
-                let reply = reply.map_err(|error| format!("I could not answer: {error}."))?;
+                let mut reply = reply.map_err(|error| format!("I could not answer: {error}."))?;
+                wasted.append(&mut reply.spent);
                 if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
-                    return Ok(ModelReply { usage: reply.usage + wasted, ..reply });
+                    return Ok(ModelReply { spent: wasted, ..reply });
                 }
-                wasted = wasted + reply.usage;
                 tracing::debug!(model = self.model.name(), "the model answered with nothing");
             }
             Err(format!(
@@ -224,7 +225,7 @@ fn answer(turn: &TurnRecord, reply: &ModelReply) -> Answer {
     if reply.truncated {
         text.push_str("\n\n[The answer was cut off at the model's output limit.]");
     }
-    Answer { step: next_step(turn), text, usage: reply.usage }
+    Answer { step: next_step(turn), text, usage: reply.usage() }
 }
 
 #[cfg(test)]

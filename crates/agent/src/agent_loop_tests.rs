@@ -7,8 +7,8 @@ use std::sync::Once;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallResult, Claim, CommandReply, Content,
     Evidence, Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, Query,
-    QueueMode, Reasoning, Resolution, Sender, SessionId, ToolCall, ToolClass, Turns, Verdict,
-    WaitKind,
+    QueueMode, Reasoning, Resolution, Sender, SessionId, ToolCall, ToolClass, Turns, Usage,
+    Verdict, WaitKind,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -211,7 +211,7 @@ async fn a_model_has_its_reasoning_back_in_every_later_request_even_after_a_cras
 async fn a_model_that_answers_ends_the_turn() {
     let world = World::new(vec![Scripted::says("\n hello \n")]).await;
     let end = world.turn("hi").await;
-    let usage = Usage { input: 100, output: 10 };
+    let usage = Usage::new(100, 10);
     assert_eq!(end, TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage }));
     let system = Message::System { text: "be kind".to_owned() };
     assert_eq!(world.last_messages(), [system, Message::user("hi")]);

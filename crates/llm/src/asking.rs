@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse, NetError};
-use avocet_protocol::{Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Secret, Usage};
+use avocet_protocol::{
+    Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret, Spent, ToolCall,
+    Usage,
+};
 use futures_util::StreamExt;
 use serde_json::Value;
 
@@ -49,10 +52,23 @@ pub(crate) trait Answer: Default + Send {
     fn has_begun(&self) -> bool;
 
     /// The whole answer, if it came to its end.
-    fn finish(self) -> Result<ModelReply, Fault>;
+    fn finish(self) -> Result<Said, Fault>;
 
     /// An answer that was not streamed.
-    fn whole(body: &str) -> Result<ModelReply, Fault>;
+    fn whole(body: &str) -> Result<Said, Fault>;
+}
+
+/// What a model has answered, as its provider has it.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<ToolCall>,
+    /// [`Reasoning::content`].
+    pub(crate) reasoning: Option<Value>,
+    /// Zero if the provider does not count.
+    pub(crate) usage: Usage,
+    /// Whether it was cut off at its output limit.
+    pub(crate) truncated: bool,
 }
 
 /// What an event brings.
@@ -124,18 +140,33 @@ impl Endpoint {
                 let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
                 A::whole(&text).map_err(|fault| self.failed(fault))
             };
-            let reply = counted(self.limited(first_token, SILENT, whole).await?, input);
+            let said = self.limited(first_token, SILENT, whole).await?;
             let mut visible = Visible::keeping_calls();
-            visible.push(&reply.text, |_| {});
+            visible.push(&said.text, |_| {});
             let text = visible.finish(|_| {});
             shown.show(Delta::Text(&text));
-            return Ok(ModelReply { text, ..reply });
+            return Ok(self.reply(said, text, input));
         }
         let mut visible = Visible::keeping_calls();
         let left = first_token.saturating_sub(self.clock.elapsed() - began);
-        let reply = counted(self.read::<A>(response, left, &mut visible, shown).await?, input);
+        let said = self.read::<A>(response, left, &mut visible, shown).await?;
         let text = visible.finish(|delta| shown.show(delta));
-        Ok(ModelReply { text, ..reply })
+        Ok(self.reply(said, text, input))
+    }
+
+    /// What was said, with the text of it that can be seen; `input` is what the request costs, where
+    /// the provider does not count.
+    fn reply(&self, said: Said, text: String, input: u64) -> ModelReply {
+        let usage = match said.usage {
+            Usage { input: 0, output: 0, .. } => {
+                Usage::new(input, said.text.len() as u64 / BYTES_A_TOKEN)
+            }
+            usage => usage,
+        };
+        let Said { calls, reasoning, truncated, .. } = said;
+        let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
+        let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
+        ModelReply { text, calls, reasoning, spent, truncated }
     }
 
     /// Reads an answer while it streams; `left` is the time that its beginning has.
@@ -145,7 +176,7 @@ impl Endpoint {
         left: Duration,
         visible: &mut Visible,
         shown: &Shown<'_>,
-    ) -> Result<ModelReply, ModelError> {
+    ) -> Result<Said, ModelError> {
         let mut events = sse::events(response);
         let mut answer = A::default();
         let (mut patience, mut silent) = (left, SILENT);
@@ -248,17 +279,6 @@ impl Endpoint {
     fn clean(&self, text: &str) -> String {
         clean(text, self.api_key.as_ref())
     }
-}
-
-/// A reply to a request that costs so many tokens, where the provider does not count.
-fn counted(reply: ModelReply, input: u64) -> ModelReply {
-    let usage = match reply.usage {
-        Usage { input: 0, output: 0 } => {
-            Usage { input, output: reply.text.len() as u64 / BYTES_A_TOKEN }
-        }
-        usage => usage,
-    };
-    ModelReply { usage, ..reply }
 }
 
 /// What a request costs, where the provider does not count.

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{Clock, Delta, Deltas, Model, ModelError, ModelReply, ModelRequest};
+use avocet_protocol::{
+    Clock, Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+};
 
 use crate::retry::Shown;
 
@@ -68,7 +70,7 @@ impl Chain {
         request: &ModelRequest,
         shown: &Shown<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let request = what_it_takes(model.as_ref(), request);
+        let request = what_it_takes(model.facts().await, request);
         let answered = model.complete(&request, &|delta: Delta<'_>| shown.show(delta)).await;
         self.note(place, answered.as_ref().map(|_| ()));
         answered
@@ -106,9 +108,13 @@ impl Model for Chain {
         self.first.name()
     }
 
-    /// Whether any of them does; the others are asked without the pictures.
-    fn takes_images(&self) -> bool {
-        self.models().any(|(_, model)| model.takes_images())
+    /// Those of the first, but with eyes if any of them has: the others are asked without pictures.
+    async fn facts(&self) -> ModelFacts {
+        let mut facts = self.first.facts().await;
+        for model in &self.others {
+            facts.images |= model.facts().await.images;
+        }
+        facts
     }
 
     /// Asks one after the other. The error is that of the one that was asked first.
@@ -136,8 +142,8 @@ impl Model for Chain {
 }
 
 /// The request, without pictures for a model that has no eyes.
-fn what_it_takes<'r>(model: &dyn Model, request: &'r ModelRequest) -> Cow<'r, ModelRequest> {
-    if model.takes_images() || request.images.is_empty() {
+fn what_it_takes(facts: ModelFacts, request: &ModelRequest) -> Cow<'_, ModelRequest> {
+    if facts.images || request.images.is_empty() {
         return Cow::Borrowed(request);
     }
     Cow::Owned(ModelRequest { images: BTreeMap::new(), ..request.clone() })

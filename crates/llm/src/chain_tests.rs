@@ -135,7 +135,7 @@ async fn a_model_without_eyes_is_asked_without_the_pictures() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).with_eyes());
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("two")]));
     let chain = Chain::new(first.clone(), vec![second.clone()], Arc::<ManualClock>::default());
-    assert!(chain.takes_images());
+    assert!(chain.facts().await.images);
     let image = Image { media_type: "image/png", bytes: Arc::from(&b"png"[..]) };
     let images = BTreeMap::from([(ImageRef { path: "inbox/a.png".to_owned() }, image)]);
     chain.complete(&ModelRequest { images, ..request() }, &|_| {}).await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelReply, ModelRequest};
+use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -87,8 +87,8 @@ impl Model for Dialected {
         self.model.name()
     }
 
-    fn takes_images(&self) -> bool {
-        self.model.takes_images()
+    async fn facts(&self) -> ModelFacts {
+        self.model.facts().await
     }
 
     async fn complete(

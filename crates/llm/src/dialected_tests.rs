@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use avocet_protocol::{Arguments, Message, ToolCall, ToolSpec, Usage};
+use avocet_protocol::{Arguments, Message, Spent, ToolCall, ToolSpec, Usage};
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Value, json};
 
@@ -39,16 +39,23 @@ async fn ask(style: ToolStyle, answer: Scripted) -> (ModelRequest, ModelReply, S
 
 #[tokio::test]
 async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls_are_read() {
-    let usage = Usage { input: 7, output: 3 };
-    let answer =
-        ModelReply { text: CALL.to_owned(), usage, truncated: true, ..ModelReply::default() };
+    let spent = vec![Spent { model: String::new(), usage: Usage::new(7, 3), cost: None }];
+    let answer = ModelReply {
+        text: CALL.to_owned(),
+        spent: spent.clone(),
+        truncated: true,
+        ..ModelReply::default()
+    };
     let (request, reply, shown) = ask(ToolStyle::Json, Scripted::Reply(answer)).await;
     assert!(request.tools.is_empty());
     let Message::System { text } = &request.messages[0] else { panic!("{request:?}") };
     assert!(text.contains("## read_file") && text.contains("\"params\""), "{text}");
     assert_eq!(shown, "I look.\n\n");
     let (text, calls) = ("I look.".to_owned(), vec![read_file("a.rs")]);
-    assert_eq!(reply, ModelReply { text, calls, usage, truncated: true, reasoning: None });
+    assert_eq!(
+        reply,
+        ModelReply { text, calls, spent: spent.clone(), truncated: true, reasoning: None }
+    );
 }
 
 #[tokio::test]

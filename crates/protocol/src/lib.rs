@@ -13,6 +13,7 @@ mod ids;
 mod inbound;
 mod message;
 mod model;
+mod money;
 mod outbound;
 mod people;
 mod query;
@@ -46,7 +47,10 @@ pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
 pub use message::{Arguments, ImageRef, Message, Reasoning, SentCall, ToolCall};
-pub use model::{Delta, Deltas, Image, Model, ModelError, ModelReply, ModelRequest, Usage};
+pub use model::{
+    Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
+};
+pub use money::{Money, Price};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };

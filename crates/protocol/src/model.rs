@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use crate::{ImageRef, Message, Reasoning, ToolCall, ToolSpec};
+use crate::{ImageRef, Message, Money, Price, Reasoning, ToolCall, ToolSpec};
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,10 +48,29 @@ pub struct ModelReply {
     pub calls: Vec<ToolCall>,
     /// What it wants to have back with these calls.
     pub reasoning: Option<Reasoning>,
-    /// What it cost.
-    pub usage: Usage,
+    /// What it cost: by each model that was asked for it and said something, or nothing.
+    pub spent: Vec<Spent>,
     /// Whether it was cut off at its output limit.
     pub truncated: bool,
+}
+
+impl ModelReply {
+    /// The tokens of all who were asked.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.spent.iter().fold(Usage::default(), |sum, spent| sum + spent.usage)
+    }
+}
+
+/// What one call of a model cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// `provider/model`.
+    pub model: String,
+    /// Its tokens.
+    pub usage: Usage,
+    /// What they cost; none if nobody knows the model's price.
+    pub cost: Option<Money>,
 }
 
 /// Tokens, as the provider counts them, or estimated at four bytes each where it does not say.
@@ -59,12 +78,24 @@ pub struct ModelReply {
 pub struct Usage {
     /// Tokens read.
     pub input: u64,
-    /// Tokens written.
+    /// Tokens written, those of its reasoning included.
     pub output: u64,
+    /// Of those read, those that the provider had in its cache.
+    #[serde(default)]
+    pub cached: u64,
+    /// Of those read, those that it has put into its cache.
+    #[serde(default)]
+    pub cache_written: u64,
 }
 
 impl Usage {
-    /// Both together.
+    /// So many tokens read and written, and no cache.
+    #[must_use]
+    pub fn new(input: u64, output: u64) -> Self {
+        Self { input, output, ..Self::default() }
+    }
+
+    /// Read and written together.
     #[must_use]
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
@@ -77,6 +108,8 @@ impl std::ops::Add for Usage {
         Self {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
+            cached: self.cached.saturating_add(other.cached),
+            cache_written: self.cache_written.saturating_add(other.cache_written),
         }
     }
 }
@@ -93,15 +126,28 @@ pub enum Delta<'a> {
 /// Where a model puts the pieces of its answer. Pieces are for showing; the reply is what counts.
 pub type Deltas<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
+/// What is known of a model.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ModelFacts {
+    /// Tokens that a request and its answer may have together; none if nobody knows.
+    pub context: Option<u64>,
+    /// Tokens that an answer may have; none if only the context is its limit, or nobody knows.
+    pub max_output: Option<u64>,
+    /// Whether it is sent pictures ([`ModelRequest::images`]).
+    pub images: bool,
+    /// What its tokens cost; none if nobody knows.
+    pub price: Option<Price>,
+}
+
 /// A language model behind a provider. A request is given up by dropping its future.
 #[async_trait]
 pub trait Model: fmt::Debug + Send + Sync {
     /// `provider/model`, as in the configuration.
     fn name(&self) -> &str;
 
-    /// Whether it is sent pictures ([`ModelRequest::images`]).
-    fn takes_images(&self) -> bool {
-        false
+    /// What is known of it. Its server may be asked for that, once.
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts::default()
     }
 
     /// Asks the model once. Retries that can help have been made when this returns.

@@ -179,7 +179,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
             Ok(Step {
                 number: row.get("number")?,
                 text: row.get("text")?,
-                usage: Usage { input: row.get("input_tokens")?, output: row.get("output_tokens")? },
+                usage: Usage::new(row.get("input_tokens")?, row.get("output_tokens")?),
                 calls: Vec::new(),
                 reasoning: json_if_any(row, "reasoning")?,
                 closed: row.get("closed")?,

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, Delta, Deltas, Message, Model, ModelError, ModelReply, ModelRequest, ToolCall, Usage,
+    Arguments, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+    Spent, ToolCall, Usage,
 };
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -31,7 +32,7 @@ impl Scripted {
     /// It says something, and the turn is over.
     #[must_use]
     pub fn says(text: &str) -> Self {
-        Self::Reply(ModelReply { text: text.to_owned(), usage: USAGE, ..ModelReply::default() })
+        Self::Reply(ModelReply { text: text.to_owned(), spent: spent(), ..ModelReply::default() })
     }
 
     /// It calls tools.
@@ -42,17 +43,21 @@ impl Scripted {
             arguments: Arguments::parse(&arguments.to_string()),
         });
         let calls = calls.collect();
-        Self::Reply(ModelReply { calls, usage: USAGE, ..ModelReply::default() })
+        Self::Reply(ModelReply { calls, spent: spent(), ..ModelReply::default() })
     }
 }
 
 /// What each answer costs.
-const USAGE: Usage = Usage { input: 100, output: 10 };
+fn spent() -> Vec<Spent> {
+    vec![Spent { model: NAME.to_owned(), usage: Usage::new(100, 10), cost: None }]
+}
+
+const NAME: &str = "test/scripted";
 
 /// A model that does what a test says. A request whose history a provider would refuse is a panic.
 pub struct ScriptedModel {
     answer: Box<dyn Fn(&ModelRequest) -> Scripted + Send + Sync>,
-    takes_images: bool,
+    facts: ModelFacts,
     requests: Mutex<Vec<ModelRequest>>,
 }
 
@@ -75,13 +80,19 @@ impl ScriptedModel {
 
     /// A model that answers by what it is asked.
     pub fn answering(answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static) -> Self {
-        Self { answer: Box::new(answer), takes_images: false, requests: Mutex::default() }
+        Self { answer: Box::new(answer), facts: ModelFacts::default(), requests: Mutex::default() }
+    }
+
+    /// The same model, of which this is known.
+    #[must_use]
+    pub fn with_facts(self, facts: ModelFacts) -> Self {
+        Self { facts, ..self }
     }
 
     /// The same model, with eyes.
     #[must_use]
     pub fn with_eyes(self) -> Self {
-        Self { takes_images: true, ..self }
+        Self { facts: ModelFacts { images: true, ..self.facts }, ..self }
     }
 
     /// The requests so far.
@@ -94,11 +105,11 @@ impl ScriptedModel {
 #[async_trait]
 impl Model for ScriptedModel {
     fn name(&self) -> &'static str {
-        "test/scripted"
+        NAME
     }
 
-    fn takes_images(&self) -> bool {
-        self.takes_images
+    async fn facts(&self) -> ModelFacts {
+        self.facts
     }
 
     async fn complete(
@@ -107,7 +118,7 @@ impl Model for ScriptedModel {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         assert_eq!(history_complaint(&request.messages), None, "{:#?}", request.messages);
-        assert!(self.takes_images || request.images.is_empty(), "it has no eyes");
+        assert!(self.facts.images || request.images.is_empty(), "it has no eyes");
         self.requests.lock().unwrap().push(request.clone());
         let mut answer = (self.answer)(request);
         while let Scripted::When(permits, then) = answer {
@@ -142,7 +153,7 @@ async fn written(pieces: &flume::Receiver<Option<String>>, deltas: Deltas<'_>) -
             }
         }
     }
-    ModelReply { text, usage: USAGE, ..ModelReply::default() }
+    ModelReply { text, spent: spent(), ..ModelReply::default() }
 }
 
 /// What a provider would say against a history; none if it is valid.

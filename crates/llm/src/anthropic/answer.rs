@@ -1,11 +1,11 @@
 //! An answer, put together from the events of its stream (Anthropic API reference, "Streaming
 //! Messages"), or read whole from a server that does not stream.
 
-use avocet_protocol::{Arguments, ModelReply, Reasoning, ToolCall, Usage};
+use avocet_protocol::{Arguments, ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::asking::{Answer, Fault, Piece};
+use crate::asking::{Answer, Fault, Piece, Said};
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
@@ -159,7 +159,7 @@ impl Answer for PartialAnswer {
         self.begun
     }
 
-    fn finish(self) -> Result<ModelReply, Fault> {
+    fn finish(self) -> Result<Said, Fault> {
         let Some(stop_reason) = self.stop_reason else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
@@ -185,12 +185,11 @@ impl Answer for PartialAnswer {
         }
         let truncated =
             matches!(stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded");
-        let reasoning = (!thoughts.is_empty())
-            .then(|| Reasoning { model: String::new(), content: Value::Array(thoughts) });
-        Ok(ModelReply { text, calls, reasoning, usage: self.usage.total(), truncated })
+        let reasoning = (!thoughts.is_empty()).then_some(Value::Array(thoughts));
+        Ok(Said { text, calls, reasoning, usage: self.usage.total(), truncated })
     }
 
-    fn whole(body: &str) -> Result<ModelReply, Fault> {
+    fn whole(body: &str) -> Result<Said, Fault> {
         let mut answer = Self::default();
         answer.take(body)?;
         answer.finish()
@@ -258,6 +257,8 @@ impl WireUsage {
         Usage {
             input: input.into_iter().flatten().sum(),
             output: self.output_tokens.unwrap_or_default(),
+            cached: self.cache_read_input_tokens.unwrap_or_default(),
+            cache_written: self.cache_creation_input_tokens.unwrap_or_default(),
         }
     }
 }

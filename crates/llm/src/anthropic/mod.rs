@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
-    Clock, Deltas, Model, ModelError, ModelReply, ModelRequest, Reasoning, Secret,
+    Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
 };
 
 use crate::asking::Endpoint;
@@ -71,8 +71,8 @@ impl Model for Anthropic {
         &self.endpoint.name
     }
 
-    fn takes_images(&self) -> bool {
-        self.images
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts { images: self.images, ..ModelFacts::default() }
     }
 
     async fn complete(
@@ -82,9 +82,7 @@ impl Model for Anthropic {
     ) -> Result<ModelReply, ModelError> {
         let name = &self.endpoint.name;
         let body = || serde_json::to_vec(&Body::new(name, &self.options, request));
-        let reply = self.endpoint.ask::<PartialAnswer>(request, body, deltas).await?;
-        let ours = |reasoning| Reasoning { model: name.clone(), ..reasoning };
-        Ok(ModelReply { reasoning: reply.reasoning.map(ours), ..reply })
+        self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
     }
 }
 

@@ -173,7 +173,8 @@ async fn text_is_streamed_and_counted() {
         (reply.text.as_str(), asked.shown.as_str()),
         ("all of it, word for word", reply.text.as_str())
     );
-    assert_eq!(reply.usage, Usage { input: 12, output: 3 }, "what came from the cache counts");
+    let usage = Usage { cached: 3, cache_written: 4, ..Usage::new(12, 3) };
+    assert_eq!(reply.usage(), usage, "what came from the cache counts");
     assert!(!reply.truncated && reply.calls.is_empty());
 }
 
@@ -300,7 +301,7 @@ async fn what_is_new_in_the_api_is_read_over() {
     let (asked, _) = ask_for(ModelAnswer::Events(events(&pieces, "end_turn"))).await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("so it is", "so it is"));
-    assert_eq!(reply.usage, Usage { input: 1, output: 9 });
+    assert_eq!(reply.usage(), Usage::new(1, 9));
 }
 
 fn json_answer(body: &Value) -> ModelAnswer {
@@ -321,7 +322,7 @@ async fn a_server_that_does_not_stream_is_understood() {
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("hello", "hello"));
     assert_eq!(reply.calls, [call("one", &json!({"x": 1}))]);
-    assert_eq!(reply.usage, Usage { input: 10, output: 2 });
+    assert_eq!(reply.usage(), Usage { cached: 3, ..Usage::new(10, 2) });
 }
 
 #[tokio::test]
@@ -329,7 +330,7 @@ async fn tokens_are_estimated_where_nobody_counts_them() {
     let content = json!([{ "type": "text", "text": "12345678" }]);
     let body = json!({ "type": "message", "content": content, "stop_reason": "end_turn" });
     let reply = ask_for(json_answer(&body)).await.0.reply.unwrap();
-    assert!(reply.usage.output == 2 && reply.usage.input > 50, "{:?}", reply.usage);
+    assert!(reply.usage().output == 2 && reply.usage().input > 50, "{:?}", reply.usage());
 }
 
 fn refusal(status: u16, kind: &str, message: &str) -> ModelAnswer {
@@ -555,7 +556,7 @@ async fn f22_reasoning_in_tags_is_not_shown_either() {
 
 async fn shows(request: &ModelRequest) -> Value {
     let (fake, model) = serve(vec![ModelAnswer::says("a beach")], &Arc::default()).await;
-    assert!(model.takes_images());
+    assert!(model.facts().await.images);
     model.complete(request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests()[0]["messages"][0]["content"].clone()

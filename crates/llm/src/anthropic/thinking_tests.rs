@@ -1,6 +1,6 @@
 //! What the model thinks before it calls: given back to it unchanged, and to nobody else.
 
-use avocet_protocol::{Message, SentCall};
+use avocet_protocol::{Message, Reasoning, SentCall};
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, redacted, signature};
 use avocet_testkit::openai::OpenAiFake;
 use avocet_testkit::{ManualClock, ModelAnswer};

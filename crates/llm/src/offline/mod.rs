@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, Message, Model, ModelError, ModelReply, ModelRequest, ToolSpec, Usage,
+    Clock, Delta, Deltas, Message, Model, ModelError, ModelReply, ModelRequest, ToolSpec,
 };
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ impl Model for Offline {
             Command::Unknown => shown(deltas, UNKNOWN.to_owned()),
             Command::Say(text) => shown(deltas, text),
         };
-        Ok(ModelReply { text, usage: Usage::default(), ..ModelReply::default() })
+        Ok(ModelReply { text, ..ModelReply::default() })
     }
 }
 

@@ -1,11 +1,11 @@
 //! An answer, put together from the events of its stream, or read whole from a server that does not
 //! stream.
 
-use avocet_protocol::{ModelReply, ToolCall, Usage};
+use avocet_protocol::{ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asking::{Answer, Fault, Piece};
+use crate::asking::{Answer, Fault, Piece, Said};
 use crate::dialects::repaired;
 
 /// What has come of an answer so far.
@@ -69,6 +69,13 @@ struct FunctionDelta {
 struct WireUsage {
     prompt_tokens: u64,
     completion_tokens: u64,
+    prompt_tokens_details: Option<InputDetails>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct InputDetails {
+    cached_tokens: u64,
 }
 
 impl Answer for PartialAnswer {
@@ -82,8 +89,11 @@ impl Answer for PartialAnswer {
             let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
             return Err(format!("it failed in the middle: {says}").into());
         }
-        if let Some(WireUsage { prompt_tokens, completion_tokens }) = chunk.usage {
-            self.usage = Usage { input: prompt_tokens, output: completion_tokens };
+        if let Some(WireUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
+            chunk.usage
+        {
+            let cached = prompt_tokens_details.unwrap_or_default().cached_tokens;
+            self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
         }
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::Nothing) };
         for call in choice.delta.tool_calls.into_iter().flatten() {
@@ -107,7 +117,7 @@ impl Answer for PartialAnswer {
         self.begun
     }
 
-    fn finish(self) -> Result<ModelReply, Fault> {
+    fn finish(self) -> Result<Said, Fault> {
         let Some(finish) = self.finish else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
@@ -119,7 +129,7 @@ impl Answer for PartialAnswer {
             name,
             arguments: repaired(&arguments, truncated),
         });
-        Ok(ModelReply {
+        Ok(Said {
             text: self.text,
             calls: calls.collect(),
             reasoning: None,
@@ -128,7 +138,7 @@ impl Answer for PartialAnswer {
         })
     }
 
-    fn whole(body: &str) -> Result<ModelReply, Fault> {
+    fn whole(body: &str) -> Result<Said, Fault> {
         let mut answer = Self::default();
         answer.take(body)?;
         answer.finish()

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::{Clock, Deltas, Model, ModelError, ModelReply, ModelRequest, Secret};
+use avocet_protocol::{
+    Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
+};
 
 use crate::asking::Endpoint;
 use answer::PartialAnswer;
@@ -64,8 +66,8 @@ impl Model for OpenAi {
         &self.endpoint.name
     }
 
-    fn takes_images(&self) -> bool {
-        self.images
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts { images: self.images, ..ModelFacts::default() }
     }
 
     async fn complete(

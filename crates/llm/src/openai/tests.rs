@@ -54,7 +54,7 @@ async fn text_is_streamed_and_counted() {
         (reply.text.as_str(), asked.shown.as_str()),
         ("all of it, word for word", reply.text.as_str())
     );
-    assert_eq!(reply.usage, Usage { input: 12, output: 3 });
+    assert_eq!(reply.usage(), Usage::new(12, 3));
     assert!(!reply.truncated && reply.calls.is_empty());
 }
 
@@ -135,14 +135,14 @@ async fn a_server_that_does_not_stream_is_understood() {
     let (asked, _) = ask_for(vec![ModelAnswer::Status(200, headers, body.to_string())]).await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("hello", "hello"));
-    assert_eq!((reply.calls, reply.usage.input), (vec![call("one", &json!({}))], 7));
+    assert_eq!((reply.usage().input, reply.calls), (7, vec![call("one", &json!({}))]));
 }
 
 #[tokio::test]
 async fn tokens_are_estimated_where_nobody_counts_them() {
     let reply = reply_of(events(&[json!({"content": "12345678"})], "stop")).await;
-    assert_eq!(reply.usage.output, 2);
-    assert!(reply.usage.input > 50);
+    assert_eq!(reply.usage().output, 2);
+    assert!(reply.usage().input > 50);
 }
 
 #[tokio::test]
@@ -347,7 +347,7 @@ async fn f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_paid_for() {
     let reply = asked.reply.unwrap();
     assert_eq!(reply.text, "It is `<think>`.");
     assert_eq!(asked.shown, "I reason.<It is `<think>`.", "taken back once it was known");
-    assert_eq!(reply.usage.output, words.concat().len() as u64 / 4);
+    assert_eq!(reply.usage().output, words.concat().len() as u64 / 4);
 
     let whole = json!({ "choices": [{ "message": { "content": words.concat() },
         "finish_reason": "stop" }] });
@@ -373,7 +373,7 @@ async fn pictures_go_along_as_the_api_wants_them_and_cost_what_a_picture_costs()
         OpenAiConfig { base_url: fake.base_url(), images: true, ..OpenAiConfig::default() };
     let clock = Arc::new(ManualClock::default());
     let model = OpenAi::new("local", "qwen3", &config, clock).unwrap();
-    assert!(model.takes_images() && !provider(fake.base_url(), &Arc::default()).takes_images());
+    assert!(model.facts().await.images);
     let bytes = [&[0xFF, 0xD8, 0xFF, 0xE0][..], &[7; 1_000_000]].concat();
     let reply = model.complete(&with_image(&bytes), &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
@@ -382,5 +382,5 @@ async fn pictures_go_along_as_the_api_wants_them_and_cost_what_a_picture_costs()
     assert_eq!(content[0], json!({ "type": "text", "text": "look" }));
     let url = content[1]["image_url"]["url"].as_str().unwrap();
     assert!(url.starts_with("data:image/jpeg;base64,/9j/4Ac"), "{}", &url[..40]);
-    assert!((1000..2000).contains(&reply.usage.input), "{:?}", reply.usage);
+    assert!((1000..2000).contains(&reply.usage().input), "{:?}", reply.usage());
 }

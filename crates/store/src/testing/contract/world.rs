@@ -64,7 +64,7 @@ impl<'b> World<'b> {
     /// T1 with calls of these tools.
     pub(super) async fn step(&self, turn: TurnId, number: u32, tools: &[&str]) -> Vec<CallId> {
         let calls = tools.iter().map(|name| call(name)).collect();
-        let usage = Usage { input: 10, output: 1 };
+        let usage = Usage::new(10, 1);
         let step = NewStep { number, text: "let me see".to_owned(), calls, reasoning: None, usage };
         self.ports.log.record_step(turn, &step).await.unwrap();
         (0..).zip(tools).map(|(ordinal, _)| CallId { turn, step: number, ordinal }).collect()

@@ -1,0 +1,122 @@
+//! What models cost.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::Add;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Usage;
+
+/// An amount of US dollars, exact to a billionth of one.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Money(
+    /// Billionths of a dollar.
+    pub u64,
+);
+
+/// Billionths in a dollar.
+const DOLLAR: f64 = 1e9;
+
+impl Money {
+    /// This many dollars; nothing if there are less than none.
+    #[must_use]
+    pub fn dollars(dollars: f64) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a cast from a float saturates"
+        )]
+        Self((dollars * DOLLAR).round() as u64)
+    }
+}
+
+impl Add for Money {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::default(), Add::add)
+    }
+}
+
+/// `$12.30`; below ten cents with two digits that count: `$0.0042`.
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
+        let dollars = self.0 as f64 / DOLLAR;
+        let decimals = match self.0 {
+            0 | 100_000_000.. => 2,
+            10_000_000.. => 3,
+            1_000_000.. => 4,
+            100_000.. => 5,
+            _ => 6,
+        };
+        write!(f, "${dollars:.decimals$}")
+    }
+}
+
+/// What a model's tokens cost, in US dollars a million.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// Those that are read.
+    pub input: f64,
+    /// Those that are written.
+    pub output: f64,
+    /// Those that are read from the provider's cache; as `input` if it does not say.
+    pub cached: Option<f64>,
+    /// Those that are read and put into the provider's cache; as `input` if it does not say.
+    pub cache_write: Option<f64>,
+}
+
+impl Price {
+    /// What so many tokens cost.
+    #[must_use]
+    pub fn of(&self, usage: Usage) -> Money {
+        let Usage { input, output, cached, cache_written } = usage;
+        let plain = input.saturating_sub(cached).saturating_sub(cache_written);
+        let parts = [
+            (plain, self.input),
+            (cached, self.cached.unwrap_or(self.input)),
+            (cache_written, self.cache_write.unwrap_or(self.input)),
+            (output, self.output),
+        ];
+        #[expect(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
+        let millionths: f64 = parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum();
+        Money::dollars(millionths / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_shown_with_as_many_digits_as_say_something() {
+        let shown = |dollars| Money::dollars(dollars).to_string();
+        let amounts = [0.0, 12.3, 0.1, 0.042, 0.0042, 0.000_42, 0.000_042, 1234.567];
+        let expected =
+            ["$0.00", "$12.30", "$0.10", "$0.042", "$0.0042", "$0.00042", "$0.000042", "$1234.57"];
+        assert_eq!(amounts.map(shown), expected);
+        assert_eq!(Money::dollars(-1.0), Money::default());
+    }
+
+    #[test]
+    fn what_came_from_the_cache_has_its_own_price() {
+        let usage = Usage { input: 1_000_000, output: 100_000, cached: 600_000, cache_written: 0 };
+        let price = Price { input: 3.0, output: 15.0, ..Price::default() };
+        assert_eq!(price.of(usage), Money::dollars(4.5));
+        let price = Price { cached: Some(0.3), ..price };
+        assert_eq!(price.of(usage), Money::dollars(1.2 + 0.18 + 1.5));
+        let usage = Usage { cache_written: 400_000, ..usage };
+        let price = Price { cache_write: Some(3.75), ..price };
+        assert_eq!(price.of(usage), Money::dollars(1.5 + 0.18 + 1.5));
+    }
+}
