@@ -154,6 +154,8 @@ pub struct SessionSummary {
 pub struct SessionStatus {
     /// What happens to messages that arrive while a turn runs.
     pub mode: QueueMode,
+    /// The model that it has chosen, as `provider/model`; none for the agent's.
+    pub model: Option<String>,
     /// Messages that wait.
     pub queued: u64,
     /// The turn that runs or waits.

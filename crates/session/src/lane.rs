@@ -225,7 +225,7 @@ impl Lanes {
 
     /// Runs a claimed turn. `ends` is [`RunningTurns::ends`] before the claim.
     async fn run(self: &Arc<Self>, claimed: Claimed, ends: u64) -> Result<(), StoreError> {
-        let Claimed { mut turn, attempts, deaths_alone } = claimed;
+        let Claimed { mut turn, attempts, deaths_alone, .. } = claimed;
         let id = turn.id;
         let session = turn.session.clone();
         let entered = self.running.enter(id);

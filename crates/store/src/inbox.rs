@@ -284,7 +284,8 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
         CommandAction::Forget => {
             let stopped = stop(tx, &session, command)?;
             tx.update(
-                "UPDATE sessions SET fresh_from = ?2 WHERE id = ?1",
+                "UPDATE sessions SET fresh_from = ?2, \
+                     usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
                 params![session.as_str(), command.0],
             )?;
             Ok(stopped)
@@ -293,6 +294,13 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
             tx.update(
                 "UPDATE sessions SET mode = ?2 WHERE id = ?1",
                 [session.as_str(), mode.word()],
+            )?;
+            Ok(CommandEffect::Done)
+        }
+        CommandAction::SetModel(model) => {
+            tx.update(
+                "UPDATE sessions SET model = ?2 WHERE id = ?1",
+                params![session.as_str(), model],
             )?;
             Ok(CommandEffect::Done)
         }

@@ -15,8 +15,11 @@ use crate::tx::Db;
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The scripts that bring a database from each version to the next, beginning with version 1.
-pub(crate) const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/2.sql"), include_str!("migrations/3.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+    include_str!("migrations/4.sql"),
+];
 
 /// The version that these scripts lead to.
 fn last(migrations: &[&str]) -> usize {

@@ -156,6 +156,9 @@ fn session_status(
     };
     Ok(SessionStatus {
         mode: rows::mode(db, session, default_mode)?,
+        model: db
+            .row("SELECT model FROM sessions WHERE id = ?1", [session.as_str()], |row| row.get(0))?
+            .flatten(),
         queued: db.one(
             "SELECT count(*) FROM inbound WHERE session = ?1 AND state = 'queued' \
                  AND turn IS NULL AND kind = 'text'",

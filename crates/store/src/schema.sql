@@ -1,4 +1,4 @@
--- Version 2 of the log, whole: what a new database is made with. `migrations/` brings an older one to
+-- Version 4 of the log, whole: what a new database is made with. `migrations/` brings an older one to
 -- the same. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
@@ -11,7 +11,13 @@ CREATE TABLE sessions (
     id         TEXT PRIMARY KEY,
     mode       TEXT,                            -- queue mode; NULL: the configured default
     fresh_from INTEGER NOT NULL DEFAULT 0,      -- messages up to this one are forgotten (/new)
-    used_at    INTEGER NOT NULL
+    used_at    INTEGER NOT NULL,
+    usage_from INTEGER NOT NULL DEFAULT 0,      -- what was spent up to this row of usage was before /new
+    model      TEXT,                            -- provider/model; NULL: the agent's
+    compact_for INTEGER,                        -- the message with a /compact that is not carried out
+    shortened_to INTEGER NOT NULL DEFAULT 0,    -- long results of turns up to this one are cut
+    summary    TEXT,                            -- what stands for the turns up to summary_to
+    summary_to INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 
@@ -158,6 +164,24 @@ CREATE UNIQUE INDEX outbox_key ON outbox (channel, account, chat, key, chunk) WH
 CREATE INDEX outbox_open ON outbox (channel, account, chat, id)
     WHERE state IN ('pending', 'sending', 'unknown');
 CREATE INDEX outbox_lost ON outbox (channel, account, chat, id) WHERE state IN ('unconfirmed', 'dead');
+
+CREATE TABLE usage (                            -- what each answer of a model cost
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    at            INTEGER NOT NULL,
+    session       TEXT NOT NULL REFERENCES sessions (id),
+    turn          INTEGER REFERENCES turns (id), -- a child's is that of the turn at its root
+    purpose       TEXT NOT NULL CHECK (purpose IN ('answer', 'summary')),
+    model         TEXT NOT NULL,                -- provider/model
+    input         INTEGER NOT NULL,             -- tokens; of these, cached and cache_written
+    cached        INTEGER NOT NULL,
+    cache_written INTEGER NOT NULL,
+    output        INTEGER NOT NULL,
+    cost          INTEGER                       -- billionths of a dollar; NULL: price unknown
+) STRICT;
+CREATE INDEX usage_session ON usage (session, id, input, cached, cache_written, output, cost);
+CREATE INDEX usage_turn ON usage (turn, input, cached, cache_written, output, cost)
+    WHERE turn IS NOT NULL;
+CREATE INDEX usage_at ON usage (at, input, cached, cache_written, output, cost);
 
 CREATE TABLE people (                           -- who may speak beside the configuration's lists
     channel TEXT NOT NULL,

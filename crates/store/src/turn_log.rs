@@ -246,6 +246,11 @@ pub(crate) fn apply_writes(
 fn spawn(tx: &Tx<'_>, call: CallId, prompt: &str) -> Result<TurnId> {
     let session = SessionId::of_child(call);
     use_session(tx, &session)?;
+    tx.update(
+        "UPDATE sessions SET model = (SELECT model FROM sessions AS parent \
+             WHERE parent.id = (SELECT session FROM turns WHERE id = ?2)) WHERE id = ?1",
+        params![session.as_str(), call.turn.0],
+    )?;
     insert_turn(tx, &session, "queued", Some(&Errand { parent: call.turn, prompt }))
 }
 

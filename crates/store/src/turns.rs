@@ -131,11 +131,20 @@ fn claim(
         [turn.0],
     )?;
     let record = rows::turn(tx.db, turn)?;
-    tx.db
-        .one("SELECT attempts, deaths_alone FROM turns WHERE id = ?1", [turn.0], |row| {
-            Ok(Claimed { turn: record, attempts: row.get(0)?, deaths_alone: row.get(1)? })
-        })
-        .map(|claimed| Claim::Turn(Box::new(claimed)))
+    let claimed = tx.db.one(
+        "SELECT attempts, deaths_alone, model FROM turns JOIN sessions ON sessions.id = session \
+         WHERE turns.id = ?1",
+        [turn.0],
+        |row| {
+            Ok(Claimed {
+                turn: record,
+                attempts: row.get("attempts")?,
+                deaths_alone: row.get("deaths_alone")?,
+                model: row.get("model")?,
+            })
+        },
+    )?;
+    Ok(Claim::Turn(Box::new(claimed)))
 }
 
 /// A new turn for what is next in line, up to a command that has not acted yet: what comes after

@@ -158,7 +158,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     assert_eq!(
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
-            "{path_text} was written by a newer version (schema 9, this one knows 3); install that \
+            "{path_text} was written by a newer version (schema 9, this one knows 4); install that \
              version, or put back the copy {path_text}.before-v9 if there is one, and remove \
              {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),

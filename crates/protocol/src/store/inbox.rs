@@ -118,6 +118,8 @@ pub enum CommandAction {
     Forget,
     /// Changes what happens to messages that arrive during a turn.
     SetMode(QueueMode),
+    /// Has another model answer the session (`provider/model`); none for the agent's.
+    SetModel(Option<String>),
     /// Resolves what the session's turn waits for: that one, or the only one of its kind.
     Resolve {
         /// Which; none for the newest that fits.

@@ -78,6 +78,8 @@ pub struct Claimed {
     pub attempts: u32,
     /// How often a process died while it was the only one that ran.
     pub deaths_alone: u32,
+    /// The model that the session has chosen, as `provider/model`; none for the agent's.
+    pub model: Option<String>,
 }
 
 /// How a turn ends.

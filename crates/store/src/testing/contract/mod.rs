@@ -5,6 +5,7 @@
 
 mod calls;
 mod inbox;
+mod models;
 mod outbox;
 mod people;
 mod previews;
@@ -152,6 +153,9 @@ rules! {
         an_unconfirmed_chunk_is_shown_and_lets_the_next_go
         what_was_given_up_can_be_sent_again
         open_chats_are_found;
+    models:
+        a_session_keeps_the_model_that_it_has_chosen
+        a_child_is_answered_by_the_model_of_its_parent;
     people:
         a_code_comes_with_its_hint
         a_code_is_decided_about_once

@@ -159,7 +159,7 @@ pub async fn plain_text_is_queued_behind_an_approval(backend: &impl Backend) {
 }
 
 /// Spawns a child in the transaction that makes the parent wait.
-async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord) {
+pub(super) async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord) {
     let a = session("a");
     world.say(&a, "1").await;
     let turn = world.take(&a).await;

@@ -1,0 +1,61 @@
+//! Rules of the model that a session has chosen.
+
+use avocet_protocol::{CommandAction, CommandEffect, CommandReply, SessionId};
+
+use super::Backend;
+use super::waits::spawn;
+use super::world::{World, session, taken};
+
+const CHOSEN: &str = "local/qwen3";
+
+async fn act(world: &World<'_>, text: &str, action: CommandAction) {
+    let command = world.command(&session("a"), text).await;
+    let reply = CommandReply::default();
+    let effect = world.ports.inbox.settle_command(command, &action, &reply).await.unwrap();
+    assert!(matches!(effect, CommandEffect::Done | CommandEffect::Nothing), "{effect:?}");
+}
+
+async fn choose(world: &World<'_>, text: &str, model: Option<&str>) {
+    act(world, text, CommandAction::SetModel(model.map(str::to_owned))).await;
+}
+
+/// The model that the status of a session names.
+async fn named(world: &World<'_>, session: &SessionId) -> Option<String> {
+    world.ports.query.session_status(session).await.unwrap().model
+}
+
+/// The model that comes with the next turn.
+async fn claimed(world: &World<'_>, session: &SessionId) -> Option<String> {
+    let claimed = taken(world.claim(session).await);
+    world.reply(claimed.turn.id, "ok").await;
+    claimed.model
+}
+
+/// A model that was chosen is there until another is chosen, over `/new` and restarts.
+pub async fn a_session_keeps_the_model_that_it_has_chosen(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    assert_eq!(named(&world, &a).await, None, "it has never been used");
+    choose(&world, "/model local/qwen3", Some(CHOSEN)).await;
+    act(&world, "/new", CommandAction::Forget).await;
+    let world = world.restart().await;
+    world.say(&a, "1").await;
+    world.say(&b, "2").await;
+    assert_eq!(named(&world, &a).await.as_deref(), Some(CHOSEN));
+    assert_eq!(claimed(&world, &a).await.as_deref(), Some(CHOSEN));
+    assert_eq!(claimed(&world, &b).await, None, "it is that session's alone");
+
+    choose(&world, "/model default", None).await;
+    world.say(&a, "3").await;
+    assert_eq!(named(&world, &a).await, None);
+    assert_eq!(claimed(&world, &a).await, None);
+}
+
+/// A child's session has the model that its parent's has when it is spawned.
+pub async fn a_child_is_answered_by_the_model_of_its_parent(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    choose(&world, "/model local/qwen3", Some(CHOSEN)).await;
+    let (_, _, child) = spawn(&world).await;
+    choose(&world, "/model default", None).await;
+    assert_eq!(named(&world, &child.session).await.as_deref(), Some(CHOSEN));
+}
