@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, LoggedCall, LoggedInbound, Model,
-    ModelError, ModelReply, ModelRequest, NewStep, Role, Roles, Step, StoreError, Toolbox,
-    TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest, within,
+    ModelError, ModelReply, ModelRequest, NewStep, Role, Roles, SessionId, Step, StoreError,
+    ToolSpec, Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest, within,
 };
+use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
-use crate::history::conversation;
-use crate::{Limits, images, make_valid};
+use crate::context::{Context, Stop};
+use crate::{Limits, images, window};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -32,8 +33,12 @@ pub struct AgentLoop {
     pub clock: Arc<dyn Clock>,
     /// The caps on a turn.
     pub limits: Limits,
-    /// The instructions that lead every request.
+    /// Who writes summaries.
+    pub cheap: Arc<dyn Model>,
+    /// The instructions that lead every request, before those of the workspace.
     pub system: Arc<str>,
+    /// The time zone in which the model is told the time.
+    pub zone: TimeZone,
 }
 
 /// Where a turn takes place.
@@ -78,6 +83,8 @@ pub enum TurnEnd {
 
 /// How often a model may answer with nothing before the user is told.
 const EMPTY_ANSWERS: u32 = 3;
+/// How often a request is made shorter because the model says that it is too long.
+const TOO_MUCH: u32 = 3;
 
 impl AgentLoop {
     /// Runs a turn from where its log ends until it answers, fails or waits. What it does is in the
@@ -92,8 +99,7 @@ impl AgentLoop {
         scene: &Scene,
     ) -> Result<TurnEnd, StoreError> {
         let began = self.clock.elapsed();
-        let budget = self.limits.history_bytes;
-        let past = self.log.history(&turn.session, turn.id, budget).await?;
+        let mut context = self.open_context(&turn).await?;
         loop {
             if let Some(step) = turn.steps.last()
                 && !step.closed
@@ -108,9 +114,10 @@ impl AgentLoop {
                 return Ok(TurnEnd::Failed(notice));
             }
             let left = self.limits.max_duration.saturating_sub(ran_for);
-            let reply = match self.ask(&past, &turn, scene.role(&turn), left).await {
+            let reply = match self.ask(&mut context, &turn, scene.role(&turn), left).await {
                 Ok(reply) => reply,
-                Err(notice) => return Ok(TurnEnd::Failed(notice)),
+                Err(Stop::Notice(notice)) => return Ok(TurnEnd::Failed(notice)),
+                Err(Stop::Log(error)) => return Err(error),
             };
             if reply.calls.is_empty() {
                 let iterations = turn.steps.len() + 1;
@@ -159,21 +166,83 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Asks the model until it says something. The error is what the user is told.
+    /// Asks the model until it says something, as long as there is time left.
     async fn ask(
         &self,
-        past: &[TurnRecord],
+        context: &mut Context,
         turn: &TurnRecord,
         role: Role,
         left: Duration,
-    ) -> Result<ModelReply, String> {
-        let messages = make_valid(conversation(&self.system, past, turn));
-        let images = match self.model.facts().await.images {
-            true => images::load(self.files.as_ref(), &messages).await,
-            false => BTreeMap::new(),
-        };
-        let mut request = ModelRequest { messages, tools: self.toolbox.specs(role), images };
-        let session = &turn.session;
+    ) -> Result<ModelReply, Stop> {
+        let asking = self.ask_until_it_says_something(context, turn, role);
+        within(self.clock.as_ref(), left, asking)
+            .await
+            .unwrap_or_else(|_| Err(Stop::Notice(self.limits.took_too_long())))
+    }
+
+    async fn ask_until_it_says_something(
+        &self,
+        context: &mut Context,
+        turn: &TurnRecord,
+        role: Role,
+    ) -> Result<ModelReply, Stop> {
+        let mut wasted = Vec::new();
+        for _ in 0..EMPTY_ANSWERS {
+            let step = next_step(turn);
+            self.events.emit(&turn.session, TurnEvent::Thinking { step });
+            let mut reply = self.ask_what_fits(context, turn, role).await?;
+            wasted.append(&mut reply.spent);
+            if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
+                return Ok(ModelReply { spent: wasted, ..reply });
+            }
+            tracing::debug!(model = self.model.name(), "the model answered with nothing");
+        }
+        Err(Stop::Notice(format!(
+            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. \
+             Ask again, or start afresh with /new.",
+            self.model.name()
+        )))
+    }
+
+    /// Asks with as much as fits into the model's window; with less where that was too much after
+    /// all.
+    async fn ask_what_fits(
+        &self,
+        context: &mut Context,
+        turn: &TurnRecord,
+        role: Role,
+    ) -> Result<ModelReply, Stop> {
+        let (facts, tools) = (self.model.facts().await, self.toolbox.specs(role));
+        let of_tools = tools.iter().map(ToolSpec::estimated_tokens).sum();
+        let mut room = window::room(facts, self.limits).saturating_sub(of_tools);
+        let mut attempts = 0;
+        loop {
+            let messages = self.fit(context, turn, room).await?;
+            let tokens = window::tokens(&messages);
+            let images = match facts.images {
+                true => images::load(self.files.as_ref(), &messages).await,
+                false => BTreeMap::new(),
+            };
+            let request = ModelRequest { messages, tools: tools.clone(), images };
+            match self.ask_once(&turn.session, request).await {
+                Err(error @ ModelError::TooLong { .. }) if attempts < TOO_MUCH => {
+                    attempts += 1;
+                    tracing::info!(%error, tokens, "the request is made shorter");
+                    room = tokens * 3 / 4;
+                }
+                Ok(reply) => return Ok(reply),
+                Err(error) => return Err(Stop::Notice(format!("I could not answer: {error}."))),
+            }
+        }
+    }
+
+    /// Asks once; again without its pictures where the request is refused: one that the server cannot
+    /// read, or has no room for, would go with every later request.
+    async fn ask_once(
+        &self,
+        session: &SessionId,
+        mut request: ModelRequest,
+    ) -> Result<ModelReply, ModelError> {
         let deltas = |delta: Delta<'_>| {
             self.events.emit(
                 session,
@@ -183,40 +252,18 @@ impl AgentLoop {
                 },
             );
         };
-        let asking = async {
-            let mut wasted = Vec::new();
-            for _ in 0..EMPTY_ANSWERS {
-                self.events.emit(session, TurnEvent::Thinking { step: next_step(turn) });
-                let mut reply = self.model.complete(&request, &deltas).await;
-                // A picture that the server cannot read, or has no room for, would go with every
-                // later request.
-                let refused =
-                    matches!(reply, Err(ModelError::Refused { .. } | ModelError::TooLong { .. }));
-                if refused && !request.images.is_empty() {
-                    tracing::warn!("the request was refused; it is made without its pictures");
-                    request.images.clear();
-                    reply = self.model.complete(&request, &deltas).await;
-                }
-                let mut reply = reply.map_err(|error| format!("I could not answer: {error}."))?;
-                wasted.append(&mut reply.spent);
-                if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
-                    return Ok(ModelReply { spent: wasted, ..reply });
-                }
-                tracing::debug!(model = self.model.name(), "the model answered with nothing");
-            }
-            Err(format!(
-                "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. \
-                 Ask again, or start afresh with /new.",
-                self.model.name()
-            ))
-        };
-        within(self.clock.as_ref(), left, asking)
-            .await
-            .unwrap_or_else(|_| Err(self.limits.took_too_long()))
+        let reply = self.model.complete(&request, &deltas).await;
+        let refused = matches!(reply, Err(ModelError::Refused { .. } | ModelError::TooLong { .. }));
+        if !refused || request.images.is_empty() {
+            return reply;
+        }
+        tracing::warn!("the request was refused; it is made without its pictures");
+        request.images.clear();
+        self.model.complete(&request, &deltas).await
     }
 }
 
-fn next_step(turn: &TurnRecord) -> u32 {
+pub(crate) fn next_step(turn: &TurnRecord) -> u32 {
     turn.steps.last().map_or(0, |step| step.number + 1)
 }
 

@@ -1,189 +1,15 @@
 use std::time::Duration;
 
-use std::cell::RefCell;
-use std::io;
-use std::sync::Once;
-
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, CallResult, Claim, CommandReply, Content,
-    Evidence, Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, Query,
-    QueueMode, Reasoning, Resolution, Sender, SessionId, ToolCall, ToolClass, Turns, Usage,
-    Verdict, WaitKind,
+    Attachment, AttachmentKind, AttachmentSource, CallResult, CommandReply, Content, Evidence,
+    Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, QueueMode,
+    Reasoning, Resolution, Sender, ToolCall, ToolClass, Turns, Usage, Verdict, WaitKind,
 };
-use avocet_store::SqliteStore;
-use avocet_store::testing::TempStore;
-use avocet_testkit::{
-    FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel,
-};
+use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Value, json};
 
 use super::*;
-
-struct World {
-    agent: AgentLoop,
-    model: Arc<ScriptedModel>,
-    tools: Arc<FakeToolbox>,
-    events: Arc<RecordedEvents>,
-    clock: Arc<ManualClock>,
-    store: Arc<SqliteStore>,
-    files: Arc<FakeFiles>,
-    log: TempStore,
-}
-
-impl World {
-    async fn new(answers: Vec<Scripted>) -> Self {
-        Self::verifying(answers, Verdict::Unknown).await
-    }
-
-    async fn verifying(answers: Vec<Scripted>, verdict: Verdict) -> Self {
-        log_to_threads();
-        let log = TempStore::new();
-        let clock = Arc::new(ManualClock::default());
-        let store = log.open(clock.clone()).await;
-        let model = Arc::new(ScriptedModel::new(answers));
-        let tools = Arc::new(FakeToolbox::verifying(verdict));
-        let events = Arc::new(RecordedEvents::default());
-        let files = Arc::new(FakeFiles::default());
-        let agent = AgentLoop {
-            model: model.clone(),
-            toolbox: tools.clone(),
-            log: store.clone(),
-            events: events.clone(),
-            files: files.clone(),
-            clock: clock.clone(),
-            limits: Limits::default(),
-            system: "be kind".into(),
-        };
-        Self { agent, model, tools, events, clock, store, files, log }
-    }
-
-    async fn say(&self, text: &str) {
-        self.say_with(text, Vec::new()).await;
-    }
-
-    async fn say_with(&self, text: &str, attachments: Vec<Attachment>) {
-        let inbound = Inbound::new(
-            session().address(),
-            Sender::new("me".parse().unwrap()),
-            text.parse().unwrap(),
-            Content { attachments, ..Content::text(text) },
-        );
-        let kind = InboundKind::Text;
-        let message = NewInbound { session: session(), kind, inbound, removed: 0 };
-        self.store.accept(&message, None).await.unwrap();
-    }
-
-    async fn claim(&self) -> TurnRecord {
-        match self.store.claim(&session(), true, Duration::ZERO).await.unwrap() {
-            Claim::Turn(claimed) => claimed.turn,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    async fn run(&self, turn: TurnRecord) -> Result<TurnEnd, StoreError> {
-        self.run_in(turn, Vec::new()).await
-    }
-
-    async fn run_in(
-        &self,
-        turn: TurnRecord,
-        asked_by: Vec<LoggedInbound>,
-    ) -> Result<TurnEnd, StoreError> {
-        let scene = Scene {
-            chat: Some(session().address()),
-            cancel: CancellationToken::new(),
-            asked_by,
-            roles: Arc::new(FakeRoles),
-        };
-        self.agent.run_tool_loop(turn, &scene).await
-    }
-
-    /// The next turn of the session, to its end.
-    async fn turn(&self, text: &str) -> TurnEnd {
-        self.say(text).await;
-        let turn = self.claim().await;
-        self.run(turn).await.unwrap()
-    }
-
-    async fn settle(&self, text: &str) {
-        let turn = self.record().await;
-        let settlement = avocet_protocol::Settlement {
-            outcome: avocet_protocol::Outcome::Replied,
-            answer: Some(Answer {
-                step: next_step(&turn),
-                text: text.to_owned(),
-                usage: Usage::default(),
-            }),
-            notice: None,
-            reply: None,
-        };
-        self.store.settle(turn.id, &settlement).await.unwrap();
-    }
-
-    async fn record(&self) -> TurnRecord {
-        self.store.transcript(&session(), 1).await.unwrap().remove(0)
-    }
-
-    fn runs(&self, name: &str) -> u32 {
-        self.tools.runs(name)
-    }
-
-    /// What the model was shown last.
-    fn last_messages(&self) -> Vec<Message> {
-        self.model.requests().pop().unwrap().messages
-    }
-
-    /// The results of the last step, as the model was shown them.
-    fn last_results(&self) -> Vec<String> {
-        let messages = self.last_messages();
-        let results = messages.into_iter().rev().map_while(|message| match message {
-            Message::ToolResult { result, .. } => Some(result),
-            _ => None,
-        });
-        let mut results: Vec<String> = results.collect();
-        results.reverse();
-        results
-    }
-
-    /// `kill -9`, a new start, and the turn taken again.
-    async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
-        let Self { agent, tools, events, clock, store, files, log, .. } = self;
-        drop((agent, store));
-        let store = log.open(clock.clone()).await;
-        let model = Arc::new(ScriptedModel::new(answers));
-        let agent = AgentLoop {
-            model: model.clone(),
-            toolbox: tools.clone(),
-            log: store.clone(),
-            events: events.clone(),
-            files: files.clone(),
-            clock: clock.clone(),
-            limits: Limits::default(),
-            system: "be kind".into(),
-        };
-        let world = Self { agent, model, tools, events, clock, store, files, log };
-        let turn = world.claim().await;
-        (world, turn)
-    }
-}
-
-fn session() -> SessionId {
-    SessionId::parse("terminal:local:a").unwrap()
-}
-
-fn answered(end: &TurnEnd) -> &str {
-    match end {
-        TurnEnd::Answered(answer) => &answer.text,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn failed(end: TurnEnd) -> String {
-    match end {
-        TurnEnd::Failed(notice) => notice,
-        other => panic!("{other:?}"),
-    }
-}
+use crate::world::{LOGGED, World, answered, failed, session};
 
 #[tokio::test]
 async fn a_model_has_its_reasoning_back_in_every_later_request_even_after_a_crash() {
@@ -214,7 +40,8 @@ async fn a_model_that_answers_ends_the_turn() {
     let usage = Usage::new(100, 10);
     assert_eq!(end, TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage }));
     let system = Message::System { text: "be kind".to_owned() };
-    assert_eq!(world.last_messages(), [system, Message::user("hi")]);
+    let said = "hi\n\n[It is Thursday, 1 January 2026, 00:00 UTC. This chat: terminal, private.]";
+    assert_eq!(world.last_messages(), [system, Message::user(said)]);
 }
 
 #[tokio::test]
@@ -361,21 +188,6 @@ async fn an_answer_that_was_cut_off_says_so() {
     let world = World::new(vec![Scripted::Reply(reply)]).await;
     let end = world.turn("hi").await;
     assert_eq!(answered(&end), "once\n\n[The answer was cut off at the model's output limit.]");
-}
-
-#[tokio::test]
-async fn f33_a_later_request_begins_with_the_earlier_one() {
-    let call = Scripted::calls(&[("echo", json!({"n": 1}))]);
-    let world = World::new(vec![call, Scripted::says("one"), Scripted::says("two")]).await;
-    world.turn("first").await;
-    world.settle("one").await;
-    world.turn("second").await;
-    let requests = world.model.requests();
-    for pair in requests.windows(2) {
-        assert!(pair[1].messages.starts_with(&pair[0].messages), "{:#?}", pair[1].messages);
-        assert_eq!(pair[0].tools, pair[1].tools);
-    }
-    assert_eq!(requests[2].messages.len(), 6);
 }
 
 #[tokio::test]
@@ -542,41 +354,6 @@ async fn a_turn_that_was_stopped_meanwhile_lets_go() {
     assert_eq!(world.run(turn).await, Err(StoreError::Stale(id.to_string())));
 }
 
-thread_local! {
-    /// What this test has logged, a JSON object a line. A test has its thread to itself.
-    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Writes to [`LOGGED`].
-struct Logged;
-
-impl io::Write for Logged {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        LOGGED.with_borrow_mut(|logged| logged.extend(bytes));
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// One subscriber for all tests, before the first of them logs: a subscriber of one thread would
-/// miss what another thread has met first.
-fn log_to_threads() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .flatten_event(true)
-            .without_time()
-            .with_target(false)
-            .with_max_level(tracing::Level::DEBUG)
-            .with_writer(|| Logged)
-            .finish();
-        tracing::subscriber::set_global_default(subscriber).unwrap();
-    });
-}
-
 #[tokio::test]
 async fn the_tool_loop_is_logged() {
     let calls = [("break", json!({})), ("echo", json!({}))];
@@ -639,7 +416,7 @@ async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
         world.run(turn).await.unwrap();
         let request = &model.requests()[0];
         let [_, Message::User { text, images }] = &request.messages[..] else { panic!() };
-        assert_eq!(text, "look\n[image: saved as inbox/m1-0.jpg]");
+        assert!(text.starts_with("look\n[image: saved as inbox/m1-0.jpg]\n\n"), "{text}");
         let shown: Vec<_> = request.images.keys().collect();
         assert_eq!(shown, if eyes { vec![&images[0]] } else { vec![] });
     }

@@ -1,51 +1,123 @@
 //! From the log to the conversation that a model reads.
 
 use avocet_protocol::{
-    CallResult, LoggedCall, LoggedInbound, Message, Origin, SentCall, Step, TurnRecord,
+    CallResult, ChatKind, LoggedCall, LoggedInbound, Message, Origin, Past, SentCall, Step,
+    TurnRecord,
 };
 use serde_json::Value;
 
 use crate::images;
+use crate::shorten::{Keep, OLD, shortened};
 
-/// The conversation so far: instructions, earlier turns, this turn. Contains nothing that changes
-/// between two requests of a session, so that its beginning stays the same to the byte.
-pub(crate) fn conversation(system: &str, past: &[TurnRecord], turn: &TurnRecord) -> Vec<Message> {
-    let mut messages = vec![Message::System { text: system.to_owned() }];
-    for turn in past.iter().chain([turn]) {
-        add_turn(&mut messages, turn);
+/// What stands before the first message where turns are left out.
+const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
+
+/// Characters of a name that are shown.
+const NAME: usize = 64;
+
+/// How the turn that goes on is made to fit where it alone is too long: its messages stay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Trim {
+    /// So many steps are left out.
+    pub(crate) left_out: usize,
+    /// The steps before this one are as short as old ones.
+    pub(crate) shortened: usize,
+    /// And how long the results of the others may be.
+    pub(crate) others: Option<Keep>,
+}
+
+/// The conversation so far: instructions, what was condensed, earlier turns, this turn. What changes
+/// from turn to turn (`note`) stands behind the newest messages, so that the beginning of two requests
+/// of a session stays the same to the byte.
+pub(crate) fn conversation(
+    instructions: &str,
+    past: &Past,
+    turn: &TurnRecord,
+    note: &str,
+    trim: Trim,
+) -> Vec<Message> {
+    let mut messages = vec![Message::System { text: instructions.to_owned() }];
+    messages.extend(beginning(past).map(Message::user));
+    messages.extend(past.turns.iter().flat_map(|turn| past_turn(past, turn)));
+    add_origin(&mut messages, turn);
+    messages.push(Message::user(note));
+    for (place, step) in turn.steps.iter().enumerate() {
+        if place < trim.left_out {
+            add_inbound(&mut messages, &step.steered);
+            continue;
+        }
+        let keep = if place < trim.shortened { Some(OLD) } else { trim.others };
+        add_step(&mut messages, step, keep);
     }
     messages
 }
 
-fn add_turn(messages: &mut Vec<Message>, turn: &TurnRecord) {
+/// What stands for the turns that are not shown.
+pub(crate) fn beginning(past: &Past) -> Option<String> {
+    match &past.condensed.summary {
+        Some(summary) => {
+            let gap = if past.has_gap { format!("\n\n{LEFT_OUT}") } else { String::new() };
+            Some(format!("[What was said before, in short:]\n\n{summary}{gap}"))
+        }
+        None if past.has_gap || past.condensed.summary_to.is_some() => Some(LEFT_OUT.to_owned()),
+        None => None,
+    }
+}
+
+/// The messages of a turn that has ended.
+pub(crate) fn past_turn(past: &Past, turn: &TurnRecord) -> Vec<Message> {
+    let keep = (Some(turn.id) <= past.condensed.shortened_to).then_some(OLD);
+    let mut messages = Vec::new();
+    add_origin(&mut messages, turn);
+    turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep));
+    if let Some(notice) = &turn.notice {
+        messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
+    }
+    messages
+}
+
+fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord) {
     match &turn.origin {
         Origin::Messages(inbound) => add_inbound(messages, inbound),
         Origin::Child { prompt, .. } => messages.push(Message::user(prompt)),
-    }
-    for step in &turn.steps {
-        add_step(messages, step);
-    }
-    if let Some(notice) = &turn.notice {
-        messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
     }
 }
 
 fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound]) {
     messages.extend(inbound.iter().map(|one| Message::User {
-        text: one.model_text(),
+        text: said(one),
         images: images::of(&one.message.inbound.content),
     }));
 }
 
-fn add_step(messages: &mut Vec<Message>, step: &Step) {
+/// Where several people speak, a message says who wrote it.
+fn said(message: &LoggedInbound) -> String {
+    let (text, inbound) = (message.model_text(), &message.message.inbound);
+    match (&inbound.sender.name, inbound.chat) {
+        (Some(name), ChatKind::Group) => format!("[{}]: {text}", shown_name(name)),
+        _ => text,
+    }
+}
+
+/// A name as its owner has chosen it, which is no place for other words.
+pub(crate) fn shown_name(name: &str) -> String {
+    let in_line = |c: char| if c.is_control() || "[]:".contains(c) { ' ' } else { c };
+    name.chars().take(NAME).map(in_line).collect::<String>().trim().to_owned()
+}
+
+fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>) {
     let calls = step.calls.iter().map(sent).collect();
     let (text, reasoning) = (step.text.clone(), step.reasoning.clone());
-    messages.push(Message::Assistant { text, calls, reasoning });
+    let mut said = vec![Message::Assistant { text, calls, reasoning }];
     for call in &step.calls {
         if let Some(result) = call.result() {
             let result = result_text(result);
-            messages.push(Message::ToolResult { call: call.id.to_string(), result });
+            said.push(Message::ToolResult { call: call.id.to_string(), result });
         }
+    }
+    match keep {
+        None => messages.append(&mut said),
+        Some(keep) => messages.extend(said.into_iter().map(|message| shortened(message, keep))),
     }
     add_inbound(messages, &step.steered);
 }

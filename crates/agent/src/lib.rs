@@ -3,14 +3,23 @@
 
 mod agent_loop;
 mod calls;
+mod context;
 mod history;
 mod images;
+mod instructions;
 mod limits;
+mod note;
 mod repeats;
+mod shorten;
+mod summary;
 mod truncate;
 mod valid;
+mod window;
+#[cfg(test)]
+mod world;
 
 pub use agent_loop::{AgentLoop, Scene, TurnEnd};
 pub use limits::Limits;
+pub use summary::Compaction;
 pub use truncate::MAX_RESULT_BYTES;
 pub use valid::make_valid;

@@ -16,8 +16,8 @@ pub struct Limits {
     pub max_duration: Duration,
     /// Tokens in all, read and written.
     pub max_tokens: u64,
-    /// Bytes of history that a request carries beside the turn itself.
-    pub history_bytes: usize,
+    /// Tokens that a request may have, estimated, where the model's window is not smaller.
+    pub context_tokens: u64,
     /// How long a person has to say what becomes of a call that was interrupted.
     pub choice_expires_after: Duration,
 }
@@ -29,7 +29,7 @@ impl Default for Limits {
             max_tool_calls: 100,
             max_duration: Duration::from_mins(30),
             max_tokens: 1_000_000,
-            history_bytes: 128 * 1024,
+            context_tokens: 64_000,
             choice_expires_after: Duration::from_hours(24),
         }
     }

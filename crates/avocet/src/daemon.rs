@@ -19,6 +19,7 @@ use avocet_session::{Attachments, Events, LaneLimits, NotMoving, Parts, Sessions
 use avocet_store::{Holder, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
 use avocet_tools::{Registry, WorkspaceFiles, add_builtin};
+use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
@@ -252,8 +253,10 @@ fn agent(
         destinations: channels.clone(),
         roles: bus.clone(),
     };
+    let model = registry::model(document, settings, context.clock.clone())?;
     Ok(AgentLoop {
-        model: registry::model(document, settings, context.clock.clone())?,
+        model: model.clone(),
+        cheap: model,
         toolbox: Arc::new(tools(context, &parts, &settings.tools.users)?),
         log: store.clone(),
         events: events.clone(),
@@ -261,6 +264,7 @@ fn agent(
         clock: context.clock.clone(),
         limits: limits(&settings.agents.defaults),
         system: SYSTEM.into(),
+        zone: TimeZone::system(),
     })
 }
 
@@ -294,7 +298,7 @@ fn limits(agent: &AgentDefaults) -> Limits {
         max_tool_calls: agent.max_tool_calls,
         max_duration: Duration::from_secs(agent.max_turn_seconds),
         max_tokens: agent.max_turn_tokens,
-        history_bytes: agent.history_bytes,
+        context_tokens: agent.context_tokens,
         ..Limits::default()
     }
 }

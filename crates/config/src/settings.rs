@@ -103,8 +103,9 @@ pub struct AgentDefaults {
     pub max_turn_seconds: u64,
     /// Tokens that one answer may cost, read and written.
     pub max_turn_tokens: u64,
-    /// Bytes of earlier conversation that a request carries; four bytes are about a token.
-    pub history_bytes: usize,
+    /// Tokens that a request may have, as far as the model's window is not smaller: at least 2,000. A
+    /// conversation that has become longer is condensed.
+    pub context_tokens: u64,
 }
 
 impl Default for AgentDefaults {
@@ -117,7 +118,7 @@ impl Default for AgentDefaults {
             max_tool_calls: 100,
             max_turn_seconds: 30 * 60,
             max_turn_tokens: 1_000_000,
-            history_bytes: 128 * 1024,
+            context_tokens: 64_000,
         }
     }
 }

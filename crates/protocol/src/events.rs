@@ -17,6 +17,8 @@ pub enum TurnEvent {
         /// What it answers.
         messages: Vec<StartedMessage>,
     },
+    /// The earlier conversation is condensed, because it has become too long.
+    Condensing,
     /// The model is being asked.
     Thinking {
         /// The step, from 0.

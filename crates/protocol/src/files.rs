@@ -13,11 +13,26 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// [`FilesError`] names the path and what is wrong with it.
     async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FilesError>;
 
+    /// The beginning of a regular file, `limit` bytes of it at most; none if nothing is there.
+    ///
+    /// # Errors
+    /// [`FilesError`] names the path and what is wrong with it.
+    async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError>;
+
     /// Replaces a file, or makes it with the directories above it: as a whole or not at all.
     ///
     /// # Errors
     /// [`FilesError`]; the file is then as it was.
     async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError>;
+}
+
+/// The beginning of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileStart {
+    /// As much of it as was asked for.
+    pub bytes: Vec<u8>,
+    /// How long the whole file is, in bytes.
+    pub size: u64,
 }
 
 /// Why a file of the workspace cannot be used, with its path. Who asked for it is told.

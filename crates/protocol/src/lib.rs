@@ -20,6 +20,7 @@ mod query;
 mod secret;
 mod store;
 mod text;
+mod tokens;
 mod tool;
 mod toolbox;
 mod transcribe;
@@ -38,7 +39,7 @@ pub use content::{
 };
 pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
-pub use files::{Files, FilesError};
+pub use files::{FileStart, Files, FilesError};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
@@ -62,11 +63,12 @@ pub use query::{
 pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
-    Correction, Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, NoCorrection, Note, Notes,
-    OpenPrompt, OpenWait, Outbox, Preview, Resolution, SendEnd, Settlement, Showing, StoreError,
-    TurnLog, Turns,
+    Condensed, Correction, Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, NoCorrection,
+    Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Resolution, SendEnd, Settlement,
+    Showing, StoreError, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
+pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
     Description, Evidence, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     ToolOutput, Verdict, WaitKind, WaitRequest,

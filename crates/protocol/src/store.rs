@@ -13,7 +13,7 @@ pub use inbox::{
 };
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
-pub use turn_log::{KeptResults, NewStep, TurnLog};
+pub use turn_log::{Condensed, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
     Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Turns,
 };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt, Permissions};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
@@ -160,6 +160,41 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] as for reading.
     pub fn read_up_to(&self, path: &WorkspacePath, limit: u64) -> Result<Vec<u8>, FileError> {
+        let (file, size) = self.open_regular(path)?;
+        let too_large = |bytes| FileError::TooLarge { path: path.to_string(), bytes, limit };
+        if size > limit {
+            return Err(too_large(size));
+        }
+        let mut bytes = Vec::new();
+        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+        match read.map_err(|error| self.error(path, &error))? as u64 {
+            length if length > limit => Err(too_large(length)),
+            _ => Ok(bytes),
+        }
+    }
+
+    /// The beginning of a regular file, `limit` bytes of it at most, and its size; none if nothing
+    /// is there.
+    ///
+    /// # Errors
+    /// [`FileError`] as for reading.
+    pub fn start_of(
+        &self,
+        path: &WorkspacePath,
+        limit: u64,
+    ) -> Result<Option<(Vec<u8>, u64)>, FileError> {
+        let (file, size) = match self.open_regular(path) {
+            Err(FileError::NotFound { .. }) => return Ok(None),
+            opened => opened?,
+        };
+        let mut bytes = Vec::new();
+        let read = file.take(limit).read_to_end(&mut bytes);
+        read.map_err(|error| self.error(path, &error))?;
+        Ok(Some((bytes, size)))
+    }
+
+    /// A regular file, to be read, and its size in bytes.
+    fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
         // Otherwise a pipe that nobody writes to would be waited for while it is opened.
         let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
         let mut options = OpenOptions::new();
@@ -167,18 +202,10 @@ impl Workspace {
         let file = self.handle.open_with(path.as_path(), &options);
         let file = file.map_err(|error| self.error(path, &error))?;
         let found = file.metadata().map_err(|error| self.error(path, &error))?;
-        if !found.is_file() {
-            return Err(wrong_kind(path, "a regular file"));
-        }
-        let too_large = |bytes| FileError::TooLarge { path: path.to_string(), bytes, limit };
-        if found.len() > limit {
-            return Err(too_large(found.len()));
-        }
-        let mut bytes = Vec::new();
-        let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
-        match read.map_err(|error| self.error(path, &error))? as u64 {
-            length if length > limit => Err(too_large(length)),
-            _ => Ok(bytes),
+        if found.is_file() {
+            Ok((file, found.len()))
+        } else {
+            Err(wrong_kind(path, "a regular file"))
         }
     }
 

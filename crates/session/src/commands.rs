@@ -55,6 +55,7 @@ impl Command {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
+    Compact,
     Help,
     Id,
     Link,
@@ -75,6 +76,7 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 
 #[rustfmt::skip]
 const COMMANDS: &[Command] = &[
+    Command::new(Verb::Compact, "compact", "", "put a summary in the place of what was said before"),
     Command::new(Verb::Help, "help", "", "show what I understand"),
     Command::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
     Command::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat speak in this conversation").for_owners_in_private(),
@@ -214,6 +216,7 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
         return Ok(Plan::say(format!("/{name} is for my owner, and only in a private chat.")));
     }
     Ok(match known.verb {
+        Verb::Compact => Plan::act(CommandAction::Compact, "I condense what was said before.", ""),
         Verb::Help => Plan::say(help(role, *chat)),
         Verb::Id => Plan::say(format!(
             "This chat is {address}. Its session is {}. You are {}.",

@@ -1,6 +1,6 @@
 use avocet_protocol::{
-    CallId, CallResult, ChatAddress, Content, Evidence, Inbound, InboundKind, LogWrite, NewInbound,
-    NewStep, Sender, SessionId, Timestamp, ToolClass,
+    CallId, CallResult, ChatAddress, Condensed, Content, Evidence, Inbound, InboundKind, LogWrite,
+    NewInbound, NewStep, Past, Sender, SessionId, Timestamp, ToolClass,
 };
 use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
 use std::sync::Mutex;
@@ -181,13 +181,12 @@ impl TurnLog for Log {
         Ok(())
     }
 
-    async fn history(
-        &self,
-        _: &SessionId,
-        _: TurnId,
-        _: usize,
-    ) -> Result<Vec<TurnRecord>, StoreError> {
+    async fn history(&self, _: &SessionId, _: TurnId, _: usize) -> Result<Past, StoreError> {
         unreachable!("nobody reads here")
+    }
+
+    async fn condense(&self, _: &SessionId, _: &Condensed) -> Result<(), StoreError> {
+        unreachable!("nobody condenses here")
     }
 
     async fn record_step(&self, _: TurnId, _: &NewStep) -> Result<(), StoreError> {

@@ -177,6 +177,10 @@ impl Lanes {
                 let wait = self.parts.clock.now().until(whole);
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
             }
+            Claim::Compact(command) => {
+                self.compact(&command).await?;
+                return Ok(!self.cut.is_cancelled());
+            }
             Claim::Suspect => {
                 drop(place);
                 return self.run_suspect(session).await;

@@ -2,6 +2,7 @@
 //! what turns wait for. A turn ends here: its last transaction, and the wake-up of the outbox.
 
 mod commands;
+mod compact;
 mod events;
 mod expiry;
 mod extension;

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use avocet_outbox::Deliverer;
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, Clock, Deliveries, Evidence, LogWrite,
-    LoggedInbound, MessageId, NewStep, SessionId, StoreError, ToolClass, TurnId, TurnLog,
-    TurnRecord,
+    Attachment, CallId, CallResult, ChatAddress, Clock, Condensed, Deliveries, Evidence, LogWrite,
+    LoggedInbound, MessageId, NewStep, Past, SessionId, StoreError, ToolClass, TurnId, TurnLog,
 };
 use avocet_supervise::patiently;
 use tokio_util::sync::CancellationToken;
@@ -46,13 +45,12 @@ impl PatientLog {
 
 #[async_trait::async_trait]
 impl TurnLog for PatientLog {
-    async fn history(
-        &self,
-        session: &SessionId,
-        before: TurnId,
-        budget: usize,
-    ) -> Result<Vec<TurnRecord>> {
+    async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
         self.patiently(before, || self.log.history(session, before, budget)).await
+    }
+
+    async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()> {
+        patiently(self.clock.as_ref(), &self.stop, || self.log.condense(session, condensed)).await
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {

@@ -114,7 +114,9 @@ impl World {
             clock: clock.clone(),
             files: setup.files.clone(),
             limits: Limits::default(),
+            cheap: model.clone(),
             system: "be kind".into(),
+            zone: jiff::tz::TimeZone::UTC,
         };
         remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();

@@ -284,11 +284,19 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
         CommandAction::Forget => {
             let stopped = stop(tx, &session, command)?;
             tx.update(
-                "UPDATE sessions SET fresh_from = ?2, \
+                "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
+                     shortened_to = 0, \
                      usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
                 params![session.as_str(), command.0],
             )?;
             Ok(stopped)
+        }
+        CommandAction::Compact => {
+            tx.update(
+                "UPDATE sessions SET compact_for = ?2 WHERE id = ?1",
+                params![session.as_str(), command.0],
+            )?;
+            Ok(CommandEffect::Done)
         }
         CommandAction::SetMode(mode) => {
             tx.update(

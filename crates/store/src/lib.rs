@@ -14,6 +14,7 @@ mod migrate;
 mod notes;
 mod open;
 mod outbox;
+mod past;
 mod people;
 mod preview;
 mod query;

@@ -2,14 +2,15 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, Content, Evidence, KeptResults, LogWrite,
-    LoggedInbound, MessageId, NewStep, QueueMode, SessionId, StoreError, ToolClass, TurnId,
-    TurnLog, TurnRecord,
+    Attachment, CallId, CallResult, ChatAddress, Condensed, Content, Evidence, KeptResults,
+    LogWrite, LoggedInbound, MessageId, NewStep, Past, QueueMode, SessionId, StoreError, ToolClass,
+    TurnId, TurnLog,
 };
 use rusqlite::params;
 
 use crate::inbox::use_session;
 use crate::outbox::{Source, insert_planned};
+use crate::past;
 use crate::rows::{self, to_json};
 use crate::turns::{Errand, NEXT, insert_turn};
 use crate::tx::{Db, Result, Tx};
@@ -17,14 +18,17 @@ use crate::{Durability, SqliteStore};
 
 #[async_trait]
 impl TurnLog for SqliteStore {
-    async fn history(
-        &self,
-        session: &SessionId,
-        before: TurnId,
-        budget: usize,
-    ) -> Result<Vec<TurnRecord>> {
+    async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
         let session = session.clone();
-        self.read(move |db| history(db, &session, before, budget)).await
+        self.read(move |db| past::past(db, &session, before, budget)).await
+    }
+
+    async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()> {
+        let (session, condensed) = (session.clone(), condensed.clone());
+        self.write("condense", Durability::Process, move |tx| {
+            past::condense(tx, &session, &condensed)
+        })
+        .await
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {
@@ -112,57 +116,22 @@ impl TurnLog for SqliteStore {
 impl KeptResults for SqliteStore {
     async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<String>> {
         let (session, handle) = (session.clone(), handle.to_owned());
-        self.read(move |db| {
-            db.row(
-                "SELECT body FROM kept_results WHERE handle = ?1 AND session = ?2",
-                [handle.as_str(), session.as_str()],
-                |row| row.get(0),
-            )
-        })
-        .await
+        self.read(move |db| kept_result(db, &session, &handle)).await
     }
 }
 
-fn history(
-    db: Db<'_>,
-    session: &SessionId,
-    before: TurnId,
-    budget: usize,
-) -> Result<Vec<TurnRecord>> {
-    let mut turns = Vec::new();
-    let (mut next, mut used) = (before, 0_usize);
-    loop {
-        // Turns are begun in the order of their messages: what is behind one that is forgotten is
-        // forgotten too. A child has no messages.
-        let found = db.row(
-            "SELECT id, coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
-                 <= (SELECT fresh_from FROM sessions WHERE id = ?1), 0) FROM turns \
-             WHERE session = ?1 AND id < ?2 AND state IN ('done', 'cancelled', 'failed') \
-             ORDER BY id DESC LIMIT 1",
-            params![session.as_str(), next.0],
-            |row| Ok((TurnId(row.get(0)?), row.get::<_, bool>(1)?)),
-        )?;
-        let Some((id, false)) = found else { break };
-        used = used.saturating_add(turn_bytes(db, id)?);
-        if used > budget {
-            break;
-        }
-        turns.push(rows::turn(db, id)?);
-        next = id;
-    }
-    turns.reverse();
-    Ok(turns)
-}
-
-/// The text of a turn, in bytes, without reading it.
-fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<usize> {
-    db.one(
-        "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
-              + (SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(reasoning), 0)), 0) \
-                 FROM steps WHERE turn = ?1) \
-              + (SELECT coalesce(sum(octet_length(arguments) + octet_length(result)), 0) \
-                 FROM calls WHERE turn = ?1)",
-        [turn.0],
+/// What was kept of a call; of one that was not cut, its result.
+fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<String>> {
+    let kept = db.row(
+        "SELECT body FROM kept_results WHERE handle = ?1 AND session = ?2",
+        [handle, session.as_str()],
+        |row| row.get(0),
+    )?;
+    let (None, Ok(call)) = (&kept, handle.parse::<CallId>()) else { return Ok(kept) };
+    db.row(
+        "SELECT result FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 \
+             AND result IS NOT NULL AND (SELECT session FROM turns WHERE id = ?1) = ?4",
+        params![call.turn.0, call.step, call.ordinal, session.as_str()],
         |row| row.get(0),
     )
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, Claimed, LATE, LoggedInbound, NewWait, OpenPrompt, OpenWait, Outcome, QueueMode,
-    Resolution, SessionId, Settlement, Timestamp, TurnId, TurnState, Turns, WaitId,
+    Answer, Claim, Claimed, LATE, LoggedInbound, MessageId, NewWait, OpenPrompt, OpenWait, Outcome,
+    Planned, QueueMode, Resolution, SessionId, Settlement, Timestamp, TurnId, TurnState, Turns,
+    WaitId,
 };
 use rusqlite::params;
 
+use crate::past;
 use crate::preview;
 use crate::recover::put_back;
 use crate::rows::{self, INBOUND};
@@ -22,6 +24,14 @@ impl Turns for SqliteStore {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.write("claim", Durability::Process, move |tx| {
             claim(tx, &session, suspects, burst, default_mode)
+        })
+        .await
+    }
+
+    async fn compacted(&self, command: MessageId, notice: Option<&Planned>) -> Result<()> {
+        let notice = notice.cloned();
+        self.write("compacted", Durability::Synced, move |tx| {
+            past::compacted(tx, command, notice.as_ref())
         })
         .await
     }
@@ -82,7 +92,9 @@ impl Turns for SqliteStore {
                      SELECT session, 0 AS begun, id FROM turns \
                          WHERE state IN ('queued', 'running', 'waiting') AND state = 'queued' \
                      UNION ALL SELECT session, 1, id FROM inbound \
-                         WHERE state = 'queued' AND turn IS NULL AND kind = 'text') \
+                         WHERE state = 'queued' AND turn IS NULL AND kind = 'text' \
+                     UNION ALL SELECT id, 1, compact_for FROM sessions \
+                         WHERE compact_for IS NOT NULL) \
                  GROUP BY session ORDER BY min(begun), min(id)",
                 (),
                 |row| rows::parsed(row, "session"),
@@ -119,6 +131,9 @@ fn claim(
         Some(Open { turn, .. }) => {
             tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
             turn
+        }
+        None if let Some(command) = past::compaction(tx, session)? => {
+            return Ok(Claim::Compact(Box::new(command)));
         }
         None => match begin_turn(tx, session, burst, default_mode)? {
             Begun::Nothing => return Ok(Claim::Nothing),

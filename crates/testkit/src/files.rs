@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{Files, FilesError};
+use avocet_protocol::{FileStart, Files, FilesError};
 
 /// Files by their paths, relative as in a workspace.
 #[derive(Debug, Default)]
@@ -46,6 +46,14 @@ impl Files for FakeFiles {
             }
             Some(bytes) => Ok(bytes),
         }
+    }
+
+    async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
+        Ok(self.get(path).map(|mut bytes| {
+            let size = bytes.len() as u64;
+            bytes.truncate(usize::try_from(limit).unwrap());
+            FileStart { bytes, size }
+        }))
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {

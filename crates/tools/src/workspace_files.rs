@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{Files, FilesError};
+use avocet_protocol::{FileStart, Files, FilesError};
 use avocet_sandbox::{FileError, Workspace};
 use avocet_supervise::blocking;
 
@@ -36,6 +36,13 @@ impl Files for WorkspaceFiles {
         self.with(move |workspace| workspace.read_up_to(&workspace.resolve(&path)?, limit)).await
     }
 
+    async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
+        let path = path.to_owned();
+        let start =
+            self.with(move |workspace| workspace.start_of(&workspace.resolve(&path)?, limit));
+        Ok(start.await?.map(|(bytes, size)| FileStart { bytes, size }))
+    }
+
     async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
         let path = path.to_owned();
         self.with(move |workspace| workspace.write_any(&workspace.resolve(&path)?, &bytes)).await
@@ -58,6 +65,10 @@ mod tests {
         assert_eq!(files.read("inbox/m1-0.bin", u64::MAX).await.as_ref(), Ok(&large));
         let error = files.read("inbox/m1-0.bin", 10).await.unwrap_err().to_string();
         assert!(error.contains("at most 10 are read"), "{error}");
+        let start = files.start_of("inbox/m1-0.bin", 10).await.unwrap().unwrap();
+        assert_eq!((start.bytes, start.size), (vec![7; 10], large.len() as u64));
+        assert_eq!(files.start_of("inbox/none", 10).await, Ok(None));
+        assert!(files.start_of("inbox", 10).await.is_err(), "a directory is no file");
         for path in ["../m1-0.bin", "/etc/passwd"] {
             let error = files.read(path, 10).await.unwrap_err().to_string();
             assert!(error.contains("outside the workspace"), "{error}");

@@ -292,6 +292,9 @@ impl Display {
                     self.show_other(other);
                 }
             }
+            TurnEvent::Condensing => {
+                view.activity = "condensing what was said before".to_owned();
+            }
             TurnEvent::Thinking { .. } => {
                 view.activity = "thinking".to_owned();
                 view.streamed.clear();

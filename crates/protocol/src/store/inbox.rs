@@ -116,6 +116,8 @@ pub enum CommandAction {
     Stop,
     /// As [`Self::Stop`], and later turns do not see what was said so far.
     Forget,
+    /// Has what was said so far condensed, when the session does nothing else.
+    Compact,
     /// Changes what happens to messages that arrive during a turn.
     SetMode(QueueMode),
     /// Has another model answer the session (`provider/model`); none for the agent's.

@@ -13,14 +13,13 @@ use crate::{
 /// A turn's own log, as the agent writes it: T1 to T4.
 #[async_trait]
 pub trait TurnLog: fmt::Debug + Send + Sync {
-    /// The turns of a session before `turn`, oldest first, as many as fit into `budget` bytes of
-    /// text, whole turns only.
-    async fn history(
-        &self,
-        session: &SessionId,
-        before: TurnId,
-        budget: usize,
-    ) -> Result<Vec<TurnRecord>>;
+    /// What a session has behind it before the turn `before`: what was condensed, and the turns
+    /// since, as many as fit into `budget` bytes of text, whole turns only, the newest in any case.
+    async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past>;
+
+    /// Condenses the past of a session: later requests carry it so. Nothing is lost from the log.
+    /// Does nothing if what is condensed has been forgotten meanwhile.
+    async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()>;
 
     /// T1: the assistant's message and its calls, planned.
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()>;
@@ -58,6 +57,29 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
 
     /// Texts that the message tool has sent to `chat` in this turn.
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>>;
+}
+
+/// What a session has behind it, as far as its requests carry it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Past {
+    /// What stands for the turns up to [`Condensed::summary_to`].
+    pub condensed: Condensed,
+    /// The turns after that, oldest first.
+    pub turns: Vec<TurnRecord>,
+    /// Whether there are turns between both, for which there was no room.
+    pub has_gap: bool,
+}
+
+/// How the older part of a session's past goes into its requests. It changes seldom and in large
+/// steps, so that requests keep the beginning that they have in common.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Condensed {
+    /// What the turns up to `summary_to` came to; none if they are left out.
+    pub summary: Option<String>,
+    /// The last turn that is left out, if any is.
+    pub summary_to: Option<TurnId>,
+    /// The last turn whose results and arguments are shortened, if any is.
+    pub shortened_to: Option<TurnId>,
 }
 
 /// What a model answered, with calls to make.

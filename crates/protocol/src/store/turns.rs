@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, LogWrite, LoggedInbound, Outcome, Planned, SessionId, Timestamp, TurnId, TurnRecord,
-    Usage, WaitId, WaitKind,
+    CallId, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId, Timestamp, TurnId,
+    TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Turns as the lanes see them: taken, settled, made to wait, resolved.
@@ -21,6 +21,9 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// begins before the newest message is `burst` old, or the oldest ten times that. Messages that
     /// came late ([`LoggedInbound::is_late`]) are answered together in every mode, a hundred at most.
     async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim>;
+
+    /// What a command wanted condensed is, or cannot be: it is said in its chat.
+    async fn compacted(&self, command: MessageId, notice: Option<&Planned>) -> Result<()>;
 
     /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the
     /// parent's result, in one transaction. Durable when this returns. Returns the session that
@@ -63,6 +66,8 @@ pub enum Claim {
     Nothing,
     /// The next turn was running when the process died: it is taken alone, with `suspects`.
     Suspect,
+    /// What was said so far is to be condensed: this command wants it. [`Turns::compacted`] ends that.
+    Compact(Box<LoggedInbound>),
     /// A burst of messages is still coming (queue mode collect): not before this.
     Later(Timestamp),
     /// The turn is running now.

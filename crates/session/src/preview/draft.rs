@@ -65,7 +65,10 @@ impl Draft {
                 self.tools.push(Running { name: name.clone(), since: now });
             }
             TurnEvent::ToolFinished { name, .. } => self.finish(name),
-            TurnEvent::Started { .. } | TurnEvent::Waiting { .. } | TurnEvent::Ended { .. } => {}
+            TurnEvent::Started { .. }
+            | TurnEvent::Condensing
+            | TurnEvent::Waiting { .. }
+            | TurnEvent::Ended { .. } => {}
         }
     }
 

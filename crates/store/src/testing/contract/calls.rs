@@ -53,11 +53,9 @@ pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
     world.reply(turn, "ok").await;
     world.say(&a, "2").await;
     let next = world.take(&a).await.id;
-    let seen = async |budget| world.ports.log.history(&a, next, budget).await.unwrap();
-    assert_eq!(seen(10_000).await[0].steps[0].reasoning, reasoning);
-    assert_eq!(seen(10_000).await[0].steps[1].reasoning, None);
-    let of_reasoning = serde_json::to_string(&reasoning).unwrap().len();
-    assert!(seen(of_reasoning).await.is_empty());
+    let seen = async || world.ports.log.history(&a, next, 10_000).await.unwrap().turns;
+    assert_eq!(seen().await[0].steps[0].reasoning, reasoning);
+    assert_eq!(seen().await[0].steps[1].reasoning, None);
 }
 
 /// T3: a message and a note are in the log when, and only when, the result is.

@@ -3,7 +3,8 @@
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Claim, CommandAction,
     CommandEffect, CommandReply, Correction, Cursor, InboundKind, MessageId, NewInbound,
-    NoCorrection, Outcome, QueueMode, Resolution, StoreError, Timestamp, ToolClass, TurnState,
+    NoCorrection, Outcome, Past, QueueMode, Resolution, StoreError, Timestamp, ToolClass,
+    TurnState,
 };
 
 use super::Backend;
@@ -159,13 +160,17 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
             world.say(&a, text).await;
         }
         let turn = world.take(&a).await;
-        assert_eq!(world.ports.log.history(&a, turn.id, usize::MAX).await, Ok(vec![]), "{text}");
+        assert_eq!(
+            world.ports.log.history(&a, turn.id, usize::MAX).await,
+            Ok(Past::default()),
+            "{text}"
+        );
         world.reply(turn.id, "done").await;
     }
     world.say(&a, "newer").await;
     let turn = world.take(&a).await;
     let history = world.ports.log.history(&a, turn.id, usize::MAX).await.unwrap();
-    assert_eq!(history.len(), 1);
+    assert_eq!(history.turns.len(), 1);
 
     let nothing = CommandAction::Resolve { wait: None, resolution: Resolution::Run };
     let retry = world.command(&a, "/retry").await;

@@ -7,6 +7,7 @@ mod calls;
 mod inbox;
 mod models;
 mod outbox;
+mod past;
 mod people;
 mod previews;
 mod recovery;
@@ -112,8 +113,11 @@ rules! {
         only_the_last_message_of_a_turn_is_replied_to
         an_error_is_kept_as_a_notice
         what_became_of_attachments_is_kept_while_the_turn_runs
-        history_is_whole_turns_within_the_budget
         sessions_with_work_are_found;
+    past:
+        history_is_whole_turns_within_the_budget
+        what_is_condensed_stands_for_its_turns
+        a_compaction_waits_for_its_lane_and_is_not_lost;
     calls:
         a_step_closes_when_every_call_has_its_result
         reasoning_is_kept_as_it_came

@@ -139,8 +139,8 @@ pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
     world.say(&a, "2").await;
     let next = world.take(&a).await;
     let history = world.ports.log.history(&a, next.id, usize::MAX).await.unwrap();
-    assert_eq!(history[0].notice.as_deref(), Some("no model"));
-    assert_eq!(history[0].state, TurnState::Failed);
+    assert_eq!(history.turns[0].notice.as_deref(), Some("no model"));
+    assert_eq!(history.turns[0].state, TurnState::Failed);
 }
 
 /// Attachments change only while the turn runs that they belong to, and nothing else does with them.
@@ -167,33 +167,6 @@ pub async fn what_became_of_attachments_is_kept_while_the_turn_runs(backend: &im
     world.reply(turn.id, "a beach").await;
     let over = world.ports.log.set_attachments(turn.id, id, &[]).await;
     assert_eq!(over, Err(StoreError::Stale(turn.id.to_string())));
-}
-
-/// Trimming cuts between turns only.
-pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
-    let world = World::new(backend).await;
-    let a = session("a");
-    for text in ["1", "2", "3", "now"] {
-        world.say(&a, text).await;
-    }
-    for _ in 0..3 {
-        let turn = world.take(&a).await;
-        let calls = world.step(turn.id, 0, &["read"]).await;
-        world.start(calls[0], ToolClass::Pure).await;
-        world.finish(calls[0]).await;
-        world.ports.log.close_step(turn.id, 0).await.unwrap();
-        world.reply(turn.id, &"x".repeat(1000)).await;
-    }
-    let now = world.take(&a).await;
-    let seen = async |budget| {
-        let turns = world.ports.log.history(&a, now.id, budget).await.unwrap();
-        turns.iter().for_each(|turn| assert_eq!(turn.steps.len(), 2));
-        turns.iter().map(|turn| turn.origin.messages()[0].model_text()).collect::<Vec<_>>()
-    };
-    assert_eq!(seen(usize::MAX).await, ["1", "2", "3"]);
-    assert_eq!(seen(2900).await, ["2", "3"]);
-    assert_eq!(seen(1500).await, ["3"]);
-    assert_eq!(seen(900).await, [""; 0]);
 }
 
 /// What a daemon has to look at when it starts, or when wake-ups were lost.

@@ -1,0 +1,77 @@
+//! The system prompt: what the program says, and what its people have written into the workspace.
+
+use avocet_protocol::{Files, sanitise};
+
+/// Files of the workspace that are part of the instructions where they are there, in this order.
+const FILES: [(&str, &str); 4] = [
+    ("SOUL.md", "Who you are"),
+    ("AGENTS.md", "How you work"),
+    ("USER.md", "Whom you work for"),
+    ("TOOLS.md", "About your tools"),
+];
+
+/// Bytes of a file that go into the instructions: about 5,000 tokens.
+const MAX_BYTES: u64 = 20_000;
+
+/// The instructions that lead every request of a turn, by where they come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instructions {
+    pub(crate) parts: Vec<Part>,
+}
+
+/// What one source has to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// `built-in`, or the name of a file.
+    pub(crate) source: &'static str,
+    pub(crate) text: String,
+}
+
+impl Instructions {
+    /// Those of the program, and those of the workspace as they are now.
+    pub(crate) async fn read(built_in: &str, files: &dyn Files) -> Self {
+        let mut parts = vec![Part { source: "built-in", text: built_in.to_owned() }];
+        for (source, title) in FILES {
+            let start = match files.start_of(source, MAX_BYTES).await {
+                Ok(Some(start)) => start,
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::warn!(%error, "it is not part of the instructions");
+                    continue;
+                }
+            };
+            let words = words(&start.bytes, start.size);
+            if !words.is_empty() {
+                parts.push(Part { source, text: format!("# {title} ({source})\n\n{words}") });
+            }
+        }
+        Self { parts }
+    }
+
+    /// All of it.
+    pub(crate) fn text(&self) -> String {
+        let texts: Vec<&str> = self.parts.iter().map(|part| part.text.as_str()).collect();
+        texts.join("\n\n")
+    }
+}
+
+/// The text of a file of so many bytes that begins like this.
+fn words(bytes: &[u8], size: u64) -> String {
+    let whole = bytes.len() as u64 == size;
+    // What is cut may be cut within a character.
+    let bytes = match std::str::from_utf8(bytes) {
+        Err(error) if !whole && error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        _ => bytes,
+    };
+    let text = sanitise(&String::from_utf8_lossy(bytes)).text.trim().to_owned();
+    if whole {
+        return text;
+    }
+    let shown = bytes.len();
+    tracing::warn!(shown, size, "a file of the instructions is longer than what is read of it");
+    format!("{text}\n[cut: {shown} of {size} bytes are shown; read_file shows the rest]")
+}
+
+#[cfg(test)]
+#[path = "instructions_tests.rs"]
+mod tests;

@@ -1,0 +1,39 @@
+use avocet_testkit::FakeFiles;
+
+use super::*;
+
+async fn read(files: &[(&str, &[u8])]) -> Instructions {
+    let fake = FakeFiles::default();
+    files.iter().for_each(|(path, bytes)| fake.put(path, bytes));
+    Instructions::read("be kind", &fake).await
+}
+
+#[tokio::test]
+async fn what_people_have_written_follows_what_the_program_says_in_a_fixed_order() {
+    assert_eq!(read(&[]).await.text(), "be kind");
+    let files: [(&str, &[u8]); 5] = [
+        ("TOOLS.md", b"grep first"),
+        ("USER.md", b"  \n"),
+        ("AGENTS.md", b"test first\n"),
+        ("SOUL.md", "a h\u{200B}eron".as_bytes()),
+        ("README.md", b"not this"),
+    ];
+    let text = read(&files).await.text();
+    let expected = "be kind\n\n# Who you are (SOUL.md)\n\na heron\n\n# How you work (AGENTS.md)\n\n\
+                    test first\n\n# About your tools (TOOLS.md)\n\ngrep first";
+    assert_eq!(text, expected);
+}
+
+#[tokio::test]
+async fn a_long_file_is_cut_between_characters_and_says_so() {
+    let long = format!("x{}", "ü".repeat(15_000));
+    let text = read(&[("AGENTS.md", long.as_bytes())]).await.text();
+    let notice = "ü\n[cut: 19999 of 30001 bytes are shown; read_file shows the rest]";
+    assert!(text.ends_with(notice) && !text.contains('\u{FFFD}'), "{}", &text[text.len() - 90..]);
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_shown_as_far_as_it_is_one() {
+    let text = read(&[("USER.md", b"Ann\xFF")]).await.text();
+    assert!(text.ends_with("Ann\u{FFFD}"), "{text}");
+}

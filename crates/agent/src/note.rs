@@ -1,0 +1,38 @@
+//! What a model is told about the moment: the time and the chat. It stands behind the messages that a
+//! turn answers and is the same in all its requests, so that nothing before it changes.
+
+use avocet_protocol::{ChatKind, Origin, Timestamp, TurnRecord};
+use jiff::tz::TimeZone;
+
+use crate::history::shown_name;
+
+/// The note of a turn, in this time zone.
+pub(crate) fn note(turn: &TurnRecord, zone: &TimeZone) -> String {
+    let time = time(turn.started_at, zone);
+    match &turn.origin {
+        Origin::Messages(messages) => match messages.last() {
+            Some(message) => {
+                let inbound = &message.message.inbound;
+                let with = match (&inbound.sender.name, inbound.chat) {
+                    (_, ChatKind::Group) => "a group".to_owned(),
+                    (Some(name), ChatKind::Private) => {
+                        format!("private, with {}", shown_name(name))
+                    }
+                    (None, ChatKind::Private) => "private".to_owned(),
+                };
+                let channel = &inbound.address.channel;
+                format!("[It is {time}. This chat: {channel}, {with}.]")
+            }
+            None => format!("[It is {time}.]"),
+        },
+        Origin::Child { .. } => format!(
+            "[It is {time}. Nobody reads along: your answer goes to \
+             the agent that gave you this errand.]"
+        ),
+    }
+}
+
+fn time(at: Timestamp, zone: &TimeZone) -> String {
+    let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
+    at.to_zoned(zone.clone()).strftime("%A, %-d %B %Y, %H:%M %Z").to_string()
+}

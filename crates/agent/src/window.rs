@@ -1,0 +1,80 @@
+//! How much fits into a model's window, and what goes first where not everything does. No I/O.
+
+use avocet_protocol::{Message, ModelFacts, Past, TurnId, TurnRecord};
+
+use crate::history::{Trim, past_turn};
+use crate::shorten::Keep;
+use crate::{Limits, make_valid};
+
+/// Tokens that are left for the answer, where the model does not say how many it can write.
+const ANSWER: u64 = 8192;
+/// Turns whose results are never shortened before those of others are.
+const RECENT: usize = 2;
+/// Steps of the turn that goes on are shortened, and left out, so many at a time: with each change the
+/// requests lose the beginning that they have in common.
+const STEPS: usize = 4;
+
+/// Tokens that a request may have.
+pub(crate) fn room(facts: ModelFacts, limits: Limits) -> u64 {
+    let Some(window) = facts.context else { return limits.context_tokens };
+    let answer = facts.max_output.unwrap_or(ANSWER).min(ANSWER).min(window / 4);
+    limits.context_tokens.min(window - answer)
+}
+
+/// What the tokens of a request are when the past has been condensed to make room: well below what
+/// there is, so that it does not have to be done again soon.
+pub(crate) fn goal(room: u64) -> u64 {
+    room / 2
+}
+
+/// What they are when shorter results alone have made enough room.
+pub(crate) fn enough(room: u64) -> u64 {
+    room / 4 * 3
+}
+
+/// The tokens of messages.
+pub(crate) fn tokens(messages: &[Message]) -> u64 {
+    messages.iter().map(Message::estimated_tokens).sum()
+}
+
+/// The last turn whose results are not needed any more; none if all of those are short already.
+pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
+    let place = past.turns.len().checked_sub(RECENT + 1)?;
+    let last = past.turns[place].id;
+    (past.condensed.shortened_to < Some(last)).then_some(last)
+}
+
+/// How many of the turns of the past go, so that the others have at most so many tokens: at least one.
+pub(crate) fn turns_to_go(past: &Past, allowed: u64) -> usize {
+    let mut used = 0;
+    let kept = past.turns.iter().rev().take_while(|turn| {
+        used += tokens(&past_turn(past, turn));
+        used <= allowed
+    });
+    let kept = kept.count();
+    past.turns.len().saturating_sub(kept).max(1).min(past.turns.len())
+}
+
+/// Ways to make the turn that goes on shorter, each shorter than the one before.
+pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> {
+    let steps = turn.steps.len();
+    // The last steps are what the model works with just now.
+    let older = steps.saturating_sub(RECENT) / STEPS * STEPS;
+    let shortened =
+        (1..=older / STEPS).map(|four| Trim { shortened: four * STEPS, ..Trim::default() });
+    let results: usize = turn.steps[older..].iter().map(|step| step.calls.len()).sum();
+    let bytes = usize::try_from(room).unwrap_or(usize::MAX) / results.max(1);
+    let others = Some(Keep { bytes });
+    let cut = Trim { shortened: older, others, left_out: 0 };
+    let left_out = (1..=older / STEPS).map(move |four| Trim { left_out: four * STEPS, ..cut });
+    shortened.chain([cut]).chain(left_out)
+}
+
+/// The valid messages, if they have at most so many tokens.
+pub(crate) fn if_it_fits(messages: Vec<Message>, room: u64) -> Result<Vec<Message>, u64> {
+    let messages = make_valid(messages);
+    match tokens(&messages) {
+        tokens if tokens <= room => Ok(messages),
+        tokens => Err(tokens),
+    }
+}

@@ -1,0 +1,242 @@
+//! An agent whose model says what a test has written down, on a real log; for tests.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use avocet_protocol::{
+    Answer, Attachment, Claim, Content, Inbound, InboundKind, Inbox, LoggedInbound, Message,
+    NewInbound, Outcome, Query, Sender, SessionId, Settlement, StoreError, TurnRecord, Turns,
+    Usage, Verdict,
+};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_testkit::{
+    FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents, Scripted, ScriptedModel,
+};
+use jiff::tz::TimeZone;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent_loop::next_step;
+use crate::{AgentLoop, Limits, Scene, TurnEnd};
+
+pub(crate) struct World {
+    pub(crate) agent: AgentLoop,
+    pub(crate) model: Arc<ScriptedModel>,
+    pub(crate) tools: Arc<FakeToolbox>,
+    pub(crate) events: Arc<RecordedEvents>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) files: Arc<FakeFiles>,
+    pub(crate) log: TempStore,
+    said: AtomicUsize,
+}
+
+impl World {
+    pub(crate) async fn new(answers: Vec<Scripted>) -> Self {
+        Self::verifying(answers, Verdict::Unknown).await
+    }
+
+    pub(crate) async fn verifying(answers: Vec<Scripted>, verdict: Verdict) -> Self {
+        log_to_threads();
+        let log = TempStore::new();
+        let clock = Arc::new(ManualClock::default());
+        let store = log.open(clock.clone()).await;
+        let model = Arc::new(ScriptedModel::new(answers));
+        let tools = Arc::new(FakeToolbox::verifying(verdict));
+        let events = Arc::new(RecordedEvents::default());
+        let files = Arc::new(FakeFiles::default());
+        let agent = AgentLoop {
+            model: model.clone(),
+            toolbox: tools.clone(),
+            log: store.clone(),
+            events: events.clone(),
+            files: files.clone(),
+            clock: clock.clone(),
+            limits: Limits::default(),
+            cheap: model.clone(),
+            system: "be kind".into(),
+            zone: TimeZone::UTC,
+        };
+        Self { agent, model, tools, events, clock, store, files, log, said: AtomicUsize::default() }
+    }
+
+    pub(crate) async fn say(&self, text: &str) {
+        self.say_with(text, Vec::new()).await;
+    }
+
+    pub(crate) async fn say_with(&self, text: &str, attachments: Vec<Attachment>) {
+        let mut message = self.message(text);
+        message.inbound.content.attachments = attachments;
+        self.store.accept(&message, None).await.unwrap();
+    }
+
+    /// A message that was not said before.
+    pub(crate) fn message(&self, text: &str) -> NewInbound {
+        let number = self.said.fetch_add(1, Ordering::Relaxed);
+        let inbound = Inbound::new(
+            session().address(),
+            Sender::new("me".parse().unwrap()),
+            format!("k{number}").parse().unwrap(),
+            Content::text(text),
+        );
+        NewInbound { session: session(), kind: InboundKind::Text, inbound, removed: 0 }
+    }
+
+    pub(crate) async fn claim(&self) -> TurnRecord {
+        match self.store.claim(&session(), true, Duration::ZERO).await.unwrap() {
+            Claim::Turn(claimed) => claimed.turn,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn run(&self, turn: TurnRecord) -> Result<TurnEnd, StoreError> {
+        self.run_in(turn, Vec::new()).await
+    }
+
+    pub(crate) async fn run_in(
+        &self,
+        turn: TurnRecord,
+        asked_by: Vec<LoggedInbound>,
+    ) -> Result<TurnEnd, StoreError> {
+        let scene = Scene {
+            chat: Some(session().address()),
+            cancel: CancellationToken::new(),
+            asked_by,
+            roles: Arc::new(FakeRoles),
+        };
+        self.agent.run_tool_loop(turn, &scene).await
+    }
+
+    /// The next turn of the session, to its end.
+    pub(crate) async fn turn(&self, text: &str) -> TurnEnd {
+        self.say(text).await;
+        let turn = self.claim().await;
+        self.run(turn).await.unwrap()
+    }
+
+    pub(crate) async fn fail(&self, notice: &str) {
+        let turn = self.record().await;
+        let (outcome, notice) = (Outcome::Error, Some(notice.to_owned()));
+        let settlement = Settlement { outcome, answer: None, notice, reply: None };
+        self.store.settle(turn.id, &settlement).await.unwrap();
+    }
+
+    pub(crate) async fn settle(&self, text: &str) {
+        let turn = self.record().await;
+        let settlement = Settlement {
+            outcome: Outcome::Replied,
+            answer: Some(Answer {
+                step: next_step(&turn),
+                text: text.to_owned(),
+                usage: Usage::default(),
+            }),
+            notice: None,
+            reply: None,
+        };
+        self.store.settle(turn.id, &settlement).await.unwrap();
+    }
+
+    pub(crate) async fn record(&self) -> TurnRecord {
+        self.store.transcript(&session(), 1).await.unwrap().remove(0)
+    }
+
+    pub(crate) fn runs(&self, name: &str) -> u32 {
+        self.tools.runs(name)
+    }
+
+    /// What the model was shown last.
+    pub(crate) fn last_messages(&self) -> Vec<Message> {
+        self.model.requests().pop().unwrap().messages
+    }
+
+    /// The results of the last step, as the model was shown them.
+    pub(crate) fn last_results(&self) -> Vec<String> {
+        let messages = self.last_messages();
+        let results = messages.into_iter().rev().map_while(|message| match message {
+            Message::ToolResult { result, .. } => Some(result),
+            _ => None,
+        });
+        let mut results: Vec<String> = results.collect();
+        results.reverse();
+        results
+    }
+
+    /// `kill -9`, a new start, and the turn taken again.
+    pub(crate) async fn restart(self, answers: Vec<Scripted>) -> (Self, TurnRecord) {
+        let Self { agent, tools, events, clock, store, files, log, said, .. } = self;
+        drop((agent, store));
+        let store = log.open(clock.clone()).await;
+        let model = Arc::new(ScriptedModel::new(answers));
+        let agent = AgentLoop {
+            model: model.clone(),
+            toolbox: tools.clone(),
+            log: store.clone(),
+            events: events.clone(),
+            files: files.clone(),
+            clock: clock.clone(),
+            limits: Limits::default(),
+            cheap: model.clone(),
+            system: "be kind".into(),
+            zone: TimeZone::UTC,
+        };
+        let world = Self { agent, model, tools, events, clock, store, files, log, said };
+        let turn = world.claim().await;
+        (world, turn)
+    }
+}
+
+pub(crate) fn session() -> SessionId {
+    SessionId::parse("terminal:local:a").unwrap()
+}
+
+pub(crate) fn answered(end: &TurnEnd) -> &str {
+    match end {
+        TurnEnd::Answered(answer) => &answer.text,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn failed(end: TurnEnd) -> String {
+    match end {
+        TurnEnd::Failed(notice) => notice,
+        other => panic!("{other:?}"),
+    }
+}
+
+thread_local! {
+    /// What this test has logged, a JSON object a line. A test has its thread to itself.
+    pub(crate) static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes to [`LOGGED`].
+struct Logged;
+
+impl io::Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOGGED.with_borrow_mut(|logged| logged.extend(bytes));
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One subscriber for all tests, before the first of them logs: a subscriber of one thread would
+/// miss what another thread has met first.
+pub(crate) fn log_to_threads() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .without_time()
+            .with_target(false)
+            .with_max_level(tracing::Level::DEBUG)
+            .with_writer(|| Logged)
+            .finish();
+        tracing::subscriber::set_global_default(subscriber).unwrap();
+    });
+}
