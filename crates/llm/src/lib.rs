@@ -14,6 +14,7 @@ mod offline;
 mod openai;
 mod provider;
 mod retry;
+mod schema;
 mod sse;
 #[cfg(test)]
 mod testing;

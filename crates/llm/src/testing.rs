@@ -34,8 +34,12 @@ pub(crate) fn request() -> ModelRequest {
         ],
         tools: Arc::new([ToolSpec {
             name: text("read_file"),
+            aliases: Vec::new(),
             description: text("reads"),
-            parameters: json!({ "type": "object", "properties": {} }),
+            parameters: json!({
+                "type": "object",
+                "properties": { "path": { "type": "string", "x-aliases": ["file"] } },
+            }),
         }]),
         images: BTreeMap::new(),
     }

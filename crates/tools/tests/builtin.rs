@@ -99,10 +99,29 @@ async fn every_tool_is_described_to_the_model() {
         .specs(Role::Owner)
         .iter()
         .map(|spec| {
-            json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters })
+            json!({ "name": spec.name, "aliases": spec.aliases, "description": spec.description, "parameters": spec.parameters })
         })
         .collect();
     insta::assert_snapshot!(serde_json::to_string_pretty(&specs).unwrap());
+}
+
+#[tokio::test]
+async fn prompts_for_other_agents_work() {
+    let world = World::new().await;
+    let wrote = json!({"file_path": "src/a.rs", "file_text": "one two"});
+    world.value("create_file", wrote).await;
+    let edit = json!({"file_path": "src/a.rs", "old_string": "one", "new_string": "1"});
+    world.value("edit", edit).await;
+    let edit = json!({"path": "src/a.rs", "find_text": "two", "replace_text": "2"});
+    world.value("code_edit", edit).await;
+    assert_eq!(world.get("src/a.rs"), "1 2");
+    assert_eq!(world.value("show", json!({"file": "src/a.rs"})).await, json!("     1\t1 2"));
+    let listed = json!([{"name": "a.rs", "type": "file", "size": 3}]);
+    assert_eq!(world.value("ls", json!({"directory": "src"})).await, listed);
+    assert_eq!(
+        world.error("cat", json!({"file_path": "a.rs"})).await,
+        "file not found: read_file (called as cat): a.rs does not exist; did you mean src/a.rs?"
+    );
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::schema::WireSchema;
+
 /// Bytes of the largest picture that is taken: 5 MB of base64.
 pub(super) const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 
@@ -98,7 +100,7 @@ struct WireImage {
 struct WireTool<'r> {
     name: &'r str,
     description: &'r str,
-    input_schema: &'r Value,
+    input_schema: WireSchema<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
 }
@@ -233,7 +235,7 @@ fn call_block(call: &SentCall) -> Block<'_> {
 
 impl<'r> From<&'r ToolSpec> for WireTool<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters } = tool;
-        Self { name, description, input_schema: parameters, cache_control: None }
+        let ToolSpec { name, description, parameters, .. } = tool;
+        Self { name, description, input_schema: WireSchema(parameters), cache_control: None }
     }
 }

@@ -216,7 +216,10 @@ impl State {
         let body = &place.rest[line.len()..];
         let end = closing(body, mark, length);
         if end.is_none() && !place.is_all {
-            let is_open = takers.iter().any(|taker| taker.may_be_call(body, place.tools));
+            let is_open = takers.iter().any(|taker| {
+                let is_told = is(reader.told, **taker);
+                taker.may_be_call(&Place { rest: body, is_told, ..*place })
+            });
             return (is_open || place.has_called).then_some(Next::Wait);
         }
         let (inner, whole) = match end {

@@ -11,6 +11,7 @@ use super::*;
 fn tool(name: &str, properties: &Value, required: &[&str]) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
+        aliases: Vec::new(),
         description: String::new(),
         parameters: json!({ "type": "object", "properties": properties, "required": required }),
     }
