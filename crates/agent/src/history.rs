@@ -43,8 +43,8 @@ fn add_step(messages: &mut Vec<Message>, step: &Step) {
     messages.push(Message::Assistant { text, calls, reasoning });
     for call in &step.calls {
         if let Some(result) = call.result() {
-            let result = result_text(result);
-            messages.push(Message::ToolResult { call: call.id.to_string(), result });
+            let (ok, result) = (result.ok, result_text(result));
+            messages.push(Message::ToolResult { call: call.id.to_string(), ok, result });
         }
     }
     add_inbound(messages, &step.steered);

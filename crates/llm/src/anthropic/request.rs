@@ -83,6 +83,8 @@ enum BlockKind<'r> {
     ToolResult {
         tool_use_id: &'r str,
         content: &'r str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
     },
     /// As it came.
     #[serde(untagged)]
@@ -147,8 +149,9 @@ impl<'r> Body<'r> {
                 let calls = calls.iter().map(call_block);
                 self.say(Role::Assistant, thoughts.chain(text_block(text)).chain(calls));
             }
-            Message::ToolResult { call, result } => {
-                let kind = BlockKind::ToolResult { tool_use_id: call, content: result };
+            Message::ToolResult { call, ok, result } => {
+                let (tool_use_id, content, is_error) = (call, result, !ok);
+                let kind = BlockKind::ToolResult { tool_use_id, content, is_error };
                 self.say(Role::User, [kind.into()]);
             }
         }

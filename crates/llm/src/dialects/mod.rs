@@ -106,6 +106,8 @@ pub(crate) fn named(name: &str) -> Option<&'static dyn Dialect> {
 pub(crate) struct Answered<'m> {
     /// What was called.
     pub(crate) call: &'m SentCall,
+    /// Whether it succeeded.
+    pub(crate) ok: bool,
     /// JSON, or a text as it is; `{"error": ...}` if it failed.
     pub(crate) result: &'m str,
 }

@@ -123,16 +123,16 @@ pub(super) const GO_ON: &str =
 
 /// Success and the result, or failure and what it was called with.
 pub(super) fn outcome(answered: &Answered<'_>) -> String {
-    let Answered { call: SentCall { name, arguments, .. }, result } = answered;
-    match error(result) {
-        None => format!("{name} succeeded:\n{result}"),
-        Some(error) => {
-            let input = Value::Object(arguments.clone());
-            format!("{name} failed: {error}\nThe input was: {input}")
-        }
+    let Answered { call: SentCall { name, arguments, .. }, ok, result } = answered;
+    if *ok {
+        return format!("{name} succeeded:\n{result}");
     }
+    let (error, input) = (error(result), Value::Object(arguments.clone()));
+    let error = error.as_deref().unwrap_or(result);
+    format!("{name} failed: {error}\nThe input was: {input}")
 }
 
+/// The text of an error.
 fn error(result: &str) -> Option<String> {
     let object: Map<String, Value> = serde_json::from_str(result).ok()?;
     let error = object.get("error").filter(|_| object.len() == 1)?;
@@ -197,9 +197,9 @@ impl<'m> Text<'m> {
                 self.called = calls_before;
                 self.messages.push(Message::Assistant { text, calls: Vec::new(), reasoning: None });
             }
-            Message::ToolResult { call, result } => {
+            Message::ToolResult { call, ok, result } => {
                 let call = self.called.iter().find(|called| called.id == *call);
-                self.results.extend(call.map(|call| Answered { call, result }));
+                self.results.extend(call.map(|call| Answered { call, ok: *ok, result }));
             }
         }
     }

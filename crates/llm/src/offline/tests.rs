@@ -155,7 +155,7 @@ async fn results_are_reported_for_a_person() {
         let messages = vec![
             user("go"),
             Message::assistant("", vec![call]),
-            Message::ToolResult { call: "1".to_owned(), result },
+            Message::ToolResult { call: "1".to_owned(), ok: true, result },
         ];
         let asked = ask(&Arc::default(), messages).await;
         assert_eq!(asked.reply.text, text);

@@ -117,7 +117,7 @@ fn wire<'r>(message: &'r Message, request: &'r ModelRequest) -> WireMessage<'r> 
             content: (calls.is_empty() || !text.is_empty()).then_some(text),
             tool_calls: calls.iter().map(WireCall::from).collect(),
         },
-        Message::ToolResult { call, result } => {
+        Message::ToolResult { call, result, .. } => {
             WireMessage::Tool { tool_call_id: call, content: result }
         }
     }
