@@ -8,6 +8,7 @@ mod chain;
 mod detail;
 mod dialected;
 mod dialects;
+mod ending;
 mod hidden;
 mod limits;
 mod offline;

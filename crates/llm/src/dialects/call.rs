@@ -136,7 +136,7 @@ pub(super) fn known<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
 
 /// As [`known`], or what a tool is called elsewhere. Many of those are common words: only where it
 /// is clear that something is called.
-pub(super) fn known_elsewhere<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
+pub(crate) fn known_elsewhere<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
     let aliases = || tools.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
     known(name, tools).or_else(|| meant(name, aliases))
 }

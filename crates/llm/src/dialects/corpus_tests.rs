@@ -145,7 +145,9 @@ pub(super) fn streamed(
     }
     let text = visible.finish(pass);
     let meanwhile = shown.lock().unwrap().clone();
-    let read = streamed.into_inner().unwrap().finish(&text, is_cut, show);
+    let streamed = streamed.into_inner().unwrap();
+    let read = streamed.read(&text, is_cut);
+    streamed.finish(&read.text, show);
     (read, meanwhile, shown.into_inner().unwrap())
 }
 

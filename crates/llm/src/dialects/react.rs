@@ -8,6 +8,7 @@ use super::call;
 use super::{
     Answered, Dialect, Place, Sight, begins, calls, lenient, python, schema, strip, words,
 };
+use crate::ending;
 
 /// Words that begin a line of their own.
 const KEYWORDS: [&str; 6] =
@@ -94,7 +95,8 @@ fn is_keyword(line: &str) -> bool {
 fn next_keyword(text: &str) -> Option<usize> {
     let mut at = text.find('\n')? + 1;
     loop {
-        if is_keyword(text[at..].trim_start_matches([' ', '\t', '>', '-'])) {
+        let line = text[at..].lines().next().unwrap_or_default();
+        if is_keyword(line.trim_start_matches([' ', '\t', '>', '-'])) || ending::is_mark(line) {
             return Some(at);
         }
         at += text[at..].find('\n')? + 1;

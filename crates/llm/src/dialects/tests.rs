@@ -267,6 +267,8 @@ fn any_text() -> impl Strategy<Value = String> {
         "//",
         "null",
         ";",
+        "TASK COMPLETE",
+        "<task_complete/>",
     ];
     prop::collection::vec(prop::sample::select(words), 0..12).prop_map(|words| words.concat())
 }
