@@ -82,10 +82,12 @@ pub enum FileError {
 }
 
 fn candidates(nearest: &[String]) -> String {
-    if nearest.is_empty() {
-        String::new()
-    } else {
-        format!("; did you mean {}?", nearest.join(", "))
+    match nearest {
+        [] => String::new(),
+        [only] => format!("; did you mean {only}?"),
+        several => {
+            format!("; did you mean one of these? Give its full path: {}", several.join(", "))
+        }
     }
 }
 

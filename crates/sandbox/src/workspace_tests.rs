@@ -104,8 +104,8 @@ fn what_does_not_exist_names_what_was_probably_meant() {
     let error = world.read("lib.rs").unwrap_err().to_string();
     assert_eq!(
         error,
-        "lib.rs does not exist; did you mean src/lib.rs, crates/a/src/lib.rs, \
-         crates/b/src/lib.rs?"
+        "lib.rs does not exist; did you mean one of these? Give its full path: src/lib.rs, \
+         crates/a/src/lib.rs, crates/b/src/lib.rs"
     );
     let error = world.read("doc/giude.md").unwrap_err().to_string();
     assert_eq!(error, "doc/giude.md does not exist; did you mean docs/guide.md?");

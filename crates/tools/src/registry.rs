@@ -130,10 +130,14 @@ impl Registry {
         let other = || self.tools.get(aliases::tool(name)?);
         self.tools.get(name).or_else(other).ok_or_else(|| {
             let names: Vec<&str> = self.offered(role).map(Registered::name).collect();
-            let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > 0.8;
+            let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);
             let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            ToolError::NotFound(format!("{name}; {meant}The tools are: {}", names.join(", ")))
+            let listed = match names.is_empty() {
+                true => "There are no tools: answer without calls".to_owned(),
+                false => format!("The tools are: {}", names.join(", ")),
+            };
+            ToolError::NotFound(format!("{name}; {meant}{listed}"))
         })
     }
 }
@@ -216,7 +220,7 @@ impl Registered {
             Arguments::Malformed(text) => {
                 let shown: String = text.chars().take(200).collect();
                 format!(
-                    "they are not a JSON object: {shown}. Expected: {}",
+                    "they cannot be read: {shown}. Expected: {}",
                     schema::expected(&self.schema)
                 )
             }

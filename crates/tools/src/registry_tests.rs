@@ -147,12 +147,20 @@ async fn a_bad_call_is_an_error_that_the_model_can_act_on() {
             ),
         ),
         (
+            call("read", r#"{"pathh": "a", "tmes": 2, "colour": 1}"#),
+            format!(
+                "invalid arguments: Additional properties are not allowed ('colour', 'pathh', \
+                 'tmes' were unexpected); \"path\" is a required property. By pathh, did you mean \
+                 path? By tmes, did you mean times? {expected}"
+            ),
+        ),
+        (
             call("read", r#"{"path": "a", "file": "b"}"#),
             "invalid arguments: file and path are the same argument: give only path".to_owned(),
         ),
         (
             call("read", r#"{"path": "a"#),
-            format!("invalid arguments: they are not a JSON object: {{\"path\": \"a. {expected}"),
+            format!("invalid arguments: they cannot be read: {{\"path\": \"a. {expected}"),
         ),
         (
             call("read", r#"{"path": "a", "times": 99999999999}"#),
@@ -176,6 +184,10 @@ async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
     let refusal = ToolError::PermissionDenied("read is for owners".to_owned());
     assert_eq!(registry.prepare(&read, true, &context).await, Err(refusal.clone()));
     assert_eq!(registry.execute(&read, &context).await, Err(refusal));
+
+    let unknown = registry.prepare(&call("zzz", "{}"), false, &context).await.unwrap_err();
+    let none = "tool not found: zzz; There are no tools: answer without calls";
+    assert_eq!(unknown.to_string(), none);
 
     assert_eq!(registry.open_to_users("re*"), 1);
     assert_eq!(registry.open_to_users("delete"), 0);
@@ -232,7 +244,7 @@ async fn a_failure_says_which_tool_the_other_name_stands_for() {
     for (arguments, error) in [
         ("{}", "\"path\" is a required property."),
         (r#"{"path": 7}"#, "path: 7 is not of type \"string\"."),
-        ("[1]", "they are not a JSON object: [1]."),
+        ("[1]", "they cannot be read: [1]."),
         (r#"{"file": "a", "path": "a"}"#, "file and path are the same argument: give only path"),
     ] {
         let found = run(&registry, call("show", arguments)).await.unwrap_err().to_string();
