@@ -76,6 +76,19 @@ async fn a_call_that_fails_is_a_result_and_does_not_end_the_turn() {
 }
 
 #[tokio::test]
+async fn a_model_is_told_which_calls_have_failed() {
+    let calls = [("break", json!({})), ("echo", json!({"error": "only said so"}))];
+    let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;
+    assert_eq!(answered(&world.turn("go").await), "done");
+    let messages = world.last_messages();
+    let marks = messages.iter().filter_map(|message| match message {
+        Message::ToolResult { ok, .. } => Some(*ok),
+        _ => None,
+    });
+    assert_eq!(marks.collect::<Vec<_>>(), [false, true]);
+}
+
+#[tokio::test]
 async fn calls_that_allow_it_run_side_by_side() {
     let calls = [("together", json!({})), ("together", json!({"other": true}))];
     let world = World::new(vec![Scripted::calls(&calls), Scripted::says("done")]).await;

@@ -111,8 +111,8 @@ fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>) {
     let mut said = vec![Message::Assistant { text, calls, reasoning }];
     for call in &step.calls {
         if let Some(result) = call.result() {
-            let result = result_text(result);
-            said.push(Message::ToolResult { call: call.id.to_string(), result });
+            let (ok, result) = (result.ok, result_text(result));
+            said.push(Message::ToolResult { call: call.id.to_string(), ok, result });
         }
     }
     match keep {

@@ -17,8 +17,8 @@ pub(crate) const OLD: Keep = Keep { bytes: 400 };
 /// A message whose results and arguments are no longer than this; what it says stays.
 pub(crate) fn shortened(message: Message, keep: Keep) -> Message {
     match message {
-        Message::ToolResult { call, result } => {
-            Message::ToolResult { result: text(result, keep, &call), call }
+        Message::ToolResult { call, ok, result } => {
+            Message::ToolResult { result: text(result, keep, &call), ok, call }
         }
         Message::Assistant { text, calls, .. } => {
             let calls = calls.into_iter().map(|call| shortened_call(call, keep)).collect();
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(assistant["text"], long);
         let expected = json!({ "path": "a.rs", "edits": [{ "text": "äö[… 8 bytes in all]" }], "line": 123_456 });
         assert_eq!(assistant["calls"][0]["arguments"], expected);
-        let result = Message::ToolResult { call: "t1.0.0".into(), result: long.into() };
+        let result = Message::ToolResult { call: "t1.0.0".into(), ok: true, result: long.into() };
         assert_eq!(
             shown(result)["result"],
             "äö\n[shortened: 4 of 8 bytes shown; the whole result: read_result with handle \

@@ -18,10 +18,10 @@ pub fn make_valid(messages: Vec<Message>) -> Vec<Message> {
             Message::User { text, images } => valid.user(&text, images),
             Message::Assistant { text, calls, reasoning } => {
                 let mut results = Vec::new();
-                while let Some(Message::ToolResult { call, result }) =
+                while let Some(Message::ToolResult { call, ok, result }) =
                     rest.next_if(|next| matches!(next, Message::ToolResult { .. }))
                 {
-                    results.push((call, result));
+                    results.push((call, (ok, result)));
                 }
                 valid.assistant(text, calls, reasoning, &results);
             }
@@ -65,17 +65,18 @@ impl Valid {
         text: String,
         calls: Vec<SentCall>,
         thought: Option<Reasoning>,
-        results: &[(String, String)],
+        results: &[(String, (bool, String))],
     ) {
         let nothing = text.trim().is_empty() && calls.is_empty();
         // A conversation begins with a user.
         if nothing || self.messages.is_empty() {
             return;
         }
-        let answers: Vec<String> = calls
+        let lost = || (false, NO_RESULT.to_owned());
+        let answers: Vec<(bool, String)> = calls
             .iter()
             .map(|call| results.iter().find(|(id, _)| *id == call.id))
-            .map(|found| found.map_or(NO_RESULT, |(_, result)| result).to_owned())
+            .map(|found| found.map_or_else(lost, |(_, answer)| answer.clone()))
             .collect();
         let calls: Vec<SentCall> = calls.into_iter().map(|call| self.sendable(call)).collect();
         let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
@@ -87,8 +88,8 @@ impl Valid {
             }
             _ => self.messages.push(Message::Assistant { text, calls, reasoning: thought }),
         }
-        for (call, result) in ids.into_iter().zip(answers) {
-            self.messages.push(Message::ToolResult { call, result });
+        for (call, (ok, result)) in ids.into_iter().zip(answers) {
+            self.messages.push(Message::ToolResult { call, ok, result });
         }
     }
 

@@ -22,7 +22,8 @@ fn assistant(text: &str, calls: &[&str]) -> Message {
 }
 
 fn result(call: &str, result: &str) -> Message {
-    Message::ToolResult { call: call.to_owned(), result: result.to_owned() }
+    let ok = !result.starts_with("{\"error\"");
+    Message::ToolResult { call: call.to_owned(), ok, result: result.to_owned() }
 }
 
 #[track_caller]

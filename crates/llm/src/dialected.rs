@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::dialects::{self, Dialect, Reader, Streamed};
+use crate::ending;
 
 /// How a provider's models call tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -97,7 +98,8 @@ impl Model for Dialected {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let tools = if self.style == ToolStyle::None { &[][..] } else { &request.tools };
-        let reader = Reader { told: self.style.dialect(), tools };
+        let readable = ending::with_endings(tools);
+        let reader = Reader { told: self.style.dialect(), tools: &readable };
         let streamed = Mutex::new(Streamed::new(reader));
         let lock = || streamed.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = |delta: Delta<'_>| match delta {
@@ -110,17 +112,24 @@ impl Model for Dialected {
         let translated = self.translated(request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
         let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let read = streamed.finish(&reply.text, reply.truncated, deltas);
+        let read = streamed.read(&reply.text, reply.truncated);
         if let Some(dialect) = read.dialect {
             tracing::debug!(model = self.name(), dialect = dialect.name(), "calls are in the text");
         }
-        let calls = match self.style {
-            ToolStyle::None => Vec::new(),
-            // What is written beside native calls is their copy.
-            _ if !reply.calls.is_empty() => reply.calls,
-            _ => read.calls,
+        // What is written beside native calls is their copy.
+        let mut calls = if reply.calls.is_empty() { read.calls } else { reply.calls };
+        let answer = ending::take(&mut calls, tools);
+        if self.style == ToolStyle::None {
+            calls.clear();
+        }
+        let is_done = calls.is_empty() && (read.is_done || answer.is_some());
+        let text = match ending::joined(&read.text, &answer.unwrap_or_default()) {
+            text if is_done && text.is_empty() => ending::DONE.to_owned(),
+            text if is_done => text,
+            _ => read.text,
         };
-        Ok(ModelReply { text: read.text, calls, ..reply })
+        streamed.finish(&text, deltas);
+        Ok(ModelReply { text, calls, ..reply })
     }
 }
 

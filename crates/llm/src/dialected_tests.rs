@@ -13,6 +13,7 @@ fn tools() -> Arc<[ToolSpec]> {
     let path = json!({ "type": "string", "description": "Relative to the root." });
     Arc::new([ToolSpec {
         name: "read_file".to_owned(),
+        aliases: Vec::new(),
         description: "Read a file.".to_owned(),
         parameters: json!({ "type": "object", "properties": { "path": path }, "required": ["path"] }),
     }])

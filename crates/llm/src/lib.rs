@@ -8,12 +8,14 @@ mod chain;
 mod detail;
 mod dialected;
 mod dialects;
+mod ending;
 mod hidden;
 mod limits;
 mod offline;
 mod openai;
 mod provider;
 mod retry;
+mod schema;
 mod sse;
 #[cfg(test)]
 mod testing;

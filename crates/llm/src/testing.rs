@@ -30,12 +30,16 @@ pub(crate) fn request() -> ModelRequest {
             Message::assistant("hello", Vec::new()),
             Message::user("read a"),
             Message::assistant("", vec![call]),
-            Message::ToolResult { call: text("t1s0c0"), result: text("content") },
+            Message::ToolResult { call: text("t1s0c0"), ok: true, result: text("content") },
         ],
         tools: Arc::new([ToolSpec {
             name: text("read_file"),
+            aliases: Vec::new(),
             description: text("reads"),
-            parameters: json!({ "type": "object", "properties": {} }),
+            parameters: json!({
+                "type": "object",
+                "properties": { "path": { "type": "string", "x-aliases": ["file"] } },
+            }),
         }]),
         images: BTreeMap::new(),
     }

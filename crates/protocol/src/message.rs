@@ -36,7 +36,9 @@ pub enum Message {
     ToolResult {
         /// [`SentCall::id`] of the call.
         call: String,
-        /// JSON text.
+        /// Whether the call succeeded.
+        ok: bool,
+        /// A text as it is, or JSON; `{"error": "..."}` of a call that failed.
         result: String,
     },
 }

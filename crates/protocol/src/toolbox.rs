@@ -16,9 +16,12 @@ use crate::{
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
+    /// What it is called elsewhere, and may be called here: no other tool has these names.
+    pub aliases: Vec<String>,
     /// What it does and when to use it.
     pub description: String,
-    /// JSON Schema of an object.
+    /// JSON Schema of an object. Keys that begin with `x-` are ours: of a property, `x-aliases` are other
+    /// names, and `x-range` is the property that ends a range. No provider is sent them.
     pub parameters: Value,
 }
 

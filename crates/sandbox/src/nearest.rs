@@ -34,6 +34,13 @@ pub(crate) fn nearest(root: &Dir, wanted: &WorkspacePath) -> Vec<String> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
+/// What has the name that a path ends in, nearest to the root first.
+pub(crate) fn same_name(root: &Dir, path: &str) -> Vec<String> {
+    let wanted = name_of(path);
+    let same = walk(root).into_iter().filter(|path| name_of(path).eq_ignore_ascii_case(wanted));
+    same.take(NAMED).collect()
+}
+
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -7,30 +7,29 @@ use crate::FileError;
 
 /// A path below the workspace, relative to its root, without `.` and `..`. Whether something is
 /// there, and whether a link leads out of the workspace, shows when it is opened.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone)]
 pub struct WorkspacePath {
     relative: PathBuf,
+    /// As it was written.
+    given: String,
 }
 
 impl WorkspacePath {
-    /// The root itself.
-    #[must_use]
-    pub fn root() -> Self {
-        Self { relative: PathBuf::new() }
-    }
-
-    /// Resolves `given` from `root`. An absolute path inside the root is accepted.
-    pub(crate) fn resolve(root: &Path, given: &str) -> Result<Self, FileError> {
+    /// Resolves `given` from `root`. An absolute path inside the root, or inside what it is `named`,
+    /// is accepted.
+    pub(crate) fn resolve(root: &Path, named: &Path, given: &str) -> Result<Self, FileError> {
         let outside = |resolved: PathBuf| FileError::Outside {
             input: given.to_owned(),
             resolved: resolved.display().to_string(),
+            same_name: Vec::new(),
         };
         if given.contains('\0') {
             return Err(outside(root.join(given.replace('\0', "\u{2400}"))));
         }
-        let resolved = normalise(&root.join(given));
+        let below = Path::new(given).strip_prefix(named).unwrap_or(Path::new(given));
+        let resolved = normalise(&root.join(below));
         match resolved.strip_prefix(root) {
-            Ok(relative) => Ok(Self { relative: relative.to_owned() }),
+            Ok(relative) => Ok(Self { relative: relative.to_owned(), given: given.to_owned() }),
             Err(_) => Err(outside(resolved)),
         }
     }
@@ -39,6 +38,17 @@ impl WorkspacePath {
     #[must_use]
     pub fn as_path(&self) -> &Path {
         if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative }
+    }
+
+    /// For an error: with what was given, where that is written otherwise.
+    #[must_use]
+    pub fn as_given(&self) -> String {
+        let (path, given) = (self.to_string(), &self.given);
+        if path == *given || given.is_empty() {
+            path
+        } else {
+            format!("{path} (given as {given:?})")
+        }
     }
 
     /// The directory that holds it; none for the root.
@@ -76,14 +86,18 @@ fn normalise(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
+    fn resolved(given: &str) -> Result<WorkspacePath, FileError> {
+        WorkspacePath::resolve(Path::new("/work/space"), Path::new("/link/to"), given)
+    }
+
     #[track_caller]
     fn check(given: &str, expected: Result<&str, &str>) {
-        let resolved = WorkspacePath::resolve(Path::new("/work/space"), given);
+        let resolved = resolved(given);
         let shown = resolved.as_ref().map(ToString::to_string).map_err(ToString::to_string);
         let expected = expected.map(str::to_owned).map_err(|resolved| {
             format!(
-                "{given:?} resolves to {resolved}, which is outside the workspace; give a path \
-                 relative to its root"
+                "{given:?} resolves to {resolved}, which is outside the workspace; give full \
+                 relative paths from the workspace root, such as src/main.rs"
             )
         });
         assert_eq!(shown, expected);
@@ -98,6 +112,21 @@ mod tests {
         check(".", Ok("."));
         check("a/..", Ok("."));
         check("..a/b..", Ok("..a/b.."));
+        check("src//./main.rs/", Ok("src/main.rs"));
+        check(".//a", Ok("a"));
+    }
+
+    #[test]
+    fn an_error_shows_what_was_given_where_that_is_written_otherwise() {
+        for (given, shown) in [
+            ("src/main.rs", "src/main.rs"),
+            ("./src//main.rs", "src/main.rs (given as \"./src//main.rs\")"),
+            ("/work/space/a", "a (given as \"/work/space/a\")"),
+            ("", "."),
+        ] {
+            let path = resolved(given).unwrap();
+            assert_eq!(path.as_given(), shown);
+        }
     }
 
     #[test]
@@ -105,6 +134,8 @@ mod tests {
         check("/work/space/src/main.rs", Ok("src/main.rs"));
         check("/work/space", Ok("."));
         check("/work/../work/space/a", Ok("a"));
+        check("/link/to/a", Ok("a"));
+        check("/link/to", Ok("."));
     }
 
     #[test]
@@ -113,6 +144,8 @@ mod tests {
         check("a/../../secret", Err("/work/secret"));
         check("/etc/passwd", Err("/etc/passwd"));
         check("/work/spaceship", Err("/work/spaceship"));
+        check("/link/../a", Err("/a"));
+        check("/link/to/../a", Err("/work/a"));
         check("../../../../../../etc/passwd", Err("/etc/passwd"));
         check("/work/space/../other", Err("/work/other"));
         check("a\0b", Err("/work/space/a\u{2400}b"));

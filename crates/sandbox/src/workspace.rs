@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use crate::WorkspacePath;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, same_name};
 
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
@@ -33,19 +33,22 @@ pub struct WorkspaceError {
 pub enum FileError {
     /// The path leads out of the workspace.
     #[error(
-        "{input:?} resolves to {resolved}, which is outside the workspace; give a path relative \
-         to its root"
+        "{input:?} resolves to {resolved}, which is outside the workspace; give full relative \
+         paths from the workspace root, such as src/main.rs{}",
+        candidates(same_name)
     )]
     Outside {
         /// What was given.
         input: String,
         /// Where it leads.
         resolved: String,
+        /// What has this name in the workspace, relative to its root.
+        same_name: Vec<String>,
     },
     /// Nothing is there.
     #[error("{path} does not exist{}", candidates(nearest))]
     NotFound {
-        /// Relative to the root.
+        /// Relative to the root, and as it was given.
         path: String,
         /// What was probably meant, relative to the root.
         nearest: Vec<String>,
@@ -53,7 +56,7 @@ pub enum FileError {
     /// It is a directory, a device, a pipe.
     #[error("{path} is not {expected}")]
     WrongKind {
-        /// Relative to the root.
+        /// Relative to the root, and as it was given.
         path: String,
         /// What was expected, with its article.
         expected: &'static str,
@@ -61,7 +64,7 @@ pub enum FileError {
     /// It is larger than what is read or written whole.
     #[error("{path} is {bytes} bytes long; at most {limit} are read or written at once")]
     TooLarge {
-        /// Relative to the root.
+        /// Relative to the root, and as it was given.
         path: String,
         /// Its size.
         bytes: u64,
@@ -71,7 +74,7 @@ pub enum FileError {
     /// The system refused.
     #[error("{path}: {detail}")]
     Refused {
-        /// Relative to the root.
+        /// Relative to the root, and as it was given.
         path: String,
         /// What the system said.
         detail: String,
@@ -79,10 +82,12 @@ pub enum FileError {
 }
 
 fn candidates(nearest: &[String]) -> String {
-    if nearest.is_empty() {
-        String::new()
-    } else {
-        format!("; did you mean {}?", nearest.join(", "))
+    match nearest {
+        [] => String::new(),
+        [only] => format!("; did you mean {only}?"),
+        several => {
+            format!("; did you mean one of these? Give its full path: {}", several.join(", "))
+        }
     }
 }
 
@@ -90,6 +95,8 @@ fn candidates(nearest: &[String]) -> String {
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
+    /// The same as it was given, through whatever links.
+    named: PathBuf,
     handle: Dir,
 }
 
@@ -127,10 +134,11 @@ impl Workspace {
             ErrorKind::AlreadyExists => unusable(ErrorKind::NotADirectory.into()),
             _ => unusable(error),
         })?;
+        let named = std::path::absolute(path).map_err(unusable)?;
         let root = path.canonicalize().map_err(unusable)?;
         let handle = Dir::open_ambient_dir(&root, ambient_authority()).map_err(unusable)?;
         handle.entries().map_err(unusable)?;
-        Ok(Self { root, handle })
+        Ok(Self { root, named, handle })
     }
 
     /// The root, absolute.
@@ -139,12 +147,23 @@ impl Workspace {
         &self.root
     }
 
-    /// Resolves a path as it was given, from the root.
+    /// Resolves a path as it was given, from the root. Every path of a tool goes through here.
     ///
     /// # Errors
-    /// [`FileError::Outside`] shows what was given and where it leads.
+    /// [`FileError::Outside`] shows what was given, where it leads, and what was probably meant.
     pub fn resolve(&self, given: &str) -> Result<WorkspacePath, FileError> {
-        WorkspacePath::resolve(&self.root, given)
+        match WorkspacePath::resolve(&self.root, &self.named, given) {
+            Ok(path) => {
+                tracing::debug!(given, resolved = %path, "a path is resolved");
+                Ok(path)
+            }
+            Err(FileError::Outside { input, resolved, .. }) => {
+                tracing::debug!(given, resolved, "a path is outside the workspace");
+                let same_name = same_name(&self.handle, &resolved);
+                Err(FileError::Outside { input, resolved, same_name })
+            }
+            Err(other) => Err(other),
+        }
     }
 
     /// The whole of a regular file of at most [`MAX_FILE_BYTES`].
@@ -161,7 +180,7 @@ impl Workspace {
     /// [`FileError`] as for reading.
     pub fn read_up_to(&self, path: &WorkspacePath, limit: u64) -> Result<Vec<u8>, FileError> {
         let (file, size) = self.open_regular(path)?;
-        let too_large = |bytes| FileError::TooLarge { path: path.to_string(), bytes, limit };
+        let too_large = |bytes| FileError::TooLarge { path: path.as_given(), bytes, limit };
         if size > limit {
             return Err(too_large(size));
         }
@@ -238,7 +257,7 @@ impl Workspace {
     pub fn write(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
         let (length, limit) = (bytes.len() as u64, MAX_FILE_BYTES);
         if length > limit {
-            return Err(FileError::TooLarge { path: path.to_string(), bytes: length, limit });
+            return Err(FileError::TooLarge { path: path.as_given(), bytes: length, limit });
         }
         self.write_any(path, bytes)
     }
@@ -302,14 +321,14 @@ impl Workspace {
     fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
             let nearest = nearest(&self.handle, path);
-            return FileError::NotFound { path: path.to_string(), nearest };
+            return FileError::NotFound { path: path.as_given(), nearest };
         }
-        FileError::Refused { path: path.to_string(), detail: error.to_string() }
+        FileError::Refused { path: path.as_given(), detail: error.to_string() }
     }
 }
 
 fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
-    FileError::WrongKind { path: path.to_string(), expected }
+    FileError::WrongKind { path: path.as_given(), expected }
 }
 
 /// What temporary files end in.

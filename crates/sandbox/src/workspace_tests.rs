@@ -104,8 +104,8 @@ fn what_does_not_exist_names_what_was_probably_meant() {
     let error = world.read("lib.rs").unwrap_err().to_string();
     assert_eq!(
         error,
-        "lib.rs does not exist; did you mean src/lib.rs, crates/a/src/lib.rs, \
-         crates/b/src/lib.rs?"
+        "lib.rs does not exist; did you mean one of these? Give its full path: src/lib.rs, \
+         crates/a/src/lib.rs, crates/b/src/lib.rs"
     );
     let error = world.read("doc/giude.md").unwrap_err().to_string();
     assert_eq!(error, "doc/giude.md does not exist; did you mean docs/guide.md?");
@@ -113,6 +113,45 @@ fn what_does_not_exist_names_what_was_probably_meant() {
     assert_eq!(error, "zzz does not exist");
     let error = world.list("doc").unwrap_err().to_string();
     assert_eq!(error, "doc does not exist; did you mean docs?");
+}
+
+#[test]
+fn a_path_outside_names_what_has_its_name_inside() {
+    let world = world();
+    for path in ["/home/user/project/src/lib.rs", "/lib.rs", "../lib.rs"] {
+        let error = world.read(path).unwrap_err().to_string();
+        assert!(error.contains("outside the workspace"), "{error}");
+        assert!(error.ends_with("such as src/main.rs; did you mean src/lib.rs?"), "{error}");
+    }
+    let error = world.read("/etc/passwd").unwrap_err().to_string();
+    assert!(error.ends_with("such as src/main.rs"), "{error}");
+}
+
+#[test]
+fn a_workspace_behind_a_link_is_known_by_both_its_names() {
+    let world = world();
+    let link = world.outside.path().join("link");
+    symlink(world.workspace.root(), &link).unwrap();
+    let workspace = Workspace::open(&link).unwrap();
+    for root in [link.as_path(), world.workspace.root()] {
+        let given = root.join("src/lib.rs");
+        let path = workspace.resolve(given.to_str().unwrap()).unwrap();
+        assert_eq!(path.to_string(), "src/lib.rs");
+    }
+}
+
+#[test]
+fn what_fails_shows_the_path_and_what_was_given() {
+    let world = world();
+    fs::write(world.real("large"), vec![0; MAX_FILE_BYTES as usize + 1]).unwrap();
+    for (given, error) in [
+        ("./src", "src (given as \"./src\") is not a regular file"),
+        ("src//zzz", "src/zzz (given as \"src//zzz\") does not exist"),
+        ("./large", "large (given as \"./large\") is 10485761 bytes long"),
+    ] {
+        let found = world.read(given).unwrap_err().to_string();
+        assert!(found.starts_with(error), "{found}");
+    }
 }
 
 #[test]

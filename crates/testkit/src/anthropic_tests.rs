@@ -199,6 +199,14 @@ fn each_refusal_of_a_block() {
             "tool_result.content: Input should be a valid string",
         ),
         (
+            json!({ "type": "tool_result", "tool_use_id": "1", "is_error": "yes" }),
+            "tool_result.is_error: Input should be a valid boolean",
+        ),
+        (
+            json!({ "type": "tool_result", "tool_use_id": "1", "content": "", "is_error": true }),
+            "messages.0.content.0.tool_result: content cannot be empty if `is_error` is true",
+        ),
+        (
             json!({ "type": "text", "text": "", "cache_control": { "type": "ephemeral" } }),
             "messages.0.content.0.text: cache_control cannot be set for empty text blocks",
         ),

@@ -1,6 +1,7 @@
 //! What the agent can do: the registry, which checks every call before a tool sees it, and the
 //! built-in tools, one file each.
 
+mod aliases;
 mod builtin;
 mod erased;
 mod registry;

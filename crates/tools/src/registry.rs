@@ -1,6 +1,7 @@
 //! Every tool by its name. A call is looked up and its arguments are checked here, so that no tool
 //! can forget to; its time limit is held here, and a panic in it is its error.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use avocet_supervise::catch;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
+use crate::aliases;
 use crate::erased::ErasedTool;
 use crate::schema;
 
@@ -71,7 +73,8 @@ impl Registry {
             }
             tracing::info!(tool = %name, "replaced by the configuration");
         }
-        let schema = schema::of::<T::Arguments>();
+        let mut schema = schema::of::<T::Arguments>();
+        aliases::add_to(&mut schema);
         let validator = match jsonschema::validator_for(&schema) {
             Ok(validator) => validator,
             Err(error) => panic!("the arguments of {name} have no valid schema: {error}"),
@@ -93,8 +96,19 @@ impl Registry {
 
     /// Makes the lists that are offered: once, so that they are the same at all times.
     fn list(&mut self) {
-        self.for_users = self.offered(Role::User).map(Registered::spec).collect();
-        self.for_owners = self.offered(Role::Owner).map(Registered::spec).collect();
+        let specs = |role| self.offered(role).map(|one| self.spec(one)).collect();
+        (self.for_users, self.for_owners) = (specs(Role::User), specs(Role::Owner));
+    }
+
+    fn spec(&self, registered: &Registered) -> ToolSpec {
+        let others = aliases::of_tool(registered.name()).iter();
+        let others = others.filter(|alias| !self.tools.contains_key(**alias));
+        ToolSpec {
+            name: registered.name().to_owned(),
+            aliases: others.map(|alias| (*alias).to_owned()).collect(),
+            description: registered.description.text.to_owned(),
+            parameters: registered.schema.clone(),
+        }
     }
 
     fn offered(&self, role: Role) -> impl Iterator<Item = &Registered> {
@@ -107,17 +121,23 @@ impl Registry {
         if registered.description.role <= role {
             return Ok(registered);
         }
-        Err(ToolError::PermissionDenied(format!("{} is for owners", call.name)))
+        Err(ToolError::PermissionDenied(format!("{} is for owners", registered.called(call))))
     }
 
+    /// The tool of this name, or else that which others call so.
     fn find(&self, call: &ToolCall, role: Role) -> Result<&Registered, ToolError> {
-        self.tools.get(call.name.as_str()).ok_or_else(|| {
+        let name = call.name.as_str();
+        let other = || self.tools.get(aliases::tool(name)?);
+        self.tools.get(name).or_else(other).ok_or_else(|| {
             let names: Vec<&str> = self.offered(role).map(Registered::name).collect();
-            let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > 0.8;
+            let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);
             let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            let name = &call.name;
-            ToolError::NotFound(format!("{name}; {meant}The tools are: {}", names.join(", ")))
+            let listed = match names.is_empty() {
+                true => "There are no tools: answer without calls".to_owned(),
+                false => format!("The tools are: {}", names.join(", ")),
+            };
+            ToolError::NotFound(format!("{name}; {meant}{listed}"))
         })
     }
 }
@@ -134,18 +154,65 @@ impl Registered {
         self.description.name.as_str()
     }
 
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: self.description.name.to_string(),
-            description: self.description.text.to_owned(),
-            parameters: self.schema.clone(),
+    /// Its name, and what the model called it if that is another.
+    fn called(&self, call: &ToolCall) -> String {
+        match self.name() {
+            name if name == call.name => name.to_owned(),
+            name => format!("{name} (called as {})", call.name),
         }
     }
 
-    fn arguments<'c>(&self, call: &'c ToolCall) -> Result<&'c Map<String, Value>, ToolError> {
+    /// An error that says which tool it is of, where the model has called it by another name.
+    fn named(&self, call: &ToolCall, error: ToolError) -> ToolError {
+        let named = |text: String| match self.name() == call.name {
+            true => text,
+            false => format!("{}: {text}", self.called(call)),
+        };
+        match error {
+            ToolError::NotFound(text) => ToolError::NotFound(named(text)),
+            ToolError::InvalidArgs(text) => ToolError::InvalidArgs(named(text)),
+            ToolError::ExecutionFailed(text) => ToolError::ExecutionFailed(named(text)),
+            ToolError::PermissionDenied(text) => ToolError::PermissionDenied(named(text)),
+            ToolError::FileNotFound(text) => ToolError::FileNotFound(named(text)),
+            ToolError::InvalidPath(text) => ToolError::InvalidPath(named(text)),
+            ToolError::Timeout(seconds) => ToolError::Timeout(seconds),
+        }
+    }
+
+    async fn prepare(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        self.tool.prepare(&*self.arguments(call)?, context).await
+    }
+
+    /// Runs a call within the tool's time limit; its panic is its error.
+    async fn execute(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+        clock: &dyn Clock,
+    ) -> Result<ToolOutcome, ToolError> {
+        let (arguments, limit) = (self.arguments(call)?, self.description.time_limit);
+        let running = catch(self.tool.execute(&arguments, context));
+        match within(clock, limit, running).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panicked)) => {
+                tracing::error!(tool = self.name(), error = %panicked, "the tool panicked");
+                Err(ToolError::ExecutionFailed(panicked.to_string()))
+            }
+            Err(_) => Err(ToolError::Timeout(limit.as_secs())),
+        }
+    }
+
+    /// The arguments of a call, under the names of the schema, if they fit it.
+    fn arguments<'c>(&self, call: &'c ToolCall) -> Result<Cow<'c, Map<String, Value>>, ToolError> {
         let complaint = match &call.arguments {
-            Arguments::Object(arguments) => {
-                match schema::complaint(&self.validator, &self.schema, arguments) {
+            Arguments::Object(given) => {
+                let arguments = aliases::resolved(&self.schema, given);
+                let arguments = arguments.map_err(ToolError::InvalidArgs)?;
+                match schema::complaint(&self.validator, &self.schema, &arguments) {
                     None => return Ok(arguments),
                     Some(complaint) => complaint,
                 }
@@ -153,7 +220,7 @@ impl Registered {
             Arguments::Malformed(text) => {
                 let shown: String = text.chars().take(200).collect();
                 format!(
-                    "they are not a JSON object: {shown}. Expected: {}",
+                    "they cannot be read: {shown}. Expected: {}",
                     schema::expected(&self.schema)
                 )
             }
@@ -178,8 +245,8 @@ impl Toolbox for Registry {
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
         let registered = self.permitted(call, context.role)?;
-        let arguments = registered.arguments(call)?;
-        let evidence = registered.tool.prepare(arguments, context).await?;
+        let prepared = registered.prepare(call, context).await;
+        let evidence = prepared.map_err(|error| registered.named(call, error))?;
         let Description { class, parallel, .. } = registered.description;
         Ok(PreparedCall { class, parallel, evidence, approval: None })
     }
@@ -190,17 +257,8 @@ impl Toolbox for Registry {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let registered = self.permitted(call, context.role)?;
-        let arguments = registered.arguments(call)?;
-        let limit = registered.description.time_limit;
-        let running = catch(registered.tool.execute(arguments, context));
-        match within(self.clock.as_ref(), limit, running).await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(panicked)) => {
-                tracing::error!(tool = call.name, error = %panicked, "the tool panicked");
-                Err(ToolError::ExecutionFailed(panicked.to_string()))
-            }
-            Err(_) => Err(ToolError::Timeout(limit.as_secs())),
-        }
+        let executed = registered.execute(call, context, self.clock.as_ref()).await;
+        executed.map_err(|error| registered.named(call, error))
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {

@@ -44,6 +44,10 @@ impl Tool for Sample {
             path => Ok(json!([self.text, path, arguments.times]).into()),
         }
     }
+
+    async fn verify(&self, _: &Evidence) -> Verdict {
+        Verdict::DidNotHappen
+    }
 }
 
 fn registry(clock: Arc<ManualClock>) -> Registry {
@@ -84,7 +88,13 @@ fn tools_are_offered_by_name_in_order() {
         json!({
             "type": "object",
             "properties": {
-                "path": { "type": "string", "description": "Where." },
+                "path": {
+                    "type": "string",
+                    "description": "Where.",
+                    "x-aliases": [
+                        "dir", "directory", "file", "file_name", "file_path", "filename", "filepath",
+                    ],
+                },
                 "times": { "type": "integer", "minimum": 1, "description": "How often." },
             },
             "required": ["path"],
@@ -130,15 +140,27 @@ async fn a_bad_call_is_an_error_that_the_model_can_act_on() {
             format!("invalid arguments: times: 0 is less than the minimum of 1. {expected}"),
         ),
         (
-            call("read", r#"{"path": "a", "file": "b"}"#),
+            call("read", r#"{"path": "a", "colour": "b"}"#),
             format!(
-                "invalid arguments: Additional properties are not allowed ('file' was \
+                "invalid arguments: Additional properties are not allowed ('colour' was \
                  unexpected). {expected}"
             ),
         ),
         (
+            call("read", r#"{"pathh": "a", "tmes": 2, "colour": 1}"#),
+            format!(
+                "invalid arguments: Additional properties are not allowed ('colour', 'pathh', \
+                 'tmes' were unexpected); \"path\" is a required property. By pathh, did you mean \
+                 path? By tmes, did you mean times? {expected}"
+            ),
+        ),
+        (
+            call("read", r#"{"path": "a", "file": "b"}"#),
+            "invalid arguments: file and path are the same argument: give only path".to_owned(),
+        ),
+        (
             call("read", r#"{"path": "a"#),
-            format!("invalid arguments: they are not a JSON object: {{\"path\": \"a. {expected}"),
+            format!("invalid arguments: they cannot be read: {{\"path\": \"a. {expected}"),
         ),
         (
             call("read", r#"{"path": "a", "times": 99999999999}"#),
@@ -163,6 +185,10 @@ async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
     assert_eq!(registry.prepare(&read, true, &context).await, Err(refusal.clone()));
     assert_eq!(registry.execute(&read, &context).await, Err(refusal));
 
+    let unknown = registry.prepare(&call("zzz", "{}"), false, &context).await.unwrap_err();
+    let none = "tool not found: zzz; There are no tools: answer without calls";
+    assert_eq!(unknown.to_string(), none);
+
     assert_eq!(registry.open_to_users("re*"), 1);
     assert_eq!(registry.open_to_users("delete"), 0);
     assert_eq!(names(&registry, Role::User), ["read"]);
@@ -170,6 +196,86 @@ async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
     assert!(registry.execute(&read, &context).await.is_ok());
     let unknown = registry.prepare(&call("zzz", "{}"), false, &context).await.unwrap_err();
     assert_eq!(unknown.to_string(), "tool not found: zzz; The tools are: read");
+}
+
+fn with_tools(names: &[&'static str]) -> Registry {
+    let mut registry = Registry::new(Arc::new(ManualClock::default()));
+    for name in names {
+        registry.add(Sample { name, text: name }, Origin::BuiltIn).unwrap();
+    }
+    registry
+}
+
+#[tokio::test]
+async fn a_tool_answers_to_the_names_that_others_have_for_it() {
+    let registry = with_tools(&["exec_shell", "list_directory", "read_file", "run_tests"]);
+    for (name, tool) in [
+        ("show", "read_file"),
+        ("file", "read_file"),
+        ("bash", "exec_shell"),
+        ("Bash", "exec_shell"),
+        ("navigate", "list_directory"),
+        ("test", "run_tests"),
+    ] {
+        let done = run(&registry, call(name, r#"{"file_path": "a"}"#)).await;
+        assert_eq!(done, Ok(json!([tool, "a", null]).into()), "{name}");
+    }
+    let error = run(&registry, call("search", r#"{"path": "a"}"#)).await.unwrap_err().to_string();
+    assert!(error.starts_with("tool not found: search; "), "{error}");
+}
+
+#[tokio::test]
+async fn a_tool_of_its_own_goes_before_what_others_call_so() {
+    let registry = with_tools(&["read_file", "show"]);
+    let done = run(&registry, call("show", r#"{"path": "a"}"#)).await;
+    assert_eq!(done, Ok(json!(["show", "a", null]).into()));
+    let specs = registry.specs(Role::Owner);
+    assert!(specs[0].aliases.contains(&"cat".to_owned()), "{specs:?}");
+    assert!(!specs[0].aliases.contains(&"show".to_owned()), "{specs:?}");
+    assert_eq!(specs[1].aliases, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_failure_says_which_tool_the_other_name_stands_for() {
+    let clock = Arc::new(ManualClock::default());
+    let mut registry = Registry::new(clock.clone());
+    registry.add(Sample { name: "read_file", text: "" }, Origin::BuiltIn).unwrap();
+    let named = "read_file (called as show): ";
+    for (arguments, error) in [
+        ("{}", "\"path\" is a required property."),
+        (r#"{"path": 7}"#, "path: 7 is not of type \"string\"."),
+        ("[1]", "they cannot be read: [1]."),
+        (r#"{"file": "a", "path": "a"}"#, "file and path are the same argument: give only path"),
+    ] {
+        let found = run(&registry, call("show", arguments)).await.unwrap_err().to_string();
+        assert!(found.starts_with(&format!("invalid arguments: {named}{error}")), "{found}");
+    }
+    let panicked = run(&registry, call("show", r#"{"file": "panic"}"#)).await;
+    let text = format!("{named}internal error: a bug");
+    assert_eq!(panicked, Err(ToolError::ExecutionFailed(text)));
+}
+
+#[tokio::test]
+async fn f13_another_name_opens_no_door() {
+    let mut registry = with_tools(&["read_file"]);
+    let context = ToolContext { role: Role::User, ..context() };
+    let show = call("show", r#"{"path": "a"}"#);
+    let refusal = "read_file (called as show) is for owners".to_owned();
+    let refused = registry.prepare(&show, true, &context).await;
+    assert_eq!(refused, Err(ToolError::PermissionDenied(refusal.clone())));
+    let refused = registry.execute(&show, &context).await;
+    assert_eq!(refused, Err(ToolError::PermissionDenied(refusal)));
+    assert_eq!((registry.open_to_users("show"), registry.open_to_users("read_*")), (0, 1));
+    assert!(registry.execute(&show, &context).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_call_by_another_name_is_verified_by_its_tool() {
+    let registry = with_tools(&["read_file"]);
+    let evidence = Evidence { subject: "a".to_owned(), before: None, after: "b".to_owned() };
+    let verdict = registry.verify(&call("show", "{}"), &evidence).await;
+    assert_eq!(verdict, Verdict::DidNotHappen);
+    assert_eq!(registry.verify(&call("dance", "{}"), &evidence).await, Verdict::Unknown);
 }
 
 #[test]

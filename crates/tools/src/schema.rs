@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 /// Keys that say nothing to a model.
 const NOISE: [&str; 4] = ["$schema", "title", "format", "default"];
 
+/// How much alike a name has to be to what was probably meant, from 0 to 1.
+pub(crate) const ALIKE: f64 = 0.8;
+
 /// The JSON Schema of an arguments type, as small as it can be without saying less.
 pub(crate) fn of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -63,9 +66,9 @@ fn without_null(schema: &mut Map<String, Value>) {
 pub(crate) fn complaint(
     validator: &Validator,
     schema: &Value,
-    arguments: &Map<String, Value>,
+    given: &Map<String, Value>,
 ) -> Option<String> {
-    let arguments = Value::Object(arguments.clone());
+    let arguments = Value::Object(given.clone());
     let mut faults: Vec<String> = validator
         .iter_errors(&arguments)
         .map(|error| {
@@ -78,7 +81,20 @@ pub(crate) fn complaint(
         return None;
     }
     faults.truncate(5);
-    Some(format!("{}. Expected: {}", faults.join("; "), expected(schema)))
+    let meant = misspelt(schema, given);
+    Some(format!("{}.{meant} Expected: {}", faults.join("; "), expected(schema)))
+}
+
+/// The arguments that were probably meant by names that the schema does not have.
+fn misspelt(schema: &Value, given: &Map<String, Value>) -> String {
+    let own: Vec<&String> =
+        schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+    let meant = given.keys().filter(|name| !own.contains(name)).filter_map(|name| {
+        let alike = |own: &&&String| strsim::jaro_winkler(own, name) > ALIKE;
+        let meant = own.iter().filter(|own| !given.contains_key(**own)).find(alike)?;
+        Some(format!(" By {name}, did you mean {meant}?"))
+    });
+    meant.collect()
 }
 
 /// The arguments of a tool in a line: `{"path": string, "start_line": integer (optional)}`.

@@ -99,10 +99,29 @@ async fn every_tool_is_described_to_the_model() {
         .specs(Role::Owner)
         .iter()
         .map(|spec| {
-            json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters })
+            json!({ "name": spec.name, "aliases": spec.aliases, "description": spec.description, "parameters": spec.parameters })
         })
         .collect();
     insta::assert_snapshot!(serde_json::to_string_pretty(&specs).unwrap());
+}
+
+#[tokio::test]
+async fn prompts_for_other_agents_work() {
+    let world = World::new().await;
+    let wrote = json!({"file_path": "src/a.rs", "file_text": "one two"});
+    world.value("create_file", wrote).await;
+    let edit = json!({"file_path": "src/a.rs", "old_string": "one", "new_string": "1"});
+    world.value("edit", edit).await;
+    let edit = json!({"path": "src/a.rs", "find_text": "two", "replace_text": "2"});
+    world.value("code_edit", edit).await;
+    assert_eq!(world.get("src/a.rs"), "1 2");
+    assert_eq!(world.value("show", json!({"file": "src/a.rs"})).await, json!("     1\t1 2"));
+    let listed = json!([{"name": "a.rs", "type": "file", "size": 3}]);
+    assert_eq!(world.value("ls", json!({"directory": "src"})).await, listed);
+    assert_eq!(
+        world.error("cat", json!({"file_path": "a.rs"})).await,
+        "file not found: read_file (called as cat): a.rs does not exist; did you mean src/a.rs?"
+    );
 }
 
 #[tokio::test]
@@ -125,7 +144,7 @@ async fn read_file_numbers_lines() {
     }
     let beyond = json!({"path": "poem.txt", "start_line": 5, "end_line": 7});
     let error = world.error("read_file", beyond).await;
-    assert_eq!(error, "invalid arguments: lines 5 to 7 are not in the file, which has 4 lines");
+    assert_eq!(error, "invalid arguments: lines 5 to 7 are not in poem.txt, which has 4 lines");
     let backwards = json!({"path": "poem.txt", "start_line": 3, "end_line": 2});
     assert!(world.error("read_file", backwards).await.contains("lines 3 to 2"));
     fs::write(world.workspace.path().join("binary"), [0, 159, 146, 150]).unwrap();
@@ -144,14 +163,15 @@ async fn paths_stay_in_the_workspace_and_errors_show_the_way() {
     assert_eq!(read, json!("     1\tx"));
     assert_eq!(
         world.error("read_file", json!({"path": "lib.rs"})).await,
-        "file not found: lib.rs does not exist; did you mean src/lib.rs, crates/a/src/lib.rs?"
+        "file not found: lib.rs does not exist; did you mean one of these? Give its full path: \
+         src/lib.rs, crates/a/src/lib.rs"
     );
     let outside = root.parent().unwrap().join("secret");
     assert_eq!(
         world.error("read_file", json!({"path": "../secret"})).await,
         format!(
-            "invalid path: \"../secret\" resolves to {}, which is outside the workspace; give a \
-             path relative to its root",
+            "invalid path: \"../secret\" resolves to {}, which is outside the workspace; give \
+             full relative paths from the workspace root, such as src/main.rs",
             outside.display()
         )
     );
@@ -164,6 +184,48 @@ async fn paths_stay_in_the_workspace_and_errors_show_the_way() {
         arguments["path"] = json!("/etc/passwd");
         let refused = world.run(tool, arguments).await;
         assert!(matches!(refused, Err(ToolError::InvalidPath(_))), "{tool}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_shows_the_resolved_path_and_the_input() {
+    let world = World::new().await;
+    world.put("src/a.rs", "one\none\n");
+    fs::write(world.workspace.path().join("src/binary"), [0]).unwrap();
+    let root = world.workspace.path().canonicalize().unwrap();
+    let absolute = root.join("src/b.rs");
+    let shown = format!("src/b.rs (given as {absolute:?}) does not exist; did you mean src/a.rs?");
+    let a = "src/a.rs (given as \"./src//a.rs\")";
+    let edit = |find: &str| json!({"path": "./src//a.rs", "find": find, "replace": "two"});
+    for (tool, arguments, error) in [
+        ("read_file", json!({"path": absolute}), shown.clone()),
+        ("edit_file", json!({"path": absolute, "find": "a", "replace": "b"}), shown),
+        (
+            "read_file",
+            json!({"path": "./src//a.rs", "start_line": 9}),
+            format!("are not in {a}, which"),
+        ),
+        ("edit_file", edit("three"), format!("the text to find is not in {a}")),
+        ("edit_file", edit("one"), format!("the text to find occurs 2 times in {a}")),
+        (
+            "read_file",
+            json!({"path": "./src/binary"}),
+            "(given as \"./src/binary\") is not".to_owned(),
+        ),
+        (
+            "write_file",
+            json!({"path": "./src", "content": ""}),
+            "src (given as \"./src\") is".to_owned(),
+        ),
+        (
+            "list_directory",
+            json!({"path": "./srk"}),
+            "srk (given as \"./srk\") does not".to_owned(),
+        ),
+        ("message", json!({"files": ["src/a.rs", "./srk"]}), "srk (given as \"./srk\")".to_owned()),
+    ] {
+        let found = world.error(tool, arguments).await;
+        assert!(found.contains(&error), "{tool}: {found}");
     }
 }
 

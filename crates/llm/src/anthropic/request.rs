@@ -6,6 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::schema::WireSchema;
+
 /// Bytes of the largest picture that is taken: 5 MB of base64.
 pub(super) const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 
@@ -81,6 +83,8 @@ enum BlockKind<'r> {
     ToolResult {
         tool_use_id: &'r str,
         content: &'r str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
     },
     /// As it came.
     #[serde(untagged)]
@@ -98,7 +102,7 @@ struct WireImage {
 struct WireTool<'r> {
     name: &'r str,
     description: &'r str,
-    input_schema: &'r Value,
+    input_schema: WireSchema<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
 }
@@ -145,8 +149,9 @@ impl<'r> Body<'r> {
                 let calls = calls.iter().map(call_block);
                 self.say(Role::Assistant, thoughts.chain(text_block(text)).chain(calls));
             }
-            Message::ToolResult { call, result } => {
-                let kind = BlockKind::ToolResult { tool_use_id: call, content: result };
+            Message::ToolResult { call, ok, result } => {
+                let (tool_use_id, content, is_error) = (call, result, !ok);
+                let kind = BlockKind::ToolResult { tool_use_id, content, is_error };
                 self.say(Role::User, [kind.into()]);
             }
         }
@@ -233,7 +238,7 @@ fn call_block(call: &SentCall) -> Block<'_> {
 
 impl<'r> From<&'r ToolSpec> for WireTool<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters } = tool;
-        Self { name, description, input_schema: parameters, cache_control: None }
+        let ToolSpec { name, description, parameters, .. } = tool;
+        Self { name, description, input_schema: WireSchema(parameters), cache_control: None }
     }
 }

@@ -68,7 +68,7 @@ fn assistant(text: &str, ids: &[&str]) -> Message {
 }
 
 fn result(id: &str) -> Message {
-    Message::ToolResult { call: id.to_owned(), result: format!("result {id}") }
+    Message::ToolResult { call: id.to_owned(), ok: true, result: format!("result {id}") }
 }
 
 /// Roles and the types of their blocks, as a line each.
@@ -111,6 +111,18 @@ async fn neighbours_of_a_role_are_one_message_and_results_stand_first_in_theirs(
         }
         assert_eq!(sent, expected);
     }
+}
+
+#[tokio::test]
+async fn a_call_that_failed_is_marked_and_keeps_its_text() {
+    let error = r#"{"error":"no such file"}"#;
+    let failed = Message::ToolResult { call: "2".to_owned(), ok: false, result: error.to_owned() };
+    let messages = vec![Message::user("hi"), assistant("", &["1", "2"]), result("1"), failed];
+    let sent = sent(messages).await;
+    let results = &sent["messages"][2]["content"];
+    assert_eq!(results[0].get("is_error"), None);
+    assert_eq!(results[1]["is_error"], true);
+    assert_eq!(results[1]["content"], error);
 }
 
 #[tokio::test]

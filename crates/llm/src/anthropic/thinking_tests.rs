@@ -47,7 +47,7 @@ fn ours(content: Value) -> Reasoning {
 
 fn step(id: &str, reasoning: Option<Reasoning>) -> [Message; 2] {
     let call = SentCall { id: id.to_owned(), name: "f".to_owned(), arguments: Default::default() };
-    let result = Message::ToolResult { call: id.to_owned(), result: "seen".to_owned() };
+    let result = Message::ToolResult { call: id.to_owned(), ok: true, result: "seen".to_owned() };
     [Message::Assistant { text: "I look".to_owned(), calls: vec![call], reasoning }, result]
 }
 

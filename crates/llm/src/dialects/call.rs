@@ -51,10 +51,24 @@ pub(super) enum Sure {
     Known,
 }
 
+impl Sure {
+    fn known<'s>(self, name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
+        match self {
+            Self::Known => known(name, tools),
+            Self::Marked | Self::Told => known_elsewhere(name, tools),
+        }
+    }
+}
+
 impl Place<'_> {
     /// How sure a call without markup of its own has to be.
     pub(super) fn told(&self) -> Sure {
         if self.is_told { Sure::Told } else { Sure::Known }
+    }
+
+    /// The name of a tool that is meant without markup of its own.
+    pub(super) fn known(&self, name: &str) -> Option<&str> {
+        self.told().known(name, self.tools)
     }
 
     /// The JSON that the text begins with, as calls, and its bytes; none if it is none, or no call.
@@ -88,7 +102,7 @@ impl Place<'_> {
         let head = &text[..text.floor_char_boundary(HEAD.min(sound))];
         let is_marked = sure == Sure::Marked && text.starts_with('{');
         let written = name_in(head).or_else(|| is_marked.then_some("unknown"))?;
-        let known = known(written, self.tools);
+        let known = sure.known(written, self.tools);
         let is_call = match sure {
             Sure::Marked => known.is_some() || is_marked,
             Sure::Told => known.is_some(),
@@ -114,15 +128,26 @@ pub(super) enum Json {
     Open,
 }
 
-/// The tool that a model means by a name: case, `_`, `-` and what stands before a dot do not count.
+/// The name of a tool that a model means by a name: case, `_`, `-` and what stands before a dot do not
+/// count.
 pub(super) fn known<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
-    let exact = tools.iter().find(|tool| tool.name == name.trim());
+    meant(name, || tools.iter().map(|tool| tool.name.as_str()))
+}
+
+/// As [`known`], or what a tool is called elsewhere. Many of those are common words: only where it
+/// is clear that something is called.
+pub(crate) fn known_elsewhere<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
+    let aliases = || tools.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
+    known(name, tools).or_else(|| meant(name, aliases))
+}
+
+fn meant<'s, I: Iterator<Item = &'s str>>(name: &str, names: impl Fn() -> I) -> Option<&'s str> {
     let bare = name.rsplit('.').next().unwrap_or(name);
     let alike = || {
-        let mut alike = tools.iter().filter(|tool| plain(&tool.name).eq(plain(bare)));
+        let mut alike = names().filter(|one| plain(one).eq(plain(bare)));
         alike.next().filter(|_| alike.next().is_none())
     };
-    exact.or_else(alike).map(|tool| tool.name.as_str())
+    names().find(|one| *one == name.trim()).or_else(alike)
 }
 
 fn plain(name: &str) -> impl Iterator<Item = char> {
@@ -131,7 +156,7 @@ fn plain(name: &str) -> impl Iterator<Item = char> {
 
 /// A call of a tool by the name that is written.
 pub(super) fn call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> ToolCall {
-    let name = known(name, tools).unwrap_or(name.trim()).to_owned();
+    let name = known_elsewhere(name, tools).unwrap_or(name.trim()).to_owned();
     ToolCall { name, arguments }
 }
 
@@ -190,7 +215,7 @@ fn named(
     sure: Sure,
     is_tool: bool,
 ) -> Option<Vec<ToolCall>> {
-    let is_known = known(name, tools).is_some();
+    let (is_own, is_known) = (known(name, tools).is_some(), known_elsewhere(name, tools).is_some());
     let describes = object.keys().any(|key| is_one_of(key, &DESCRIBES));
     let given = get(object, &ARGUMENTS);
     let is_call = match sure {
@@ -199,7 +224,7 @@ fn named(
             let is_whole = is_tool || object.keys().all(|key| is_part(key));
             is_known || (is_whole && matches!(given, Some(Value::Object(_))))
         }
-        Sure::Known => is_known,
+        Sure::Known => is_own || (is_known && given.is_some()),
     };
     if !is_call || (describes && sure != Sure::Marked) {
         return None;
@@ -210,8 +235,9 @@ fn named(
         None => return None,
     };
     let call = call(name, arguments, tools);
-    // Without arguments of their own, much else looks like a call.
-    let is_call = given.is_some() || sure != Sure::Known || schema::fits(&call, tools);
+    // Without arguments of their own, or by common words, much else looks like a call.
+    let is_clear = sure != Sure::Known || (is_own && given.is_some());
+    let is_call = is_clear || schema::fits(&call, tools);
     is_call.then(|| vec![call])
 }
 
@@ -242,8 +268,8 @@ fn by_key(object: &Map<String, Value>, tools: &[ToolSpec]) -> Option<Vec<ToolCal
     let (Some((name, Value::Object(arguments))), None) = (entries.next(), entries.next()) else {
         return None;
     };
-    let tool = tools.iter().find(|tool| tool.name == *name)?;
-    let own = arguments.keys().all(|key| tool.parameters["properties"].get(key).is_some());
+    let tool = schema::tool(name, tools)?;
+    let own = arguments.keys().all(|key| schema::property(tool, key).is_some());
     own.then(|| vec![call(name, Arguments::Object(arguments.clone()), tools)])
 }
 

@@ -12,19 +12,31 @@ use super::{DIALECTS, Dialect, Reader, Streamed, named};
 use crate::hidden::Visible;
 
 pub(super) fn tools() -> Vec<ToolSpec> {
+    let aliases = |name: &str| match name {
+        "edit_file" => &["code_edit", "edit"][..],
+        "list_directory" => &["ls", "navigate"],
+        "read_file" => &["cat", "file", "show"],
+        "write_file" => &["write"],
+        _ => &[],
+    };
     let tool = |name: &str, description: &str, properties: Value, required: Value| ToolSpec {
         name: name.to_owned(),
+        aliases: aliases(name).iter().map(|alias| (*alias).to_owned()).collect(),
         description: description.to_owned(),
         parameters: json!({ "type": "object", "properties": properties, "required": required,
             "additionalProperties": false }),
     };
     let text = |about: &str| json!({ "type": "string", "description": about });
+    let path = json!({ "type": "string", "description": "Path relative to the workspace root.",
+        "x-aliases": ["file_path"] });
     vec![
         tool(
             "edit_file",
             "Replace a text in a file.",
-            json!({ "path": text("Path relative to the workspace root."),
-                "old_text": text("What is there."), "new_text": text("What comes in its place.") }),
+            json!({ "path": path,
+                "old_text": { "type": "string", "description": "What is there.",
+                    "x-aliases": ["find_text", "old_string"] },
+                "new_text": text("What comes in its place.") }),
             json!(["path", "old_text", "new_text"]),
         ),
         tool("list_directory", "List a directory.", json!({ "path": text("Which.") }), json!([])),
@@ -33,7 +45,7 @@ pub(super) fn tools() -> Vec<ToolSpec> {
             "read_file",
             "Read a text file, or some of its lines.",
             json!({
-                "path": text("Path relative to the workspace root."),
+                "path": path,
                 "start_line": { "type": "integer", "description": "The first line, from 1.",
                     "x-aliases": ["l"], "x-range": "end_line" },
                 "end_line": { "type": "integer", "description": "The last line." },
@@ -54,7 +66,7 @@ pub(super) fn tools() -> Vec<ToolSpec> {
         tool(
             "write_file",
             "Write a file.",
-            json!({ "path": text("Path relative to the workspace root."),
+            json!({ "path": path,
                 "content": text("The whole file.") }),
             json!(["path", "content"]),
         ),
@@ -133,7 +145,9 @@ pub(super) fn streamed(
     }
     let text = visible.finish(pass);
     let meanwhile = shown.lock().unwrap().clone();
-    let read = streamed.into_inner().unwrap().finish(&text, is_cut, show);
+    let streamed = streamed.into_inner().unwrap();
+    let read = streamed.read(&text, is_cut);
+    streamed.finish(&read.text, show);
     (read, meanwhile, shown.into_inner().unwrap())
 }
 

@@ -73,7 +73,8 @@ impl Dialect for Harmony {
 /// A message whose body begins behind so many bytes.
 fn message(place: &Place<'_>, body: usize, is_marked: bool) -> Sight {
     let Some(name) = recipient(&place.rest[..body]) else { return Sight::Nothing };
-    let is_known = call::known(name, place.tools).is_some();
+    let known = if is_marked { call::known_elsewhere } else { call::known };
+    let is_known = known(name, place.tools).is_some();
     let is_sure = is_known || (is_marked && name.starts_with(FUNCTIONS));
     if !is_sure {
         return Sight::Nothing;

@@ -83,7 +83,8 @@ fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
 
 /// The name of a tool, and something that is no object.
 fn words_of(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
-    let name = call::known(place.rest.split_whitespace().next()?, place.tools)?.to_owned();
+    let name =
+        call::known_elsewhere(place.rest.split_whitespace().next()?, place.tools)?.to_owned();
     let arguments = Arguments::Malformed(place.rest.trim().to_owned());
     Some((place.rest.len(), vec![ToolCall { name, arguments }]))
 }

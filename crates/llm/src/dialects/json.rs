@@ -54,8 +54,8 @@ impl Dialect for Json {
         FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
     }
 
-    fn may_be_call(&self, body: &str, _: &[ToolSpec]) -> bool {
-        let body = body.trim_start();
+    fn may_be_call(&self, place: &Place<'_>) -> bool {
+        let body = place.rest.trim_start();
         body.is_empty() || body.starts_with(['{', '[', ','])
     }
 

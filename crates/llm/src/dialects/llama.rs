@@ -52,14 +52,14 @@ impl Dialect for Llama {
     }
 
     fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
-        python::calls(place.rest, place.tools, "\n;")
+        python::calls(place, "\n;")
     }
 }
 
 /// Objects, with semicolons between them, or Python.
 fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     if !place.rest.starts_with(['{', '[']) {
-        return python::calls(place.rest, place.tools, "\n;");
+        return python::calls(&Place { is_told: true, ..*place }, "\n;");
     }
     let (mut at, mut found) = json::objects(place, Sure::Marked)?;
     while let Some(rest) = place.rest[at..].trim_start().strip_prefix(';') {
@@ -82,7 +82,7 @@ fn listed(place: &Place<'_>) -> Sight {
     if !name.starts_with('(') {
         return Sight::Nothing;
     }
-    match python::calls(inner, place.tools, ",") {
+    match python::calls(&place.after(1), ",") {
         Some((bytes, found)) if inner[bytes..].trim_start().starts_with(']') => {
             let end = inner[bytes..].find(']').unwrap_or_default();
             calls(1 + bytes + end + 1, found)

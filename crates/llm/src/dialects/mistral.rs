@@ -60,7 +60,7 @@ fn named(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     }
     let body = rest.trim_start();
     if !body.starts_with('{') {
-        return call::known(name, place.tools).map(|_| {
+        return call::known_elsewhere(name, place.tools).map(|_| {
             (
                 place.rest.len() - rest.len(),
                 vec![call::call(name, call::arguments(""), place.tools)],

@@ -23,7 +23,7 @@ use std::fmt;
 
 use avocet_protocol::{Message, SentCall, ToolCall, ToolSpec};
 
-pub(crate) use call::repaired;
+pub(crate) use call::{known_elsewhere, repaired};
 pub(crate) use read::Reader;
 pub(crate) use stream::Streamed;
 
@@ -52,7 +52,13 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
 
     /// The part of the system prompt that lists the tools and shows how they are called.
     fn render_tools(&self, tools: &[ToolSpec]) -> String {
-        words::tools(tools, self.syntax(), &|call| self.render_calls(&[call], tools))
+        let written = |call| self.render_calls(&[call], tools);
+        words::tools(tools, self.syntax(), self.tells_aliases(), &written)
+    }
+
+    /// Whether the list of tools says what else they and their arguments are called.
+    fn tells_aliases(&self) -> bool {
+        false
     }
 
     /// What calls came to, as a message to the model.
@@ -72,9 +78,10 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Whether a fenced block that begins so, and is not whole, can still be calls.
-    fn may_be_call(&self, body: &str, tools: &[ToolSpec]) -> bool {
-        let (_, _) = (body, tools);
+    /// Whether a fenced block that begins so, and is not whole, can still be calls; the place is the
+    /// block's first line.
+    fn may_be_call(&self, place: &Place<'_>) -> bool {
+        let _ = place;
         true
     }
 
@@ -99,6 +106,8 @@ pub(crate) fn named(name: &str) -> Option<&'static dyn Dialect> {
 pub(crate) struct Answered<'m> {
     /// What was called.
     pub(crate) call: &'m SentCall,
+    /// Whether it succeeded.
+    pub(crate) ok: bool,
     /// JSON, or a text as it is; `{"error": ...}` if it failed.
     pub(crate) result: &'m str,
 }

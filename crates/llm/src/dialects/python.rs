@@ -4,20 +4,16 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::{call, lenient, schema};
+use super::{Place, lenient, schema};
 
 /// The calls that a text begins with, one of `between` after the other, and their bytes.
-pub(super) fn calls(
-    text: &str,
-    tools: &[ToolSpec],
-    between: &str,
-) -> Option<(usize, Vec<ToolCall>)> {
-    let (mut at, mut found) = (0, Vec::new());
+pub(super) fn calls(place: &Place<'_>, between: &str) -> Option<(usize, Vec<ToolCall>)> {
+    let (text, mut at, mut found) = (place.rest, 0, Vec::new());
     loop {
         let rest =
             text[at..].trim_start_matches(|c: char| c.is_whitespace() || between.contains(c));
         let start = text.len() - rest.len();
-        let Some((bytes, call)) = one(rest, tools) else { break };
+        let Some((bytes, call)) = one(&place.after(start)) else { break };
         found.push(call);
         at = start + bytes;
     }
@@ -25,17 +21,18 @@ pub(super) fn calls(
 }
 
 /// One call, and its bytes; `print(...)` around it counts for nothing.
-pub(super) fn one(text: &str, tools: &[ToolSpec]) -> Option<(usize, ToolCall)> {
+pub(super) fn one(place: &Place<'_>) -> Option<(usize, ToolCall)> {
+    let text = place.rest;
     if let Some(inner) = text.strip_prefix("print(") {
-        let (bytes, call) = one(inner, tools)?;
+        let (bytes, call) = one(&place.after("print(".len()))?;
         let end = inner[bytes..].find(')')?;
         return Some(("print(".len() + bytes + end + 1, call));
     }
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let (name, rest) = text.split_at(text.find(|c| !is_name(c))?);
-    let name = call::known(name.trim_end_matches(".call"), tools)?;
+    let name = place.known(name.trim_end_matches(".call"))?;
     let inner = rest.strip_prefix('(')?;
-    let tool = schema::tool(name, tools)?;
+    let tool = schema::tool(name, place.tools)?;
     let before = text.len() - inner.len();
     let (arguments, bytes) = match arguments(inner, tool) {
         Some((object, bytes)) => (Arguments::Object(object), before + bytes),

@@ -8,6 +8,7 @@ use super::call;
 use super::{
     Answered, Dialect, Place, Sight, begins, calls, lenient, python, schema, strip, words,
 };
+use crate::ending;
 
 /// Words that begin a line of their own.
 const KEYWORDS: [&str; 6] =
@@ -94,7 +95,8 @@ fn is_keyword(line: &str) -> bool {
 fn next_keyword(text: &str) -> Option<usize> {
     let mut at = text.find('\n')? + 1;
     loop {
-        if is_keyword(text[at..].trim_start_matches([' ', '\t', '>', '-'])) {
+        let line = text[at..].lines().next().unwrap_or_default();
+        if is_keyword(line.trim_start_matches([' ', '\t', '>', '-'])) || ending::is_mark(line) {
             return Some(at);
         }
         at += text[at..].find('\n')? + 1;
@@ -156,7 +158,7 @@ fn action(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
         return Some(read);
     }
     let quoted = rest.trim_start_matches(['`', '*', '"', '[']);
-    if let Some((bytes, call)) = python::one(quoted, place.tools) {
+    if let Some((bytes, call)) = python::one(&place.after(place.rest.len() - quoted.len())) {
         return Some((place.rest.len() - quoted.len() + bytes, vec![call]));
     }
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -166,7 +168,7 @@ fn action(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let blank = after.trim_start_matches([' ', '\t', '\r', '\n', '>', '-']);
     let inline = keyword(blank, "action input:").or_else(|| keyword(blank, "input:"));
     let is_line = after.trim_start_matches([' ', '\t', '\r']).starts_with('\n') || blank.is_empty();
-    let is_call = match call::known(name, place.tools) {
+    let is_call = match place.known(name) {
         // A word alone in its line may be anything.
         Some(known) => {
             let is_whole = place.is_told || schema::fits(&nothing_for(known), place.tools);

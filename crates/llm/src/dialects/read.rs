@@ -3,6 +3,7 @@
 use avocet_protocol::{ToolCall, ToolSpec};
 
 use super::{DIALECTS, Dialect, Place, Sight, made_up};
+use crate::ending;
 use crate::hidden::code::{self, Code};
 
 /// A reply, read.
@@ -14,6 +15,8 @@ pub(crate) struct Read {
     pub(crate) calls: Vec<ToolCall>,
     /// How the first call is written.
     pub(crate) dialect: Option<&'static dyn Dialect>,
+    /// The model says that all is done.
+    pub(crate) is_done: bool,
 }
 
 /// Reads replies of a model.
@@ -75,6 +78,8 @@ enum Next {
     Heed(usize, Sight, Option<&'static dyn Dialect>),
     /// So many bytes are nothing.
     Skip(usize),
+    /// So many bytes say that all is done.
+    Done(usize),
     /// More has to come.
     Wait,
 }
@@ -96,6 +101,13 @@ impl State {
                     self.pass(&rest[..bytes]);
                     bytes
                 }
+                Next::Done(bytes) => {
+                    self.read.is_done = true;
+                    // Where it stands first, the answer follows.
+                    self.is_over = !self.read.text.is_empty() || !self.read.calls.is_empty();
+                    self.pass(&rest[..bytes]);
+                    bytes
+                }
                 Next::Heed(before, sight, dialect) => {
                     let bytes = before + self.heed(&rest[before..], sight, dialect);
                     self.pass(&rest[..bytes]);
@@ -114,7 +126,7 @@ impl State {
     }
 
     fn finish(mut self) -> Read {
-        if self.read.calls.is_empty() {
+        if self.read.calls.is_empty() && !self.read.is_done {
             self.read.text.push_str(&self.blanks);
         } else {
             self.read.text.truncate(self.read.text.trim_end().len());
@@ -161,8 +173,8 @@ impl State {
         let line_bytes = rest.find('\n').map(|end| end + 1);
         let line = &rest[..line_bytes.unwrap_or(rest.len())];
         let lead = code::lead(line);
-        if line_bytes.is_none() && !place.is_all && (lead == rest.len() || code::can_be_fence(rest))
-        {
+        let may_be = |rest| code::can_be_fence(rest) || ending::may_be_mark(rest);
+        if line_bytes.is_none() && !place.is_all && (lead == rest.len() || may_be(rest)) {
             return Some(Next::Wait);
         }
         if let Some((mark, length, info)) = code::fence(line) {
@@ -172,7 +184,9 @@ impl State {
             return Some(Next::Heed(0, Sight::MadeUp, None));
         }
         match sight(reader, &Place { rest: &rest[lead..], ..*place }) {
-            (Sight::Nothing | Sight::Plain(_), _) => None,
+            (Sight::Nothing | Sight::Plain(_), _) => {
+                ending::is_mark(line).then_some(Next::Done(line.len()))
+            }
             (Sight::Open, _) => Some(Next::Wait),
             (sight, dialect) => Some(Next::Heed(lead, sight, dialect)),
         }
@@ -216,7 +230,10 @@ impl State {
         let body = &place.rest[line.len()..];
         let end = closing(body, mark, length);
         if end.is_none() && !place.is_all {
-            let is_open = takers.iter().any(|taker| taker.may_be_call(body, place.tools));
+            let is_open = takers.iter().any(|taker| {
+                let is_told = is(reader.told, **taker);
+                taker.may_be_call(&Place { rest: body, is_told, ..*place })
+            });
             return (is_open || place.has_called).then_some(Next::Wait);
         }
         let (inner, whole) = match end {
@@ -267,6 +284,9 @@ impl State {
         let kept = text.trim_end();
         if !kept.is_empty() {
             let kept = if self.just_called { self.part(kept) } else { kept };
+            if self.read.is_done && self.read.text.is_empty() {
+                self.blanks.clear();
+            }
             self.read.text.push_str(&self.blanks);
             self.read.text.push_str(kept);
             self.blanks.clear();

@@ -6,9 +6,24 @@ use serde_json::{Map, Value};
 
 use super::lenient;
 
-/// The tool of this name.
+/// The tool of this name, or that is called so elsewhere.
 pub(super) fn tool<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s ToolSpec> {
-    tools.iter().find(|tool| tool.name == name)
+    let other = || tools.iter().find(|tool| tool.aliases.iter().any(|alias| alias == name));
+    tools.iter().find(|tool| tool.name == name).or_else(other)
+}
+
+/// The argument of a tool with this name, or this other name, and what it is called.
+pub(super) fn property<'s>(tool: &'s ToolSpec, name: &str) -> Option<(&'s str, &'s Value)> {
+    let properties = tool.parameters["properties"].as_object()?;
+    let own = properties.get_key_value(name);
+    let alias = || properties.iter().find(|(_, one)| aliases(one).any(|alias| alias == name));
+    own.or_else(alias).map(|(name, property)| (name.as_str(), property))
+}
+
+/// The other names of an argument.
+pub(super) fn aliases(property: &Value) -> impl Iterator<Item = &str> {
+    let aliases = property["x-aliases"].as_array().into_iter().flatten();
+    aliases.filter_map(Value::as_str).map(|alias| alias.trim_start_matches('-'))
 }
 
 /// The names of the arguments that a call must have, in the order of the schema.
@@ -60,8 +75,9 @@ pub(super) fn fits(call: &ToolCall, tools: &[ToolSpec]) -> bool {
     let (Some(tool), Arguments::Object(object)) = (tool(&call.name, tools), &call.arguments) else {
         return false;
     };
-    let is_own = |name: &String| tool.parameters["properties"].get(name).is_some();
-    required(tool).iter().all(|name| object.contains_key(*name)) && object.keys().all(is_own)
+    let own = |name: &String| property(tool, name).map(|(name, _)| name);
+    let is_given = |name: &&str| object.keys().any(|key| own(key) == Some(*name));
+    required(tool).iter().all(is_given) && object.keys().all(|key| own(key).is_some())
 }
 
 /// A call whose one text can only be its one argument: `read_file` of `src/main.rs`.

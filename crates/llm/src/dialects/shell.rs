@@ -15,7 +15,7 @@
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::{Dialect, Place, call, lenient, schema};
+use super::{Dialect, Place, lenient, schema};
 
 /// Words behind a fence that may hold commands.
 const FENCES: [&str; 8] = ["", "bash", "sh", "shell", "zsh", "console", "terminal", "tool_call"];
@@ -43,12 +43,16 @@ impl Dialect for Shell {
         format!("{fence}bash\n{lines}\n{fence}")
     }
 
+    fn tells_aliases(&self) -> bool {
+        true
+    }
+
     fn takes_fence(&self, info: &str) -> bool {
         FENCES.iter().any(|fence| fence.eq_ignore_ascii_case(info))
     }
 
-    fn may_be_call(&self, body: &str, tools: &[ToolSpec]) -> bool {
-        let mut lines = body.split_inclusive('\n').map(str::trim_start);
+    fn may_be_call(&self, place: &Place<'_>) -> bool {
+        let mut lines = place.rest.split_inclusive('\n').map(str::trim_start);
         let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
             return true;
         };
@@ -56,16 +60,16 @@ impl Dialect for Shell {
         let word = line.split([' ', '\t', '\r', '\n', ';']).next().unwrap_or_default();
         let is_whole = word.len() < line.len();
         // What is quoted may be anything.
-        !is_whole || word.contains(['"', '\'', '\\']) || call::known(word, tools).is_some()
+        !is_whole || word.contains(['"', '\'', '\\']) || place.known(word).is_some()
     }
 
     fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
         let commands = commands(place.rest);
         let (_, first) = commands.first()?;
-        call::known(first.first()?, place.tools)?;
+        place.known(first.first()?)?;
         let mut calls = Vec::new();
         for (_, words) in &commands {
-            let call = of_words(words, place.tools)?;
+            let call = of_words(words, place)?;
             // A script that somebody asked for may begin like a call.
             if !place.is_told && !schema::fits(&call, place.tools) {
                 return None;
@@ -144,9 +148,11 @@ fn unprompted(line: &str) -> &str {
 const UNREADABLE: &str = "--\u{0}";
 
 /// The call that the words of a command are.
-fn of_words(words: &[String], tools: &[ToolSpec]) -> Option<ToolCall> {
+fn of_words(words: &[String], place: &Place<'_>) -> Option<ToolCall> {
     let (name, given) = words.split_first()?;
-    let Some(tool) = call::known(name, tools).and_then(|name| schema::tool(name, tools)) else {
+    let known = place.known(name);
+    let Some((name, tool)) = known.and_then(|name| Some((name, schema::tool(name, place.tools)?)))
+    else {
         return Some(ToolCall {
             name: name.clone(),
             arguments: Arguments::Malformed(given.join(" ")),
@@ -159,7 +165,7 @@ fn of_words(words: &[String], tools: &[ToolSpec]) -> Option<ToolCall> {
             None => Arguments::Malformed(given.join(" ")),
         },
     };
-    Some(ToolCall { name: tool.name.clone(), arguments })
+    Some(ToolCall { name: name.to_owned(), arguments })
 }
 
 /// The words behind a tool's name.
@@ -224,11 +230,11 @@ impl<'w> Words<'w> {
     fn property(&self, flag: &str) -> Option<(&'w str, &'w Value)> {
         let properties = schema::properties(self.tool);
         let own = properties.iter().find(|(name, _)| plain(name) == plain(flag));
-        let alias = |property: &Value| {
-            let aliases = property["x-aliases"].as_array().into_iter().flatten();
-            aliases.filter_map(Value::as_str).any(|alias| alias.trim_start_matches('-') == flag)
-        };
-        own.or_else(|| properties.iter().find(|(_, property)| alias(property))).copied()
+        // Case counts where there is one letter only.
+        let is_alias =
+            |alias: &str| alias == flag || (flag.len() > 1 && plain(alias) == plain(flag));
+        let by_alias = |property: &Value| schema::aliases(property).any(is_alias);
+        own.or_else(|| properties.iter().find(|(_, property)| by_alias(property))).copied()
     }
 
     fn give(&mut self, flag: &str, name: &str, text: &str, property: &Value) -> Option<()> {

@@ -55,18 +55,21 @@ impl<'t> Streamed<'t> {
     }
 
     /// Everything has come. `text` is the reply, `is_cut` if it was cut off at the output limit.
-    pub(crate) fn finish(self, text: &str, is_cut: bool, show: impl Fn(Delta<'_>)) -> Read {
-        let read = self.reader.read(text, is_cut);
-        match read.text.strip_prefix(&self.shown) {
+    pub(crate) fn read(&self, text: &str, is_cut: bool) -> Read {
+        self.reader.read(text, is_cut)
+    }
+
+    /// Shows what is not shown yet of the text that the reply comes to.
+    pub(crate) fn finish(self, text: &str, show: impl Fn(Delta<'_>)) {
+        match text.strip_prefix(&self.shown) {
             Some("") => {}
             Some(rest) => show(Delta::Text(rest)),
             // Blanks before a call are not part of the text, but nobody sees them.
-            None if self.shown.trim_end() == read.text => {}
+            None if self.shown.trim_end() == text => {}
             None => {
                 show(Delta::Restart);
-                show(Delta::Text(&read.text));
+                show(Delta::Text(text));
             }
         }
-        read
     }
 }

@@ -19,8 +19,8 @@ fn what_a_model_is_told_in_each_dialect() {
     let read = sent("1", "read_file", json!({ "path": "src/main.rs", "start_line": 3 }));
     let search = sent("2", "search", json!({ "pattern": "fn main() {", "all": true }));
     let results = [
-        Answered { call: &read, result: "3: fn main() {}" },
-        Answered { call: &search, result: r#"{"error":"file not found: src"}"# },
+        Answered { call: &read, ok: true, result: "3: fn main() {}" },
+        Answered { call: &search, ok: false, result: r#"{"error":"file not found: src"}"# },
     ];
     for dialect in DIALECTS {
         let told = dialect.render_tools(&tools);
@@ -53,16 +53,17 @@ fn a_conversation_becomes_text_and_the_results_of_a_step_one_message() {
         sent("1", "read_file", json!({ "path": "a.rs" })),
         sent("2", "memory_read", json!({})),
     ];
-    let result = |call: &str, result: &str| Message::ToolResult {
+    let result = |call: &str, ok: bool, result: &str| Message::ToolResult {
         call: call.to_owned(),
+        ok,
         result: result.to_owned(),
     };
     let messages = [
         Message::System { text: "Be kind.".to_owned() },
         Message::user("Read it."),
         Message::Assistant { text: "Yes.".to_owned(), calls, reasoning: None },
-        result("1", "fn main() {}"),
-        result("2", r#"{"error":"no notes"}"#),
+        result("1", true, "fn main() {}"),
+        result("2", false, r#"{"error":"no notes"}"#),
         Message::User { text: "Wait!".to_owned(), images: vec![image.clone()] },
     ];
     let json = super::named("json").unwrap();
@@ -85,6 +86,19 @@ fn a_conversation_becomes_text_and_the_results_of_a_step_one_message() {
     let without = as_text(json, &[Message::user("Hi.")], &tools);
     assert!(matches!(&without[..], [Message::System { .. }, Message::User { .. }]));
     assert_eq!(as_text(json, &[Message::user("Hi.")], &[]), [Message::user("Hi.")]);
+}
+
+#[test]
+fn what_reads_like_an_error_is_one_only_if_the_call_has_failed() {
+    let call = sent("1", "read_file", json!({ "path": "a" }));
+    let told = |ok, result| {
+        super::named("json").unwrap().render_results(&[Answered { call: &call, ok, result }])
+    };
+    let error = r#"{"error":"gone"}"#;
+    assert!(told(true, error).starts_with("read_file succeeded:\n{\"error\":\"gone\"}\n"));
+    let input = "The input was: {\"path\":\"a\"}";
+    assert!(told(false, error).starts_with(&format!("read_file failed: gone\n{input}")));
+    assert!(told(false, "gone").starts_with(&format!("read_file failed: gone\n{input}")));
 }
 
 #[test]
@@ -253,6 +267,8 @@ fn any_text() -> impl Strategy<Value = String> {
         "//",
         "null",
         ";",
+        "TASK COMPLETE",
+        "<task_complete/>",
     ];
     prop::collection::vec(prop::sample::select(words), 0..12).prop_map(|words| words.concat())
 }

@@ -15,15 +15,16 @@ const WRONG_PATHS: [&str; 2] = ["lexer.rs", "/home/user/project/src/parser/lexer
 /// Arguments of examples that are paths.
 const PATHS: [&str; 3] = ["path", "file_path", "working_dir"];
 
-/// The list of tools, and the rules. `written` writes a call.
+/// The list of tools, with their other names or without, and the rules. `written` writes a call.
 pub(super) fn tools(
     tools: &[ToolSpec],
     syntax: &str,
+    with_aliases: bool,
     written: &dyn Fn(SentCall) -> String,
 ) -> String {
     let mut text = String::from("# Tools\n\nYou can use these tools:\n");
     for tool in tools {
-        text.push_str(&listed(tool));
+        text.push_str(&listed(tool, with_aliases));
     }
     let Some(tool) = tools.iter().find(|tool| path_of(tool).is_some()).or(tools.first()) else {
         return String::new();
@@ -48,9 +49,12 @@ const RULES: &str = "Rules:\n\
     - If a call fails, read the error, correct the call and try again.\n\
     - When nothing is left to be done, answer in plain text, without a call.";
 
-fn listed(tool: &ToolSpec) -> String {
-    let ToolSpec { name, description, .. } = tool;
+fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
+    let ToolSpec { name, aliases, description, .. } = tool;
     let mut text = format!("\n## {name}\n\n{description}\n");
+    if with_aliases && !aliases.is_empty() {
+        text.push_str(&format!("Also called {}.\n", aliases.join(", ")));
+    }
     let required = schema::required(tool);
     for (name, property) in schema::properties(tool) {
         let optional = if required.contains(&name) { "" } else { ", optional" };
@@ -59,15 +63,23 @@ fn listed(tool: &ToolSpec) -> String {
             "array" => format!("list of {}", schema::kind(&property["items"])),
             kind => kind.to_owned(),
         };
+        let flags = if with_aliases { flags(property) } else { String::new() };
         let about = property["description"].as_str().unwrap_or_default().replace('\n', " ");
         // Writing to a text cannot fail.
-        writeln!(text, "- {name} ({kind}{optional}): {about}").unwrap_or_default();
+        writeln!(text, "- {name} ({kind}{optional}{flags}): {about}").unwrap_or_default();
         if let Some(values) = property["enum"].as_array() {
             let values: Vec<String> = values.iter().map(Value::to_string).collect();
             writeln!(text, "  One of {}.", values.join(", ")).unwrap_or_default();
         }
     }
     text
+}
+
+/// The short names of an argument, as flags. The others are for who knows them already.
+fn flags(property: &Value) -> String {
+    let range = if property["x-range"].is_string() { " FIRST:LAST" } else { "" };
+    let short = schema::aliases(property).filter(|alias| alias.len() == 1);
+    short.map(|alias| format!(", also -{alias}{range}")).collect()
 }
 
 fn path_of(tool: &ToolSpec) -> Option<&'static str> {
@@ -111,16 +123,16 @@ pub(super) const GO_ON: &str =
 
 /// Success and the result, or failure and what it was called with.
 pub(super) fn outcome(answered: &Answered<'_>) -> String {
-    let Answered { call: SentCall { name, arguments, .. }, result } = answered;
-    match error(result) {
-        None => format!("{name} succeeded:\n{result}"),
-        Some(error) => {
-            let input = Value::Object(arguments.clone());
-            format!("{name} failed: {error}\nThe input was: {input}")
-        }
+    let Answered { call: SentCall { name, arguments, .. }, ok, result } = answered;
+    if *ok {
+        return format!("{name} succeeded:\n{result}");
     }
+    let (error, input) = (error(result), Value::Object(arguments.clone()));
+    let error = error.as_deref().unwrap_or(result);
+    format!("{name} failed: {error}\nThe input was: {input}")
 }
 
+/// The text of an error.
 fn error(result: &str) -> Option<String> {
     let object: Map<String, Value> = serde_json::from_str(result).ok()?;
     let error = object.get("error").filter(|_| object.len() == 1)?;
@@ -185,9 +197,9 @@ impl<'m> Text<'m> {
                 self.called = calls_before;
                 self.messages.push(Message::Assistant { text, calls: Vec::new(), reasoning: None });
             }
-            Message::ToolResult { call, result } => {
+            Message::ToolResult { call, ok, result } => {
                 let call = self.called.iter().find(|called| called.id == *call);
-                self.results.extend(call.map(|call| Answered { call, result }));
+                self.results.extend(call.map(|call| Answered { call, ok: *ok, result }));
             }
         }
     }

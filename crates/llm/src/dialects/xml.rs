@@ -4,7 +4,7 @@
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::call::{arguments, call, known};
+use super::call::{arguments, call, known_elsewhere};
 use super::tags::{NAMES, Tag, close_of, is_name, is_one_of, tag, unescaped};
 use super::{Dialect, Place, Sight, calls, find, lenient, schema, tags, words};
 
@@ -101,8 +101,17 @@ pub(super) fn inside(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
 }
 
 fn is_call(tag: &Tag<'_>, place: &Place<'_>) -> bool {
-    let tool = place.tools.iter().find(|tool| tool.name.eq_ignore_ascii_case(tag.name));
-    is_one_of(tag.name, &MARKED) || is_one_of(tag.name, &PERHAPS) || tool.is_some()
+    let is_tool = named(tag, place).is_some();
+    is_one_of(tag.name, &MARKED) || is_one_of(tag.name, &PERHAPS) || is_tool
+}
+
+/// The tool that a tag is named after, and its name there.
+fn named<'t>(tag: &Tag<'_>, place: &Place<'t>) -> Option<(&'t str, &'t ToolSpec)> {
+    let is_so = |name: &&String| name.eq_ignore_ascii_case(tag.name);
+    let own = |tool: &'t ToolSpec| Some(&tool.name).filter(is_so).map(|name| (&**name, tool));
+    let other = |tool: &'t ToolSpec| tool.aliases.iter().find(is_so).map(|name| (&**name, tool));
+    let others = || place.tools.iter().find_map(other).filter(|_| place.is_told);
+    place.tools.iter().find_map(own).or_else(others)
 }
 
 /// Whether a tag that is not whole can become one that matters.
@@ -111,8 +120,13 @@ fn may_open(place: &Place<'_>) -> bool {
     let name = &name[..name.find(|c| !is_name(c)).unwrap_or(name.len())];
     let begins = |word: &str| super::begins(word, name);
     let own = MARKED.iter().chain(&PERHAPS).chain(&AROUND).any(|word| begins(word));
-    place.rest.len() < LONGEST
-        && (own || name.contains(':') || place.tools.iter().any(|tool| begins(&tool.name)))
+    place.rest.len() < LONGEST && (own || name.contains(':') || names(place).any(begins))
+}
+
+/// The names of tools that tags may have.
+fn names<'t>(place: &Place<'t>) -> impl Iterator<Item = &'t str> {
+    let aliases = place.tools.iter().filter(|_| place.is_told).flat_map(|tool| &tool.aliases);
+    place.tools.iter().map(|tool| &tool.name).chain(aliases).map(String::as_str)
 }
 
 /// The call that a tag and what is in it stand for, and the bytes.
@@ -120,17 +134,20 @@ fn element(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     let inner = &place.rest[tag.bytes..];
     let (content, after) = if tag.is_empty { ("", 0) } else { tags::content(inner, tag.written) };
     let bytes = tag.bytes + after;
-    if let Some(tool) = place.tools.iter().find(|tool| tool.name.eq_ignore_ascii_case(tag.name)) {
-        let call = ToolCall { name: tool.name.clone(), arguments: of(content, tag, Some(tool)) };
+    if let Some((name, tool)) = named(tag, place) {
+        let arguments = of(content, tag, Some(tool));
+        let call = ToolCall { name: name.to_owned(), arguments };
         // Such a tag may be anybody's.
-        return (place.is_told || schema::fits(&call, place.tools)).then_some((bytes, call));
+        let is_sure = place.is_told && name == tool.name;
+        return (is_sure || schema::fits(&call, place.tools)).then_some((bytes, call));
     }
     let (name, content) = match tag.called() {
         Some(name) => (name.to_owned(), content.to_owned()),
         None => name_within(content)?,
     };
     let is_sure = is_one_of(tag.name, &MARKED) || tag.value.is_some();
-    let tool = known(&name, place.tools).and_then(|name| schema::tool(name, place.tools));
+    let known = if is_sure { known_elsewhere(&name, place.tools) } else { place.known(&name) };
+    let tool = known.and_then(|name| schema::tool(name, place.tools));
     if name.is_empty() || (tool.is_none() && !is_sure) {
         return None;
     }
@@ -218,8 +235,8 @@ fn value_of(name: &str, text: &str, tool: Option<&ToolSpec>) -> Value {
         Some(text) => text.to_owned(),
         None => unescaped(text),
     };
-    match tool.and_then(|tool| tool.parameters["properties"].get(name)) {
-        Some(property) => schema::typed(&text, property),
+    match tool.and_then(|tool| schema::property(tool, name)) {
+        Some((_, property)) => schema::typed(&text, property),
         None => Value::String(text),
     }
 }

@@ -11,6 +11,7 @@ use super::*;
 fn tool(name: &str, properties: &Value, required: &[&str]) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
+        aliases: Vec::new(),
         description: String::new(),
         parameters: json!({ "type": "object", "properties": properties, "required": required }),
     }
@@ -154,7 +155,7 @@ async fn results_are_reported_for_a_person() {
         let messages = vec![
             user("go"),
             Message::assistant("", vec![call]),
-            Message::ToolResult { call: "1".to_owned(), result },
+            Message::ToolResult { call: "1".to_owned(), ok: true, result },
         ];
         let asked = ask(&Arc::default(), messages).await;
         assert_eq!(asked.reply.text, text);

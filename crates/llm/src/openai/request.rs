@@ -6,6 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::schema::WireSchema;
+
 /// A request; serialised without a copy of what it says.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'r> {
@@ -89,7 +91,7 @@ struct WireTool<'r> {
 struct WireToolFunction<'r> {
     name: &'r str,
     description: &'r str,
-    parameters: &'r Value,
+    parameters: WireSchema<'r>,
 }
 
 impl<'r> Body<'r> {
@@ -115,7 +117,7 @@ fn wire<'r>(message: &'r Message, request: &'r ModelRequest) -> WireMessage<'r> 
             content: (calls.is_empty() || !text.is_empty()).then_some(text),
             tool_calls: calls.iter().map(WireCall::from).collect(),
         },
-        Message::ToolResult { call, result } => {
+        Message::ToolResult { call, result, .. } => {
             WireMessage::Tool { tool_call_id: call, content: result }
         }
     }
@@ -152,7 +154,8 @@ impl<'r> From<&'r SentCall> for WireCall<'r> {
 
 impl<'r> From<&'r ToolSpec> for WireTool<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters } = tool;
+        let ToolSpec { name, description, parameters, .. } = tool;
+        let parameters = WireSchema(parameters);
         Self { r#type: "function", function: WireToolFunction { name, description, parameters } }
     }
 }

@@ -86,6 +86,14 @@ fn check_call(call: &Value, here: &str) -> Result<(), Refusal> {
 
 fn check_result(result: &Value, here: &str) -> Result<(), Refusal> {
     check_id(&result["tool_use_id"], &format!("{here}.tool_use_id"))?;
+    if result.get("is_error").is_some_and(|is_error| !is_error.is_boolean()) {
+        return Err(invalid(format!("{here}.is_error: Input should be a valid boolean")));
+    }
+    let is_empty = result["content"].as_str().is_none_or(str::is_empty)
+        && result["content"].as_array().is_none_or(Vec::is_empty);
+    if result["is_error"] == true && is_empty {
+        return Err(invalid(format!("{here}: content cannot be empty if `is_error` is true")));
+    }
     match &result["content"] {
         Value::Null | Value::String(_) => Ok(()),
         Value::Array(blocks) => blocks.iter().try_for_each(|block| check_text(block, "messages")),

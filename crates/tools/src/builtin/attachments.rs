@@ -21,7 +21,7 @@ pub(super) fn attachments(
 
 fn attachment(workspace: &Workspace, given: &str) -> Result<Attachment, ToolError> {
     let path = workspace.resolve(given).map_err(tool_error)?;
-    let unfit = |why: String| Err(ToolError::ExecutionFailed(format!("{path} {why}")));
+    let unfit = |why: String| Err(ToolError::ExecutionFailed(format!("{} {why}", path.as_given())));
     match workspace.size(&path).map_err(tool_error)? {
         0 => unfit("is empty, and empty files cannot be sent".to_owned()),
         bytes if bytes > MAX_SENT_FILE_BYTES => unfit(format!(

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Parts;
-use super::files::{Files, evidence, read_text, write};
+use super::files::{Files, evidence, read_text, shown, write};
 
 /// Places of an ambiguous text that are shown.
 const SHOWN: usize = 10;
@@ -99,16 +99,19 @@ fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolErro
         ));
     }
     let text = read_text(workspace, path)?;
+    let shown = || shown(workspace, path);
     let count = text.matches(find.as_str()).count();
     match (count, replace_all.unwrap_or(false)) {
         (0, _) => Err(ToolError::ExecutionFailed(format!(
-            "the text to find is not in {path}; it must match exactly, with whitespace and line \
-             breaks. Read the file again with read_file"
+            "the text to find is not in {}; it must match exactly, with whitespace and line \
+             breaks. Read the file again with read_file",
+            shown()
         ))),
         (1, _) | (_, true) => Ok(Edited { text: text.replace(find.as_str(), replace), count }),
         (_, false) => Err(ToolError::ExecutionFailed(format!(
-            "the text to find occurs {count} times in {path}; give more of the text around it, or \
+            "the text to find occurs {count} times in {}; give more of the text around it, or \
              set replace_all. Places:\n{}",
+            shown(),
             places(&text, find)
         ))),
     }

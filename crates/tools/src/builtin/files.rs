@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use avocet_protocol::{Evidence, ToolError, Verdict};
-use avocet_sandbox::{FileError, Workspace, digest};
+use avocet_sandbox::{FileError, Workspace, WorkspacePath, digest};
 use avocet_supervise::blocking;
 use serde_json::json;
 
@@ -29,8 +29,10 @@ impl Files {
     /// Whether the file is as a write would have left it, or as it was before.
     pub(super) async fn verify(&self, evidence: &Evidence) -> Verdict {
         let subject = evidence.subject.clone();
-        let now = self.with(move |workspace| state(workspace, &subject)).await;
-        match now {
+        let now = self.with(move |workspace| {
+            state(workspace, &workspace.resolve(&subject).map_err(tool_error)?)
+        });
+        match now.await {
             Ok(now) if now.as_ref() == Some(&evidence.after) => Verdict::Happened(json!(format!(
                 "{} was written before a restart and is as it should be",
                 evidence.subject
@@ -47,15 +49,14 @@ pub(super) fn evidence(
     given: &str,
     after: &[u8],
 ) -> Result<Evidence, ToolError> {
-    let subject = workspace.resolve(given).map_err(tool_error)?.to_string();
-    let before = state(workspace, &subject)?;
-    Ok(Evidence { subject, before, after: digest(after) })
+    let path = workspace.resolve(given).map_err(tool_error)?;
+    let before = state(workspace, &path)?;
+    Ok(Evidence { subject: path.to_string(), before, after: digest(after) })
 }
 
 /// The digest of a file; none if it does not exist.
-fn state(workspace: &Workspace, path: &str) -> Result<Option<String>, ToolError> {
-    let path = workspace.resolve(path).map_err(tool_error)?;
-    let bytes = workspace.read_if_any(&path).map_err(tool_error)?;
+fn state(workspace: &Workspace, path: &WorkspacePath) -> Result<Option<String>, ToolError> {
+    let bytes = workspace.read_if_any(path).map_err(tool_error)?;
     Ok(bytes.as_deref().map(digest))
 }
 
@@ -63,11 +64,17 @@ fn state(workspace: &Workspace, path: &str) -> Result<Option<String>, ToolError>
 pub(super) fn read_text(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
     let path = workspace.resolve(given).map_err(tool_error)?;
     let bytes = workspace.read(&path).map_err(tool_error)?;
-    let not_text = || ToolError::ExecutionFailed(format!("{path} is not text (UTF-8)"));
+    let not_text =
+        || ToolError::ExecutionFailed(format!("{} is not text (UTF-8)", path.as_given()));
     if bytes.contains(&0) {
         return Err(not_text());
     }
     String::from_utf8(bytes).map_err(|_| not_text())
+}
+
+/// A path in an error: resolved, and as it was given where that is written otherwise.
+pub(super) fn shown(workspace: &Workspace, given: &str) -> String {
+    workspace.resolve(given).map_or_else(|_| given.to_owned(), |path| path.as_given())
 }
 
 pub(super) fn write(workspace: &Workspace, given: &str, bytes: &[u8]) -> Result<(), ToolError> {

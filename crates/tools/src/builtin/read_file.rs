@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Parts;
-use super::files::{Files, read_text};
+use super::files::{Files, read_text, shown};
 
 #[derive(Debug)]
 pub(super) struct ReadFile {
@@ -48,21 +48,35 @@ impl Tool for ReadFile {
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, start_line, end_line } = arguments;
-        let text = self.files.with(move |workspace| read_text(workspace, &path)).await?;
-        let count = text.lines().count();
-        let (first, last) = (start_line.unwrap_or(1), end_line.unwrap_or(count).min(count));
-        if count == 0 {
-            return Ok(json!("(the file is empty)").into());
-        }
-        if first > last {
-            return Err(ToolError::InvalidArgs(format!(
-                "lines {first} to {} are not in the file, which has {count} lines",
-                end_line.unwrap_or(count)
-            )));
-        }
-        let lines = text.lines().enumerate().skip(first - 1).take(last + 1 - first);
-        let numbered: Vec<String> =
-            lines.map(|(number, line)| format!("{:>6}\t{line}", number + 1)).collect();
-        Ok(json!(numbered.join("\n")).into())
+        let read = self.files.with(move |workspace| {
+            let text = read_text(workspace, &path)?;
+            numbered(&text, start_line, end_line).map_err(|(first, last, count)| {
+                let path = shown(workspace, &path);
+                ToolError::InvalidArgs(format!(
+                    "lines {first} to {last} are not in {path}, which has {count} lines"
+                ))
+            })
+        });
+        Ok(json!(read.await?).into())
     }
+}
+
+/// Lines with their numbers; where they are not in the text, which were wanted and how many there
+/// are.
+fn numbered(
+    text: &str,
+    start: Option<usize>,
+    end: Option<usize>,
+) -> Result<String, (usize, usize, usize)> {
+    let count = text.lines().count();
+    let (first, last) = (start.unwrap_or(1), end.unwrap_or(count).min(count));
+    if count == 0 {
+        return Ok("(the file is empty)".to_owned());
+    }
+    if first > last {
+        return Err((first, end.unwrap_or(count), count));
+    }
+    let lines = text.lines().enumerate().skip(first - 1).take(last + 1 - first);
+    let numbered = lines.map(|(number, line)| format!("{:>6}\t{line}", number + 1));
+    Ok(numbered.collect::<Vec<_>>().join("\n"))
 }

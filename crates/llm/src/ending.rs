@@ -1,0 +1,119 @@
+//! How a model says that it is done, where saying it is not asked for: in a line of its own, or by
+//! calling a tool that there is not. Neither is part of what it says.
+
+use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use crate::dialects::{Reader, known_elsewhere};
+use crate::hidden::Visible;
+
+/// Lines that say nothing else.
+const MARKS: [&str; 8] = [
+    "TASK COMPLETE",
+    "TASK_COMPLETE",
+    "[TASK COMPLETE]",
+    "[TASK_COMPLETE]",
+    "<task_complete>",
+    "<task_complete/>",
+    "<task_complete />",
+    "</task_complete>",
+];
+/// What the tools are called elsewhere; the second in each row are common words.
+const TOOLS: [(&str, &[&str]); 2] =
+    [("attempt_completion", &["final_answer", "finish"]), ("task_complete", &[])];
+/// The argument with the answer.
+const ANSWER: &str = "result";
+/// Its other names.
+const ALSO: [&str; 4] = ["text", "answer", "summary", "message"];
+/// What is said where a model ends with nothing but that.
+pub(crate) const DONE: &str = "Done.";
+
+/// Whether a line says that all is done.
+pub(crate) fn is_mark(line: &str) -> bool {
+    MARKS.contains(&line.trim())
+}
+
+/// Whether a line that is not whole can become one that says so.
+pub(crate) fn may_be_mark(line: &str) -> bool {
+    let start = line.trim_start();
+    MARKS.iter().any(|mark| mark.starts_with(start) || *mark == start.trim_end())
+}
+
+/// The tools that are offered, and those by which a model ends, for whoever reads its reply.
+pub(crate) fn with_endings(offered: &[ToolSpec]) -> Vec<ToolSpec> {
+    let is_free = |name: &&str| known_elsewhere(name, offered).is_none();
+    let ending = |(name, others): &(&str, &[&str])| {
+        let mut names = [*name].into_iter().chain(others.iter().copied()).filter(is_free);
+        Some(ToolSpec {
+            name: names.next()?.to_owned(),
+            aliases: names.map(str::to_owned).collect(),
+            description: String::new(),
+            parameters: json!({
+                "type": "object",
+                "properties": { ANSWER: { "type": "string", "x-aliases": ALSO } },
+                "required": [ANSWER],
+            }),
+        })
+    };
+    offered.iter().cloned().chain(TOOLS.iter().filter_map(ending)).collect()
+}
+
+/// Takes the calls out that only say that all is done. Where no others are left, what they say is the
+/// end of the answer; empty if that is nothing.
+pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> Option<String> {
+    let mut answers = Vec::new();
+    calls.retain(|call| answer(call, offered).map(|answer| answers.push(answer)).is_none());
+    let is_end = calls.is_empty() && !answers.is_empty();
+    is_end.then(|| answers.iter().fold(String::new(), |text, more| joined(&text, more)))
+}
+
+/// Two texts, unless the one ends as the other.
+pub(crate) fn joined(text: &str, more: &str) -> String {
+    let (text, more) = (text.trim_end(), more.trim());
+    let is_said = more.is_empty() || text == more || text.ends_with(&format!("\n{more}"));
+    match text {
+        _ if is_said => text.to_owned(),
+        "" => more.to_owned(),
+        text => format!("{text}\n\n{more}"),
+    }
+}
+
+/// What a call that ends says; none if it is another.
+fn answer(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
+    let endings = &with_endings(&[])[..];
+    if known_elsewhere(&call.name, offered).is_some()
+        || known_elsewhere(&call.name, endings).is_none()
+    {
+        return None;
+    }
+    match &call.arguments {
+        Arguments::Object(object) => Some(said(&in_object(object))),
+        // Half an object is no answer: the model is told so.
+        Arguments::Malformed(text) if text.trim_start().starts_with(['{', '[']) => None,
+        Arguments::Malformed(text) => {
+            Some(said(&serde_json::from_str(text).unwrap_or_else(|_| text.clone())))
+        }
+    }
+}
+
+fn in_object(object: &Map<String, Value>) -> String {
+    let named = [ANSWER].iter().chain(&ALSO).find_map(|name| object.get(*name));
+    let sole = || object.values().next().filter(|_| object.len() == 1);
+    match named.or_else(sole) {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// An argument as a text that people read: what is hidden in a reply is hidden in it.
+fn said(argument: &str) -> String {
+    let mut visible = Visible::default();
+    visible.push(argument, |_| ());
+    let text = visible.finish(|_| ());
+    Reader { told: None, tools: &[] }.read(&text, false).text.trim().to_owned()
+}
+
+#[cfg(test)]
+#[path = "ending_tests.rs"]
+mod tests;

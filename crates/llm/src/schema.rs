@@ -1,0 +1,77 @@
+//! The schema of a tool's arguments as a provider is sent it: without our own keys, which some of them
+//! refuse.
+
+use serde::ser::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// What our own keys begin with.
+const OURS: &str = "x-";
+
+/// A schema on the wire; serialised without a copy.
+#[derive(Debug)]
+pub(crate) struct WireSchema<'s>(pub(crate) &'s Value);
+
+impl Serialize for WireSchema<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(object) => {
+                let standard = object.iter().filter(|(key, _)| !key.starts_with(OURS));
+                serializer.collect_map(standard.map(|(key, value)| match (key.as_str(), value) {
+                    ("properties", Value::Object(named)) => (key, Part::Named(named)),
+                    _ => (key, Part::Schema(WireSchema(value))),
+                }))
+            }
+            Value::Array(values) => serializer.collect_seq(values.iter().map(WireSchema)),
+            other => other.serialize(serializer),
+        }
+    }
+}
+
+enum Part<'s> {
+    Schema(WireSchema<'s>),
+    /// Schemas by names that are anybody's.
+    Named(&'s Map<String, Value>),
+}
+
+impl Serialize for Part<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Schema(schema) => schema.serialize(serializer),
+            Self::Named(named) => {
+                serializer.collect_map(named.iter().map(|(name, value)| (name, WireSchema(value))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn our_own_keys_are_not_sent() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "x-aliases": ["file"], "enum": ["x-a"] },
+                "lines": { "type": "array", "items": { "type": "integer", "x-range": "end" } },
+                "x-name": { "type": "string" },
+            },
+            "required": ["path", "x-name"],
+            "x-note": { "a": 1 },
+        });
+        let sent = serde_json::to_value(WireSchema(&schema)).unwrap();
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string", "enum": ["x-a"] },
+                "lines": { "type": "array", "items": { "type": "integer" } },
+                "x-name": { "type": "string" },
+            },
+            "required": ["path", "x-name"],
+        });
+        assert_eq!(sent, expected);
+    }
+}

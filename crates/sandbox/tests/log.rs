@@ -1,0 +1,47 @@
+//! What the log says of paths. Alone in its process: what is logged to one thread is missed where another
+//! has met it first.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use avocet_sandbox::Workspace;
+use tempfile::TempDir;
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_given_and_what_it_resolves_to_is_logged() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("a.rs"), "a").unwrap();
+    let workspace = Workspace::open(directory.path()).unwrap();
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::DEBUG)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        workspace.resolve(".//a.rs").unwrap();
+        workspace.resolve("../secret").unwrap_err();
+    });
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let outside = workspace.root().parent().unwrap().join("secret");
+    assert!(log.contains("given=\".//a.rs\" resolved=a.rs"), "{log}");
+    let outside = format!("given=\"../secret\" resolved=\"{}\"", outside.display());
+    assert!(log.contains(&outside), "{log}");
+}

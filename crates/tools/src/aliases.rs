@@ -1,0 +1,99 @@
+//! Other names of our tools and of their arguments, so that prompts written for other agents work. A new
+//! one is a word in a row here.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+/// Our tools, and what others call them. A row counts where its tool is registered, and a tool that
+/// has one of these names itself goes before it.
+const TOOLS: &[(&str, &[&str])] = &[
+    ("edit_file", &["code_edit", "edit", "replace_in_file", "str_replace"]),
+    ("exec_shell", &["bash", "execute_command", "run_command", "sh", "shell"]),
+    ("list_directory", &["list_dir", "list_files", "ls", "navigate"]),
+    ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
+    ("run_tests", &["run_test", "test"]),
+    ("search_files", &["grep", "search", "search_file"]),
+    ("write_file", &["create_file", "save_file", "write"]),
+];
+
+/// Names of the same argument. Each stands for whichever of its row a tool has.
+const ARGUMENTS: &[&[&str]] = &[
+    &["command", "cmd"],
+    &["content", "contents", "file_text"],
+    &["end_line", "line_end", "to_line"],
+    &["find", "find_text", "old_str", "old_string", "old_text"],
+    &["path", "dir", "directory", "file", "file_name", "file_path", "filename", "filepath"],
+    &["pattern", "regex"],
+    &["replace", "new_str", "new_string", "new_text", "replace_text"],
+    &["start_line", "from_line", "line_start"],
+    &["working_dir", "cwd", "workdir", "working_directory"],
+];
+
+/// The key of a property's schema under which its other names are.
+const KEY: &str = "x-aliases";
+
+/// What others call our tool of this name.
+pub(crate) fn of_tool(name: &str) -> &'static [&'static str] {
+    TOOLS.iter().find(|(ours, _)| *ours == name).map_or(&[], |(_, others)| others)
+}
+
+/// Our tool that others call so, whatever the case.
+pub(crate) fn tool(alias: &str) -> Option<&'static str> {
+    let is_meant = |other: &&str| other.eq_ignore_ascii_case(alias);
+    TOOLS.iter().find(|(_, others)| others.iter().any(is_meant)).map(|(ours, _)| *ours)
+}
+
+/// Writes the other names of its properties into the schema of a tool's arguments.
+pub(crate) fn add_to(schema: &mut Value) {
+    let Some(properties) = schema["properties"].as_object_mut() else { return };
+    for row in ARGUMENTS {
+        let Some(own) = row.iter().find(|name| properties.contains_key(**name)) else { continue };
+        let is_free = |name: &&&str| !properties.contains_key(**name);
+        let others: Vec<Value> = row.iter().filter(is_free).map(|name| (*name).into()).collect();
+        let Some(property) = properties[*own].as_object_mut() else { continue };
+        let aliases = property.entry(KEY).or_insert_with(|| Value::Array(Vec::new()));
+        aliases.as_array_mut().into_iter().for_each(|aliases| aliases.extend(others.clone()));
+    }
+}
+
+/// Arguments under the names of the schema. What has no name there is left as it is.
+///
+/// # Errors
+/// Two of them are the same argument.
+pub(crate) fn resolved<'a>(
+    schema: &Value,
+    given: &'a Map<String, Value>,
+) -> Result<Cow<'a, Map<String, Value>>, String> {
+    if given.keys().all(|name| own_name(schema, name) == name) {
+        return Ok(Cow::Borrowed(given));
+    }
+    let mut resolved = Map::new();
+    for (name, value) in given {
+        let own = own_name(schema, name);
+        let is_same = |other: &&String| *other != name && own_name(schema, other) == own;
+        if let Some(other) = given.keys().find(is_same) {
+            return Err(format!("{name} and {other} are the same argument: give only {own}"));
+        }
+        resolved.insert(own.to_owned(), value.clone());
+    }
+    Ok(Cow::Owned(resolved))
+}
+
+/// The name in the schema of what is called so; the name itself if there is no such property.
+fn own_name<'n>(schema: &'n Value, name: &'n str) -> &'n str {
+    let properties = &schema["properties"];
+    if properties.get(name).is_some() {
+        return name;
+    }
+    let is_alias = |property: &Value| {
+        let aliases = property[KEY].as_array().into_iter().flatten();
+        aliases.filter_map(Value::as_str).any(|alias| alias == name)
+    };
+    let mut properties = properties.as_object().into_iter().flatten();
+    properties.find(|(_, property)| is_alias(property)).map_or(name, |(own, _)| own)
+}
+
+#[cfg(test)]
+#[path = "aliases_tests.rs"]
+mod tests;

@@ -1,0 +1,90 @@
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use super::*;
+
+/// A schema with these properties, and the aliases of the table.
+fn schema(properties: &Value) -> Value {
+    let mut schema = json!({ "type": "object", "properties": properties });
+    add_to(&mut schema);
+    schema
+}
+
+#[test]
+fn every_name_means_one_thing() {
+    let mut seen = HashSet::new();
+    for (ours, others) in TOOLS {
+        assert!(seen.insert(*ours), "{ours}");
+        others.iter().for_each(|other| assert!(seen.insert(other), "{other}"));
+    }
+    let mut seen = HashSet::new();
+    ARGUMENTS.iter().copied().flatten().for_each(|name| assert!(seen.insert(name), "{name}"));
+}
+
+#[test]
+fn the_names_of_other_agents_are_those_of_our_tools() {
+    for (theirs, ours) in [
+        ("file", "read_file"),
+        ("show", "read_file"),
+        ("cat", "read_file"),
+        ("edit", "edit_file"),
+        ("code_edit", "edit_file"),
+        ("str_replace", "edit_file"),
+        ("navigate", "list_directory"),
+        ("ls", "list_directory"),
+        ("list_dir", "list_directory"),
+        ("write", "write_file"),
+        ("create_file", "write_file"),
+        ("bash", "exec_shell"),
+        ("Bash", "exec_shell"),
+        ("search", "search_files"),
+        ("test", "run_tests"),
+    ] {
+        assert_eq!(tool(theirs), Some(ours));
+    }
+    assert_eq!((tool("read_file"), tool("dance")), (None, None));
+}
+
+#[test]
+fn arguments_get_the_names_of_the_schema() {
+    let ours = json!({ "path": {}, "find": {}, "replace": {}, "working_dir": {} });
+    let table = [
+        (json!({ "path": 1 }), Ok(json!({ "path": 1 }))),
+        (json!({ "file_path": 1 }), Ok(json!({ "path": 1 }))),
+        (json!({ "find_text": 1, "replace_text": 2 }), Ok(json!({ "find": 1, "replace": 2 }))),
+        (json!({ "old_string": 1, "new_string": 2 }), Ok(json!({ "find": 1, "replace": 2 }))),
+        (json!({ "cwd": 1 }), Ok(json!({ "working_dir": 1 }))),
+        // Whoever validates them complains.
+        (json!({ "colour": 1, "file": 2 }), Ok(json!({ "colour": 1, "path": 2 }))),
+        (
+            json!({ "file_path": 1, "path": 1 }),
+            Err("file_path and path are the same argument: give only path"),
+        ),
+        (
+            json!({ "file": 1, "filename": 2 }),
+            Err("file and filename are the same argument: give only path"),
+        ),
+    ];
+    for (given, expected) in table {
+        let found = resolved(&schema(&ours), given.as_object().unwrap());
+        let found = found.map(|map| Value::Object(map.into_owned()));
+        assert_eq!(found, expected.map_err(str::to_owned), "{given}");
+    }
+}
+
+#[test]
+fn whichever_name_of_a_row_a_tool_has_is_its_own() {
+    let theirs = schema(&json!({ "file_path": {}, "old_text": { "x-aliases": ["t"] } }));
+    assert_eq!(theirs["properties"]["old_text"]["x-aliases"][0], "t");
+    let given = json!({ "path": 1, "t": 2 });
+    let found = resolved(&theirs, given.as_object().unwrap()).unwrap();
+    assert_eq!(Value::Object(found.into_owned()), json!({ "file_path": 1, "old_text": 2 }));
+}
+
+#[test]
+fn an_argument_of_its_own_is_nobodys_alias() {
+    let schema = schema(&json!({ "path": {}, "file": {} }));
+    let given = json!({ "file": 1, "path": 2 });
+    assert!(matches!(resolved(&schema, given.as_object().unwrap()), Ok(Cow::Borrowed(_))));
+}
