@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, LoggedCall, LoggedInbound, Model,
-    ModelError, ModelReply, ModelRequest, NewStep, Role, Roles, Step, StoreError, Toolbox,
-    TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest, within,
+    Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, Ledger, LoggedCall, LoggedInbound,
+    Model, ModelError, ModelReply, ModelRequest, NewStep, Purpose, Role, Roles, Step, StoreError,
+    Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest,
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::budgets::{Bill, NoAnswer};
 use crate::history::conversation;
-use crate::{Limits, images, make_valid};
+use crate::{Budgets, Limits, images, make_valid};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -32,6 +33,10 @@ pub struct AgentLoop {
     pub clock: Arc<dyn Clock>,
     /// The caps on a turn.
     pub limits: Limits,
+    /// Where it is written what models have cost.
+    pub ledger: Arc<dyn Ledger>,
+    /// What they may cost.
+    pub budgets: Budgets,
     /// The instructions that lead every request.
     pub system: Arc<str>,
 }
@@ -107,10 +112,14 @@ impl AgentLoop {
             if let Some(notice) = self.limits.reached(&turn.steps, ran_for) {
                 return Ok(TurnEnd::Failed(notice));
             }
-            let left = self.limits.max_duration.saturating_sub(ran_for);
-            let reply = match self.ask(&past, &turn, scene.role(&turn), left).await {
+            let until = began.saturating_add(self.limits.max_duration);
+            let reply = match self.ask(&past, &turn, scene.role(&turn), until).await {
                 Ok(reply) => reply,
-                Err(notice) => return Ok(TurnEnd::Failed(notice)),
+                Err(NoAnswer::Log(error)) => return Err(error),
+                Err(NoAnswer::Limit(notice)) => return Ok(TurnEnd::Failed(notice)),
+                Err(NoAnswer::Model(error)) => {
+                    return Ok(TurnEnd::Failed(format!("I could not answer: {error}.")));
+                }
             };
             if reply.calls.is_empty() {
                 let iterations = turn.steps.len() + 1;
@@ -159,14 +168,14 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Asks the model until it says something. The error is what the user is told.
+    /// Asks the model until it says something.
     async fn ask(
         &self,
         past: &[TurnRecord],
         turn: &TurnRecord,
         role: Role,
-        left: Duration,
-    ) -> Result<ModelReply, String> {
+        until: Duration,
+    ) -> Result<ModelReply, NoAnswer> {
         let messages = make_valid(conversation(&self.system, past, turn));
         let images = match self.model.facts().await.images {
             true => images::load(self.files.as_ref(), &messages).await,
@@ -183,36 +192,34 @@ impl AgentLoop {
                 },
             );
         };
-        let asking = async {
-            let mut wasted = Vec::new();
-            for _ in 0..EMPTY_ANSWERS {
-                self.events.emit(session, TurnEvent::Thinking { step: next_step(turn) });
-                let mut reply = self.model.complete(&request, &deltas).await;
-                // A picture that the server cannot read, or has no room for, would go with every
-                // later request.
-                let refused =
-                    matches!(reply, Err(ModelError::Refused { .. } | ModelError::TooLong { .. }));
-                if refused && !request.images.is_empty() {
-                    tracing::warn!("the request was refused; it is made without its pictures");
-                    request.images.clear();
-                    reply = self.model.complete(&request, &deltas).await;
-                }
-                let mut reply = reply.map_err(|error| format!("I could not answer: {error}."))?;
-                wasted.append(&mut reply.spent);
-                if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
-                    return Ok(ModelReply { spent: wasted, ..reply });
-                }
-                tracing::debug!(model = self.model.name(), "the model answered with nothing");
+        let bill = Bill { turn: Some(turn.id), session, purpose: Purpose::Answer, until };
+        let mut wasted = Vec::new();
+        for _ in 0..EMPTY_ANSWERS {
+            self.events.emit(session, TurnEvent::Thinking { step: next_step(turn) });
+            let mut reply = self.ask_within_budgets(&*self.model, bill, &request, &deltas).await;
+            // A picture that the server cannot read, or has no room for, would go with every
+            // later request.
+            let refused = matches!(
+                reply,
+                Err(NoAnswer::Model(ModelError::Refused { .. } | ModelError::TooLong { .. }))
+            );
+            if refused && !request.images.is_empty() {
+                tracing::warn!("the request was refused; it is made without its pictures");
+                request.images.clear();
+                reply = self.ask_within_budgets(&*self.model, bill, &request, &deltas).await;
             }
-            Err(format!(
-                "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. \
-                 Ask again, or start afresh with /new.",
-                self.model.name()
-            ))
-        };
-        within(self.clock.as_ref(), left, asking)
-            .await
-            .unwrap_or_else(|_| Err(self.limits.took_too_long()))
+            let mut reply = reply?;
+            wasted.append(&mut reply.spent);
+            if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
+                return Ok(ModelReply { spent: wasted, ..reply });
+            }
+            tracing::debug!(model = self.model.name(), "the model answered with nothing");
+        }
+        Err(NoAnswer::Limit(format!(
+            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. \
+             Ask again, or start afresh with /new.",
+            self.model.name()
+        )))
     }
 }
 

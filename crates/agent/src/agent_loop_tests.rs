@@ -7,7 +7,7 @@ use std::sync::Once;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallResult, Claim, CommandReply, Content,
     Evidence, Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, Query,
-    QueueMode, Reasoning, Resolution, Sender, SessionId, ToolCall, ToolClass, Turns, Usage,
+    QueueMode, Reasoning, Resolution, Sender, SessionId, ToolCall, ToolClass, TurnId, Turns, Usage,
     Verdict, WaitKind,
 };
 use avocet_store::SqliteStore;
@@ -18,6 +18,9 @@ use avocet_testkit::{
 use serde_json::{Value, json};
 
 use super::*;
+
+#[path = "spending_tests.rs"]
+mod spending;
 
 struct World {
     agent: AgentLoop,
@@ -52,6 +55,8 @@ impl World {
             files: files.clone(),
             clock: clock.clone(),
             limits: Limits::default(),
+            ledger: store.clone(),
+            budgets: Budgets::default(),
             system: "be kind".into(),
         };
         Self { agent, model, tools, events, clock, store, files, log }
@@ -159,6 +164,8 @@ impl World {
             files: files.clone(),
             clock: clock.clone(),
             limits: Limits::default(),
+            ledger: store.clone(),
+            budgets: Budgets::default(),
             system: "be kind".into(),
         };
         let world = Self { agent, model, tools, events, clock, store, files, log };

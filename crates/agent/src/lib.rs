@@ -2,6 +2,7 @@
 //! in the log before the next one begins, and a turn resumes where its log ends.
 
 mod agent_loop;
+mod budgets;
 mod calls;
 mod history;
 mod images;
@@ -11,6 +12,7 @@ mod truncate;
 mod valid;
 
 pub use agent_loop::{AgentLoop, Scene, TurnEnd};
+pub use budgets::Budgets;
 pub use limits::Limits;
 pub use truncate::MAX_RESULT_BYTES;
 pub use valid::make_valid;
