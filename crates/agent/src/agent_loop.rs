@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, LoggedCall, LoggedInbound, Model,
-    ModelError, ModelReply, ModelRequest, NewStep, Role, Roles, SessionId, Step, StoreError,
-    ToolSpec, Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest, within,
+    Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, Ledger, LoggedCall, LoggedInbound,
+    Model, ModelError, ModelReply, ModelRequest, NewStep, Purpose, Role, Roles, Step, StoreError,
+    ToolSpec, Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest,
 };
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Context, Stop};
-use crate::{Limits, images, window};
+use crate::budgets::{Bill, NoAnswer};
+use crate::context::Context;
+use crate::{Budgets, Limits, images, window};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -33,6 +34,10 @@ pub struct AgentLoop {
     pub clock: Arc<dyn Clock>,
     /// The caps on a turn.
     pub limits: Limits,
+    /// Where it is written what models have cost.
+    pub ledger: Arc<dyn Ledger>,
+    /// What they may cost.
+    pub budgets: Budgets,
     /// Who writes summaries.
     pub cheap: Arc<dyn Model>,
     /// The instructions that lead every request, before those of the workspace.
@@ -113,11 +118,14 @@ impl AgentLoop {
             if let Some(notice) = self.limits.reached(&turn.steps, ran_for) {
                 return Ok(TurnEnd::Failed(notice));
             }
-            let left = self.limits.max_duration.saturating_sub(ran_for);
-            let reply = match self.ask(&mut context, &turn, scene.role(&turn), left).await {
+            let until = began.saturating_add(self.limits.max_duration);
+            let reply = match self.ask(&mut context, &turn, scene.role(&turn), until).await {
                 Ok(reply) => reply,
-                Err(Stop::Notice(notice)) => return Ok(TurnEnd::Failed(notice)),
-                Err(Stop::Log(error)) => return Err(error),
+                Err(NoAnswer::Log(error)) => return Err(error),
+                Err(NoAnswer::Limit(notice)) => return Ok(TurnEnd::Failed(notice)),
+                Err(NoAnswer::Model(error)) => {
+                    return Ok(TurnEnd::Failed(format!("I could not answer: {error}.")));
+                }
             };
             if reply.calls.is_empty() {
                 let iterations = turn.steps.len() + 1;
@@ -166,38 +174,28 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Asks the model until it says something, as long as there is time left.
+    /// Asks the model until it says something.
     async fn ask(
         &self,
         context: &mut Context,
         turn: &TurnRecord,
         role: Role,
-        left: Duration,
-    ) -> Result<ModelReply, Stop> {
-        let asking = self.ask_until_it_says_something(context, turn, role);
-        within(self.clock.as_ref(), left, asking)
-            .await
-            .unwrap_or_else(|_| Err(Stop::Notice(self.limits.took_too_long())))
-    }
-
-    async fn ask_until_it_says_something(
-        &self,
-        context: &mut Context,
-        turn: &TurnRecord,
-        role: Role,
-    ) -> Result<ModelReply, Stop> {
+        until: Duration,
+    ) -> Result<ModelReply, NoAnswer> {
+        let bill =
+            Bill { turn: Some(turn.id), session: &turn.session, purpose: Purpose::Answer, until };
         let mut wasted = Vec::new();
         for _ in 0..EMPTY_ANSWERS {
             let step = next_step(turn);
             self.events.emit(&turn.session, TurnEvent::Thinking { step });
-            let mut reply = self.ask_what_fits(context, turn, role).await?;
+            let mut reply = self.ask_what_fits(context, turn, role, bill).await?;
             wasted.append(&mut reply.spent);
             if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
                 return Ok(ModelReply { spent: wasted, ..reply });
             }
             tracing::debug!(model = self.model.name(), "the model answered with nothing");
         }
-        Err(Stop::Notice(format!(
+        Err(NoAnswer::Limit(format!(
             "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. \
              Ask again, or start afresh with /new.",
             self.model.name()
@@ -211,27 +209,27 @@ impl AgentLoop {
         context: &mut Context,
         turn: &TurnRecord,
         role: Role,
-    ) -> Result<ModelReply, Stop> {
+        bill: Bill<'_>,
+    ) -> Result<ModelReply, NoAnswer> {
         let (facts, tools) = (self.model.facts().await, self.toolbox.specs(role));
         let of_tools = tools.iter().map(ToolSpec::estimated_tokens).sum();
         let mut room = window::room(facts, self.limits).saturating_sub(of_tools);
         let mut attempts = 0;
         loop {
-            let messages = self.fit(context, turn, room).await?;
+            let messages = self.fit(context, turn, room, bill).await?;
             let tokens = window::tokens(&messages);
             let images = match facts.images {
                 true => images::load(self.files.as_ref(), &messages).await,
                 false => BTreeMap::new(),
             };
             let request = ModelRequest { messages, tools: tools.clone(), images };
-            match self.ask_once(&turn.session, request).await {
-                Err(error @ ModelError::TooLong { .. }) if attempts < TOO_MUCH => {
+            match self.ask_once(request, bill).await {
+                Err(NoAnswer::Model(error @ ModelError::TooLong { .. })) if attempts < TOO_MUCH => {
                     attempts += 1;
                     tracing::info!(%error, tokens, "the request is made shorter");
                     room = tokens * 3 / 4;
                 }
-                Ok(reply) => return Ok(reply),
-                Err(error) => return Err(Stop::Notice(format!("I could not answer: {error}."))),
+                reply => return reply,
             }
         }
     }
@@ -240,26 +238,28 @@ impl AgentLoop {
     /// read, or has no room for, would go with every later request.
     async fn ask_once(
         &self,
-        session: &SessionId,
         mut request: ModelRequest,
-    ) -> Result<ModelReply, ModelError> {
+        bill: Bill<'_>,
+    ) -> Result<ModelReply, NoAnswer> {
+        use ModelError::{Refused, TooLong};
         let deltas = |delta: Delta<'_>| {
             self.events.emit(
-                session,
+                bill.session,
                 match delta {
                     Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
                     Delta::Restart => TurnEvent::Restarted,
                 },
             );
         };
-        let reply = self.model.complete(&request, &deltas).await;
-        let refused = matches!(reply, Err(ModelError::Refused { .. } | ModelError::TooLong { .. }));
+        let model = self.model.as_ref();
+        let reply = self.ask_within_budgets(model, bill, &request, &deltas).await;
+        let refused = matches!(reply, Err(NoAnswer::Model(Refused { .. } | TooLong { .. })));
         if !refused || request.images.is_empty() {
             return reply;
         }
         tracing::warn!("the request was refused; it is made without its pictures");
         request.images.clear();
-        self.model.complete(&request, &deltas).await
+        self.ask_within_budgets(model, bill, &request, &deltas).await
     }
 }
 

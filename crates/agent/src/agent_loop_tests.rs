@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::world::{LOGGED, World, answered, failed, session};
 
+#[path = "spending_tests.rs"]
+mod spending;
+
 #[tokio::test]
 async fn a_model_has_its_reasoning_back_in_every_later_request_even_after_a_crash() {
     let reasoning = Some(Reasoning { model: "test/scripted".to_owned(), content: json!(["hm"]) });

@@ -6,6 +6,7 @@ use avocet_protocol::{
 };
 
 use crate::AgentLoop;
+use crate::budgets::{Bill, NoAnswer};
 use crate::history::{Trim, beginning, conversation};
 use crate::instructions::Instructions;
 use crate::note::note;
@@ -17,20 +18,6 @@ pub(crate) struct Context {
     pub(crate) instructions: String,
     pub(crate) past: Past,
     pub(crate) note: String,
-}
-
-/// Why a turn cannot go on.
-pub(crate) enum Stop {
-    /// The user is told this.
-    Notice(String),
-    /// The log does not take it.
-    Log(StoreError),
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Self {
-        Self::Log(error)
-    }
 }
 
 /// Bytes of text that are read of a session's past for each token that a request may have: more than
@@ -63,13 +50,14 @@ impl AgentLoop {
         context: &mut Context,
         turn: &TurnRecord,
         room: u64,
-    ) -> Result<Vec<Message>, Stop> {
+        bill: Bill<'_>,
+    ) -> Result<Vec<Message>, NoAnswer> {
         if !context.past.has_gap
             && let Ok(messages) = if_it_fits(context.messages(turn, Trim::default()), room)
         {
             return Ok(messages);
         }
-        self.make_room(context, turn, room).await?;
+        self.make_room(context, turn, room, bill).await?;
         let mut shortest = match if_it_fits(context.messages(turn, Trim::default()), room) {
             Ok(messages) => return Ok(messages),
             Err(tokens) => tokens,
@@ -80,7 +68,7 @@ impl AgentLoop {
                 Err(tokens) => shortest = tokens,
             }
         }
-        Err(Stop::Notice(self.too_long(context, shortest, room)))
+        Err(NoAnswer::Limit(self.too_long(context, shortest, room)))
     }
 
     /// Condenses the past so that a request has far less than `room` tokens, as far as that is
@@ -90,7 +78,8 @@ impl AgentLoop {
         context: &mut Context,
         turn: &TurnRecord,
         room: u64,
-    ) -> Result<(), Stop> {
+        bill: Bill<'_>,
+    ) -> Result<(), NoAnswer> {
         if context.past.turns.is_empty() && !context.past.has_gap {
             return Ok(());
         }
@@ -109,21 +98,28 @@ impl AgentLoop {
         let allowed = goal(room).saturating_sub(tokens(&rest));
         self.events.emit(&turn.session, TurnEvent::Condensing);
         let turns = turns_to_go(&context.past, allowed);
-        self.condense(&mut context.past, turns, room).await;
+        self.condense(&mut context.past, turns, room, bill).await?;
         self.log.condense(&turn.session, &context.past.condensed).await?;
         Ok(())
     }
 
     /// Puts a summary in the place of the oldest turns; where there is none, they are left out.
-    async fn condense(&self, past: &mut Past, turns: usize, room: u64) {
+    async fn condense(
+        &self,
+        past: &mut Past,
+        turns: usize,
+        room: u64,
+        bill: Bill<'_>,
+    ) -> Result<(), NoAnswer> {
         let gone: Vec<TurnRecord> = past.turns.drain(..turns).collect();
-        let summary = self.summarise(past, &gone, room).await;
+        let summary = self.summarise(past, &gone, room, bill).await?;
         if summary.is_none() {
             tracing::warn!(turns, "old turns are left out without a summary");
         }
         let summary_to = gone.last().map(|turn| turn.id).or(past.condensed.summary_to);
         past.condensed = Condensed { summary, summary_to, ..past.condensed.clone() };
         past.has_gap = false;
+        Ok(())
     }
 
     fn too_long(&self, context: &Context, tokens: u64, room: u64) -> String {

@@ -277,7 +277,10 @@ async fn what_cannot_be_summarised_on_demand_stays() {
     let (world, model, _) = small(|_| Scripted::says("ok"), |_| refusal()).await;
     world.turn("question 0").await;
     world.settle("ok").await;
-    assert_eq!(world.agent.compact(&session()).await, Ok(Compaction::Failed));
+    assert_eq!(
+        world.agent.compact(&session()).await,
+        Ok(Compaction::Failed("No summary could be written.".to_owned()))
+    );
     world.turn("go on").await;
     assert!(texts(&model.requests()[1]).contains("question 0"));
 }

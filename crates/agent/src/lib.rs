@@ -2,6 +2,7 @@
 //! in the log before the next one begins, and a turn resumes where its log ends.
 
 mod agent_loop;
+mod budgets;
 mod calls;
 mod context;
 mod history;
@@ -19,6 +20,7 @@ mod window;
 mod world;
 
 pub use agent_loop::{AgentLoop, Scene, TurnEnd};
+pub use budgets::Budgets;
 pub use limits::Limits;
 pub use summary::Compaction;
 pub use truncate::MAX_RESULT_BYTES;

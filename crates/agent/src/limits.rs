@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Step, Usage};
+use avocet_protocol::Step;
 
 /// The caps on one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Limits {
     pub max_tool_calls: u32,
     /// Time that the turn may run, waiting for people not counted; begins anew after a restart.
     pub max_duration: Duration,
-    /// Tokens in all, read and written.
+    /// Tokens in all, read and written, those of its children included.
     pub max_tokens: u64,
     /// Tokens that a request may have, estimated, where the model's window is not smaller.
     pub context_tokens: u64,
@@ -35,6 +35,8 @@ impl Default for Limits {
     }
 }
 
+const SO_FAR: &str = "What was done so far is kept; say \"continue\" to go on.";
+
 impl Limits {
     pub(crate) fn iterations(self) -> u32 {
         self.max_tool_iterations.max(1)
@@ -48,9 +50,7 @@ impl Limits {
 
     /// What the user is told if the turn may not go on; none if it may.
     pub(crate) fn reached(self, steps: &[Step], ran_for: Duration) -> Option<String> {
-        const SO_FAR: &str = "What was done so far is kept; say \"continue\" to go on.";
         let iterations = self.iterations();
-        let used = steps.iter().fold(Usage::default(), |sum, step| sum + step.usage).total();
         if steps.len() >= iterations as usize {
             let rounds = if iterations == 1 { "round" } else { "rounds" };
             return Some(format!(
@@ -64,13 +64,15 @@ impl Limits {
                 self.max_tool_calls
             ));
         }
-        if used >= self.max_tokens {
-            return Some(format!(
-                "I stopped after {used} tokens (the limit for one answer is {}). {SO_FAR}",
-                self.max_tokens
-            ));
-        }
         (ran_for >= self.max_duration).then(|| self.took_too_long())
+    }
+
+    /// What the user is told if the turn has used as many tokens as it may.
+    pub(crate) fn tokens_reached(self, used: u64) -> Option<String> {
+        let limit = self.max_tokens;
+        (used >= limit).then(|| {
+            format!("I stopped after {used} tokens (the limit for one answer is {limit}). {SO_FAR}")
+        })
     }
 
     pub(crate) fn took_too_long(self) -> String {

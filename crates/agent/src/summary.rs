@@ -1,11 +1,12 @@
 //! What stands in the place of turns that are no longer sent: a summary, written by the cheap model.
 
 use avocet_protocol::{
-    Condensed, Delta, Message, ModelRequest, Past, SessionId, StoreError, TurnId, TurnRecord,
-    estimated_tokens, within,
+    Condensed, Delta, Message, ModelRequest, Past, Purpose, SessionId, StoreError, TurnId,
+    TurnRecord, estimated_tokens,
 };
 
 use crate::AgentLoop;
+use crate::budgets::{Bill, NoAnswer};
 use crate::history::past_turn;
 use crate::shorten::{OLD, shortened};
 use crate::window;
@@ -28,7 +29,7 @@ const MOST_PIECES: usize = 8;
 const SHARE: u64 = 8;
 
 /// What condensing the past of a session came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compaction {
     /// A summary stands in its place.
     Done {
@@ -39,8 +40,8 @@ pub enum Compaction {
     },
     /// There is nothing, or a summary already.
     Nothing,
-    /// No model could write a summary: the past is as it was.
-    Failed,
+    /// There is no summary, for this reason: the past is as it was.
+    Failed(String),
 }
 
 impl AgentLoop {
@@ -54,9 +55,15 @@ impl AgentLoop {
             return Ok(Compaction::Nothing);
         };
         let room = window::room(self.model.facts().await, self.limits);
-        let summarising = self.summarise(&past, &past.turns, room);
-        let summary = within(self.clock.as_ref(), self.limits.max_duration, summarising).await;
-        let Some(summary) = summary.unwrap_or_default() else { return Ok(Compaction::Failed) };
+        let until = self.clock.elapsed().saturating_add(self.limits.max_duration);
+        let bill = Bill { turn: None, session, purpose: Purpose::Summary, until };
+        let summary = match self.summarise(&past, &past.turns, room, bill).await {
+            Ok(Some(summary)) => summary,
+            Ok(None) => return Ok(Compaction::Failed("No summary could be written.".to_owned())),
+            Err(NoAnswer::Log(error)) => return Err(error),
+            Err(NoAnswer::Limit(notice)) => return Ok(Compaction::Failed(notice)),
+            Err(NoAnswer::Model(error)) => return Ok(Compaction::Failed(format!("{error}."))),
+        };
         let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn));
         let before = window::tokens(&turns.collect::<Vec<_>>())
             + past.condensed.summary.as_deref().map_or(0, estimated_tokens);
@@ -76,19 +83,27 @@ impl AgentLoop {
         past: &Past,
         turns: &[TurnRecord],
         room: u64,
-    ) -> Option<String> {
+        bill: Bill<'_>,
+    ) -> Result<Option<String>, NoAnswer> {
+        let bill = Bill { purpose: Purpose::Summary, ..bill };
         let mut summary = past.condensed.summary.clone();
         let window = window::room(self.cheap.facts().await, self.limits);
         let pieces = pieces(past, turns, window / 2);
         let left_out = pieces.len().saturating_sub(MOST_PIECES);
         for piece in &pieces[left_out..] {
-            let written = self.ask_for_summary(summary.as_deref(), piece).await?;
+            let written = self.ask_for_summary(summary.as_deref(), piece, bill).await?;
+            let Some(written) = written else { return Ok(None) };
             summary = Some(cut(written, room / SHARE));
         }
-        summary
+        Ok(summary)
     }
 
-    async fn ask_for_summary(&self, before: Option<&str>, piece: &str) -> Option<String> {
+    async fn ask_for_summary(
+        &self,
+        before: Option<&str>,
+        piece: &str,
+        bill: Bill<'_>,
+    ) -> Result<Option<String>, NoAnswer> {
         let before = before.map(|text| format!("<summary>\n{}\n</summary>\n\n", inert(text)));
         let text = format!(
             "{}<conversation>\n{}\n</conversation>\n\nWrite the summary of all of this.",
@@ -101,15 +116,17 @@ impl AgentLoop {
             tools: [].into(),
             images: std::collections::BTreeMap::new(),
         };
-        match self.cheap.complete(&request, &|_: Delta<'_>| ()).await {
+        let cheap = self.cheap.as_ref();
+        match self.ask_within_budgets(cheap, bill, &request, &|_: Delta<'_>| ()).await {
             Ok(reply) => {
                 let text = reply.text.trim();
-                (!text.is_empty()).then(|| text.to_owned())
+                Ok((!text.is_empty()).then(|| text.to_owned()))
             }
-            Err(error) => {
+            Err(NoAnswer::Model(error)) => {
                 tracing::warn!(%error, "the earlier conversation cannot be summarised");
-                None
+                Ok(None)
             }
+            Err(stop) => Err(stop),
         }
     }
 }

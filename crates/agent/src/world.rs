@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
-use crate::{AgentLoop, Limits, Scene, TurnEnd};
+use crate::{AgentLoop, Budgets, Limits, Scene, TurnEnd};
 
 pub(crate) struct World {
     pub(crate) agent: AgentLoop,
@@ -56,6 +56,8 @@ impl World {
             files: files.clone(),
             clock: clock.clone(),
             limits: Limits::default(),
+            ledger: store.clone(),
+            budgets: Budgets::default(),
             cheap: model.clone(),
             system: "be kind".into(),
             zone: TimeZone::UTC,
@@ -178,6 +180,8 @@ impl World {
             files: files.clone(),
             clock: clock.clone(),
             limits: Limits::default(),
+            ledger: store.clone(),
+            budgets: Budgets::default(),
             cheap: model.clone(),
             system: "be kind".into(),
             zone: TimeZone::UTC,

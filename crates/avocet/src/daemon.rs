@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_agent::{AgentLoop, Limits};
+use avocet_agent::{AgentLoop, Budgets, Limits};
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, Durability};
 use avocet_gateway::Gateway;
@@ -263,6 +263,8 @@ fn agent(
         files,
         clock: context.clock.clone(),
         limits: limits(&settings.agents.defaults),
+        ledger: store.clone(),
+        budgets: Budgets::default(),
         system: SYSTEM.into(),
         zone: TimeZone::system(),
     })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries, DeliveryId,
     Doorkeeper, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError, Query, Report,
-    Sender, SenderId, SessionId, StoreError, TurnEvent, TurnEvents, TurnId,
+    Sender, SenderId, SessionId, StoreError, Timestamp, TurnEvent, TurnEvents, TurnId, UsageBy,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -130,6 +130,20 @@ struct Show {
     turns: u32,
 }
 
+/// `usage`: what models have cost, with a list of `UsageRow`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Usage {
+    by: UsageBy,
+    since: Timestamp,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self { by: UsageBy::default(), since: Timestamp(0) }
+    }
+}
+
 fn some_turns() -> u32 {
     50
 }
@@ -138,8 +152,8 @@ fn some_turns() -> u32 {
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The methods that there are beside [`people::METHODS`].
-const METHODS: [&str; 7] =
-    ["ask", "attach", "send", "sessions.list", "sessions.show", "status", "wait"];
+const METHODS: [&str; 8] =
+    ["ask", "attach", "send", "sessions.list", "sessions.show", "status", "usage", "wait"];
 
 /// Answers a request of a process with this id.
 pub(crate) async fn answer(
@@ -162,6 +176,11 @@ pub(crate) async fn answer(
             let Show { session, turns } = read(method, params)?;
             let transcript = parts.query.transcript(&session, turns).await;
             to_value(transcript)
+        }
+        "usage" => {
+            let Usage { by, since } =
+                if params.is_null() { Usage::default() } else { read(method, params)? };
+            to_value(parts.query.usage(by, since).await)
         }
         other => match people::answer_at_the_door(parts.door.as_ref(), other, params).await {
             Some(answer) => answer,

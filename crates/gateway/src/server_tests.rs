@@ -6,7 +6,7 @@ use avocet_protocol::{
     DaemonStatus, DedupeKey, Delivery, DeliveryId, DoorError, Doorkeeper, Enqueued, Handover,
     Inbound, LogStatus, MessageId, MessageStatus, Outbound, Outcome, Pairing, Person, PersonId,
     Publish, PublishError, Query, Receipt, Report, Role, SessionId, SessionStatus, SessionSummary,
-    StoreError, TurnEvent, TurnEvents, TurnId, TurnRecord,
+    StoreError, Timestamp, Total, TurnEvent, TurnEvents, TurnId, TurnRecord, UsageBy, UsageRow,
 };
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::{Value, json};
@@ -100,6 +100,10 @@ impl Query for Daemon {
     }
     async fn session_status(&self, _: &SessionId) -> Result<SessionStatus, StoreError> {
         Err(StoreError::Closed)
+    }
+    async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>, StoreError> {
+        let of = format!("{} since {}", by.word(), since.0);
+        Ok(vec![UsageRow { of, answers: 3, total: Total { unpriced: 7, ..Total::default() } }])
     }
 }
 
@@ -329,7 +333,7 @@ async fn refusals_say_why() {
             -32601,
             "there is no method \"dance\"; there are ask, attach, link.add, link.list, \
              link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, send, \
-             sessions.list, sessions.show, status, wait",
+             sessions.list, sessions.show, status, usage, wait",
         ),
         (
             "attach",
@@ -339,6 +343,12 @@ async fn refusals_say_why() {
         ),
         ("wait", json!({"message": "m7"}), -32002, "there is no message m7"),
         ("status", json!({}), -32003, "the log is closed"),
+        (
+            "usage",
+            json!({"by": "moon"}),
+            -32602,
+            "usage: unknown variant `moon`, expected one of `model`, `session`, `day`",
+        ),
     ];
     for (method, params, code, message) in table {
         let refusal = refused(client.call::<Value>(method, &params).await);
@@ -509,5 +519,23 @@ async fn what_was_begun_is_done_although_the_client_has_gone() {
     go.send_async(()).await.unwrap();
     while world.daemon.asked.lock().unwrap().is_empty() {
         tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn what_models_have_cost_can_be_asked_for() {
+    let world = World::new();
+    let client = world.client().await;
+    let table = [
+        (json!({}), "model since 0"),
+        (json!({"by": "day", "since": 1_767_225_600_000_i64}), "day since 1767225600000"),
+    ];
+    for (params, of) in table {
+        let rows: Value = client.call("usage", &params).await.unwrap();
+        let row = json!({
+            "of": of, "answers": 3, "input": 0, "output": 0, "cached": 0, "cache_written": 0,
+            "cost": 0, "unpriced": 7,
+        });
+        assert_eq!(rows, json!([row]));
     }
 }

@@ -27,6 +27,13 @@ impl Timestamp {
         Self(self.0.saturating_sub(millis))
     }
 
+    /// When the day of this moment began, in UTC.
+    #[must_use]
+    pub fn day_start(self) -> Self {
+        const DAY: i64 = 24 * 60 * 60 * 1000;
+        Self(self.0.saturating_sub(self.0.rem_euclid(DAY)))
+    }
+
     /// How long it is from this moment until `later`; zero if `later` is not later.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {
@@ -65,5 +72,24 @@ pub async fn within<T>(
         biased;
         done = work => Ok(done),
         () = clock.sleep(limit) => Err(Elapsed(limit)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_at_midnight_in_utc() {
+        const MIDNIGHT: i64 = 1_767_225_600_000;
+        let table = [
+            (MIDNIGHT - 1, MIDNIGHT - 86_400_000),
+            (MIDNIGHT, MIDNIGHT),
+            (MIDNIGHT + 86_399_999, MIDNIGHT),
+            (-1, -86_400_000),
+        ];
+        for (moment, start) in table {
+            assert_eq!(Timestamp(moment).day_start(), Timestamp(start));
+        }
     }
 }

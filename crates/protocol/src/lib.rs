@@ -58,14 +58,14 @@ pub use outbound::{
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
-    Report, SessionStatus, SessionSummary,
+    Report, SessionStatus, SessionSummary, UsageBy, UsageRow,
 };
 pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
-    Condensed, Correction, Enqueued, Head, Inbox, KeptResults, NewStep, NewWait, NoCorrection,
-    Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Resolution, SendEnd, Settlement,
-    Showing, StoreError, TurnLog, Turns,
+    Condensed, Correction, Enqueued, Head, Inbox, KeptResults, Ledger, NewStep, NewWait,
+    NoCorrection, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose, Resolution,
+    SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};

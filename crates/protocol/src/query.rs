@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MessageId, Outcome, SessionId, StoreError, Timestamp, TurnId, TurnRecord, TurnState, WaitKind,
+    MessageId, Outcome, SessionId, StoreError, Timestamp, Total, TurnId, TurnRecord, TurnState,
+    WaitKind,
 };
 
 /// What happens to messages that arrive while a turn runs.
@@ -63,6 +64,10 @@ pub trait Query: fmt::Debug + Send + Sync {
 
     /// How one session stands.
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus, StoreError>;
+
+    /// What models have cost since a moment: by model or session the dearest first, by day the last
+    /// first.
+    async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>, StoreError>;
 }
 
 /// Whoever can say how the whole daemon fares.
@@ -194,4 +199,44 @@ pub struct MessageStatus {
     pub outcome: Option<Outcome>,
     /// The text of the reply, the error or the notice.
     pub reply: Option<String>,
+}
+
+/// What usage is summed by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UsageBy {
+    /// By the model that answered.
+    #[default]
+    Model,
+    /// By conversation; what children spend is that of the one at their root.
+    Session,
+    /// By day, in UTC.
+    Day,
+}
+
+impl UsageBy {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::Model, Self::Session, Self::Day];
+
+    /// The word in the command and the method.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Session => "session",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// What one model, one conversation or one day has cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageRow {
+    /// `provider/model`, a session, or a day as `2026-11-22`.
+    pub of: String,
+    /// Answers that models gave, empty ones included.
+    pub answers: u64,
+    /// What they cost.
+    #[serde(flatten)]
+    pub total: Total,
 }

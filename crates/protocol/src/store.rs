@@ -2,6 +2,7 @@
 //! behind them commits each method as a whole or not at all.
 
 mod inbox;
+mod ledger;
 mod notes;
 mod outbox;
 mod turn_log;
@@ -11,6 +12,7 @@ pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
     NoCorrection,
 };
+pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
 pub use turn_log::{Condensed, KeptResults, NewStep, Past, TurnLog};

@@ -35,8 +35,8 @@ fn words(came_to: &Compaction) -> String {
              keeps all of it."
         ),
         Compaction::Nothing => "There is nothing to condense.".to_owned(),
-        Compaction::Failed => "I could not condense what was said before: no summary could be \
-             written. It stays as it is."
-            .to_owned(),
+        Compaction::Failed(reason) => {
+            format!("I could not condense what was said before; it stays as it is. {reason}")
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! The log of a turn, written patiently: what a full disk delays is not lost. What a tool has said
 //! is on its way as soon as it is in the log; what came with messages that steer the turn is there
-//! before it reads them.
+//! before it reads them. What models have cost is written as patiently.
 
 use std::sync::Arc;
 
 use avocet_outbox::Deliverer;
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, Clock, Condensed, Deliveries, Evidence, LogWrite,
-    LoggedInbound, MessageId, NewStep, Past, SessionId, StoreError, ToolClass, TurnId, TurnLog,
+    Attachment, CallId, CallResult, ChatAddress, Clock, Condensed, Deliveries, Evidence, Ledger,
+    LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, SessionId, Spending, Spent,
+    StoreError, Timestamp, ToolClass, TurnId, TurnLog,
 };
 use avocet_supervise::patiently;
 use tokio_util::sync::CancellationToken;
@@ -97,6 +98,52 @@ impl TurnLog for PatientLog {
     }
 }
 
+/// A [`Ledger`] that writes again for as long as the reason passes by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct PatientLedger {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) running: Arc<RunningTurns>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Fires when there is no more time to be patient.
+    pub(crate) stop: CancellationToken,
+}
+
+impl PatientLedger {
+    async fn patiently<T, W>(&self, turn: Option<TurnId>, work: impl Fn() -> W + Send) -> Result<T>
+    where
+        W: Future<Output = Result<T>> + Send,
+    {
+        let work = || {
+            turn.into_iter().for_each(|turn| self.running.sign(turn));
+            work()
+        };
+        patiently(self.clock.as_ref(), &self.stop, work).await
+    }
+}
+
+#[async_trait::async_trait]
+impl Ledger for PatientLedger {
+    async fn record_usage(
+        &self,
+        turn: Option<TurnId>,
+        session: &SessionId,
+        purpose: Purpose,
+        spent: &[Spent],
+    ) -> Result<()> {
+        let record = || self.ledger.record_usage(turn, session, purpose, spent);
+        self.patiently(turn, record).await
+    }
+
+    async fn spent(
+        &self,
+        turn: Option<TurnId>,
+        session: &SessionId,
+        day_start: Timestamp,
+    ) -> Result<Spending> {
+        self.patiently(turn, || self.ledger.spent(turn, session, day_start)).await
+    }
+}
+
 /// What a tool says. Wakes whoever delivers it when dropped: also where the turn was ended while
 /// the log took it, since what was said stays said.
 pub(crate) struct Said<'a> {
@@ -113,3 +160,7 @@ impl Drop for Said<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "patient_tests.rs"]
+mod tests;

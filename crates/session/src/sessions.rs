@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fetch::Fetcher;
 use crate::lane::{LaneLimits, Lanes, Parts};
-use crate::patient::PatientLog;
+use crate::patient::{PatientLedger, PatientLog};
 use crate::running::RunningTurns;
 use crate::{commands, expiry};
 
@@ -47,6 +47,12 @@ impl Sessions {
             fetcher: fetcher.clone(),
             log: parts.agent.log.clone(),
             deliverer: parts.deliverer.clone(),
+            running: running.clone(),
+            clock: parts.clock.clone(),
+            stop: cut.clone(),
+        });
+        parts.agent.ledger = Arc::new(PatientLedger {
+            ledger: parts.agent.ledger.clone(),
             running: running.clone(),
             clock: parts.clock.clone(),
             stop: cut.clone(),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use avocet_agent::{AgentLoop, Limits};
+use avocet_agent::{AgentLoop, Budgets, Limits};
 use avocet_bus::{Admission, Allow, Bus, Lists};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
@@ -23,6 +23,8 @@ use crate::{Attachments, Events, remind};
 mod previews;
 #[path = "reply_tests.rs"]
 mod replies;
+#[path = "spending_tests.rs"]
+mod spending;
 
 /// How long anything may take before its test has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -50,6 +52,7 @@ struct Setup {
     allow: Allow,
     post_hangs: bool,
     files: Arc<FakeFiles>,
+    budgets: Budgets,
     /// How long after the clock's start the daemon starts.
     starts: Duration,
 }
@@ -58,7 +61,8 @@ impl Default for Setup {
     fn default() -> Self {
         let limits = LaneLimits { burst: Duration::ZERO, ..LaneLimits::default() };
         let (allow, files) = (Allow::Local, Arc::default());
-        Self { limits, allow, post_hangs: false, files, starts: Duration::ZERO }
+        let budgets = Budgets::default();
+        Self { limits, allow, post_hangs: false, files, budgets, starts: Duration::ZERO }
     }
 }
 
@@ -115,6 +119,8 @@ impl World {
             files: setup.files.clone(),
             limits: Limits::default(),
             cheap: model.clone(),
+            ledger: store.clone(),
+            budgets: setup.budgets,
             system: "be kind".into(),
             zone: jiff::tz::TimeZone::UTC,
         };

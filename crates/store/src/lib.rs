@@ -9,6 +9,7 @@ mod correct;
 mod damage;
 mod error;
 mod inbox;
+mod ledger;
 mod lock;
 mod migrate;
 mod notes;

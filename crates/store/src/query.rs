@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Ignored, LogStatus, MessageId, MessageStatus, OpenTurn, Outcome, Query, QueueMode, SessionId,
-    SessionStatus, SessionSummary, Timestamp, TurnId, TurnRecord, TurnState,
+    SessionStatus, SessionSummary, Timestamp, TurnId, TurnRecord, TurnState, UsageBy, UsageRow,
 };
 use rusqlite::params;
 
-use crate::SqliteStore;
 use crate::rows;
 use crate::tx::{Db, Result};
+use crate::{SqliteStore, ledger};
 
 #[async_trait]
 impl Query for SqliteStore {
@@ -62,6 +62,10 @@ impl Query for SqliteStore {
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus> {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.read(move |db| session_status(db, &session, default_mode)).await
+    }
+
+    async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>> {
+        self.read(move |db| ledger::usage(db, by, since)).await
     }
 }
 

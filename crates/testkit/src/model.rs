@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use avocet_protocol::{
     Arguments, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
-    Spent, ToolCall, Usage,
+    Money, Spent, ToolCall, Usage,
 };
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -44,6 +44,14 @@ impl Scripted {
         });
         let calls = calls.collect();
         Self::Reply(ModelReply { calls, spent: spent(), ..ModelReply::default() })
+    }
+
+    /// The same answer, whose price is known: so many dollars for each model that was asked.
+    #[must_use]
+    pub fn costing(self, dollars: f64) -> Self {
+        let Self::Reply(mut reply) = self else { return self };
+        reply.spent.iter_mut().for_each(|spent| spent.cost = Some(Money::dollars(dollars)));
+        Self::Reply(reply)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod calls;
 mod inbox;
+mod ledger;
 mod models;
 mod outbox;
 mod past;
@@ -18,7 +19,7 @@ mod world;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{Inbox, KeptResults, Notes, Outbox, People, Query, TurnLog, Turns};
+use avocet_protocol::{Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns};
 
 /// A log that can be opened and killed.
 #[async_trait]
@@ -39,6 +40,7 @@ pub struct Ports {
     pub turns: Arc<dyn Turns>,
     pub log: Arc<dyn TurnLog>,
     pub kept: Arc<dyn KeptResults>,
+    pub ledger: Arc<dyn Ledger>,
     pub outbox: Arc<dyn Outbox>,
     pub notes: Arc<dyn Notes>,
     pub people: Arc<dyn People>,
@@ -50,13 +52,23 @@ impl Ports {
     #[must_use]
     pub fn of<S>(store: &Arc<S>) -> Self
     where
-        S: Inbox + Turns + TurnLog + KeptResults + Outbox + Notes + People + Query + 'static,
+        S: Inbox
+            + Turns
+            + TurnLog
+            + KeptResults
+            + Ledger
+            + Outbox
+            + Notes
+            + People
+            + Query
+            + 'static,
     {
         Self {
             inbox: store.clone(),
             turns: store.clone(),
             log: store.clone(),
             kept: store.clone(),
+            ledger: store.clone(),
             outbox: store.clone(),
             notes: store.clone(),
             people: store.clone(),
@@ -157,6 +169,12 @@ rules! {
         an_unconfirmed_chunk_is_shown_and_lets_the_next_go
         what_was_given_up_can_be_sent_again
         open_chats_are_found;
+    ledger:
+        what_was_spent_is_summed_by_turn_session_and_day
+        tokens_without_a_price_are_counted_apart
+        what_a_child_spends_is_its_roots
+        new_begins_a_new_sum
+        what_was_spent_is_listed_by_model_session_and_day;
     models:
         a_session_keeps_the_model_that_it_has_chosen
         a_child_is_answered_by_the_model_of_its_parent;

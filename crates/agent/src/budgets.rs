@@ -1,0 +1,146 @@
+//! Budgets: what models may cost. The ledger is looked at before every request and written after
+//! every answer, so that nothing is spent unseen: not by retries, children or empty answers.
+
+use std::time::Duration;
+
+use avocet_protocol::{
+    Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, SessionId, Spending,
+    StoreError, Total, TurnId, within,
+};
+
+use crate::{AgentLoop, Limits};
+
+/// What models may cost; none: no limit. Turns that run at the same time may each have one answer
+/// on the way when a budget is used up, so it is overdrawn by so much at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budgets {
+    /// One turn, its children included.
+    pub turn_cost: Option<Money>,
+    /// Everybody in one day, which begins at 00:00 UTC.
+    pub day_cost: Option<Money>,
+    /// One conversation since its last `/new`.
+    pub session_cost: Option<Money>,
+    /// Tokens of everybody in one day, read and written.
+    pub day_tokens: Option<u64>,
+    /// Tokens of one conversation since its last `/new`, read and written.
+    pub session_tokens: Option<u64>,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            turn_cost: Some(Money::dollars(5.0)),
+            day_cost: Some(Money::dollars(50.0)),
+            session_cost: None,
+            day_tokens: None,
+            session_tokens: None,
+        }
+    }
+}
+
+/// Whom a request is for, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bill<'b> {
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) session: &'b SessionId,
+    pub(crate) purpose: Purpose,
+    /// When it is given up, by the clock's [`elapsed`](avocet_protocol::Clock::elapsed).
+    pub(crate) until: Duration,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum NoAnswer {
+    /// A limit: the user is told this.
+    Limit(String),
+    /// The model.
+    Model(ModelError),
+    /// The log.
+    Log(StoreError),
+}
+
+impl From<StoreError> for NoAnswer {
+    fn from(error: StoreError) -> Self {
+        Self::Log(error)
+    }
+}
+
+impl From<ModelError> for NoAnswer {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl AgentLoop {
+    /// Asks a model once, if there is money for it, and writes down what that cost.
+    pub(crate) async fn ask_within_budgets(
+        &self,
+        model: &dyn Model,
+        bill: Bill<'_>,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, NoAnswer> {
+        let Bill { turn, session, purpose, until } = bill;
+        let today = self.clock.now().day_start();
+        let spending = self.ledger.spent(turn, session, today).await?;
+        if let Some(notice) = self.budgets.reached(self.limits, &spending) {
+            tracing::info!(notice, "nothing more is spent");
+            return Err(NoAnswer::Limit(notice));
+        }
+        let left = until.saturating_sub(self.clock.elapsed());
+        let asking = model.complete(request, deltas);
+        let reply = within(self.clock.as_ref(), left, asking)
+            .await
+            .map_err(|_| NoAnswer::Limit(self.limits.took_too_long()))??;
+        self.ledger.record_usage(turn, session, purpose, &reply.spent).await?;
+        Ok(reply)
+    }
+}
+
+impl Budgets {
+    /// What the user is told if nothing more may be spent; none if something may. The budget that
+    /// lasts longest is named: who waits for it waits for all.
+    fn reached(self, limits: Limits, spending: &Spending) -> Option<String> {
+        let Spending { turn, session, day } = spending;
+        let day_over = Period { name: "day", again: "at 00:00 UTC", total: day };
+        let session_over = Period { name: "conversation", again: "with /new", total: session };
+        let turn_over = Period { name: "answer", again: "with the next message", total: turn };
+        day_over
+            .cost_reached(self.day_cost, "budgets.day_usd")
+            .or_else(|| day_over.tokens_reached(self.day_tokens, "budgets.day_tokens"))
+            .or_else(|| session_over.cost_reached(self.session_cost, "budgets.session_usd"))
+            .or_else(|| session_over.tokens_reached(self.session_tokens, "budgets.session_tokens"))
+            .or_else(|| turn_over.cost_reached(self.turn_cost, "budgets.turn_usd"))
+            .or_else(|| limits.tokens_reached(turn.usage.total()))
+    }
+}
+
+/// A period that has budgets.
+struct Period<'t> {
+    name: &'static str,
+    again: &'static str,
+    total: &'t Total,
+}
+
+impl Period<'_> {
+    fn cost_reached(&self, budget: Option<Money>, key: &str) -> Option<String> {
+        let (spent, budget) = (self.total.cost, budget?);
+        (spent >= budget).then(|| self.notice(&format!("{spent} of {budget}"), key))
+    }
+
+    fn tokens_reached(&self, budget: Option<u64>, key: &str) -> Option<String> {
+        let (spent, budget) = (self.total.usage.total(), budget?);
+        (spent >= budget).then(|| self.notice(&format!("{spent} of {budget} tokens"), key))
+    }
+
+    fn notice(&self, sum: &str, key: &str) -> String {
+        let Self { name, again, .. } = self;
+        format!(
+            "The budget of this {name} is spent: {sum}. It starts again {again}; {key} raises it."
+        )
+    }
+}
+
+#[cfg(test)]
+#[path = "budgets_tests.rs"]
+mod tests;

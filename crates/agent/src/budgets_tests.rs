@@ -1,0 +1,74 @@
+use avocet_protocol::Usage;
+
+use super::*;
+
+fn total(tokens: u64, dollars: f64) -> Total {
+    Total { usage: Usage::new(tokens, 0), cost: Money::dollars(dollars), unpriced: 0 }
+}
+
+#[test]
+fn a_budget_that_is_spent_is_named_with_its_sum_its_end_and_its_key() {
+    let none = Budgets {
+        turn_cost: None,
+        day_cost: None,
+        session_cost: None,
+        day_tokens: None,
+        session_tokens: None,
+    };
+    let spending =
+        Spending { turn: total(10, 1.0), session: total(100, 2.0), day: total(1000, 50.02) };
+    let money = |dollars| Some(Money::dollars(dollars));
+    let table = [
+        (none, None),
+        (Budgets { day_cost: money(50.03), session_tokens: Some(101), ..none }, None),
+        (
+            Budgets { day_cost: money(50.0), turn_cost: money(0.5), ..none },
+            Some(
+                "The budget of this day is spent: $50.02 of $50.00. It starts again at 00:00 UTC; \
+                 budgets.day_usd raises it.",
+            ),
+        ),
+        (
+            Budgets { day_tokens: Some(1000), ..none },
+            Some(
+                "The budget of this day is spent: 1000 of 1000 tokens. It starts again at 00:00 \
+                 UTC; budgets.day_tokens raises it.",
+            ),
+        ),
+        (
+            Budgets { session_cost: money(0.0), turn_cost: money(0.0), ..none },
+            Some(
+                "The budget of this conversation is spent: $2.00 of $0.00. It starts again with \
+                 /new; budgets.session_usd raises it.",
+            ),
+        ),
+        (
+            Budgets { session_tokens: Some(99), ..none },
+            Some(
+                "The budget of this conversation is spent: 100 of 99 tokens. It starts again with \
+                 /new; budgets.session_tokens raises it.",
+            ),
+        ),
+        (
+            Budgets { turn_cost: money(0.99), ..none },
+            Some(
+                "The budget of this answer is spent: $1.00 of $0.99. It starts again with the \
+                 next message; budgets.turn_usd raises it.",
+            ),
+        ),
+    ];
+    for (budgets, notice) in table {
+        assert_eq!(budgets.reached(Limits::default(), &spending).as_deref(), notice);
+    }
+    let of_turn = Limits { max_tokens: 10, ..Limits::default() };
+    let notice = none.reached(of_turn, &spending).unwrap();
+    assert!(notice.contains("10 tokens (the limit for one answer is 10)"), "{notice}");
+}
+
+#[test]
+fn nothing_may_be_spent_of_a_budget_of_nothing() {
+    let nothing = Budgets { day_cost: Some(Money::default()), ..Budgets::default() };
+    let notice = nothing.reached(Limits::default(), &Spending::default());
+    assert!(notice.unwrap().contains("$0.00 of $0.00"));
+    assert_eq!(Budgets::default().reached(Limits::default(), &Spending::default()), None);
+}

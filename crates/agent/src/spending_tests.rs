@@ -1,0 +1,126 @@
+//! What turns may cost, and that nothing is spent unseen.
+
+use avocet_protocol::{Ledger, Money, Purpose, Query, Spending, Spent, Timestamp, TurnId};
+
+use super::*;
+
+impl World {
+    async fn costing(answers: Vec<Scripted>, budgets: Budgets) -> Self {
+        let mut world = Self::new(answers).await;
+        world.agent.budgets = budgets;
+        world
+    }
+
+    /// What the log says was spent, of the turn and in all.
+    async fn spending(&self, turn: TurnId) -> Spending {
+        self.store.spent(Some(turn), &session(), Timestamp(0)).await.unwrap()
+    }
+}
+
+/// A step that costs this many dollars.
+fn step(number: u32, dollars: f64) -> Scripted {
+    Scripted::calls(&[("echo", json!({ "n": number }))]).costing(dollars)
+}
+
+fn per_turn(dollars: f64) -> Budgets {
+    Budgets { turn_cost: Some(Money::dollars(dollars)), ..Budgets::default() }
+}
+
+#[tokio::test]
+async fn f18_tokens_are_capped_per_turn_over_a_crash_too() {
+    let limits = Limits { max_tokens: 220, ..Limits::default() };
+    let Scripted::Reply(step) = step(0, 0.0) else { panic!() };
+    let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());
+    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail });
+    let world = World::new(vec![Scripted::Reply(step.clone()), breaks]).await;
+    world.turn("go").await;
+    let (mut world, turn) = world.restart(vec![Scripted::Reply(step)]).await;
+    world.agent.limits = limits;
+    let notice = failed(world.run(turn).await.unwrap());
+    assert_eq!(
+        notice,
+        "I stopped after 220 tokens (the limit for one answer is 220). What was done so far is kept; \
+         say \"continue\" to go on."
+    );
+}
+
+#[tokio::test]
+async fn f18_money_is_capped_per_turn_and_the_next_has_its_own() {
+    let answers = vec![step(0, 2.0), step(1, 2.0), step(2, 2.0), Scripted::says("better")];
+    let world = World::costing(answers, per_turn(5.0)).await;
+    let notice = failed(world.turn("go").await);
+    assert_eq!(
+        notice,
+        "The budget of this answer is spent: $6.00 of $5.00. It starts again with the next message; \
+         budgets.turn_usd raises it."
+    );
+    assert_eq!((world.model.requests().len(), world.runs("echo")), (3, 3), "what was done is kept");
+    let turn = world.record().await.id;
+    let settlement = avocet_protocol::Settlement {
+        outcome: avocet_protocol::Outcome::Error,
+        answer: None,
+        notice: Some(notice),
+        reply: None,
+    };
+    world.store.settle(turn, &settlement).await.unwrap();
+    assert_eq!(answered(&world.turn("continue").await), "better");
+    assert_eq!(world.spending(turn).await.session.cost, Money::dollars(6.0));
+}
+
+#[tokio::test]
+async fn f18_empty_answers_and_those_of_other_models_count() {
+    let nothing = || Scripted::says("").costing(3.0);
+    let world = World::costing(vec![nothing(), nothing()], per_turn(5.0)).await;
+    let notice = failed(world.turn("hi").await);
+    assert!(notice.contains("$6.00 of $5.00"), "it is not asked a third time: {notice}");
+
+    let spent = |model: &str, dollars| Spent {
+        model: model.to_owned(),
+        usage: Usage::new(100, 10),
+        cost: Some(Money::dollars(dollars)),
+    };
+    let Scripted::Reply(reply) = step(0, 0.0) else { panic!() };
+    let chained = ModelReply { spent: vec![spent("test/a", 3.0), spent("test/b", 3.0)], ..reply };
+    let world = World::costing(vec![Scripted::Reply(chained)], per_turn(5.0)).await;
+    let notice = failed(world.turn("hi").await);
+    assert!(notice.contains("$6.00 of $5.00"), "{notice}");
+    let rows = world.store.usage(avocet_protocol::UsageBy::Model, Timestamp(0)).await.unwrap();
+    let models: Vec<&str> = rows.iter().map(|row| row.of.as_str()).collect();
+    assert_eq!(models, ["test/a", "test/b"]);
+}
+
+#[tokio::test]
+async fn f19_the_budget_of_the_day_is_checked_before_the_call_and_a_new_day_has_its_own() {
+    let budgets = Budgets { day_cost: Some(Money::dollars(1.0)), ..Budgets::default() };
+    let answers = vec![Scripted::says("one").costing(1.5), Scripted::says("two")];
+    let world = World::costing(answers, budgets).await;
+    world.clock.advance(Duration::from_hours(23));
+    assert_eq!(answered(&world.turn("first").await), "one");
+    world.settle("one").await;
+    world.say("second").await;
+    let turn = world.claim().await;
+    let notice = failed(world.run(turn.clone()).await.unwrap());
+    assert_eq!(
+        notice,
+        "The budget of this day is spent: $1.50 of $1.00. It starts again at 00:00 UTC; \
+         budgets.day_usd raises it."
+    );
+    assert_eq!(world.model.requests().len(), 1, "nobody was asked");
+    world.clock.advance(Duration::from_hours(1));
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "two");
+}
+
+#[tokio::test]
+async fn what_is_spent_by_whom_and_for_what_is_in_the_log_before_the_turn_goes_on() {
+    let world = World::costing(vec![step(0, 0.5)], per_turn(0.5)).await;
+    world.say("go").await;
+    let turn = world.claim().await;
+    let id = turn.id;
+    failed(world.run(turn).await.unwrap());
+    let other = Spent { model: "test/other".to_owned(), usage: Usage::new(1, 1), cost: None };
+    let (session, summary) = (session(), Purpose::Summary);
+    world.store.record_usage(None, &session, summary, &[other]).await.unwrap();
+    let Spending { turn, session, .. } = world.spending(id).await;
+    assert_eq!((turn.cost, turn.usage), (Money::dollars(0.5), Usage::new(100, 10)));
+    assert_eq!((session.usage.total(), session.unpriced), (112, 2));
+}

@@ -1,0 +1,57 @@
+//! What the daemon spends (F19): nothing while nobody speaks, and nothing more once a budget is spent.
+
+use avocet_protocol::Money;
+
+use super::*;
+
+fn a_day(dollars: f64) -> Setup {
+    let day_cost = Some(Money::dollars(dollars));
+    Setup { budgets: Budgets { day_cost, ..Budgets::default() }, ..Setup::default() }
+}
+
+const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts again at 00:00 UTC; \
+    budgets.day_usd raises it.";
+
+#[tokio::test]
+async fn f19_a_day_without_messages_asks_no_model() {
+    let world = World::new(parrot()).await;
+    world.say("hello").await;
+    world.channel.texts(1).await;
+    world.idle().await;
+    for _ in 0..24 * 60 {
+        world.clock.advance(Duration::from_mins(1));
+        world.sessions.ping().await.unwrap();
+    }
+    assert!(world.sessions.lanes.is_idle());
+    assert_eq!(world.model.requests().len(), 1, "the one that was asked for");
+}
+
+#[tokio::test]
+async fn f19_a_child_is_not_asked_once_the_day_is_spent_and_the_chat_hears_of_it_once() {
+    let spawn = || Scripted::calls(&[("spawn", json!({"prompt": "count the files"}))]);
+    let model = ScriptedModel::new(vec![spawn().costing(2.0)]);
+    let world = World::with(model, a_day(1.0)).await;
+    let message = world.say("go").await;
+    assert_eq!(world.channel.texts(1).await, [SPENT]);
+    world.idle().await;
+    world.sent().await;
+    assert_eq!(world.channel.texts(1).await.len(), 1);
+    assert_eq!(world.model.requests().len(), 1, "neither the child nor its parent");
+    assert_eq!(world.outcome(message).await, Some(Outcome::Error));
+    let parent = world.store.transcript(&session("a"), 1).await.unwrap().remove(0);
+    let call = &parent.steps[0].calls[0];
+    assert!(call.result().unwrap().value.to_string().contains("budgets.day_usd"));
+}
+
+#[tokio::test]
+async fn f19_a_budget_of_the_day_is_that_of_all_conversations() {
+    let dear = ScriptedModel::new(vec![Scripted::says("dear").costing(2.0)]);
+    let world = World::with(dear, a_day(1.0)).await;
+    world.say("hello").await;
+    world.channel.texts(1).await;
+    let other = world.say_in("b", "hello").await;
+    assert_eq!(world.channel.texts(2).await, ["dear", SPENT]);
+    world.idle().await;
+    assert_eq!(world.outcome(other.id).await, Some(Outcome::Error));
+    assert_eq!(world.model.requests().len(), 1);
+}

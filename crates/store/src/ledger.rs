@@ -1,0 +1,147 @@
+//! What models have cost, answer by answer, and its sums.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Ledger, Money, Purpose, SessionId, Spending, Spent, Timestamp, Total, TurnId, Usage, UsageBy,
+    UsageRow,
+};
+use rusqlite::{Params, Row, params};
+
+use crate::rows;
+use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
+
+#[async_trait]
+impl Ledger for SqliteStore {
+    async fn record_usage(
+        &self,
+        turn: Option<TurnId>,
+        session: &SessionId,
+        purpose: Purpose,
+        spent: &[Spent],
+    ) -> Result<()> {
+        if spent.is_empty() {
+            return Ok(());
+        }
+        let (session, spent) = (session.clone(), spent.to_vec());
+        self.write("record-usage", Durability::Process, move |tx| {
+            let (turn, session) = root(tx.db, turn, session)?;
+            spent.iter().try_for_each(|one| record(tx, turn, &session, purpose, one))
+        })
+        .await
+    }
+
+    async fn spent(
+        &self,
+        turn: Option<TurnId>,
+        session: &SessionId,
+        day_start: Timestamp,
+    ) -> Result<Spending> {
+        let session = session.clone();
+        self.read(move |db| {
+            let (turn, session) = root(db, turn, session)?;
+            let turn = turn.map_or(Ok(Total::default()), |turn| sum(db, "turn = ?1", [turn.0]))?;
+            let fresh = "session = ?1 AND id > (SELECT usage_from FROM sessions WHERE id = ?1)";
+            let session = sum(db, fresh, [session.as_str()])?;
+            Ok(Spending { turn, session, day: sum(db, "at >= ?1", [day_start.0])? })
+        })
+        .await
+    }
+}
+
+/// `Query::usage`.
+pub(crate) fn usage(db: Db<'_>, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>> {
+    // Who only looks may find a log that no daemon of this version has opened yet.
+    let table = "SELECT 1 FROM sqlite_schema WHERE name = 'usage'";
+    if db.row(table, (), |_| Ok(()))?.is_none() {
+        return Ok(Vec::new());
+    }
+    let (of, order) = match by {
+        UsageBy::Model => ("model", "cost DESC, sum(input + output) DESC, of"),
+        UsageBy::Session => ("session", "cost DESC, sum(input + output) DESC, of"),
+        UsageBy::Day => ("date(at / 1000, 'unixepoch')", "of DESC"),
+    };
+    db.rows(
+        &format!(
+            "SELECT {of} AS of, count(*) AS answers, {SUMS} FROM usage WHERE at >= ?1 \
+             GROUP BY of ORDER BY {order}"
+        ),
+        [since.0],
+        |row| Ok(UsageRow { of: row.get("of")?, answers: row.get("answers")?, total: total(row)? }),
+    )
+}
+
+/// Who is charged: the turn that no other turn has spawned, and its session.
+fn root(
+    db: Db<'_>,
+    turn: Option<TurnId>,
+    session: SessionId,
+) -> Result<(Option<TurnId>, SessionId)> {
+    let Some(turn) = turn else { return Ok((None, session)) };
+    db.one(
+        "WITH RECURSIVE line (turn, parent, session) AS ( \
+             SELECT id, parent, session FROM turns WHERE id = ?1 UNION ALL \
+             SELECT turns.id, turns.parent, turns.session FROM turns JOIN line \
+                 ON turns.id = line.parent) \
+         SELECT turn, session FROM line WHERE parent IS NULL",
+        [turn.0],
+        |row| Ok((Some(TurnId(row.get("turn")?)), rows::parsed(row, "session")?)),
+    )
+}
+
+fn record(
+    tx: &Tx<'_>,
+    turn: Option<TurnId>,
+    session: &SessionId,
+    purpose: Purpose,
+    spent: &Spent,
+) -> Result<()> {
+    let Usage { input, output, cached, cache_written } = spent.usage;
+    tx.insert(
+        "INSERT INTO usage (at, session, turn, purpose, model, input, cached, cache_written, \
+             output, cost) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        params![
+            tx.now.0,
+            session.as_str(),
+            turn.map(|turn| turn.0),
+            purpose.word(),
+            spent.model,
+            credible(input),
+            credible(cached),
+            credible(cache_written),
+            credible(output),
+            spent.cost.map(|cost| credible(cost.0)),
+        ],
+    )?;
+    Ok(())
+}
+
+/// A figure of one answer, so bounded that millions of them have a sum: a provider may count nonsense.
+/// About 10^12 tokens, or a thousand dollars.
+fn credible(figure: u64) -> u64 {
+    figure.min(1 << 40)
+}
+
+/// The columns of [`total`].
+const SUMS: &str = "coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output, \
+    coalesce(sum(cached), 0) AS cached, coalesce(sum(cache_written), 0) AS cache_written, \
+    coalesce(sum(cost), 0) AS cost, \
+    coalesce(sum(iif(cost IS NULL, input + output, 0)), 0) AS unpriced";
+
+fn sum(db: Db<'_>, which: &str, params: impl Params) -> Result<Total> {
+    db.one(&format!("SELECT {SUMS} FROM usage WHERE {which}"), params, total)
+}
+
+fn total(row: &Row<'_>) -> rusqlite::Result<Total> {
+    Ok(Total {
+        usage: Usage {
+            input: row.get("input")?,
+            output: row.get("output")?,
+            cached: row.get("cached")?,
+            cache_written: row.get("cache_written")?,
+        },
+        cost: Money(row.get("cost")?),
+        unpriced: row.get("unpriced")?,
+    })
+}

@@ -1,0 +1,144 @@
+//! Rules of what models have cost.
+
+use avocet_protocol::{
+    CommandAction, CommandReply, Money, Purpose, SessionId, Spending, Spent, Timestamp, Total,
+    TurnId, Usage, UsageBy, UsageRow,
+};
+
+use super::Backend;
+use super::waits::spawn;
+use super::world::{World, failure, session};
+
+/// What 100 tokens read and 10 written cost, in billionths of a dollar; none if nobody knows.
+fn spent(model: &str, cost: Option<u64>) -> Spent {
+    Spent { model: model.to_owned(), usage: Usage::new(100, 10), cost: cost.map(Money) }
+}
+
+async fn record(world: &World<'_>, turn: Option<TurnId>, session: &SessionId, spent: &[Spent]) {
+    world.ports.ledger.record_usage(turn, session, Purpose::Answer, spent).await.unwrap();
+}
+
+async fn spending(world: &World<'_>, turn: Option<TurnId>, session: &SessionId) -> Spending {
+    world.ports.ledger.spent(turn, session, Timestamp(0)).await.unwrap()
+}
+
+/// What so many answers with known prices cost together.
+fn total(answers: u64, cost: u64) -> Total {
+    let usage = Usage::new(answers * 100, answers * 10);
+    Total { usage, cost: Money(cost), unpriced: 0 }
+}
+
+/// A turn that runs in a session.
+async fn turn(world: &World<'_>, session: &SessionId, text: &str) -> TurnId {
+    world.say(session, text).await;
+    world.take(session).await.id
+}
+
+/// Every answer counts for its turn, its conversation and the day, over a crash too.
+pub async fn what_was_spent_is_summed_by_turn_session_and_day(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    let first = turn(&world, &a, "1").await;
+    let spent_once = [spent("m", Some(5)), spent("n", Some(7))];
+    record(&world, Some(first), &a, &spent_once).await;
+    record(&world, Some(first), &a, &[]).await;
+    world.reply(first, "ok").await;
+    record(&world, Some(first), &a, &[spent("m", Some(1))]).await;
+    let second = turn(&world, &a, "2").await;
+    record(&world, Some(second), &a, &[spent("m", Some(100))]).await;
+    world.say(&b, "3").await;
+    let summary = [spent("m", Some(1000))];
+    let ledger = &world.ports.ledger;
+    ledger.record_usage(None, &b, Purpose::Summary, &summary).await.unwrap();
+
+    let world = world.restart().await;
+    let day = total(5, 1113);
+    let of_first = Spending { turn: total(3, 13), session: total(4, 113), day };
+    assert_eq!(spending(&world, Some(first), &a).await, of_first);
+    let of_second = Spending { turn: total(1, 100), ..of_first };
+    assert_eq!(spending(&world, Some(second), &a).await, of_second);
+    let of_none = Spending { turn: Total::default(), session: total(1, 1000), day };
+    assert_eq!(spending(&world, None, &b).await, of_none);
+    let tomorrow = world.ports.ledger.spent(None, &b, Timestamp(i64::MAX)).await.unwrap();
+    assert_eq!(tomorrow, Spending { day: Total::default(), ..of_none });
+    assert_eq!(spending(&world, None, &session("unheard")).await.session, Total::default());
+}
+
+/// Tokens whose price nobody knows cost nothing and are counted as such; figures that make no sense
+/// have a sum all the same.
+pub async fn tokens_without_a_price_are_counted_apart(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let first = turn(&world, &a, "1").await;
+    let cached = Usage { cached: 60, cache_written: 20, ..Usage::new(100, 10) };
+    let known = Spent { usage: cached, ..spent("m", Some(5)) };
+    record(&world, Some(first), &a, &[known, spent("local", None)]).await;
+    let usage = Usage { cached: 60, cache_written: 20, ..Usage::new(200, 20) };
+    let sum = Total { usage, cost: Money(5), unpriced: 110 };
+    assert_eq!(spending(&world, Some(first), &a).await.turn, sum);
+
+    let usage = Usage::new(u64::MAX, u64::MAX);
+    let nonsense = Spent { usage, cost: Some(Money(u64::MAX)), model: "m".to_owned() };
+    record(&world, Some(first), &a, &vec![nonsense; 9]).await;
+    let sum = spending(&world, Some(first), &a).await.turn;
+    assert!(sum.cost > Money::dollars(1000.0) && sum.usage.total() > 1_000_000_000, "{sum:?}");
+}
+
+/// What a child spends is its root's: the turn that a person waits for, and its conversation.
+pub async fn what_a_child_spends_is_its_roots(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (parent, _, child) = spawn(&world).await;
+    record(&world, Some(parent.id), &parent.session, &[spent("m", Some(5))]).await;
+    record(&world, Some(child.id), &child.session, &[spent("m", Some(7))]).await;
+    let both = Spending { turn: total(2, 12), session: total(2, 12), day: total(2, 12) };
+    assert_eq!(spending(&world, Some(parent.id), &parent.session).await, both);
+    assert_eq!(spending(&world, Some(child.id), &child.session).await, both);
+    world.settle(child.id, &failure("the budget is spent")).await.unwrap();
+    record(&world, Some(child.id), &child.session, &[spent("m", Some(1))]).await;
+    assert_eq!(spending(&world, Some(parent.id), &parent.session).await.turn, total(3, 13));
+}
+
+/// `/new` begins a new sum for its conversation; what the day has cost stays.
+pub async fn new_begins_a_new_sum(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    for (session, text) in [(&a, "1"), (&b, "2")] {
+        let turn = turn(&world, session, text).await;
+        record(&world, Some(turn), session, &[spent("m", Some(5))]).await;
+        world.reply(turn, "ok").await;
+    }
+    let (forget, reply) = (world.command(&a, "/new").await, CommandReply::default());
+    world.ports.inbox.settle_command(forget, &CommandAction::Forget, &reply).await.unwrap();
+    let of_a = spending(&world, None, &a).await;
+    assert_eq!((of_a.session, of_a.day), (Total::default(), total(2, 10)));
+    assert_eq!(spending(&world, None, &b).await.session, total(1, 5));
+    record(&world, None, &a, &[spent("m", Some(7))]).await;
+    assert_eq!(spending(&world, None, &a).await.session, total(1, 7));
+}
+
+/// What was spent can be listed by model and by session, the dearest first, and by day.
+pub async fn what_was_spent_is_listed_by_model_session_and_day(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let query = world.ports.query.clone();
+    let list = async |by| query.usage(by, Timestamp(0)).await.unwrap();
+    assert_eq!(list(UsageBy::Day).await, []);
+    let (a, b) = (session("a"), session("b"));
+    world.say(&a, "1").await;
+    world.say(&b, "2").await;
+    let unpriced = Total { unpriced: 110, ..total(1, 0) };
+    record(&world, None, &a, &[spent("cheap", Some(1)), spent("local", None)]).await;
+    record(&world, None, &b, &[spent("dear", Some(50)), spent("cheap", Some(1))]).await;
+
+    let row = |of: &str, answers, total| UsageRow { of: of.to_owned(), answers, total };
+    let models =
+        [row("dear", 1, total(1, 50)), row("cheap", 2, total(2, 2)), row("local", 1, unpriced)];
+    assert_eq!(list(UsageBy::Model).await, models);
+    let of_a = total(1, 1) + unpriced;
+    let sessions = [row(b.as_str(), 2, total(2, 51)), row(a.as_str(), 2, of_a)];
+    assert_eq!(list(UsageBy::Session).await, sessions);
+    let days = list(UsageBy::Day).await;
+    assert_eq!((days.len(), days[0].answers, days[0].total), (1, 4, of_a + total(2, 51)));
+    let [year, month, day] = days[0].of.split('-').collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!([year.len(), month.len(), day.len()], [4, 2, 2], "{}", days[0].of);
+    assert_eq!(query.usage(UsageBy::Model, Timestamp(i64::MAX)).await, Ok(vec![]));
+}
