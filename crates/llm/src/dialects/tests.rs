@@ -216,6 +216,24 @@ fn a_block_that_can_be_no_call_is_shown_as_it_is_written() {
     }
 }
 
+#[test]
+fn a_block_that_names_a_tool_as_others_do_is_held_back_only_where_it_can_be_a_call() {
+    let tools = tools();
+    for (told, held) in
+        [(None, false), (super::named("json"), false), (super::named("shell"), true)]
+    {
+        let reader = Reader { told, tools: &tools };
+        let mut streamed = super::Streamed::new(reader);
+        let shown = std::sync::Mutex::new(String::new());
+        streamed.push("```bash\ncat README.md\nmore of it\n", |delta| {
+            if let avocet_protocol::Delta::Text(text) = delta {
+                shown.lock().unwrap().push_str(text);
+            }
+        });
+        assert_eq!(shown.into_inner().unwrap().is_empty(), held);
+    }
+}
+
 /// Texts with everything in them that means something somewhere.
 fn any_text() -> impl Strategy<Value = String> {
     let words = vec![
