@@ -75,7 +75,7 @@ async fn f14_an_owners_tool_is_refused_in_the_turn_of_a_user_and_of_a_child_of_i
     let model = || {
         ScriptedModel::answering(|request| match request.messages.last() {
             Some(Message::ToolResult { result, .. }) => Scripted::says(result),
-            Some(Message::User { text, .. }) if text == "delegate" => {
+            Some(Message::User { text, .. }) if what_was_said(text) == "delegate" => {
                 Scripted::calls(&[("spawn", json!({"prompt": "the keys"}))])
             }
             _ => Scripted::calls(&[("keys", json!({}))]),
@@ -109,7 +109,11 @@ async fn linked_chats_share_a_session_and_each_is_answered_where_it_asked() {
     world.say_in("b", "two").await;
     assert_eq!(world.told("b", 1).await, "two");
     let asked = world.asked(2).await;
-    let seen = |text: &str| asked[1].messages.contains(&Message::user(text));
+    let said = |message: &Message| match message {
+        Message::User { text, .. } => what_was_said(text).to_owned(),
+        _ => String::new(),
+    };
+    let seen = |text: &str| asked[1].messages.iter().any(|message| said(message) == text);
     assert!(seen("one") && seen("two"), "{asked:?}");
     world.say_in("b", "/id").await;
     let id = "This chat is terminal:local:b. Its session is terminal:local:a. You are me.";

@@ -12,6 +12,7 @@ use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
     FakeChannel, FakeFiles, FakeToolbox, ManualClock, OnFetch, Scripted, ScriptedModel, WAIT,
+    what_was_said,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -223,7 +224,7 @@ fn session(name: &str) -> SessionId {
 /// What the user said last.
 fn last_said(request: &ModelRequest) -> &str {
     let said = request.messages.iter().rev().find_map(|message| match message {
-        Message::User { text, .. } => Some(text.as_str()),
+        Message::User { text, .. } => Some(what_was_said(text)),
         _ => None,
     });
     said.unwrap()
@@ -328,7 +329,7 @@ async fn a_burst_of_messages_is_answered_together_in_collect_mode() {
     world.clock.advance(half);
     let asked = &world.asked(1).await[0];
     let said = asked.messages.iter().filter_map(|message| match message {
-        Message::User { text, .. } => Some(text.as_str()),
+        Message::User { text, .. } => Some(what_was_said(text)),
         _ => None,
     });
     assert_eq!(said.collect::<Vec<_>>().join("\n"), "one\n\ntwo");
@@ -343,7 +344,7 @@ async fn f16_every_message_reaches_the_model_in_order_in_every_mode() {
             let asked_for_tool = request
                 .messages
                 .iter()
-                .any(|message| matches!(message, Message::User { text, .. } if text == "go"));
+                .any(|message| matches!(message, Message::User { text, .. } if what_was_said(text) == "go"));
             let answered = matches!(request.messages.last(), Some(Message::ToolResult { .. }))
                 || last_said(request) != "go";
             let then = if asked_for_tool && !answered {
@@ -831,7 +832,8 @@ async fn attachments_are_there_before_the_model_is_asked_and_read_the_same_ever_
     assert_eq!(world.setup.files.get("inbox/m1-0.jpg").as_deref(), Some(&b"jpeg"[..]));
     world.say("and now?").await;
     let requests = world.asked(2).await;
-    assert_eq!(requests[1].messages[..2], requests[0].messages[..2], "F33");
+    let [_, Message::User { text, .. }, ..] = &requests[1].messages[..] else { panic!() };
+    assert_eq!(text, last_said(&requests[0]), "F33");
     assert_eq!(world.channel.fetches(1).await, 1);
 }
 
@@ -881,4 +883,30 @@ async fn what_comes_with_a_message_that_steers_is_there_before_it_is_read() {
     permits.add_permits(1);
     let said = world.channel.texts(2).await;
     assert_eq!(said[1], "look at this\n[image: 4 bytes, saved as inbox/m3-0.jpg]");
+}
+
+#[tokio::test]
+async fn a_compaction_is_answered_at_once_and_carried_out_between_turns() {
+    let permits = Arc::new(Semaphore::new(0));
+    let gate = permits.clone();
+    let world = World::new(ScriptedModel::answering(move |request| match last_said(request) {
+        "wait" => Scripted::When(gate.clone(), Box::new(Scripted::says("waited"))),
+        text if text.contains("<conversation>") => Scripted::says("They greet."),
+        _ => Scripted::says(&"hello ".repeat(100)),
+    }))
+    .await;
+    world.say("hi").await;
+    world.channel.texts(1).await;
+    world.say("wait").await;
+    world.asked(2).await;
+    world.say("/compact").await;
+    assert_eq!(world.channel.texts(2).await[1], "I condense what was said before.");
+    permits.add_permits(1);
+    let texts = world.channel.texts(4).await;
+    assert_eq!(texts[2], "waited");
+    assert!(texts[3].starts_with("What was said before is condensed: about "), "{}", texts[3]);
+    world.say("go on").await;
+    let last = world.asked(4).await.pop().unwrap();
+    let sent = format!("{:?}", last.messages);
+    assert!(sent.contains("They greet.") && !sent.contains("wait"), "{sent}");
 }

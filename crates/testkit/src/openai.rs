@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Spoken;
 use crate::http::{HttpRequest, Piece, whole};
+use crate::model::what_was_said;
 use crate::model_server::{ModelServer, Refused};
 
 pub use crate::answer::{ModelAnswer, event, stream_head};
@@ -67,12 +68,12 @@ impl OpenAiFake {
     }
 }
 
-/// What the user said last, in a request.
+/// What the user said last, in a request, without what the agent says of the moment.
 #[must_use]
 pub fn last_user_text(request: &Value) -> &str {
     let messages = request["messages"].as_array().unwrap();
     let last = messages.iter().rev().find(|message| message["role"] == "user");
-    last.map(content::text).unwrap_or_default()
+    last.map(content::text).map(what_was_said).unwrap_or_default()
 }
 
 /// The results of the calls at the end of a request, in order.
