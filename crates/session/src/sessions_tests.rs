@@ -892,7 +892,7 @@ async fn a_compaction_is_answered_at_once_and_carried_out_between_turns() {
     let world = World::new(ScriptedModel::answering(move |request| match last_said(request) {
         "wait" => Scripted::When(gate.clone(), Box::new(Scripted::says("waited"))),
         text if text.contains("<conversation>") => Scripted::says("They greet."),
-        _ => Scripted::says(&"hello ".repeat(100)),
+        _ => Scripted::says(&"hello ".repeat(12)),
     }))
     .await;
     world.say("hi").await;
