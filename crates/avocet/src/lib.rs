@@ -1,5 +1,6 @@
 //! The program: its command line, the one registry of components, and the wiring.
 
+mod budgets;
 mod cli;
 mod commands;
 mod daemon;
