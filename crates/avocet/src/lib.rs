@@ -81,5 +81,6 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
             commands::sessions::show(context, show).await
         }
         Command::Status { json } => commands::status::run(context, json).await,
+        Command::Usage(usage) => commands::usage::run(context, usage).await,
     }
 }
