@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "",
     "ask",
     "chat",
@@ -29,6 +29,7 @@ const COMMANDS: [&str; 20] = [
     "sessions list",
     "sessions show",
     "status",
+    "usage",
 ];
 
 fn help(words: &str) -> String {

@@ -1,4 +1,4 @@
-//! Commands that only look: `status`, `sessions list`, `sessions show`; while a daemon runs, while
+//! Commands that only look: `status`, `sessions list`, `sessions show`, `usage`; while a daemon runs, while
 //! none does, and before there ever was one.
 
 use avocet_tests::{Daemon, Home, program};
@@ -41,7 +41,7 @@ fn looking_prints_what_there_is_and_exits_as_the_help_says() {
     let none = "There are no sessions yet.";
     let me = "terminal:local:me ";
     #[rustfmt::skip]
-    let table: [(World, &[&str], i32, &[&str]); 12] = [
+    let table: [(World, &[&str], i32, &[&str]); 15] = [
         (Running, &["status"], 0, &["daemon          process ", "version 0.1.0", "start 1",
             "messages        3 in 2 sessions, 0 wait", "terminal:local  up"]),
         (Stopped, &["status"], 69, &["daemon    not running", "messages  3 in 2 sessions, 0 wait"]),
@@ -55,6 +55,9 @@ fn looking_prints_what_there_is_and_exits_as_the_help_says() {
         (Running, &["sessions", "show", "nobody"], 1, &[there_is]),
         (Stopped, &["sessions", "show", "nobody"], 1, &[there_is]),
         (Empty, &["sessions", "show", "nobody"], 1, &[there_is]),
+        (Running, &["usage"], 0, &["Nothing was spent in the last 30 days."]),
+        (Stopped, &["usage", "--days", "7"], 0, &["Nothing was spent in the last 7 days."]),
+        (Empty, &["usage", "--days", "1"], 0, &["Nothing was spent today (UTC)."]),
     ];
     let worlds = [Running, Stopped, Empty].map(|world| (world, home(world)));
     let mut wrong = Vec::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, SessionId, Spending,
-    StoreError, Total, TurnId, within,
+    StoreError, Total, TurnId, thousands, within,
 };
 
 use crate::{AgentLoop, Limits};
@@ -130,7 +130,10 @@ impl Period<'_> {
 
     fn tokens_reached(&self, budget: Option<u64>, key: &str) -> Option<String> {
         let (spent, budget) = (self.total.usage.total(), budget?);
-        (spent >= budget).then(|| self.notice(&format!("{spent} of {budget} tokens"), key))
+        (spent >= budget).then(|| {
+            let [spent, budget] = [spent, budget].map(thousands);
+            self.notice(&format!("{spent} of {budget} tokens"), key)
+        })
     }
 
     fn notice(&self, sum: &str, key: &str) -> String {

@@ -31,7 +31,7 @@ fn a_budget_that_is_spent_is_named_with_its_sum_its_end_and_its_key() {
         (
             Budgets { day_tokens: Some(1000), ..none },
             Some(
-                "The budget of this day is spent: 1000 of 1000 tokens. It starts again at 00:00 \
+                "The budget of this day is spent: 1,000 of 1,000 tokens. It starts again at 00:00 \
                  UTC; budgets.day_tokens raises it.",
             ),
         ),

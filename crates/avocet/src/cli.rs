@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use avocet_protocol::{ChatAddress, DedupeKey, IdError, PersonId, SessionId};
-use clap::{Args, Parser, Subcommand};
+use avocet_protocol::{ChatAddress, DedupeKey, IdError, PersonId, SessionId, UsageBy};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::exit;
@@ -65,6 +65,8 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show what models have cost.
+    Usage(Usage),
 }
 
 impl Default for Command {
@@ -169,6 +171,38 @@ pub(crate) struct SessionsShow {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Usage {
+    /// What it is summed by. What sub-agents cost is that of the conversation that they work for.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) by: By,
+    /// Of how many days, today included. Days begin at 00:00 UTC.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub(crate) days: u32,
+    /// Print JSON; cost_usd is null where no price is known.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What usage is summed by.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum By {
+    #[default]
+    Model,
+    Session,
+    Day,
+}
+
+impl From<By> for UsageBy {
+    fn from(by: By) -> Self {
+        match by {
+            By::Model => Self::Model,
+            By::Session => Self::Session,
+            By::Day => Self::Day,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

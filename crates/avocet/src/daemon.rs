@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_agent::{AgentLoop, Budgets, Limits};
+use avocet_agent::{AgentLoop, Limits};
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, Durability};
 use avocet_gateway::Gateway;
@@ -23,6 +23,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
+use crate::budgets::{budgets, warn_of_unknown_prices};
 use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
 use crate::registry;
@@ -131,6 +132,8 @@ impl Daemon {
             max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
         };
         let model = agent.model.name().to_owned();
+        let models = registry::models(document, settings, &clock)?;
+        warn_of_unknown_prices(document, models, &group);
 
         avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
@@ -264,7 +267,7 @@ fn agent(
         clock: context.clock.clone(),
         limits: limits(&settings.agents.defaults),
         ledger: store.clone(),
-        budgets: Budgets::default(),
+        budgets: budgets(&settings.budgets),
         system: SYSTEM.into(),
         zone: TimeZone::system(),
     })

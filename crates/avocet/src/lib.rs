@@ -1,5 +1,6 @@
 //! The program: its command line, the one registry of components, and the wiring.
 
+mod budgets;
 mod cli;
 mod commands;
 mod daemon;
@@ -80,5 +81,6 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
             commands::sessions::show(context, show).await
         }
         Command::Status { json } => commands::status::run(context, json).await,
+        Command::Usage(usage) => commands::usage::run(context, usage).await,
     }
 }

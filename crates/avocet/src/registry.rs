@@ -100,6 +100,17 @@ pub(crate) fn model(
     settings: &Settings,
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Model>, ConfigError> {
+    let mut models = models(document, settings, &clock)?;
+    let first = models.remove(0);
+    Ok(if models.is_empty() { first } else { Arc::new(Chain::new(first, models, clock)) })
+}
+
+/// Whoever may be asked: the model, and its fallbacks.
+pub(crate) fn models(
+    document: &Document,
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+) -> Result<Vec<Arc<dyn Model>>, ConfigError> {
     let mut models = Vec::new();
     for (provider, model) in providers_and_models(document, settings)? {
         if provider == EMBEDDED && !settings.providers.contains_key(provider) {
@@ -110,8 +121,7 @@ pub(crate) fn model(
         let make = kind_of(document, &path)?.make;
         models.push(make(document, provider, model, clock.clone())?);
     }
-    let first = models.remove(0);
-    Ok(if models.is_empty() { first } else { Arc::new(Chain::new(first, models, clock)) })
+    Ok(models)
 }
 
 /// `provider/model` of whoever answers, and of the fallbacks: of providers that there are.

@@ -1,11 +1,13 @@
 //! The configuration: one TOML file, every key with a default, unknown keys refused with their line
 //! and the nearest key. The tables of components stay opaque here: their types are beside them.
 
+mod budgets;
 mod document;
 mod keys;
 mod refer;
 mod settings;
 
+pub use budgets::Budgets;
 pub use document::{ConfigError, Document, Environment};
 pub use keys::keys;
 pub use settings::{

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::Budgets;
+
 /// The whole file; the tables of components are opaque.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -20,6 +22,8 @@ pub struct Settings {
     pub log: Log,
     /// The agent.
     pub agents: Agents,
+    /// What models may cost.
+    pub budgets: Budgets,
     /// Conversations.
     pub sessions: Sessions,
     /// What comes with messages beside their text.

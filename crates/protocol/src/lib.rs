@@ -51,7 +51,7 @@ pub use message::{Arguments, ImageRef, Message, Reasoning, SentCall, ToolCall};
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
 };
-pub use money::{Money, Price};
+pub use money::{Money, Price, thousands};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };

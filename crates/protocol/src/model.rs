@@ -100,6 +100,13 @@ impl Usage {
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
+
+    /// How much of what was read came from the cache, from 0 to 100.
+    #[must_use]
+    pub fn cached_percent(self) -> u64 {
+        let percent = u128::from(self.cached) * 100 / u128::from(self.input.max(1));
+        u64::try_from(percent.min(100)).unwrap_or(100)
+    }
 }
 
 impl std::ops::Add for Usage {

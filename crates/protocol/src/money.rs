@@ -32,6 +32,23 @@ impl Money {
         )]
         Self((dollars * DOLLAR).round() as u64)
     }
+
+    /// The amount in dollars, as near as a float comes to it.
+    #[must_use]
+    pub fn in_dollars(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
+        let billionths = self.0 as f64;
+        billionths / DOLLAR
+    }
+}
+
+/// `12,345`.
+#[must_use]
+pub fn thousands(number: u64) -> String {
+    match (number / 1000, number % 1000) {
+        (0, number) => number.to_string(),
+        (thousand, rest) => format!("{},{rest:03}", thousands(thousand)),
+    }
 }
 
 impl Add for Money {
@@ -50,8 +67,7 @@ impl Sum for Money {
 /// `$12.30`; below ten cents with two digits that count: `$0.0042`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
-        let dollars = self.0 as f64 / DOLLAR;
+        let dollars = self.in_dollars();
         let decimals = match self.0 {
             0 | 100_000_000.. => 2,
             10_000_000.. => 3,
@@ -106,6 +122,15 @@ mod tests {
             ["$0.00", "$12.30", "$0.10", "$0.042", "$0.0042", "$0.00042", "$0.000042", "$1234.57"];
         assert_eq!(amounts.map(shown), expected);
         assert_eq!(Money::dollars(-1.0), Money::default());
+    }
+
+    #[test]
+    fn large_numbers_have_commas() {
+        let table =
+            [(0, "0"), (999, "999"), (1000, "1,000"), (12_045, "12,045"), (1_000_000, "1,000,000")];
+        for (number, text) in table {
+            assert_eq!(thousands(number), text);
+        }
     }
 
     #[test]

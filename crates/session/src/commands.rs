@@ -13,6 +13,7 @@ use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 use crate::people;
+use crate::usage::usage;
 
 /// A command: how it is shown, and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +68,7 @@ enum Verb {
     Skip,
     Status,
     Stop,
+    Usage,
 }
 
 /// Every command, as `/help` and the platforms show them.
@@ -88,6 +90,7 @@ const COMMANDS: &[Command] = &[
     Command::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
     Command::new(Verb::Status, "status", "", "show what I am doing"),
     Command::new(Verb::Stop, "stop", "", "stop what I am doing"),
+    Command::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
 
 /// Lets every accepted command act, in order.
@@ -245,6 +248,7 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
             Plan::say(status_text(lanes, &status))
         }
         Verb::Stop => Plan::act(CommandAction::Stop, "Stopped.", "I was not doing anything."),
+        Verb::Usage => Plan::say(usage(lanes, &message.session, role, *chat).await?),
     })
 }
 

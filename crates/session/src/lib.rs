@@ -15,6 +15,7 @@ mod reminders;
 mod running;
 mod sessions;
 mod settle;
+mod usage;
 
 pub use commands::commands;
 pub use events::Events;

@@ -55,3 +55,55 @@ async fn f19_a_budget_of_the_day_is_that_of_all_conversations() {
     assert_eq!(world.outcome(other.id).await, Some(Outcome::Error));
     assert_eq!(world.model.requests().len(), 1);
 }
+
+/// Two conversations, one answer each, and what the first is told.
+async fn told(setup: Setup) -> String {
+    let answers = vec![Scripted::says("one").costing(1.5), Scripted::says("two")];
+    let world = World::with(ScriptedModel::new(answers), setup).await;
+    for (count, chat) in [(1, "a"), (2, "b")] {
+        world.say_in(chat, "hello").await;
+        world.channel.texts(count).await;
+    }
+    world.say("/usage").await;
+    world.channel.texts(3).await.remove(2)
+}
+
+#[tokio::test]
+async fn an_owner_in_private_is_told_what_everybody_has_cost_and_others_of_their_own() {
+    let own = "This conversation since /new: 100 tokens read, 10 written, $1.50.\n\
+        This conversation today: 100 tokens read, 10 written, $1.50.\n";
+    assert_eq!(
+        told(Setup::default()).await,
+        format!(
+            "{own}All conversations today: 200 tokens read, 20 written, $1.50 + price unknown \
+             (budget: $50.00).\n\
+             - `test/scripted`: 200 tokens read, 20 written, $1.50 + price unknown"
+        )
+    );
+    let user = Setup { allow: users(&["me"]), ..Setup::default() };
+    let day = "All conversations share what may be spent in a day (budget: $50.00).";
+    assert_eq!(told(user.clone()).await, format!("{own}{day}"));
+    let budgets = Budgets {
+        day_cost: None,
+        session_cost: Some(Money::dollars(2.0)),
+        session_tokens: Some(5000),
+        ..Budgets::default()
+    };
+    let without = told(Setup { budgets, ..user }).await;
+    assert_eq!(
+        without,
+        own.replacen("$1.50.", "$1.50 (budget: $2.00, 5,000 tokens).", 1).trim_end()
+    );
+}
+
+#[tokio::test]
+async fn a_conversation_that_was_begun_afresh_has_cost_nothing_since() {
+    let world = World::new(ScriptedModel::new(vec![Scripted::says("one").costing(1.5)])).await;
+    world.say("hello").await;
+    world.channel.texts(1).await;
+    world.say("/new").await;
+    world.say("/usage").await;
+    let told = world.channel.texts(3).await.remove(2);
+    assert!(told.starts_with("This conversation since /new: nothing.\n"), "{told}");
+    assert!(told.contains("This conversation today: 100 tokens read"), "{told}");
+}

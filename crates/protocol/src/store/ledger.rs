@@ -74,6 +74,24 @@ pub struct Total {
     pub unpriced: u64,
 }
 
+impl Total {
+    /// Whether it consists of tokens whose price nobody knows.
+    #[must_use]
+    pub fn has_no_price(&self) -> bool {
+        self.unpriced > 0 && self.unpriced == self.usage.total()
+    }
+
+    /// What it cost, in words: an unknown price is not nothing.
+    #[must_use]
+    pub fn price(&self) -> String {
+        match self.unpriced {
+            0 => self.cost.to_string(),
+            _ if self.has_no_price() => "price unknown".to_owned(),
+            _ => format!("{} + price unknown", self.cost),
+        }
+    }
+}
+
 impl std::ops::Add for Total {
     type Output = Self;
 

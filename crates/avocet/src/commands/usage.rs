@@ -1,0 +1,140 @@
+//! `avocet usage`: what models have cost, by model, conversation or day.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use avocet_protocol::{Query, Timestamp, Total, UsageBy, UsageRow, thousands};
+use serde_json::{Value, json};
+
+use crate::Context;
+use crate::cli::Usage;
+use crate::commands::look;
+use crate::exit::{Exit, Failure};
+use crate::output::{columns, print, print_json};
+use crate::places::Configuration;
+
+const DAY: Duration = Duration::from_hours(24);
+/// Characters of the longest bar.
+const BAR: usize = 20;
+
+pub(crate) async fn run(context: &Context, usage: Usage) -> Result<Exit, Failure> {
+    let Usage { by, days, json } = usage;
+    let configuration = Configuration::load(&context.cli)?;
+    let since = context.clock.now().day_start().before((days - 1) * DAY);
+    let rows = match look(context, &configuration)? {
+        Some(log) => log.usage(by.into(), since).await?,
+        None => Vec::new(),
+    };
+    if json {
+        print_json(&to_json(by.into(), since, &rows))?;
+    } else if rows.is_empty() {
+        print(&format!("Nothing was spent {}.\n", period(days)))?;
+    } else {
+        print(&table(by.into(), &rows, io::stdout().is_terminal()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn period(days: u32) -> String {
+    if days == 1 { "today (UTC)".to_owned() } else { format!("in the last {days} days") }
+}
+
+fn sum(rows: &[UsageRow]) -> UsageRow {
+    let total = rows.iter().fold(Total::default(), |sum, row| sum + row.total);
+    UsageRow { of: "all".to_owned(), answers: rows.iter().map(|row| row.answers).sum(), total }
+}
+
+/// Figures are aligned to the right, so that they can be compared.
+fn table(by: UsageBy, rows: &[UsageRow], bars: bool) -> String {
+    let all = sum(rows);
+    let head = [by.word(), "answers", "tokens in", "cached", "tokens out", "cost"];
+    let mut cells = vec![head.map(str::to_owned).to_vec()];
+    cells.extend(rows.iter().map(cells_of));
+    if rows.len() > 1 {
+        cells.push(cells_of(&all));
+    }
+    align(&mut cells);
+    if bars {
+        for (row, cells) in rows.iter().zip(cells.iter_mut().skip(1)) {
+            cells.push(bar(share(&row.total, &all.total)));
+        }
+    }
+    columns(&cells)
+}
+
+fn cells_of(row: &UsageRow) -> Vec<String> {
+    let usage = row.total.usage;
+    vec![
+        row.of.clone(),
+        thousands(row.answers),
+        thousands(usage.input),
+        format!("{}%", usage.cached_percent()),
+        thousands(usage.output),
+        row.total.price(),
+    ]
+}
+
+/// All columns of figures but the first and the last, which may be words.
+fn align(rows: &mut [Vec<String>]) {
+    for column in 1..5 {
+        let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        for row in rows.iter_mut() {
+            row[column] = format!("{:>width$}", row[column]);
+        }
+    }
+}
+
+/// Of the money; of the tokens, where nothing has a price.
+#[expect(clippy::cast_precision_loss, reason = "it becomes a bar")]
+fn share(part: &Total, all: &Total) -> f64 {
+    let (part, all) = match all.cost.0 {
+        0 => (part.usage.total(), all.usage.total()),
+        cost => (part.cost.0, cost),
+    };
+    if all == 0 { 0.0 } else { part as f64 / all as f64 }
+}
+
+/// A bar in eighths of a character, and nothing only for nothing.
+fn bar(share: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share is from 0 to 1"
+    )]
+    let eighths = (share * (BAR * 8) as f64).ceil() as usize;
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+fn to_json(by: UsageBy, since: Timestamp, rows: &[UsageRow]) -> Value {
+    let rows_of = |row: &UsageRow| {
+        let mut value = figures(row);
+        value[by.word()] = json!(row.of);
+        value
+    };
+    json!({
+        "since": since.0,
+        "rows": rows.iter().map(rows_of).collect::<Vec<_>>(),
+        "total": figures(&sum(rows)),
+    })
+}
+
+/// `cost_usd` is null where no price is known.
+fn figures(row: &UsageRow) -> Value {
+    let UsageRow { answers, total: Total { usage, cost, unpriced }, .. } = row;
+    let unknown = row.total.has_no_price();
+    json!({
+        "answers": answers,
+        "input": usage.input,
+        "cached": usage.cached,
+        "cache_written": usage.cache_written,
+        "output": usage.output,
+        "cost_usd": (!unknown).then(|| cost.in_dollars()),
+        "unpriced_tokens": unpriced,
+    })
+}
+
+#[cfg(test)]
+#[path = "usage_tests.rs"]
+mod tests;

@@ -1,0 +1,55 @@
+use avocet_protocol::{Money, Usage};
+
+use super::*;
+
+fn row(of: &str, answers: u64, usage: Usage, dollars: Option<f64>) -> UsageRow {
+    let cost = dollars.map_or(Money::default(), Money::dollars);
+    let unpriced = if dollars.is_none() { usage.total() } else { 0 };
+    UsageRow { of: of.to_owned(), answers, total: Total { usage, cost, unpriced } }
+}
+
+fn rows() -> Vec<UsageRow> {
+    let cached = Usage { cached: 1_024_690, ..Usage::new(1_234_567, 45_678) };
+    vec![
+        row("claude/sonnet", 1200, cached, Some(9.0)),
+        row("openai/gpt", 7, Usage::new(9_000, 100), Some(0.0042)),
+        row("local/qwen3", 3, Usage::new(12_000, 400), None),
+    ]
+}
+
+#[test]
+fn usage_is_a_table_with_its_sums() {
+    insta::assert_snapshot!(table(UsageBy::Model, &rows(), false));
+}
+
+#[test]
+fn on_a_terminal_bars_show_whose_share_is_how_large() {
+    insta::assert_snapshot!(table(UsageBy::Model, &rows(), true));
+    let table_of = |rows: &[UsageRow]| table(UsageBy::Session, rows, true);
+    let of_tokens = table_of(&[
+        row("terminal:local:a", 1, Usage::new(300, 0), None),
+        row("terminal:local:b", 1, Usage::new(100, 0), None),
+    ]);
+    insta::assert_snapshot!(of_tokens);
+}
+
+#[test]
+fn one_row_needs_no_sum() {
+    let table = table(UsageBy::Day, &rows()[..1], false);
+    assert_eq!(table.lines().count(), 2, "{table}");
+    assert!(table.starts_with("day "), "{table}");
+}
+
+#[test]
+fn programs_get_dollars_and_null_where_the_price_is_unknown() {
+    let found = to_json(UsageBy::Model, Timestamp(5), &rows());
+    assert_eq!((&found["since"], &found["rows"][0]["model"]), (&json!(5), &json!("claude/sonnet")));
+    let costs: Vec<&Value> = (0..3).map(|row| &found["rows"][row]["cost_usd"]).collect();
+    assert_eq!(costs, [&json!(9.0), &json!(0.0042), &Value::Null]);
+    let total = json!({
+        "answers": 1210, "input": 1_255_567, "cached": 1_024_690, "cache_written": 0,
+        "output": 46_178, "cost_usd": 9.0042, "unpriced_tokens": 12_400,
+    });
+    assert_eq!(found["total"], total);
+    assert_eq!(to_json(UsageBy::Day, Timestamp(5), &[])["total"]["cost_usd"], json!(0.0));
+}

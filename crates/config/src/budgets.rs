@@ -1,0 +1,110 @@
+//! What models may cost. A limit is a number, or "none".
+
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// What models may cost, jobs and sub-agents included. Looked at before every request: it is what
+/// was spent that counts, so that the last answer may go beyond it. `"none"` is no limit; with 0 no
+/// model is asked. Where a price is unknown, only limits in tokens hold.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budgets {
+    /// US dollars that one answer may cost.
+    #[serde(deserialize_with = "dollars")]
+    pub turn_usd: Option<f64>,
+    /// US dollars that everybody may cost in one day, which begins at 00:00 UTC.
+    #[serde(deserialize_with = "dollars")]
+    pub day_usd: Option<f64>,
+    /// US dollars that one conversation may cost until its next `/new`.
+    #[serde(deserialize_with = "dollars")]
+    pub session_usd: Option<f64>,
+    /// Tokens, read and written, that everybody may use in one day.
+    #[serde(deserialize_with = "tokens")]
+    pub day_tokens: Option<u64>,
+    /// Tokens, read and written, that one conversation may use until its next `/new`.
+    #[serde(deserialize_with = "tokens")]
+    pub session_tokens: Option<u64>,
+}
+
+impl Budgets {
+    /// Those of its keys that are about dollars.
+    pub const IN_DOLLARS: [&str; 3] =
+        ["budgets.turn_usd", "budgets.day_usd", "budgets.session_usd"];
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            turn_usd: Some(5.0),
+            day_usd: Some(50.0),
+            session_usd: None,
+            day_tokens: None,
+            session_tokens: None,
+        }
+    }
+}
+
+fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let number = |value: &Value| value.as_f64().filter(|dollars| *dollars >= 0.0);
+    limit(deserializer, "an amount of US dollars", number)
+}
+
+fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    limit(deserializer, "a whole number of tokens", Value::as_u64)
+}
+
+fn limit<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    what: &str,
+    number: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    if value == "none" {
+        return Ok(None);
+    }
+    let refuse = || D::Error::custom(format!("{value} is not {what}, 0 or more, or \"none\""));
+    number(&value).map(Some).ok_or_else(refuse)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Document;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Budgets, String> {
+        let document = Document::parse(text.to_owned(), None, &|_| None).map_err(|e| e.to_string());
+        document?.table("budgets").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_budget_is_a_number_or_none() {
+        let found =
+            read("[budgets]\nturn_usd = 1\nday_usd = \"none\"\nday_tokens = 1_000\n").unwrap();
+        assert_eq!((found.turn_usd, found.day_usd), (Some(1.0), None));
+        assert_eq!((found.session_usd, found.day_tokens), (None, Some(1000)));
+        assert_eq!(read("[budgets]\nday_usd = 0\n").unwrap().day_usd, Some(0.0));
+        assert_eq!(read("").unwrap().day_usd, Some(50.0));
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_its_name() {
+        let table = [
+            ("day_usd = -1", "-1 is not an amount of US dollars, 0 or more, or \"none\""),
+            ("day_usd = nan", "null is not an amount of US dollars, 0 or more, or \"none\""),
+            (
+                "session_usd = \"$5\"",
+                "\"$5\" is not an amount of US dollars, 0 or more, or \"none\"",
+            ),
+            ("day_tokens = 1.5", "1.5 is not a whole number of tokens, 0 or more, or \"none\""),
+            ("session_tokens = -1", "-1 is not a whole number of tokens, 0 or more, or \"none\""),
+        ];
+        for (line, expected) in table {
+            let error = read(&format!("[budgets]\n{line}\n")).unwrap_err();
+            let key = line.split(' ').next().unwrap();
+            assert!(error.ends_with(&format!("`budgets.{key}`: {expected}")), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `/usage`: what a conversation has cost, and, for owners in private, what everybody has.
+
+use std::fmt::Write;
+
+use avocet_protocol::{ChatKind, Role, SessionId, StoreError, Total, UsageBy, UsageRow, thousands};
+
+use crate::lane::Lanes;
+
+/// What the command says.
+pub(crate) async fn usage(
+    lanes: &Lanes,
+    session: &SessionId,
+    role: Role,
+    chat: ChatKind,
+) -> Result<String, StoreError> {
+    let today = lanes.parts.clock.now().day_start();
+    let list = async |by| lanes.patiently(|| lanes.parts.query.usage(by, today)).await;
+    let agent = &lanes.parts.agent;
+    let spending = agent.ledger.spent(None, session, today).await?;
+    let sessions = list(UsageBy::Session).await?;
+    let of_today = sessions.into_iter().find(|row| row.of == session.as_str());
+    let of_today = of_today.map_or(Total::default(), |row| row.total);
+    let (budgets, all) = (agent.budgets, spending.day);
+    let mut text = String::new();
+    let session_budget =
+        budget(budgets.session_cost.map(|cost| cost.to_string()), budgets.session_tokens);
+    line(&mut text, "This conversation since /new", &spending.session, &session_budget);
+    line(&mut text, "This conversation today", &of_today, "");
+    let day = budget(budgets.day_cost.map(|cost| cost.to_string()), budgets.day_tokens);
+    if role == Role::Owner && chat == ChatKind::Private {
+        line(&mut text, "All conversations today", &all, &day);
+        models(&mut text, &list(UsageBy::Model).await?);
+    } else if !day.is_empty() {
+        // Writing to a text cannot fail.
+        writeln!(text, "All conversations share what may be spent in a day{day}.")
+            .unwrap_or_default();
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+fn line(text: &mut String, what: &str, total: &Total, budget: &str) {
+    writeln!(text, "{what}: {}{budget}.", words(total)).unwrap_or_default();
+}
+
+fn models(text: &mut String, rows: &[UsageRow]) {
+    for UsageRow { of, total, .. } in rows {
+        writeln!(text, "- `{of}`: {}", words(total)).unwrap_or_default();
+    }
+}
+
+/// ` (budget: $50.00)`; nothing where there is none.
+fn budget(cost: Option<String>, tokens: Option<u64>) -> String {
+    let tokens = tokens.map(|tokens| format!("{} tokens", thousands(tokens)));
+    let limits: Vec<String> = cost.into_iter().chain(tokens).collect();
+    if limits.is_empty() { String::new() } else { format!(" (budget: {})", limits.join(", ")) }
+}
+
+/// `12,345 tokens read (83% from the cache), 678 written, $0.12`.
+fn words(total: &Total) -> String {
+    let usage = total.usage;
+    if usage.total() == 0 {
+        return "nothing".to_owned();
+    }
+    let cached = match usage.cached_percent() {
+        0 => String::new(),
+        percent => format!(" ({percent}% from the cache)"),
+    };
+    let [read, written] = [usage.input, usage.output].map(thousands);
+    format!("{read} tokens read{cached}, {written} written, {}", total.price())
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::{Money, Usage};
+
+    use super::*;
+
+    #[test]
+    fn a_sum_is_said_in_words_with_its_price_or_that_it_is_unknown() {
+        let usage = Usage { cached: 10_250, ..Usage::new(12_345, 678) };
+        let table = [
+            (Total::default(), "nothing"),
+            (
+                Total { usage, cost: Money::dollars(0.12), unpriced: 0 },
+                "12,345 tokens read (83% from the cache), 678 written, $0.12",
+            ),
+            (
+                Total { usage: Usage::new(100, 10), cost: Money::default(), unpriced: 110 },
+                "100 tokens read, 10 written, price unknown",
+            ),
+            (
+                Total { usage: Usage::new(1000, 1), cost: Money::dollars(2.0), unpriced: 110 },
+                "1,000 tokens read, 1 written, $2.00 + price unknown",
+            ),
+        ];
+        for (total, expected) in table {
+            assert_eq!(words(&total), expected);
+        }
+    }
+
+    #[test]
+    fn budgets_are_said_where_there_are_any() {
+        assert_eq!(budget(None, None), "");
+        let both = budget(Some("$5.00".to_owned()), Some(1_000_000));
+        assert_eq!(both, " (budget: $5.00, 1,000,000 tokens)");
+    }
+}
