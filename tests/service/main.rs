@@ -10,6 +10,7 @@ mod dialects;
 mod discord;
 mod drain;
 mod failover;
+mod gemini;
 mod hostile;
 mod idle;
 mod load;
