@@ -29,7 +29,7 @@ const CASES: &[Case] = &[
     ("[agents.defaults]\nmodel = \"local/qwen3\"\n", ":2:1",
         &["\"local\"", "there are offline", "Add a table [providers.local]"]),
     ("[agents.defaults]\nmodel = \"qwen3\"\n", ":2:1", &["\"qwen3\"", "provider/model"]),
-    ("[providers.a]\nkind = \"opnai\"\n", ":2:1", &["\"opnai\"", "the kinds are anthropic, offline, openai"]),
+    ("[providers.a]\nkind = \"opnai\"\n", ":2:1", &["\"opnai\"", "the kinds are anthropic, gemini, offline, openai"]),
     ("data_dir = \"x\n", ":1:", &["invalid"]),
     ("[providers.a]\nkind = \"openai\"\nbase_url = \"nonsense\"\n", ":3:1",
         &["`providers.a.base_url`", "no URL of a server"]),

@@ -11,6 +11,7 @@ mod dialects;
 mod discord;
 mod drain;
 mod failover;
+mod gemini;
 mod hostile;
 mod idle;
 mod load;

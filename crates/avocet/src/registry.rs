@@ -9,7 +9,7 @@ use avocet_channel_kit::GroupConfig;
 use avocet_config::{AgentDefaults, ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{
-    AnthropicConfig, Chain, Offline, OpenAiConfig, ProviderConfig, Transcription,
+    AnthropicConfig, Chain, GeminiConfig, Offline, OpenAiConfig, ProviderConfig, Transcription,
     TranscriptionConfig,
 };
 use avocet_protocol::{
@@ -37,6 +37,11 @@ const PROVIDERS: &[ProviderKind] = &[
         name: "anthropic",
         check: check_http::<AnthropicConfig>,
         make: make_http::<AnthropicConfig>,
+    },
+    ProviderKind {
+        name: "gemini",
+        check: check_http::<GeminiConfig>,
+        make: make_http::<GeminiConfig>,
     },
     ProviderKind { name: "offline", check: check_offline, make: make_offline },
     ProviderKind {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, Settings, keys};
 use avocet_discord::DiscordConfig;
-use avocet_llm::{AnthropicConfig, OpenAiConfig, TranscriptionConfig};
+use avocet_llm::{AnthropicConfig, GeminiConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
 use avocet_telegram::TelegramConfig;
@@ -18,6 +18,7 @@ use super::{CHANNELS, PROVIDERS, channels, check, http_config, terminal_config};
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PROVIDER: &str = "providers.local";
 const CLAUDE: &str = "providers.claude";
+const GOOGLE: &str = "providers.google";
 const GROUPS: [&str; 2] =
     ["channels.discord.groups.1234567890123456789", "channels.telegram.groups.-1001234567890"];
 
@@ -54,6 +55,7 @@ fn the_example_names_every_key() {
         under("", keys::<Settings>()),
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
         under(&format!("{CLAUDE}."), keys::<AnthropicConfig>()),
+        under(&format!("{GOOGLE}."), keys::<GeminiConfig>()),
         under("transcription.", keys::<TranscriptionConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
@@ -86,6 +88,10 @@ fn the_example_shows_the_defaults() {
         &AnthropicConfig { api_key: None, thinking_tokens: None, ..claude },
         &AnthropicConfig::default(),
     );
+    let google: GeminiConfig = http_config(&whole(), GOOGLE).unwrap();
+    let (api_key, max_output_tokens, thinking_tokens) = (None, None, None);
+    let without = GeminiConfig { api_key, max_output_tokens, thinking_tokens, ..google };
+    same(&without, &GeminiConfig::default());
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
     let discord: DiscordConfig = whole().table("channels.discord").unwrap();
     let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());

@@ -56,6 +56,13 @@ pub(crate) trait Answer: Default + Send {
 
     /// An answer that was not streamed.
     fn whole(body: &str) -> Result<Said, Fault>;
+
+    /// The status that stands for a refusal where its own says less, and how long the provider asks to
+    /// be left alone if it says so in the body.
+    fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
+        let _ = error;
+        (status, None)
+    }
 }
 
 /// What a model has answered, as its provider has it.
@@ -132,7 +139,7 @@ impl Endpoint {
         let began = self.clock.elapsed();
         let response = self.limited(first_token, SILENT, self.post(body)).await?;
         if response.status() != 200 {
-            let refusal = async { Err(self.refusal(response).await) };
+            let refusal = async { Err(self.refusal::<A>(response).await) };
             return self.limited(first_token, SILENT, refusal).await;
         }
         if response.is("application/json") {
@@ -246,13 +253,14 @@ impl Endpoint {
     }
 
     /// What an answer other than 200 means.
-    async fn refusal(&self, response: HttpResponse) -> ModelError {
+    async fn refusal<A: Answer>(&self, response: HttpResponse) -> ModelError {
         let (status, retry_after) = (response.status(), response.retry_after());
         let body = response.text(MAX_BODY).await.unwrap_or_default();
         let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
         let says = says(&error).unwrap_or(&body);
         let code = error["error"]["code"].as_str().unwrap_or_default();
-        self.refused(status, code, says, retry_after)
+        let (status, asked) = A::refusal(status, &error);
+        self.refused(status, code, says, asked.or(retry_after))
     }
 
     /// What a refusal means, and who can do something about it.
@@ -290,9 +298,9 @@ fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
 }
 
 /// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
-/// Ollama, LM Studio, OpenRouter and Anthropic.
+/// Ollama, LM Studio, OpenRouter, Anthropic and Gemini.
 fn is_about_length(says: &str, code: &str) -> bool {
-    const WORDS: [&str; 7] = [
+    const WORDS: [&str; 9] = [
         "context length",
         "context window",
         "context size",
@@ -300,6 +308,8 @@ fn is_about_length(says: &str, code: &str) -> bool {
         "too many tokens",
         "prompt is too long",
         "exceed context limit",
+        "exceeds the maximum number of tokens",
+        "payload size exceeds",
     ];
     let says = says.to_lowercase();
     code == "context_length_exceeded" || WORDS.iter().any(|words| says.contains(words))

@@ -7,7 +7,9 @@ use avocet_protocol::{Clock, Model};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{Anthropic, AnthropicConfig, Dialected, OpenAi, OpenAiConfig, ToolStyle};
+use crate::{
+    Anthropic, AnthropicConfig, Dialected, Gemini, GeminiConfig, OpenAi, OpenAiConfig, ToolStyle,
+};
 
 /// The table of a provider, without its kind.
 pub trait ProviderConfig: DeserializeOwned + JsonSchema {
@@ -48,6 +50,22 @@ impl ProviderConfig for AnthropicConfig {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Model>, NetError> {
         let model = Anthropic::new(provider, model, self, clock)?;
+        Ok(Arc::new(Dialected::new(Arc::new(model), ToolStyle::Native)))
+    }
+}
+
+impl ProviderConfig for GeminiConfig {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        self.check_base_url().map_err(base_url)
+    }
+
+    fn model(
+        &self,
+        provider: &str,
+        model: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Model>, NetError> {
+        let model = Gemini::new(provider, model, self, clock)?;
         Ok(Arc::new(Dialected::new(Arc::new(model), ToolStyle::Native)))
     }
 }

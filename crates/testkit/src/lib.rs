@@ -11,6 +11,7 @@ mod destinations;
 pub mod discord;
 mod events;
 mod files;
+pub mod gemini;
 pub mod http;
 mod image;
 mod model;

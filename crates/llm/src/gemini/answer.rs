@@ -1,0 +1,239 @@
+//! An answer, put together from the chunks of its stream (Gemini API reference,
+//! "GenerateContentResponse"), or read whole from a server that does not stream.
+
+use std::time::Duration;
+
+use avocet_protocol::{Arguments, ToolCall, Usage};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::signatures::Signatures;
+use crate::asking::{Answer, Fault, Piece, Said};
+use crate::detail::says;
+
+/// What has come of an answer so far.
+#[derive(Debug, Default)]
+pub(super) struct PartialAnswer {
+    text: String,
+    calls: Vec<ToolCall>,
+    signatures: Signatures,
+    usage: WireUsage,
+    begun: bool,
+    finish: Option<Finish>,
+    blocked: Option<String>,
+}
+
+/// Why an answer ended.
+#[derive(Debug)]
+struct Finish {
+    reason: String,
+    message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Chunk {
+    candidates: Vec<Candidate>,
+    prompt_feedback: PromptFeedback,
+    usage_metadata: Option<WireUsage>,
+    error: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Candidate {
+    content: Content,
+    finish_reason: Option<String>,
+    finish_message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Content {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Part {
+    text: Option<String>,
+    /// Whether the text is a summary of what was thought.
+    thought: bool,
+    thought_signature: Option<String>,
+    function_call: Option<FunctionCall>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct FunctionCall {
+    name: String,
+    args: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PromptFeedback {
+    block_reason: Option<String>,
+}
+
+/// Each chunk has the figures so far.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireUsage {
+    prompt_token_count: u64,
+    tool_use_prompt_token_count: u64,
+    cached_content_token_count: u64,
+    candidates_token_count: u64,
+    thoughts_token_count: u64,
+}
+
+impl Answer for PartialAnswer {
+    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
+        let chunk: Chunk = serde_json::from_str(data)
+            .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
+        if let Some(error) = chunk.error {
+            let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+            let whole = serde_json::json!({ "error": error });
+            let (status, _) = Self::refusal(status.unwrap_or(500), &whole);
+            return Err(Fault::Status(status, says(&whole).unwrap_or_default().to_owned()));
+        }
+        self.usage = chunk.usage_metadata.unwrap_or(std::mem::take(&mut self.usage));
+        self.blocked = chunk.prompt_feedback.block_reason.or(self.blocked.take());
+        let Some(candidate) = chunk.candidates.into_iter().next() else {
+            return Ok(Piece::Nothing);
+        };
+        if let Some(reason) = candidate.finish_reason {
+            self.finish = Some(Finish { reason, message: candidate.finish_message });
+        }
+        let before = self.text.len();
+        candidate.content.parts.into_iter().for_each(|part| self.add(part));
+        match &self.text[before..] {
+            "" => Ok(Piece::Nothing),
+            more => Ok(Piece::Text(more.to_owned())),
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    fn finish(self) -> Result<Said, Fault> {
+        let is_empty = self.text.is_empty() && self.calls.is_empty();
+        if let Some(reason) = self.blocked.filter(|_| is_empty) {
+            return Err(Fault::Declined(format!("it will not read this ({reason})")));
+        }
+        let Some(Finish { reason, message }) = self.finish else {
+            return Err("the stream ended before the answer did".to_owned().into());
+        };
+        let meaning = meaning(&reason);
+        match meaning {
+            Meaning::Declined if is_empty => {
+                return Err(Fault::Declined(format!("it will not answer this ({reason})")));
+            }
+            Meaning::Failed => return Err(format!("it failed ({reason}) {message}").into()),
+            Meaning::Other if is_empty => {
+                return Err(format!("it said nothing ({reason}) {message}").into());
+            }
+            Meaning::Done | Meaning::Cut | Meaning::Declined | Meaning::Other => {}
+        }
+        Ok(Said {
+            text: self.text,
+            calls: self.calls,
+            reasoning: self.signatures.kept(),
+            usage: self.usage.total(),
+            truncated: matches!(meaning, Meaning::Cut | Meaning::Declined),
+        })
+    }
+
+    /// One chunk, or, from a server that does not stream events, a list of all of them.
+    fn whole(body: &str) -> Result<Said, Fault> {
+        let mut answer = Self::default();
+        match serde_json::from_str(body) {
+            Ok(Value::Array(chunks)) => {
+                for chunk in chunks {
+                    answer.take(&chunk.to_string())?;
+                }
+            }
+            _ => drop(answer.take(body)?),
+        }
+        answer.finish()
+    }
+
+    /// A wrong key is told as a bad argument, and when to come back in the body.
+    fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
+        let details = error["error"]["details"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
+            || says(error).is_some_and(|says| says.starts_with("API key"));
+        let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str());
+        (if status == 400 && is_key { 401 } else { status }, delay.and_then(seconds))
+    }
+}
+
+impl PartialAnswer {
+    fn add(&mut self, part: Part) {
+        self.begun = true;
+        let Part { text, thought, thought_signature, function_call } = part;
+        if let Some(FunctionCall { name, args }) = function_call {
+            self.calls.push(ToolCall { name, arguments: Arguments::parse(&args.to_string()) });
+            self.signatures.calls.push(thought_signature);
+            return;
+        }
+        self.signatures.text = thought_signature.or(self.signatures.text.take());
+        if let Some(text) = text.filter(|_| !thought) {
+            self.text.push_str(&text);
+        }
+    }
+}
+
+/// What the end of an answer means (Gemini API reference, "FinishReason").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Done,
+    /// It reached its limit.
+    Cut,
+    /// Asking again would not help.
+    Declined,
+    /// It may not be so the next time, and a part of the answer is missing.
+    Failed,
+    /// What has come to be since, or is told to nobody.
+    Other,
+}
+
+fn meaning(reason: &str) -> Meaning {
+    match reason {
+        "STOP" => Meaning::Done,
+        "MAX_TOKENS" => Meaning::Cut,
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION" => Meaning::Declined,
+        "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS" => Meaning::Failed,
+        _ => Meaning::Other,
+    }
+}
+
+/// A duration as the API writes it: `34.07s`.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()
+}
+
+impl WireUsage {
+    /// What was read from the cache is in the prompt; what was thought is not in the answer.
+    fn total(self) -> Usage {
+        Usage {
+            cached: self.cached_content_token_count,
+            ..Usage::new(
+                self.prompt_token_count + self.tool_use_prompt_token_count,
+                self.candidates_token_count + self.thoughts_token_count,
+            )
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Google's Gemini models, behind the Generative Language API (Gemini API reference,
+//! "models.streamGenerateContent").
+
+mod answer;
+mod config;
+mod request;
+mod schema;
+mod signatures;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_net::{HttpClient, NetError};
+use avocet_protocol::{
+    Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
+};
+
+use crate::asking::Endpoint;
+use answer::PartialAnswer;
+use request::{Body, Options};
+
+pub use config::GeminiConfig;
+
+/// A model behind the Generative Language API.
+#[derive(Debug)]
+pub struct Gemini {
+    endpoint: Endpoint,
+    options: Options,
+    images: bool,
+}
+
+impl Gemini {
+    /// The model `model` of the provider that is called `provider` in the configuration.
+    ///
+    /// # Errors
+    /// [`NetError`] if there can be no HTTP client.
+    pub fn new(
+        provider: &str,
+        model: &str,
+        config: &GeminiConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NetError> {
+        let endpoint = Endpoint {
+            name: format!("{provider}/{model}"),
+            url: url(&config.base_url, model),
+            api_key: config.api_key.clone(),
+            headers,
+            retries: config.max_retries,
+            limits: config.limits(),
+            http: HttpClient::new()?,
+            clock,
+        };
+        let options = Options {
+            max_output_tokens: config.max_output_tokens,
+            thinking_tokens: config.thinking_tokens,
+            wants_signatures: signatures::are_wanted(model),
+        };
+        Ok(Self { endpoint, options, images: config.images })
+    }
+}
+
+/// Where a model is asked: `gemini-2.5-flash`, or `models/gemini-2.5-flash` as its resource is named.
+fn url(base_url: &str, model: &str) -> String {
+    let base_url = base_url.trim_end_matches('/');
+    let collection = if model.contains('/') { "" } else { "models/" };
+    format!("{base_url}/v1beta/{collection}{model}:streamGenerateContent?alt=sse")
+}
+
+fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+    api_key.map(|key| ("x-goog-api-key", key.expose().to_owned())).into_iter().collect()
+}
+
+#[async_trait]
+impl Model for Gemini {
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts { images: self.images, ..ModelFacts::default() }
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let name = &self.endpoint.name;
+        let body = || serde_json::to_vec(&Body::new(name, &self.options, request));
+        self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "thinking_tests.rs"]
+mod thinking_tests;

@@ -1,0 +1,265 @@
+//! A request on the wire (Gemini API reference, "GenerateContentRequest").
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{Image, ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::schema::parameters;
+use super::signatures::{NOBODYS, Signatures};
+
+/// What all requests to a model have in common.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) max_output_tokens: Option<u32>,
+    pub(super) thinking_tokens: Option<u32>,
+    /// Whether it refuses calls without a signature.
+    pub(super) wants_signatures: bool,
+}
+
+/// A request; serialised without a copy of what it says.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Body<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTools<'r>>,
+    #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
+    generation_config: GenerationConfig,
+    contents: Vec<Content<'r>>,
+    /// The names of the calls so far, by their ids: a result repeats the name.
+    #[serde(skip)]
+    names: BTreeMap<&'r str, &'r str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Instruction<'r> {
+    parts: [Part<'r>; 1],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireTools<'r> {
+    function_declarations: Vec<Declaration<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Declaration<'r> {
+    name: &'r str,
+    description: &'r str,
+    /// An object without properties is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Value>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ThinkingConfig {
+    thinking_budget: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Content<'r> {
+    role: Role,
+    parts: Vec<Part<'r>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    User,
+    Model,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'r> {
+    #[serde(flatten)]
+    kind: PartKind<'r>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum PartKind<'r> {
+    Text(&'r str),
+    #[serde(rename_all = "camelCase")]
+    InlineData {
+        mime_type: &'static str,
+        data: String,
+    },
+    FunctionCall {
+        id: &'r str,
+        name: &'r str,
+        args: &'r Map<String, Value>,
+    },
+    FunctionResponse {
+        id: &'r str,
+        name: &'r str,
+        response: Map<String, Value>,
+    },
+}
+
+impl<'r> Body<'r> {
+    /// `name` is that of the model, by which it knows its own signatures.
+    pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
+        let declarations: Vec<_> = request.tools.iter().map(Declaration::from).collect();
+        let tools =
+            (!declarations.is_empty()).then_some(WireTools { function_declarations: declarations });
+        let mut body = Self {
+            system_instruction: None,
+            tools: tools.into_iter().collect(),
+            generation_config: GenerationConfig::from(options),
+            contents: Vec::new(),
+            names: BTreeMap::new(),
+        };
+        for message in &request.messages {
+            body.add(message, name, options, request);
+        }
+        body
+    }
+
+    fn add(
+        &mut self,
+        message: &'r Message,
+        name: &str,
+        options: &Options,
+        request: &'r ModelRequest,
+    ) {
+        match message {
+            Message::System { text } => {
+                self.system_instruction = text_part(text).map(|part| Instruction { parts: [part] });
+            }
+            Message::User { text, images } => {
+                let images = images.iter().filter_map(|image| image_part(image, request));
+                self.say(Role::User, text_part(text).into_iter().chain(images));
+            }
+            Message::Assistant { text, calls, reasoning } => {
+                self.names.extend(calls.iter().map(|call| (&*call.id, &*call.name)));
+                self.say(Role::Model, answer(text, calls, reasoning.as_ref(), name, options));
+            }
+            Message::ToolResult { call, ok, result } => {
+                let name = self.names.get(&**call).copied().unwrap_or("unknown");
+                let response = object(*ok, result);
+                let kind = PartKind::FunctionResponse { id: call, name, response };
+                self.say(Role::User, [kind.into()]);
+            }
+        }
+    }
+
+    /// Neighbours of the same role are one content: roles alternate, and the results of a step stand
+    /// together, with what steered the turn behind them.
+    fn say(&mut self, role: Role, parts: impl IntoIterator<Item = Part<'r>>) {
+        let mut parts = parts.into_iter().peekable();
+        if parts.peek().is_none() {
+            return;
+        }
+        match self.contents.last_mut() {
+            Some(last) if last.role == role => last.parts.extend(parts),
+            _ => self.contents.push(Content { role, parts: parts.collect() }),
+        }
+    }
+}
+
+/// What the model answered, with its signatures where they were. Where it wants one and there is none,
+/// because another model made the calls, the first call says so.
+fn answer<'r>(
+    text: &'r str,
+    calls: &'r [SentCall],
+    reasoning: Option<&Reasoning>,
+    name: &str,
+    options: &Options,
+) -> Vec<Part<'r>> {
+    let Signatures { text: of_text, calls: of_calls } = Signatures::of(reasoning, name);
+    let mut of_calls = of_calls.into_iter();
+    let said = match of_text.filter(|_| !calls.is_empty()) {
+        Some(signature) => {
+            Some(Part { kind: PartKind::Text(text), thought_signature: Some(signature) })
+        }
+        None => text_part(text),
+    };
+    let mut parts: Vec<Part<'r>> = said.into_iter().collect();
+    for (place, call) in calls.iter().enumerate() {
+        let SentCall { id, name, arguments } = call;
+        let signature = of_calls.next().flatten();
+        let missing = options.wants_signatures && place == 0;
+        parts.push(Part {
+            kind: PartKind::FunctionCall { id, name, args: arguments },
+            thought_signature: signature.or_else(|| missing.then(|| NOBODYS.to_owned())),
+        });
+    }
+    parts
+}
+
+/// What a call came to, as an object whatever it is: what failed stands under `error`.
+fn object(ok: bool, result: &str) -> Map<String, Value> {
+    let key = if ok { "result" } else { "error" };
+    match serde_json::from_str(result) {
+        Ok(Value::Object(map)) if ok || map.contains_key(key) => map,
+        Ok(other) => Map::from_iter([(key.to_owned(), other)]),
+        Err(_) => Map::from_iter([(key.to_owned(), Value::from(result))]),
+    }
+}
+
+/// A blank text says nothing, and an empty one is refused.
+fn text_part(text: &str) -> Option<Part<'_>> {
+    (!text.trim().is_empty()).then(|| PartKind::Text(text).into())
+}
+
+/// A picture that the request carries, unless it is of a kind that the API refuses, and the whole
+/// request with it.
+fn image_part<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Part<'r>> {
+    let Image { media_type, bytes } = request.images.get(image)?;
+    if *media_type == "image/gif" {
+        tracing::warn!(path = image.path, "the model takes no GIF; it is not shown the picture");
+        return None;
+    }
+    let data = STANDARD.encode(bytes);
+    Some(PartKind::InlineData { mime_type: media_type, data }.into())
+}
+
+impl<'r> From<PartKind<'r>> for Part<'r> {
+    fn from(kind: PartKind<'r>) -> Self {
+        Self { kind, thought_signature: None }
+    }
+}
+
+impl<'r> From<&'r ToolSpec> for Declaration<'r> {
+    fn from(tool: &'r ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters: schema, .. } = tool;
+        Self { name, description, parameters: parameters(schema) }
+    }
+}
+
+impl GenerationConfig {
+    fn is_empty(&self) -> bool {
+        self.max_output_tokens.is_none() && self.thinking_config.is_none()
+    }
+}
+
+/// The API counts what is thought as output.
+impl From<&Options> for GenerationConfig {
+    fn from(options: &Options) -> Self {
+        let Options { max_output_tokens, thinking_tokens, .. } = *options;
+        let thought = thinking_tokens.unwrap_or_default();
+        Self {
+            max_output_tokens: max_output_tokens.map(|most| most.saturating_add(thought)),
+            thinking_config: thinking_tokens
+                .map(|thinking_budget| ThinkingConfig { thinking_budget }),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The parameters of a tool in the part of JSON Schema that the API takes (Gemini API reference,
+//! "Schema"): what it does not know, it refuses, and the whole request with it.
+
+use serde_json::{Map, Value, json};
+
+/// What is taken as it is, whatever the type.
+const PLAIN: [&str; 4] = ["description", "nullable", "minimum", "maximum"];
+
+/// The parameters of a tool; none if it has none.
+pub(super) fn parameters(schema: &Value) -> Option<Value> {
+    let converted = Converter { root: schema }.convert(schema, &[]);
+    converted["properties"].is_object().then_some(converted)
+}
+
+struct Converter<'s> {
+    root: &'s Value,
+}
+
+impl Converter<'_> {
+    /// `within` are the references on the way to this schema: a type that contains itself is an
+    /// object of which no more is said.
+    fn convert(&self, schema: &Value, within: &[String]) -> Value {
+        let mut out = Map::new();
+        let Some((whole, within)) = self.resolved(schema, within) else {
+            return with_type(out, "object");
+        };
+        let within = &within;
+        for key in PLAIN {
+            if let Some(value) = whole.get(key) {
+                out.insert(key.to_owned(), value.clone());
+            }
+        }
+        let mut alternatives = alternatives(&whole);
+        let without_null = alternatives.len();
+        alternatives.retain(|alternative| alternative["type"] != "null");
+        if alternatives.len() < without_null {
+            out.insert("nullable".to_owned(), json!(true));
+        }
+        match &alternatives[..] {
+            [] => self.of_type(&whole, out, within),
+            [only] => {
+                let Value::Object(only) = self.convert(only, within) else { return json!({}) };
+                // What is said of the whole goes before what is said of its one form.
+                Value::Object(only.into_iter().chain(out).collect())
+            }
+            several => {
+                let several = several.iter().map(|one| self.convert(one, within));
+                // Beside `anyOf`, bounds are refused.
+                out.retain(|key, _| key == "description" || key == "nullable");
+                out.insert("anyOf".to_owned(), several.collect());
+                Value::Object(out)
+            }
+        }
+    }
+
+    fn of_type(
+        &self,
+        whole: &Map<String, Value>,
+        mut out: Map<String, Value>,
+        within: &[String],
+    ) -> Value {
+        let kind = kind_of(whole);
+        out.retain(|key, _| {
+            !matches!(key.as_str(), "minimum" | "maximum") || matches!(kind, "integer" | "number")
+        });
+        match kind {
+            "object" => self.object(whole, &mut out, within),
+            "array" => {
+                let items = whole.get("items").cloned().unwrap_or_default();
+                out.insert("items".to_owned(), self.convert(&items, within));
+                bounds(whole, &mut out);
+            }
+            "string" => {
+                out.extend(words(whole).map(|words| ("enum".to_owned(), words)));
+            }
+            _ => {}
+        }
+        with_type(out, kind)
+    }
+
+    /// An object may only require what it has, and may not have an empty list of properties.
+    fn object(&self, whole: &Map<String, Value>, out: &mut Map<String, Value>, within: &[String]) {
+        let Some(properties) = whole.get("properties").and_then(Value::as_object) else { return };
+        if properties.is_empty() {
+            return;
+        }
+        let required = whole.get("required").and_then(Value::as_array).into_iter().flatten();
+        let is_there =
+            |name: &&Value| name.as_str().is_some_and(|name| properties.contains_key(name));
+        let required: Vec<&Value> = required.filter(is_there).collect();
+        if !required.is_empty() {
+            out.insert("required".to_owned(), json!(required));
+        }
+        let converted =
+            properties.iter().map(|(name, one)| (name.clone(), self.convert(one, within)));
+        out.insert("properties".to_owned(), Value::Object(converted.collect()));
+    }
+
+    /// A schema with what it refers to, and with what it is made of, in one, and the references on
+    /// the way; none if it contains itself.
+    fn resolved(
+        &self,
+        schema: &Value,
+        within: &[String],
+    ) -> Option<(Map<String, Value>, Vec<String>)> {
+        let mut whole = schema.as_object().cloned().unwrap_or_default();
+        let mut within = within.to_vec();
+        loop {
+            let mut parts = Vec::new();
+            if let Some(Value::String(target)) = whole.remove("$ref") {
+                if within.contains(&target) {
+                    return None;
+                }
+                parts.extend(target.strip_prefix('#').and_then(|path| self.root.pointer(path)));
+                within.push(target);
+            }
+            let all_of = whole.remove("allOf");
+            parts.extend(all_of.as_ref().and_then(Value::as_array).into_iter().flatten());
+            if parts.is_empty() {
+                return Some((whole, within));
+            }
+            for part in parts.into_iter().filter_map(Value::as_object) {
+                merge(&mut whole, part);
+            }
+        }
+    }
+}
+
+/// What stands outside goes before what it is made of; but properties of both are kept.
+fn merge(whole: &mut Map<String, Value>, part: &Map<String, Value>) {
+    for (key, value) in part {
+        match (whole.get_mut(key), value) {
+            (Some(Value::Object(ours)), Value::Object(more)) => {
+                for (key, value) in more {
+                    ours.entry(key.clone()).or_insert_with(|| value.clone());
+                }
+            }
+            (Some(Value::Array(ours)), Value::Array(more)) if key == "required" => {
+                ours.extend(more.iter().cloned());
+            }
+            (Some(_), _) => {}
+            (None, _) => drop(whole.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+/// The forms that a value may have, where there are several. Where the type is known, they only say
+/// more about it.
+fn alternatives(whole: &Map<String, Value>) -> Vec<Value> {
+    let listed = whole.get("anyOf").or_else(|| whole.get("oneOf")).and_then(Value::as_array);
+    let kinds = match (whole.get("type"), listed) {
+        (Some(Value::Array(kinds)), _) => kinds,
+        (None, Some(listed)) if !whole.contains_key("properties") => return listed.clone(),
+        _ => return Vec::new(),
+    };
+    let of_kind = |kind: &Value| {
+        let mut one = whole.clone();
+        one.remove("description");
+        one.insert("type".to_owned(), kind.clone());
+        Value::Object(one)
+    };
+    kinds.iter().map(of_kind).collect()
+}
+
+/// The type of a schema: a string for one that takes anything.
+fn kind_of(whole: &Map<String, Value>) -> &'static str {
+    const KINDS: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
+    let named = whole.get("type").and_then(Value::as_str).unwrap_or_default();
+    let guessed = || match () {
+        () if whole.contains_key("properties") => "object",
+        () if whole.contains_key("items") => "array",
+        () => "string",
+    };
+    KINDS.into_iter().find(|kind| *kind == named).unwrap_or_else(guessed)
+}
+
+fn bounds(whole: &Map<String, Value>, out: &mut Map<String, Value>) {
+    for key in ["minItems", "maxItems"] {
+        out.extend(whole.get(key).map(|bound| (key.to_owned(), bound.clone())));
+    }
+}
+
+/// The words that a string may be, if it may not be any.
+fn words(whole: &Map<String, Value>) -> Option<Value> {
+    let one = whole.get("const").map(|one| vec![one.clone()]);
+    let all = whole.get("enum").and_then(Value::as_array).cloned().or(one)?;
+    let words: Vec<Value> = all.into_iter().filter(|word| !word.is_null()).collect();
+    (!words.is_empty() && words.iter().all(Value::is_string)).then_some(Value::Array(words))
+}
+
+fn with_type(mut out: Map<String, Value>, kind: &str) -> Value {
+    out.insert("type".to_owned(), json!(kind));
+    Value::Object(out)
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+use super::*;
+
+#[track_caller]
+fn becomes(property: &Value, expected: &Value) {
+    let schema = json!({ "type": "object", "properties": { "x": property }, "$defs": {
+        "Kind": { "type": "string", "enum": ["a", "b"], "description": "Which." },
+        "Tree": { "type": "object", "properties": {
+            "name": { "type": "string" },
+            "left": { "$ref": "#/$defs/Tree" },
+            "right": { "anyOf": [{ "$ref": "#/$defs/Tree" }, { "type": "null" }] } } },
+    } });
+    assert_eq!(&parameters(&schema).unwrap()["properties"]["x"], expected, "{property}");
+}
+
+#[test]
+fn what_the_api_refuses_is_left_out() {
+    let whole = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Arguments", "type": "object", "additionalProperties": false, "x-order": 1,
+        "required": ["path", "gone"], "$defs": {},
+        "properties": { "path": { "type": "string", "description": "Where.", "default": "a",
+            "format": "uri", "pattern": "^a", "x-alias": "p", "examples": ["a"] } },
+    });
+    let expected = json!({
+        "type": "object", "required": ["path"],
+        "properties": { "path": { "type": "string", "description": "Where." } },
+    });
+    assert_eq!(parameters(&whole), Some(expected));
+}
+
+#[test]
+fn a_tool_without_parameters_says_nothing_of_them() {
+    for none in [json!({ "type": "object" }), json!({ "type": "object", "properties": {} })] {
+        assert_eq!(parameters(&none), None);
+    }
+}
+
+#[test]
+fn numbers_and_lists_keep_their_bounds() {
+    let count = json!({ "type": "integer", "format": "uint32", "minimum": 1, "maximum": 9,
+        "exclusiveMinimum": 0 });
+    becomes(&count, &json!({ "type": "integer", "minimum": 1, "maximum": 9 }));
+    becomes(&json!({ "type": "string", "minimum": 1 }), &json!({ "type": "string" }));
+    let list = json!({ "type": "array", "items": { "type": "boolean" }, "minItems": 1,
+        "uniqueItems": true });
+    becomes(&list, &json!({ "type": "array", "items": { "type": "boolean" }, "minItems": 1 }));
+    let items = json!({ "type": "array", "items": { "type": "string" } });
+    becomes(&json!({ "type": "array" }), &items);
+    becomes(&json!({ "type": "array", "items": true }), &items);
+}
+
+#[test]
+fn what_may_be_missing_is_nullable_and_several_forms_stay_several() {
+    let nullable = json!({ "type": "string", "nullable": true, "description": "d" });
+    becomes(&json!({ "type": ["string", "null"], "description": "d" }), &nullable);
+    let one_of = json!({ "oneOf": [{ "type": "string" }, { "type": "null" }], "description": "d" });
+    becomes(&one_of, &nullable);
+    let two = json!({ "type": ["string", "integer"], "description": "d", "minimum": 1 });
+    let forms = json!([{ "type": "string" }, { "type": "integer", "minimum": 1 }]);
+    becomes(&two, &json!({ "anyOf": forms, "description": "d" }));
+    let either = json!({ "type": "object", "properties": { "a": { "type": "string" } },
+        "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] });
+    let object = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    becomes(&either, &object);
+}
+
+#[test]
+fn words_are_of_strings_only() {
+    becomes(&json!({ "const": "a" }), &json!({ "type": "string", "enum": ["a"] }));
+    let some = json!({ "type": "string", "enum": ["a", null] });
+    becomes(&some, &json!({ "type": "string", "enum": ["a"] }));
+    becomes(&json!({ "type": "integer", "enum": [1, 2] }), &json!({ "type": "integer" }));
+}
+
+#[test]
+fn anything_is_a_string_and_an_object_of_anything_an_object() {
+    for any in [json!(true), json!({}), json!({ "default": null })] {
+        becomes(&any, &json!({ "type": "string" }));
+    }
+    let map = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    becomes(&map, &json!({ "type": "object" }));
+    becomes(&json!({ "type": "object", "properties": {} }), &json!({ "type": "object" }));
+}
+
+#[test]
+fn references_are_followed_and_what_contains_itself_ends() {
+    let kind = json!({ "type": "string", "enum": ["a", "b"], "description": "Which." });
+    becomes(&json!({ "$ref": "#/$defs/Kind" }), &kind);
+    let ours = json!({ "$ref": "#/$defs/Kind", "description": "Ours." });
+    becomes(&ours, &json!({ "type": "string", "enum": ["a", "b"], "description": "Ours." }));
+    becomes(&json!({ "allOf": [{ "$ref": "#/$defs/Kind" }] }), &kind);
+    let tree = json!({ "type": "object", "properties": {
+        "name": { "type": "string" },
+        "left": { "type": "object" },
+        "right": { "type": "object", "nullable": true } } });
+    becomes(&json!({ "$ref": "#/$defs/Tree" }), &tree);
+    becomes(&json!({ "$ref": "#/$defs/Nothing" }), &json!({ "type": "string" }));
+}
+
+#[test]
+fn what_a_schema_is_made_of_is_put_together() {
+    let part =
+        |name: &str| json!({ "properties": { name: { "type": "string" } }, "required": [name] });
+    let both = json!({ "allOf": [part("a"), part("b")] });
+    let expected = json!({ "type": "object", "required": ["a", "b"],
+        "properties": { "a": { "type": "string" }, "b": { "type": "string" } } });
+    becomes(&both, &expected);
+}

@@ -1,0 +1,510 @@
+//! The provider against the strict fake, and against servers that break.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use avocet_protocol::{Arguments, Image, ImageRef, Message, Usage};
+use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, event};
+use avocet_testkit::http::Piece;
+use avocet_testkit::openai::stream_head;
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{
+    Asked, SECOND, ask, ask_patiently, ask_through, call, cut_up, request, with_image,
+};
+
+fn config(base_url: String) -> GeminiConfig {
+    let api_key = Some(Secret::new(KEY.to_owned()));
+    GeminiConfig { base_url, api_key, ..GeminiConfig::default() }
+}
+
+async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (GeminiFake, Gemini) {
+    let next = AtomicUsize::new(0);
+    let fake = GeminiFake::start(move |_| {
+        answers[next.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)].clone()
+    })
+    .await;
+    let model = Gemini::new("google", MODEL, &config(fake.base_url()), clock.clone()).unwrap();
+    (fake, model)
+}
+
+/// Asks a model that gives this answer. Time stands still.
+async fn ask_for(answer: ModelAnswer) -> (Asked, GeminiFake) {
+    let (fake, mut model) = serve(vec![answer], &Arc::default()).await;
+    model.endpoint.retries = 0;
+    (ask(&model).await, fake)
+}
+
+/// What reaches the API of a request with these messages.
+async fn sent(messages: Vec<Message>) -> Value {
+    sent_with(messages, |_| {}).await
+}
+
+async fn sent_with(messages: Vec<Message>, change: impl Fn(&mut GeminiConfig)) -> Value {
+    let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
+    let mut config = config(fake.base_url());
+    change(&mut config);
+    let model = Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let request = ModelRequest { messages, ..request() };
+    model.complete(&request, &|_| ()).await.unwrap();
+    assert_eq!(fake.refusals(), [""; 0]);
+    fake.requests().remove(0)
+}
+
+#[tokio::test]
+async fn a_request_is_what_the_api_wants() {
+    let sent = sent(request().messages).await;
+    insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
+}
+
+#[test]
+fn a_model_is_named_with_or_without_its_collection() {
+    let expected = "http://a/v1beta/models/m:streamGenerateContent?alt=sse";
+    assert_eq!(url("http://a/", "m"), expected);
+    assert_eq!(url("http://a", "models/m"), expected);
+    let tuned = "http://a/v1beta/tunedModels/m:streamGenerateContent?alt=sse";
+    assert_eq!(url("http://a", "tunedModels/m"), tuned);
+}
+
+fn assistant(text: &str, ids: &[&str]) -> Message {
+    let Message::Assistant { calls, .. } = &request().messages[4] else { panic!() };
+    let call = |id: &&str| avocet_protocol::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
+    Message::assistant(text, ids.iter().map(call).collect())
+}
+
+fn result(id: &str) -> Message {
+    Message::ToolResult { call: id.to_owned(), ok: true, result: format!("result {id}") }
+}
+
+/// Roles and the kinds of their parts, as a line each.
+fn outline(sent: &Value) -> Vec<String> {
+    let line = |content: &Value| {
+        let parts = content["parts"].as_array().unwrap().iter();
+        let kinds = parts.map(|part| {
+            let kinds = part.as_object().unwrap().keys().filter(|key| *key != "thoughtSignature");
+            kinds.cloned().collect::<String>()
+        });
+        let role = content["role"].as_str().unwrap();
+        format!("{role}: {}", kinds.collect::<Vec<_>>().join(" "))
+    };
+    sent["contents"].as_array().unwrap().iter().map(line).collect()
+}
+
+#[tokio::test]
+async fn roles_alternate_and_results_stand_first_in_theirs() {
+    let user = Message::user;
+    let table = [
+        (vec![user("hi"), user("you")], &["user: text text"][..]),
+        (
+            vec![user("hi"), assistant(" ", &["1", "2"]), result("1"), result("2"), user("and?")],
+            &[
+                "user: text",
+                "model: functionCall functionCall",
+                "user: functionResponse functionResponse text",
+            ],
+        ),
+        (
+            vec![user("hi"), assistant("a", &[]), assistant("b", &["1"]), result("1")],
+            &["user: text", "model: text text functionCall", "user: functionResponse"],
+        ),
+        (vec![user("hi"), assistant("\n", &[]), user("you")], &["user: text text"]),
+    ];
+    for (messages, expected) in table {
+        assert_eq!(outline(&sent(messages).await), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_an_object_whatever_it_is() {
+    let table = [
+        (r#"{"a": 1}"#, json!({ "a": 1 })),
+        (r#""seen""#, json!({ "result": "seen" })),
+        ("[1, 2]", json!({ "result": [1, 2] })),
+        ("no JSON", json!({ "result": "no JSON" })),
+    ];
+    for (result, expected) in table {
+        let result =
+            Message::ToolResult { call: "1".to_owned(), ok: true, result: result.to_owned() };
+        let sent = sent(vec![Message::user("hi"), assistant("", &["1"]), result]).await;
+        let response = &sent["contents"][2]["parts"][0]["functionResponse"];
+        assert_eq!(response["response"], expected);
+        assert_eq!((&response["id"], &response["name"]), (&json!("1"), &json!("read_file")));
+    }
+}
+
+#[tokio::test]
+async fn what_is_thought_counts_as_output() {
+    let hi = || vec![Message::user("hi")];
+    assert!(sent(hi()).await["generationConfig"].is_null());
+    let limits = |output: Option<u32>, thinking: Option<u32>| {
+        sent_with(hi(), move |config| {
+            (config.max_output_tokens, config.thinking_tokens) = (output, thinking);
+        })
+    };
+    let budget = |tokens: u32| json!({ "thinkingBudget": tokens });
+    let both = limits(Some(1000), Some(200)).await;
+    let expected = json!({ "maxOutputTokens": 1200, "thinkingConfig": budget(200) });
+    assert_eq!(both["generationConfig"], expected);
+    let none = limits(None, Some(0)).await;
+    assert_eq!(none["generationConfig"], json!({ "thinkingConfig": budget(0) }));
+    let output = limits(Some(1000), None).await;
+    assert_eq!(output["generationConfig"], json!({ "maxOutputTokens": 1000 }));
+}
+
+#[tokio::test]
+async fn f33_a_later_request_begins_as_the_earlier_one() {
+    let mut messages = vec![Message::user("hi"), assistant("", &["1"]), result("1")];
+    let mut earlier = sent(messages.clone()).await;
+    for more in
+        [&[assistant("done", &[]), Message::user("and?")], &[assistant("", &["2"]), result("2")]]
+    {
+        messages.extend_from_slice(more);
+        let later = sent(messages.clone()).await;
+        let contents = |sent: &Value| sent["contents"].as_array().unwrap().clone();
+        let before = contents(&earlier);
+        assert_eq!(contents(&later)[..before.len()], before);
+        earlier = later;
+    }
+}
+
+#[tokio::test]
+async fn text_is_streamed_and_counted() {
+    let (asked, _) = ask_for(ModelAnswer::says("all of it, word for word")).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!(
+        (reply.text.as_str(), asked.shown.as_str()),
+        ("all of it, word for word", reply.text.as_str())
+    );
+    let usage = Usage { cached: 4, ..Usage::new(12, 8) };
+    assert_eq!(reply.usage(), usage, "what was thought was written");
+    assert!(!reply.truncated && reply.calls.is_empty());
+}
+
+#[tokio::test]
+async fn calls_come_whole() {
+    let calls = vec![
+        ("read_file".to_owned(), json!({"path": "ä", "start_line": 3})),
+        ("list_directory".to_owned(), json!({})),
+    ];
+    let (asked, _) = ask_for(ModelAnswer::Calls(calls)).await;
+    let expected = [
+        call("read_file", &json!({"path": "ä", "start_line": 3})),
+        call("list_directory", &json!({})),
+    ];
+    assert_eq!(asked.reply.unwrap().calls, expected);
+}
+
+fn parts(parts: &[Value]) -> Value {
+    json!({ "candidates": [{ "content": { "role": "model", "parts": parts } }] })
+}
+
+fn text(text: &str) -> Value {
+    parts(&[json!({ "text": text })])
+}
+
+fn ends(reason: &str) -> Value {
+    json!({ "candidates": [{ "finishReason": reason, "finishMessage": "because" }] })
+}
+
+fn streams(chunks: &[Value]) -> ModelAnswer {
+    ModelAnswer::Events(chunks.iter().map(event).collect())
+}
+
+#[tokio::test]
+async fn f8_calls_come_in_many_shapes() {
+    let called = |args: Value| json!({ "functionCall": { "name": "one", "args": args } });
+    let together = parts(&[called(json!({ "x": 1 })), called(json!({ "y": 2 }))]);
+    let one_by_one = [parts(&[called(json!({ "x": 1 }))]), parts(&[called(json!({ "y": 2 }))])];
+    let as_text = parts(&[called(json!("{\"x\": 1}")), called(json!("{\"y\": 2}"))]);
+    let expected = [call("one", &json!({"x": 1})), call("one", &json!({"y": 2}))];
+    for chunks in [&[together][..], &one_by_one, &[as_text]] {
+        let chunks = [chunks, &[ends("STOP")]].concat();
+        assert_eq!(ask_for(streams(&chunks)).await.0.reply.unwrap().calls, expected);
+    }
+    for nothing in [json!({ "name": "one" }), json!({ "name": "one", "args": null })] {
+        let chunks = [parts(&[json!({ "functionCall": nothing })]), ends("STOP")];
+        let reply = ask_for(streams(&chunks)).await.0.reply.unwrap();
+        assert_eq!(reply.calls, [call("one", &json!({}))]);
+    }
+    let chunks = [parts(&[called(json!([1]))]), ends("STOP")];
+    let reply = ask_for(streams(&chunks)).await.0.reply.unwrap();
+    assert_eq!(reply.calls[0].arguments, Arguments::Malformed("[1]".to_owned()));
+}
+
+#[tokio::test]
+async fn why_an_answer_ends() {
+    const DECLINES: [&str; 6] =
+        ["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"];
+    let cases = [("STOP", false), ("MAX_TOKENS", true), ("OTHER", false), ("NEW", false)];
+    for (reason, truncated) in cases.into_iter().chain(DECLINES.map(|reason| (reason, true))) {
+        let reply = ask_for(streams(&[text("so"), ends(reason)])).await.0.reply.unwrap();
+        assert_eq!((reply.text.as_str(), reply.truncated), ("so", truncated), "{reason}");
+    }
+    for reason in DECLINES {
+        let error = ask_for(streams(&[ends(reason)])).await.0.reply.unwrap_err();
+        let says = format!("refused the request: it will not answer this ({reason})");
+        assert!(error.to_string().ends_with(&says) && !error.is_transient(), "{error}");
+    }
+    for reason in ["OTHER", "NEW"] {
+        let error = ask_for(streams(&[ends(reason)])).await.0.reply.unwrap_err();
+        let says = format!("it said nothing ({reason}) because");
+        assert!(error.to_string().contains(&says) && error.is_transient(), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_the_model_could_not_write_is_asked_for_again() {
+    for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"] {
+        let clock = Arc::<ManualClock>::default();
+        let failed = streams(&[text("I look. "), ends(reason)]);
+        let (_fake, model) = serve(vec![failed, ModelAnswer::says("good")], &clock).await;
+        let asked = ask_patiently(&model, &clock, 1).await;
+        assert_eq!(asked.reply.unwrap().text, "good");
+        assert_eq!(asked.shown, "I look. <good");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_blocked_is_refused_with_the_reason() {
+    let blocked = json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
+        "usageMetadata": { "promptTokenCount": 7 } });
+    let error = ask_for(streams(&[blocked])).await.0.reply.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("google/{MODEL} refused the request: it will not read this (PROHIBITED_CONTENT)")
+    );
+    assert!(!error.is_transient());
+}
+
+#[tokio::test]
+async fn what_is_new_in_the_api_is_read_over() {
+    let chunks = [
+        json!({ "news": 1, "candidates": [] }),
+        parts(&[json!({ "executableCode": { "code": "1" } }), json!({ "text": "so " })]),
+        parts(&[json!({ "text": "it is", "partMetadata": {} })]),
+        ends("STOP"),
+    ];
+    let (asked, _) = ask_for(streams(&chunks)).await;
+    assert_eq!(
+        (asked.reply.unwrap().text.as_str(), asked.shown.as_str()),
+        ("so it is", "so it is")
+    );
+}
+
+#[tokio::test]
+async fn tokens_are_estimated_where_nobody_counts_them() {
+    let reply = ask_for(streams(&[text("12345678"), ends("STOP")])).await.0.reply.unwrap();
+    assert!(reply.usage().output == 2 && reply.usage().input > 50, "{:?}", reply.usage());
+}
+
+fn json_answer(status: u16, body: &Value) -> ModelAnswer {
+    let headers = vec![("content-type", "application/json; charset=UTF-8".to_owned())];
+    ModelAnswer::Status(status, headers, body.to_string())
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_is_understood() {
+    let mut last = ends("STOP");
+    last["usageMetadata"] = json!({ "promptTokenCount": 7, "candidatesTokenCount": 2 });
+    let mut whole = text("hello");
+    whole["candidates"][0]["finishReason"] = json!("STOP");
+    whole["usageMetadata"] = last["usageMetadata"].clone();
+    for body in [whole, json!([text("hel"), text("lo"), last])] {
+        let (asked, _) = ask_for(json_answer(200, &body)).await;
+        let reply = asked.reply.unwrap();
+        assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("hello", "hello"));
+        assert_eq!(reply.usage(), Usage::new(7, 2));
+    }
+}
+
+fn error(code: u16, status: &str, message: &str, details: &Value) -> Value {
+    json!({ "error": { "code": code, "status": status, "message": message, "details": details } })
+}
+
+#[tokio::test]
+async fn a_refusal_says_who_can_do_something_about_it_and_is_not_repeated() {
+    const LONG: &str =
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
+    let bad_key = json!([{ "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "API_KEY_INVALID" }]);
+    let none = json!([]);
+    let table = [
+        (
+            400,
+            "INVALID_ARGUMENT",
+            "Invalid value",
+            &none,
+            "refused the request: 400: Invalid value",
+        ),
+        (
+            400,
+            "INVALID_ARGUMENT",
+            "API key not valid. Please pass a valid API key.",
+            &none,
+            "refused the key (401: API key not valid.",
+        ),
+        (400, "INVALID_ARGUMENT", "Renew it.", &bad_key, "refused the key (401: Renew it.)"),
+        (400, "INVALID_ARGUMENT", LONG, &none, "start afresh with /new"),
+        (
+            400,
+            "INVALID_ARGUMENT",
+            "Request payload size exceeds the limit: 20971520 bytes.",
+            &none,
+            "start afresh with /new",
+        ),
+        (
+            400,
+            "FAILED_PRECONDITION",
+            "User location is not supported for the API use.",
+            &none,
+            "refused the request: 400: User location is not supported",
+        ),
+        (403, "PERMISSION_DENIED", "not yours", &none, "refused the key (403: not yours)"),
+        (404, "NOT_FOUND", "models/x is not found", &none, "refused the request: 404: models/x"),
+    ];
+    for (code, status, message, details, says) in table {
+        let error = error(code, status, message, details);
+        for answer in [json_answer(code, &error), streams(&[text("so "), error.clone()])] {
+            let (fake, model) = serve(vec![answer], &Arc::default()).await;
+            let error = ask(&model).await.reply.unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+            assert!(!error.is_transient(), "{error}");
+            assert_eq!(fake.requests().len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_real_refusals_of_the_fake_reach_who_asked() {
+    let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
+    let mut config = config(fake.base_url());
+    let ask_as = async |model: &str, config: &GeminiConfig| {
+        let model = Gemini::new("google", model, config, Arc::<ManualClock>::default()).unwrap();
+        ask(&model).await.reply.unwrap_err().to_string()
+    };
+    let error = ask_as("gemini-0", &config).await;
+    assert!(error.contains("refused the request: 404: models/gemini-0 is not found"), "{error}");
+    config.api_key = Some(Secret::new("AIza-other".to_owned()));
+    let error = ask_as(MODEL, &config).await;
+    assert!(error.contains("refused the key (401: API key not valid."), "{error}");
+    assert!(error.contains("check api_key in the configuration"), "{error}");
+    config.api_key = None;
+    let error = ask_as(MODEL, &config).await;
+    assert!(error.contains("refused the key (403: Method doesn't allow unregistered"), "{error}");
+}
+
+#[tokio::test]
+async fn f31_what_can_help_is_tried_again() {
+    let refused = |code: u16, status: &str| error(code, status, "slow down", &json!([]));
+    let table = [
+        (json_answer(429, &refused(429, "RESOURCE_EXHAUSTED")), "good"),
+        (json_answer(500, &refused(500, "INTERNAL")), "good"),
+        (json_answer(503, &refused(503, "UNAVAILABLE")), "good"),
+        (json_answer(504, &refused(504, "DEADLINE_EXCEEDED")), "good"),
+        (streams(&[text("so "), refused(503, "UNAVAILABLE")]), "so <good"),
+        (streams(&[json!({ "error": {} })]), "good"),
+        (streams(&[text("half an ")]), "half an <good"),
+        (streams(&[]), "good"),
+        (ModelAnswer::Events(vec!["data: no json\n\n".to_owned()]), "good"),
+        (ModelAnswer::Raw(vec![stream_head(), Piece::Reset]), "good"),
+    ];
+    for (first, shown) in table {
+        let clock = Arc::<ManualClock>::default();
+        let (fake, model) = serve(vec![first, ModelAnswer::says("good")], &clock).await;
+        let asked = ask_patiently(&model, &clock, 1).await;
+        assert_eq!(asked.reply.unwrap().text, "good");
+        assert_eq!(asked.shown, shown);
+        assert_eq!(fake.requests().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn an_exhausted_quota_is_waited_for_as_long_as_it_says() {
+    let asks = |delay: &str| {
+        let details = json!([
+            { "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [] },
+            { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay },
+        ]);
+        json_answer(429, &error(429, "RESOURCE_EXHAUSTED", "quota", &details))
+    };
+    let clock = Arc::<ManualClock>::default();
+    let (_fake, model) = serve(vec![asks("34.5s"), ModelAnswer::says("good")], &clock).await;
+    let asked = ask_through(&model, &clock, 34 * SECOND + SECOND / 2).await;
+    assert_eq!(asked.reply.unwrap().text, "good");
+
+    let (asked, _) = ask_for(asks("3600s")).await;
+    let Err(ModelError::Busy { retry_after, .. }) = asked.reply else { panic!() };
+    assert_eq!(retry_after, Some(3600 * SECOND));
+    let (asked, _) = ask_for(asks("soon")).await;
+    let Err(ModelError::Busy { retry_after: None, .. }) = asked.reply else { panic!() };
+}
+
+#[tokio::test]
+async fn f20_a_silent_model_is_cut() {
+    let begun = vec![stream_head(), Piece::chunk(event(&text("one ")).as_bytes())];
+    let table = [
+        (vec![stream_head()], 120, "no answer began within 120 s", ""),
+        (begun, 60, "it fell silent, no more came within 60 s", "one "),
+    ];
+    for (mut pieces, seconds, detail, shown) in table {
+        pieces.push(Piece::Hang);
+        let clock = Arc::<ManualClock>::default();
+        let (_fake, mut model) = serve(vec![ModelAnswer::Raw(pieces)], &clock).await;
+        model.endpoint.retries = 0;
+        let asked = ask_through(&model, &clock, seconds * SECOND).await;
+        let error = asked.reply.unwrap_err().to_string();
+        assert_eq!(error, format!("google/{MODEL} did not answer in time: {detail}"));
+        assert_eq!(asked.shown, shown);
+    }
+}
+
+#[tokio::test]
+async fn f15_the_key_is_in_no_error_and_no_url() {
+    let says = format!("API key not valid: {KEY}");
+    let answer = json_answer(400, &error(400, "INVALID_ARGUMENT", &says, &json!([])));
+    let (_fake, model) = serve(vec![answer], &Arc::default()).await;
+    let error = ask(&model).await.reply.unwrap_err();
+    assert!(error.to_string().contains("[secret]"), "{error}");
+    assert!(!format!("{error} {error:?} {model:?}").contains(KEY), "{error:?} {model:?}");
+    assert!(!model.endpoint.url.contains(KEY) && !model.endpoint.url.contains("key="));
+}
+
+#[tokio::test]
+async fn an_answer_cut_at_every_byte_is_the_same() {
+    let called = json!({ "functionCall": { "name": "one", "args": { "ü": "é" } } });
+    let chunks = [text("grün "), text("😀 "), parts(&[called]), ends("STOP")];
+    let stream = chunks.iter().map(event).collect::<String>();
+    let (asked, _) = ask_for(cut_up(stream.as_bytes(), &[1])).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("grün 😀 ", "grün 😀 "));
+    assert_eq!(reply.calls, [call("one", &json!({"ü": "é"}))]);
+}
+
+async fn shows(request: &ModelRequest) -> Value {
+    let (fake, model) = serve(vec![ModelAnswer::says("a beach")], &Arc::default()).await;
+    assert!(model.facts().await.images);
+    model.complete(request, &|_| ()).await.unwrap();
+    assert_eq!(fake.refusals(), [""; 0]);
+    fake.requests()[0]["contents"][0]["parts"].clone()
+}
+
+#[tokio::test]
+async fn pictures_go_along_as_the_api_wants_them() {
+    let parts = shows(&with_image(&[0xFF, 0xD8, 0xFF, 0xE0])).await;
+    let picture = json!({ "inlineData": { "mimeType": "image/jpeg", "data": "/9j/4A==" } });
+    assert_eq!(parts, json!([{ "text": "look" }, picture]), "the older one is a line of text only");
+}
+
+#[tokio::test]
+async fn a_picture_of_a_kind_that_the_api_refuses_stays_a_line_of_text() {
+    let shown = ImageRef { path: "a.gif".to_owned() };
+    let image = Image { media_type: "image/gif", bytes: (*b"GIF89a").into() };
+    let request = ModelRequest {
+        messages: vec![Message::User { text: "look".to_owned(), images: vec![shown.clone()] }],
+        tools: Arc::new([]),
+        images: BTreeMap::from([(shown, image)]),
+    };
+    assert_eq!(shows(&request).await, json!([{ "text": "look" }]));
+}

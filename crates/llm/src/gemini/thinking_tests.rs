@@ -1,0 +1,142 @@
+//! What the model thinks before it calls: not shown, and its signatures given back in their places,
+//! to it and to nobody else.
+
+use avocet_protocol::{Message, Reasoning, SentCall};
+use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, SKIPPED, event, signature};
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Asked, ask, call, request};
+
+fn model(fake: &GeminiFake) -> Gemini {
+    let config = GeminiConfig {
+        base_url: fake.base_url(),
+        api_key: Some(Secret::new(KEY.to_owned())),
+        max_retries: 0,
+        ..GeminiConfig::default()
+    };
+    Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
+}
+
+async fn ask_for(answer: ModelAnswer) -> Asked {
+    let fake = GeminiFake::start(move |_| answer.clone()).await;
+    ask(&model(&fake)).await
+}
+
+fn streams(parts: &[Value]) -> ModelAnswer {
+    let mut chunks: Vec<Value> = parts
+        .iter()
+        .map(|part| json!({ "candidates": [{ "content": { "parts": [part] } }] }))
+        .collect();
+    chunks.push(json!({ "candidates": [{ "finishReason": "STOP" }] }));
+    ModelAnswer::Events(chunks.iter().map(event).collect())
+}
+
+fn thought_by(model: &str, content: Value) -> Reasoning {
+    Reasoning { model: model.to_owned(), content }
+}
+
+fn ours(content: Value) -> Reasoning {
+    thought_by(&format!("google/{MODEL}"), content)
+}
+
+/// What is sent of a step with two calls, and this reasoning.
+async fn sent(text: &str, reasoning: Option<Reasoning>) -> Value {
+    let sent_call = |id: &str| SentCall {
+        id: id.to_owned(),
+        name: "f".to_owned(),
+        arguments: Default::default(),
+    };
+    let result =
+        |id: &str| Message::ToolResult { call: id.to_owned(), ok: true, result: "1".to_owned() };
+    let calls = vec![sent_call("1"), sent_call("2")];
+    let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
+    let messages = vec![Message::user("hi"), step, result("1"), result("2")];
+    let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
+    let request = ModelRequest { messages, ..request() };
+    model(&fake).complete(&request, &|_| ()).await.unwrap();
+    assert_eq!(fake.refusals(), [""; 0]);
+    fake.requests()[0]["contents"][1]["parts"].clone()
+}
+
+/// The signatures of parts, in their places.
+fn signatures(parts: &Value) -> Vec<&str> {
+    let parts = parts.as_array().unwrap().iter();
+    parts.map(|part| part["thoughtSignature"].as_str().unwrap_or("-")).collect()
+}
+
+#[tokio::test]
+async fn a_signature_comes_with_its_call_and_goes_back_with_it() {
+    let then = ModelAnswer::Calls(vec![("f".to_owned(), json!({})), ("f".to_owned(), json!({}))]);
+    let asked = ask_for(ModelAnswer::thinks("hm", then)).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
+    let signed = signature("hm");
+    assert_eq!(reply.reasoning, Some(ours(json!({ "calls": [signed, null] }))));
+    let parts = sent("I look", reply.reasoning).await;
+    assert_eq!(signatures(&parts), ["-", &signed, "-"]);
+}
+
+#[tokio::test]
+async fn a_signature_of_the_text_goes_back_with_the_text() {
+    let (first, second) = (signature("a"), signature("b"));
+    let parts = [
+        json!({ "text": "I look", "thoughtSignature": first }),
+        json!({ "functionCall": { "name": "f", "args": {} }, "thoughtSignature": second }),
+        json!({ "functionCall": { "name": "f", "args": {} } }),
+    ];
+    let reply = ask_for(streams(&parts)).await.reply.unwrap();
+    assert_eq!(signatures(&sent("I look", reply.reasoning.clone()).await), [&first, &second, "-"]);
+    let blank = sent("", reply.reasoning).await;
+    assert_eq!(
+        blank[0],
+        json!({ "text": "", "thoughtSignature": first }),
+        "it is kept all the same"
+    );
+}
+
+#[tokio::test]
+async fn thoughts_are_not_shown() {
+    let parts = [
+        json!({ "text": "What do they want?", "thought": true }),
+        json!({ "text": "Hello." }),
+        json!({ "text": "", "thoughtSignature": signature("a") }),
+    ];
+    let asked = ask_for(streams(&parts)).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("Hello.", "Hello."));
+    assert!(!format!("{:?}", reply.reasoning).contains("want"), "not even to the log");
+}
+
+#[tokio::test]
+async fn f40_a_reply_that_is_only_a_thought_is_empty() {
+    let asked = ask_for(ModelAnswer::thinks("hm", ModelAnswer::says(""))).await;
+    let reply = asked.reply.unwrap();
+    assert!(reply.text.is_empty() && reply.calls.is_empty() && asked.shown.is_empty());
+}
+
+#[tokio::test]
+async fn a_reply_without_a_signature_has_no_reasoning() {
+    let parts = [json!({ "functionCall": { "name": "f", "args": {} } })];
+    let reply = ask_for(streams(&parts)).await.reply.unwrap();
+    assert_eq!((reply.calls, reply.reasoning), (vec![call("f", &json!({}))], None));
+}
+
+#[tokio::test]
+async fn calls_of_others_say_that_they_are_not_signed() {
+    let others = thought_by("claude/x", json!({ "calls": [signature("theirs"), null] }));
+    for reasoning in [None, Some(others), Some(ours(json!("nonsense")))] {
+        assert_eq!(signatures(&sent("", reasoning).await), [SKIPPED, "-"]);
+    }
+}
+
+#[test]
+fn models_want_signatures_since_gemini_3() {
+    for model in ["gemini-3-pro-preview", "gemini-3.1-flash", "models/gemini-3-test", "gemini-10"] {
+        assert!(signatures::are_wanted(model), "{model}");
+    }
+    for model in ["gemini-2.5-flash", "gemini-flash", "gemma-3-27b-it", "tunedModels/mine"] {
+        assert!(!signatures::are_wanted(model), "{model}");
+    }
+}

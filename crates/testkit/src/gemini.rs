@@ -1,0 +1,225 @@
+//! The Generative Language API of Google on loopback. It refuses what the real one refuses, in its
+//! words.
+
+mod content;
+mod history;
+mod schema;
+mod stream;
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::ModelAnswer;
+use crate::http::{HttpRequest, whole};
+use crate::model_server::{ModelServer, Refused};
+
+pub use content::{SKIPPED, signature};
+pub use stream::event;
+
+/// The key that the fake wants.
+pub const KEY: &str = "AIza-test-1234567890";
+/// The one model that there is.
+pub const MODEL: &str = "gemini-3-test";
+/// The most tokens that this model writes.
+const MOST_TOKENS: u64 = 65_536;
+/// The most tokens that this model thinks.
+const MOST_THOUGHT: i64 = 24_576;
+/// The largest request, in bytes.
+const LARGEST: usize = 20 * 1024 * 1024;
+
+/// A server at `http://ADDRESS`, which has `/v1beta/models/MODEL:streamGenerateContent`.
+#[derive(Debug)]
+pub struct GeminiFake {
+    server: ModelServer,
+}
+
+impl GeminiFake {
+    /// A server whose model answers by what it is asked. Requests that the API refuses do not
+    /// reach it.
+    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
+        let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
+        Self { server: ModelServer::start(answer, stream::events, checked).await }
+    }
+
+    /// What goes into `base_url`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.server.address())
+    }
+
+    /// The bodies of the requests that reached the model.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.server.requests()
+    }
+
+    /// Why requests were refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.server.refusals()
+    }
+}
+
+/// The results of the calls in the last content of a request, in order.
+#[must_use]
+pub fn last_results(request: &Value) -> Vec<&Value> {
+    let last = request["contents"].as_array().and_then(|contents| contents.last());
+    let parts = last.and_then(|content| content["parts"].as_array()).into_iter().flatten();
+    parts
+        .filter_map(|part| part.get("functionResponse"))
+        .map(|result| &result["response"])
+        .collect()
+}
+
+/// A refusal in the words of the real API.
+#[derive(Debug)]
+struct Refusal {
+    code: u16,
+    status: &'static str,
+    message: String,
+    reason: Option<&'static str>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { code, status, message, reason } = refusal;
+        let mut error = json!({ "code": code, "message": message, "status": status });
+        if let Some(reason) = reason {
+            error["details"] = json!([{ "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                "reason": reason, "domain": "googleapis.com" }]);
+        }
+        let body = json!({ "error": error }).to_string();
+        let headers = [("content-type", "application/json; charset=UTF-8")];
+        Self { pieces: whole(code, &headers, &body), message }
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Refusal {
+    Refusal { code: 400, status: "INVALID_ARGUMENT", message: message.into(), reason: None }
+}
+
+/// A field that the API does not know.
+fn unknown(name: &str, place: &str) -> Refusal {
+    let place = if place.is_empty() { String::new() } else { format!(" at '{place}'") };
+    invalid(format!(
+        "Invalid JSON payload received. Unknown name \"{name}\"{place}: Cannot find field."
+    ))
+}
+
+/// Checks that an object at `place` has no other fields than these.
+fn check_fields(object: &Value, known: &[&str], place: &str) -> Result<(), Refusal> {
+    let Some(object) = object.as_object() else {
+        return Err(invalid(format!("Invalid value at '{place}'")));
+    };
+    let other = object.keys().find(|key| !known.contains(&key.as_str()));
+    other.map_or(Ok(()), |other| Err(unknown(other, place)))
+}
+
+/// Checks a request as the real API does.
+fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+    check_path(request)?;
+    check_key(request)?;
+    if request.body.len() > LARGEST {
+        let message = format!("Request payload size exceeds the limit: {LARGEST} bytes.");
+        return Err(invalid(message));
+    }
+    let body: Value = serde_json::from_slice(&request.body)
+        .map_err(|error| invalid(format!("Invalid JSON payload received. {error}")))?;
+    const FIELDS: [&str; 4] = ["contents", "systemInstruction", "tools", "generationConfig"];
+    check_fields(&body, &FIELDS, "")?;
+    if let Some(instruction) = body.get("systemInstruction") {
+        content::check_parts(&instruction["parts"], "system_instruction")?;
+    }
+    check_tools(&body["tools"])?;
+    check_generation(&body["generationConfig"])?;
+    history::check(&body["contents"])?;
+    Ok(body)
+}
+
+fn check_path(request: &HttpRequest) -> Result<(), Refusal> {
+    let not_found =
+        |message: String| Refusal { code: 404, status: "NOT_FOUND", message, reason: None };
+    let named = request.path.strip_prefix("/v1beta/models/");
+    let asked = named.and_then(|rest| rest.strip_suffix(":streamGenerateContent?alt=sse"));
+    match asked {
+        Some(MODEL) if request.method == "POST" => Ok(()),
+        Some(other) if request.method == "POST" => Err(not_found(format!(
+            "models/{other} is not found for API version v1beta, or is not supported for \
+             generateContent. Call ListModels to see the list of available models and their \
+             supported methods."
+        ))),
+        _ => Err(not_found("Requested entity was not found.".to_owned())),
+    }
+}
+
+fn check_key(request: &HttpRequest) -> Result<(), Refusal> {
+    match request.header("x-goog-api-key") {
+        Some(KEY) => Ok(()),
+        Some(_) => Err(Refusal {
+            reason: Some("API_KEY_INVALID"),
+            ..invalid("API key not valid. Please pass a valid API key.")
+        }),
+        None => Err(Refusal {
+            code: 403,
+            status: "PERMISSION_DENIED",
+            message: "Method doesn't allow unregistered callers (callers without established \
+                      identity). Please use API Key or other form of API consumer identity to call \
+                      this API."
+                .to_owned(),
+            reason: None,
+        }),
+    }
+}
+
+fn check_tools(tools: &Value) -> Result<(), Refusal> {
+    let mut names = Map::new();
+    for (place, tool) in tools.as_array().into_iter().flatten().enumerate() {
+        let here = format!("tools[{place}]");
+        check_fields(tool, &["functionDeclarations"], &here)?;
+        let declarations = tool["functionDeclarations"].as_array().into_iter().flatten();
+        for (number, one) in declarations.enumerate() {
+            let here = format!("{here}.function_declarations[{number}]");
+            check_fields(one, &["name", "description", "parameters"], &here)?;
+            content::check_name(&one["name"], &here)?;
+            let name = one["name"].as_str().unwrap_or_default();
+            if names.insert(name.to_owned(), Value::Null).is_some() {
+                return Err(invalid(format!("Duplicate function declaration found: {name}")));
+            }
+            if let Some(parameters) = one.get("parameters") {
+                schema::check_parameters(parameters, &format!("{here}.parameters"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_generation(config: &Value) -> Result<(), Refusal> {
+    if config.is_null() {
+        return Ok(());
+    }
+    check_fields(config, &["maxOutputTokens", "thinkingConfig"], "generation_config")?;
+    let most = config["maxOutputTokens"].as_u64().unwrap_or(MOST_TOKENS);
+    if most == 0 {
+        return Err(invalid("max_output_tokens must be positive."));
+    }
+    if most > MOST_TOKENS {
+        return Err(invalid(format!(
+            "Unable to submit request because it has a maxOutputTokens value of {most} but the \
+             supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try \
+             again."
+        )));
+    }
+    let Some(thinking) = config.get("thinkingConfig") else { return Ok(()) };
+    const FIELDS: [&str; 2] = ["thinkingBudget", "includeThoughts"];
+    check_fields(thinking, &FIELDS, "generation_config.thinking_config")?;
+    match thinking["thinkingBudget"].as_i64() {
+        Some(budget) if !(-1..=MOST_THOUGHT).contains(&budget) => Err(invalid(format!(
+            "The thinking budget {budget} is invalid. Please choose a value between 0 and \
+             {MOST_THOUGHT}."
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "gemini_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! The parameters of a function: the part of JSON Schema that the API takes.
+
+use serde_json::Value;
+
+use super::{Refusal, check_fields, invalid};
+
+/// What a schema may say.
+const FIELDS: [&str; 22] = [
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "maxItems",
+    "minItems",
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "example",
+    "anyOf",
+    "propertyOrdering",
+    "default",
+    "items",
+    "minimum",
+    "maximum",
+];
+
+/// Checks all parameters of a function.
+pub(super) fn check_parameters(schema: &Value, here: &str) -> Result<(), Refusal> {
+    check(schema, here)?;
+    match kind(schema).as_str() {
+        "OBJECT" if schema.get("properties").is_none() => Err(empty(here)),
+        "OBJECT" => Ok(()),
+        _ => refused(here, "", "functionDeclaration parameters schema should be of type OBJECT."),
+    }
+}
+
+fn kind(schema: &Value) -> String {
+    schema["type"].as_str().unwrap_or_default().to_uppercase()
+}
+
+fn refused<T>(here: &str, field: &str, says: &str) -> Result<T, Refusal> {
+    Err(invalid(format!("* GenerateContentRequest.{here}{field}: {says}\n")))
+}
+
+fn empty(here: &str) -> Refusal {
+    invalid(format!(
+        "* GenerateContentRequest.{here}.properties: should be non-empty for OBJECT type\n"
+    ))
+}
+
+fn check(schema: &Value, here: &str) -> Result<(), Refusal> {
+    check_fields(schema, &FIELDS, here)?;
+    if let Some(forms) = schema["anyOf"].as_array() {
+        return check_forms(schema, forms, here);
+    }
+    let kind = kind(schema);
+    match kind.as_str() {
+        "STRING" | "NUMBER" | "INTEGER" | "BOOLEAN" | "ARRAY" | "OBJECT" => {}
+        "" if schema["type"].is_array() => {
+            return Err(invalid(format!(
+                "Proto field is not repeating, cannot start list at '{here}.type'."
+            )));
+        }
+        "" => return refused(here, ".type", "must be specified"),
+        _ => {
+            let says = format!("Invalid value at '{here}.type' (TYPE_ENUM), {}", schema["type"]);
+            return Err(invalid(says));
+        }
+    }
+    check_of_kind(schema, &kind, here)?;
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        check(property, &format!("{here}.properties[{name}]"))?;
+    }
+    Ok(())
+}
+
+fn check_forms(schema: &Value, forms: &[Value], here: &str) -> Result<(), Refusal> {
+    let beside = ["type", "properties", "items", "enum", "minimum", "maximum"];
+    if beside.iter().any(|field| schema.get(field).is_some()) {
+        return refused(here, "", "when using any_of, it must be the only field set.");
+    }
+    for (number, form) in forms.iter().enumerate() {
+        check(form, &format!("{here}.any_of[{number}]"))?;
+    }
+    Ok(())
+}
+
+/// What goes with the type, and what does not.
+fn check_of_kind(schema: &Value, kind: &str, here: &str) -> Result<(), Refusal> {
+    let has = |field: &str| schema.get(field).is_some();
+    if kind != "OBJECT" {
+        for field in ["properties", "required"] {
+            if has(field) {
+                return refused(here, &format!(".{field}"), "only allowed for OBJECT type");
+            }
+        }
+    }
+    if has("enum") && (kind != "STRING" || !is_words(&schema["enum"])) {
+        return refused(here, ".enum", "only allowed for STRING type");
+    }
+    let format = schema["format"].as_str().unwrap_or("enum");
+    if kind == "STRING" && !["enum", "date-time"].contains(&format) {
+        let says = "only 'enum' and 'date-time' are supported for STRING type";
+        return refused(here, ".format", says);
+    }
+    if kind == "ARRAY" {
+        return match schema.get("items") {
+            None => refused(here, ".items", "missing field."),
+            Some(items) => check(items, &format!("{here}.items")),
+        };
+    }
+    check_object(schema, here)
+}
+
+fn check_object(schema: &Value, here: &str) -> Result<(), Refusal> {
+    let properties = schema["properties"].as_object();
+    if properties.is_some_and(serde_json::Map::is_empty) {
+        return Err(empty(here));
+    }
+    for (number, name) in schema["required"].as_array().into_iter().flatten().enumerate() {
+        let name = name.as_str().unwrap_or_default();
+        if !properties.is_some_and(|properties| properties.contains_key(name)) {
+            let field = format!(".required[{number}]");
+            return refused(here, &field, "property is not defined");
+        }
+    }
+    Ok(())
+}
+
+fn is_words(values: &Value) -> bool {
+    values.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string))
+}
