@@ -5,6 +5,8 @@
 mod anthropic;
 mod asking;
 mod chain;
+#[cfg(test)]
+mod contract;
 mod detail;
 mod dialected;
 mod dialects;

@@ -1,0 +1,4 @@
+//! The wires that have to pass, one file each.
+
+mod anthropic;
+mod openai_chat;
