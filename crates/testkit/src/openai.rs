@@ -1,6 +1,7 @@
 //! The chat completions API of OpenAI on loopback. It refuses what the real one refuses.
 
 mod content;
+pub mod responses;
 
 use serde_json::{Value, json};
 
@@ -161,13 +162,7 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
         let message = format!("Invalid URL ({} {})", request.method, request.path);
         return Err(Refusal { status: 404, kind: "invalid_request_error", message });
     }
-    if let Some(key) = request.header("authorization")
-        && key != format!("Bearer {KEY}")
-    {
-        let key = key.trim_start_matches("Bearer ");
-        let message = format!("Incorrect API key provided: {key}.");
-        return Err(Refusal { status: 401, kind: "invalid_request_error", message });
-    }
+    check_key(request)?;
     let body: Value = serde_json::from_slice(&request.body)
         .map_err(|_| invalid("We could not parse the JSON body of your request."))?;
     if body["model"].as_str().is_none_or(str::is_empty) {
@@ -181,6 +176,16 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
     }
     check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice), eyes)?;
     Ok(body)
+}
+
+fn check_key(request: &HttpRequest) -> Result<(), Refusal> {
+    match request.header("authorization").map(|key| key.trim_start_matches("Bearer ")) {
+        Some(key) if key != KEY => {
+            let message = format!("Incorrect API key provided: {key}.");
+            Err(Refusal { status: 401, kind: "invalid_request_error", message })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_name(name: &Value, place: &str) -> Result<(), Refusal> {

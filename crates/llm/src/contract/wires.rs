@@ -2,3 +2,4 @@
 
 mod anthropic;
 mod openai_chat;
+mod openai_responses;

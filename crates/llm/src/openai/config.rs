@@ -7,6 +7,17 @@ use serde::Deserialize;
 
 use crate::{Limits, ToolStyle};
 
+/// Which of OpenAI's two APIs is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OpenAiApi {
+    /// Chat completions, which everybody speaks.
+    #[default]
+    Chat,
+    /// Responses, in which OpenAI's models keep what they thought before a call.
+    Responses,
+}
+
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -16,6 +27,9 @@ pub struct OpenAiConfig {
     /// The key; leave it out where none is wanted. Best not written here but referred to:
     /// `"${OPENAI_API_KEY}"`, `"${file:/etc/avocet/key}"` or `"${credential:openai}"`.
     pub api_key: Option<Secret>,
+    /// Which API is spoken: `chat`, the completions that everybody has, or `responses`, in which
+    /// OpenAI's models keep what they thought before a call.
+    pub api: OpenAiApi,
     /// Seconds until the first piece of an answer.
     pub first_token_seconds: u64,
     /// Seconds from one piece of an answer to the next.
@@ -26,6 +40,8 @@ pub struct OpenAiConfig {
     pub max_retries: usize,
     /// Tokens that one answer may have; the provider's own limit by default.
     pub max_output_tokens: Option<u32>,
+    /// How much a reasoning model thinks, in the words of its provider: `low`, `medium`, `high`.
+    pub reasoning_effort: Option<String>,
     /// Whether the models see pictures. Those that do not refuse every request that has one.
     pub images: bool,
     /// How the models call tools: `native`, by the API; `none`, not at all; or as text, in a dialect,
@@ -40,11 +56,13 @@ impl Default for OpenAiConfig {
         Self {
             base_url: "https://api.openai.com/v1".to_owned(),
             api_key: None,
+            api: OpenAiApi::Chat,
             first_token_seconds: first_token.as_secs(),
             gap_seconds: gap.as_secs(),
             total_seconds: total.as_secs(),
             max_retries: 3,
             max_output_tokens: None,
+            reasoning_effort: None,
             images: false,
             tools: ToolStyle::Native,
         }

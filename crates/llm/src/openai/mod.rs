@@ -1,9 +1,10 @@
-//! Any endpoint that speaks OpenAI's chat completions: OpenAI itself, OpenRouter, Ollama,
-//! llama.cpp, vLLM, LM Studio.
+//! Any endpoint that speaks OpenAI's chat completions (OpenAI itself, OpenRouter, Ollama, llama.cpp,
+//! vLLM, LM Studio), or its Responses, which are in `responses/`.
 
 mod answer;
 mod config;
 mod request;
+mod responses;
 
 use std::sync::Arc;
 
@@ -17,17 +18,25 @@ use crate::asking::Endpoint;
 use answer::PartialAnswer;
 use request::Body;
 
-pub use config::OpenAiConfig;
+pub use config::{OpenAiApi, OpenAiConfig};
 
-/// A model behind an endpoint that speaks OpenAI's chat completions. Calls that it writes as text stay in
+/// A model behind an endpoint that speaks one of OpenAI's APIs. Calls that it writes as text stay in
 /// the text, marks and all: [`Dialected`](crate::Dialected) reads them.
 #[derive(Debug)]
 pub struct OpenAi {
     endpoint: Endpoint,
-    /// What the endpoint calls it.
+    api: OpenAiApi,
+    options: Options,
+    images: bool,
+}
+
+/// What all requests to a model have in common.
+#[derive(Debug)]
+struct Options {
+    /// What the endpoint calls the model.
     model: String,
     max_output_tokens: Option<u32>,
-    images: bool,
+    reasoning_effort: Option<String>,
 }
 
 impl OpenAi {
@@ -43,7 +52,7 @@ impl OpenAi {
     ) -> Result<Self, NetError> {
         let endpoint = Endpoint {
             name: format!("{provider}/{model}"),
-            url: format!("{}/chat/completions", config.base_url.trim_end_matches('/')),
+            url: format!("{}/{}", config.base_url.trim_end_matches('/'), path(config.api)),
             api_key: config.api_key.clone(),
             headers,
             retries: config.max_retries,
@@ -51,8 +60,19 @@ impl OpenAi {
             http: HttpClient::new()?,
             clock,
         };
-        let (model, max_output_tokens) = (model.to_owned(), config.max_output_tokens);
-        Ok(Self { endpoint, model, max_output_tokens, images: config.images })
+        let options = Options {
+            model: model.to_owned(),
+            max_output_tokens: config.max_output_tokens,
+            reasoning_effort: config.reasoning_effort.clone(),
+        };
+        Ok(Self { endpoint, api: config.api, options, images: config.images })
+    }
+}
+
+fn path(api: OpenAiApi) -> &'static str {
+    match api {
+        OpenAiApi::Chat => "chat/completions",
+        OpenAiApi::Responses => "responses",
     }
 }
 
@@ -75,8 +95,18 @@ impl Model for OpenAi {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let body = || serde_json::to_vec(&Body::new(&self.model, self.max_output_tokens, request));
-        self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
+        let Self { endpoint, options, .. } = self;
+        match self.api {
+            OpenAiApi::Chat => {
+                let body = || serde_json::to_vec(&Body::new(options, request));
+                endpoint.ask::<PartialAnswer>(request, body, deltas).await
+            }
+            OpenAiApi::Responses => {
+                let body =
+                    || serde_json::to_vec(&responses::Body::new(&endpoint.name, options, request));
+                endpoint.ask::<responses::PartialAnswer>(request, body, deltas).await
+            }
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::Options;
+
 /// A request; serialised without a copy of what it says.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'r> {
@@ -18,6 +20,8 @@ pub(super) struct Body<'r> {
     tools: Vec<WireTool<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'r str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,14 +97,15 @@ struct WireToolFunction<'r> {
 }
 
 impl<'r> Body<'r> {
-    pub(super) fn new(model: &'r str, max_tokens: Option<u32>, request: &'r ModelRequest) -> Self {
+    pub(super) fn new(options: &'r Options, request: &'r ModelRequest) -> Self {
         Self {
-            model,
+            model: &options.model,
             messages: request.messages.iter().map(|message| wire(message, request)).collect(),
             stream: true,
             stream_options: StreamOptions { include_usage: true },
             tools: request.tools.iter().map(WireTool::from).collect(),
-            max_tokens,
+            max_tokens: options.max_output_tokens,
+            reasoning_effort: options.reasoning_effort.as_deref(),
         }
     }
 }
@@ -123,6 +128,7 @@ fn wire<'r>(message: &'r Message, request: &'r ModelRequest) -> WireMessage<'r> 
 
 /// The text, and those of its pictures that the request carries.
 fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -> WireContent<'r> {
+    let image_part = |image| WirePart::ImageUrl { image_url: WireImage { url: data_url(image) } };
     let mut parts: Vec<WirePart<'r>> =
         images.iter().filter_map(|image| request.images.get(image)).map(image_part).collect();
     if parts.is_empty() {
@@ -133,10 +139,10 @@ fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -
 }
 
 /// A picture as a URL that holds it (RFC 2397).
-fn image_part<'r>(image: &Image) -> WirePart<'r> {
+pub(super) fn data_url(image: &Image) -> String {
     let mut url = format!("data:{};base64,", image.media_type);
     STANDARD.encode_string(&image.bytes, &mut url);
-    WirePart::ImageUrl { image_url: WireImage { url } }
+    url
 }
 
 impl<'r> From<&'r SentCall> for WireCall<'r> {
