@@ -26,6 +26,6 @@ pub use chain::Chain;
 pub use dialected::{Dialected, ToolStyle};
 pub use limits::Limits;
 pub use offline::Offline;
-pub use openai::{OpenAi, OpenAiApi, OpenAiConfig};
+pub use openai::{MaxTokensField, OpenAi, OpenAiApi, OpenAiConfig, SystemRole};
 pub use provider::ProviderConfig;
 pub use transcription::{Transcription, TranscriptionConfig};

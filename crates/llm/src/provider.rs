@@ -54,7 +54,8 @@ impl ProviderConfig for AnthropicConfig {
 
 impl ProviderConfig for OpenAiConfig {
     fn check(&self) -> Result<(), (&'static str, String)> {
-        self.check_base_url().map_err(base_url)
+        self.check_base_url().map_err(base_url)?;
+        self.check_quirks()
     }
 
     fn model(

@@ -1,6 +1,7 @@
 //! The chat completions API of OpenAI on loopback. It refuses what the real one refuses.
 
 mod content;
+mod quirks;
 pub mod responses;
 
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use crate::http::{HttpRequest, Piece, whole};
 use crate::model_server::{ModelServer, Refused};
 
 pub use crate::answer::{ModelAnswer, event, stream_head};
+pub use quirks::Insists;
 
 /// A server at `http://ADDRESS/v1`.
 #[derive(Debug)]
@@ -25,6 +27,20 @@ impl OpenAiFake {
     /// reach it.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         Self::start_keeping(answer, false).await
+    }
+
+    /// As [`Self::start`], for a server that wants something done its own way.
+    pub async fn start_insisting(
+        on: Insists,
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+    ) -> Self {
+        let check = move |asked: &HttpRequest| {
+            let body = checked(asked, false)?;
+            quirks::check(on, asked, &body).map_err(Refused::from)?;
+            Ok(body)
+        };
+        let answer = move |body: &Value| quirks::unstreamed(body, answer(body));
+        Self { server: ModelServer::start(answer, spoken, check).await }
     }
 
     /// As [`Self::start`], for a model that sees pictures.
@@ -148,8 +164,13 @@ impl Refusal {
 
 /// The body of a request, or the answer to one that is refused.
 fn checked(request: &HttpRequest, eyes: bool) -> Result<Value, Refused> {
-    check(request, eyes)
-        .map_err(|refusal| Refused { pieces: refusal.pieces(), message: refusal.message })
+    check(request, eyes).map_err(Refused::from)
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { pieces: refusal.pieces(), message: refusal.message }
+    }
 }
 
 fn invalid(message: impl Into<String>) -> Refusal {
@@ -167,6 +188,16 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
         .map_err(|_| invalid("We could not parse the JSON body of your request."))?;
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Err(invalid("you must provide a model parameter"));
+    }
+    if body["stream"] != true && !body["stream_options"].is_null() {
+        return Err(invalid(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+        ));
+    }
+    if !body["max_tokens"].is_null() && !body["max_completion_tokens"].is_null() {
+        return Err(invalid(
+            "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
+        ));
     }
     for tool in body["tools"].as_array().into_iter().flatten() {
         check_name(&tool["function"]["name"], "tools[].function.name")?;
@@ -222,10 +253,10 @@ fn check_messages(messages: &[Value], eyes: bool) -> Result<(), Refusal> {
             return Err(invalid(unanswered(&open)));
         }
         match role {
-            "system" if place > 0 => {
+            "system" | "developer" if place > 0 => {
                 return Err(invalid("System message must be at the beginning."));
             }
-            "system" | "user" | "tool" => content::check(message, place, eyes)?,
+            "system" | "developer" | "user" | "tool" => content::check(message, place, eyes)?,
             "assistant" => {
                 let calls = message["tool_calls"].as_array();
                 if calls.is_none() && !message["content"].is_string() {

@@ -1,22 +1,15 @@
 //! The configuration of an OpenAI-compatible provider.
 
+use std::collections::BTreeMap;
+
 use avocet_net::{NetError, check_url};
 use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::quirks::{MaxTokensField, OpenAiApi, SystemRole};
 use crate::{Limits, ToolStyle};
-
-/// Which of OpenAI's two APIs is spoken.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OpenAiApi {
-    /// Chat completions, which everybody speaks.
-    #[default]
-    Chat,
-    /// Responses, in which OpenAI's models keep what they thought before a call.
-    Responses,
-}
 
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -48,6 +41,24 @@ pub struct OpenAiConfig {
     /// for models and servers without native calls: `harmony`, `hermes`, `json`, `llama`, `mistral`,
     /// `react`, `shell`, `xml`.
     pub tools: ToolStyle,
+    /// How much chance there is in what is written, 0 to 2; the provider's own value by default.
+    pub temperature: Option<f64>,
+    /// What the limit of an answer is called: `max_tokens`, or `max_completion_tokens`, which is the
+    /// default at `api.openai.com` because its reasoning models refuse the other. Only of `chat`.
+    pub max_tokens_field: Option<MaxTokensField>,
+    /// Who gives the instructions: `system`, `developer`, or `user` for models whose template has
+    /// neither: they stand before the first message then. Only of `chat`.
+    pub system_role: SystemRole,
+    /// Whether answers are asked for piece by piece. Without it nothing is shown before the end, and
+    /// only `total_seconds` limits the wait.
+    pub stream: bool,
+    /// Whether tokens are asked to be counted in a stream. Some servers refuse `stream_options`; tokens
+    /// are estimated then. Only of `chat`.
+    pub stream_usage: bool,
+    /// Headers of every request beside the key. Their values may be secrets.
+    pub headers: BTreeMap<String, Secret>,
+    /// What every request says besides; tables are merged into what is there.
+    pub extra_body: BTreeMap<String, Value>,
 }
 
 impl Default for OpenAiConfig {
@@ -65,6 +76,13 @@ impl Default for OpenAiConfig {
             reasoning_effort: None,
             images: false,
             tools: ToolStyle::Native,
+            temperature: None,
+            max_tokens_field: None,
+            system_role: SystemRole::System,
+            stream: true,
+            stream_usage: true,
+            headers: BTreeMap::new(),
+            extra_body: BTreeMap::new(),
         }
     }
 }
@@ -78,7 +96,9 @@ impl OpenAiConfig {
         check_url(&self.base_url)
     }
 
+    /// What comes at once begins at its end.
     pub(super) fn limits(&self) -> Limits {
-        Limits::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
+        let first = if self.stream { self.first_token_seconds } else { self.total_seconds };
+        Limits::of_seconds(first, self.gap_seconds, self.total_seconds)
     }
 }

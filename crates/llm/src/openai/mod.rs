@@ -3,6 +3,8 @@
 
 mod answer;
 mod config;
+mod options;
+mod quirks;
 mod request;
 mod responses;
 
@@ -16,9 +18,11 @@ use avocet_protocol::{
 
 use crate::asking::Endpoint;
 use answer::PartialAnswer;
+use options::Options;
 use request::Body;
 
-pub use config::{OpenAiApi, OpenAiConfig};
+pub use config::OpenAiConfig;
+pub use quirks::{MaxTokensField, OpenAiApi, SystemRole};
 
 /// A model behind an endpoint that speaks one of OpenAI's APIs. Calls that it writes as text stay in
 /// the text, marks and all: [`Dialected`](crate::Dialected) reads them.
@@ -28,15 +32,6 @@ pub struct OpenAi {
     api: OpenAiApi,
     options: Options,
     images: bool,
-}
-
-/// What all requests to a model have in common.
-#[derive(Debug)]
-struct Options {
-    /// What the endpoint calls the model.
-    model: String,
-    max_output_tokens: Option<u32>,
-    reasoning_effort: Option<String>,
 }
 
 impl OpenAi {
@@ -57,14 +52,10 @@ impl OpenAi {
             headers,
             retries: config.max_retries,
             limits: config.limits(),
-            http: HttpClient::new()?,
+            http: HttpClient::with_headers(&config.headers)?,
             clock,
         };
-        let options = Options {
-            model: model.to_owned(),
-            max_output_tokens: config.max_output_tokens,
-            reasoning_effort: config.reasoning_effort.clone(),
-        };
+        let options = Options::new(model, config);
         Ok(Self { endpoint, api: config.api, options, images: config.images })
     }
 }
@@ -98,12 +89,12 @@ impl Model for OpenAi {
         let Self { endpoint, options, .. } = self;
         match self.api {
             OpenAiApi::Chat => {
-                let body = || serde_json::to_vec(&Body::new(options, request));
+                let body = || options.written(&Body::new(options, request));
                 endpoint.ask::<PartialAnswer>(request, body, deltas).await
             }
             OpenAiApi::Responses => {
                 let body =
-                    || serde_json::to_vec(&responses::Body::new(&endpoint.name, options, request));
+                    || options.written(&responses::Body::new(&endpoint.name, options, request));
                 endpoint.ask::<responses::PartialAnswer>(request, body, deltas).await
             }
         }

@@ -30,10 +30,7 @@ impl ResponsesFake {
     /// A server whose models answer by what they are asked. Requests that the API refuses do not
     /// reach them.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
-        let checked = |asked: &HttpRequest| {
-            check(asked)
-                .map_err(|refusal| Refused { pieces: refusal.pieces(), message: refusal.message })
-        };
+        let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
         let answer = move |body: &Value| given(body, answer(body));
         Self { server: ModelServer::start(answer, stream::events, checked).await }
     }
@@ -68,11 +65,15 @@ pub fn last_results(request: &Value) -> Vec<&str> {
     results
 }
 
-/// Thoughts are given to those who ask for them.
+/// Thoughts are given to those who ask for them, and a stream to those who ask for one.
 fn given(request: &Value, answer: ModelAnswer) -> ModelAnswer {
     let asked = request["include"].as_array().is_some_and(|include| !include.is_empty());
     match answer {
         ModelAnswer::Thinks(_, then) if !asked => given(request, *then),
+        ModelAnswer::Says(text) if request["stream"] != true => {
+            let headers = vec![("content-type", "application/json".to_owned())];
+            ModelAnswer::Status(200, headers, stream::whole(&text).to_string())
+        }
         answer => answer,
     }
 }

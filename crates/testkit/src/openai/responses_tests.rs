@@ -169,5 +169,13 @@ fn thoughts_are_given_to_those_who_ask_for_them() {
     let thinks = || ModelAnswer::thinks("hm", ModelAnswer::says("ok"));
     let include = with("include", &json!(["reasoning.encrypted_content"]));
     assert!(matches!(given(&include, thinks()), ModelAnswer::Thinks(..)));
-    assert!(matches!(given(&body(&json!("hi")), thinks()), ModelAnswer::Says(_)));
+    assert!(matches!(given(&with("stream", &json!(true)), thinks()), ModelAnswer::Says(_)));
+}
+
+#[test]
+fn what_is_not_asked_for_as_a_stream_comes_in_one_body() {
+    let answer = given(&body(&json!("hi")), ModelAnswer::says("ok"));
+    let ModelAnswer::Status(200, _, whole) = answer else { panic!() };
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(whole["output"][0]["content"][0]["text"], "ok");
 }

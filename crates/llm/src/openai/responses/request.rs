@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::SAID;
-use crate::openai::Options;
+use crate::openai::options::Options;
 use crate::openai::request::data_url;
 
 /// A request; serialised without a copy of what it says.
@@ -24,6 +24,8 @@ pub(in crate::openai) struct Body<'r> {
     include: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Effort<'r>>,
 }
@@ -94,10 +96,11 @@ impl<'r> Body<'r> {
             instructions: None,
             input: Vec::new(),
             tools: request.tools.iter().map(WireTool::from).collect(),
-            stream: true,
+            stream: options.stream,
             store: false,
             include: if thinks { &["reasoning.encrypted_content"] } else { &[] },
             max_output_tokens: options.max_output_tokens,
+            temperature: options.temperature,
             reasoning: effort.map(|effort| Effort { effort }),
         };
         for message in &request.messages {

@@ -19,6 +19,18 @@ pub fn response(status: &str, output: &[Value], usage: &Value) -> Value {
         "store": false, "usage": usage })
 }
 
+/// An answer that is not streamed.
+pub(super) fn whole(text: &str) -> Value {
+    let spoken = Spoken { text: text.to_owned(), ..Spoken::default() };
+    response("completed", &items(&spoken), &usage())
+}
+
+fn usage() -> Value {
+    json!({ "input_tokens": 12, "input_tokens_details": { "cached_tokens": 4 },
+        "output_tokens": 3, "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": 15 })
+}
+
 /// The events of an answer, item by item: what was thought, what is said, each call.
 pub(super) fn events(spoken: &Spoken) -> Vec<String> {
     let started = response("in_progress", &[], &Value::Null);
@@ -34,10 +46,7 @@ pub(super) fn events(spoken: &Spoken) -> Vec<String> {
         events.push(json!({ "type": "response.output_item.done", "output_index": index,
             "item": item }));
     }
-    let usage = json!({ "input_tokens": 12, "input_tokens_details": { "cached_tokens": 4 },
-        "output_tokens": 3, "output_tokens_details": { "reasoning_tokens": 0 },
-        "total_tokens": 15 });
-    let whole = response("completed", &items, &usage);
+    let whole = response("completed", &items, &usage());
     events.push(json!({ "type": "response.completed", "response": whole }));
     for (number, event) in events.iter_mut().enumerate() {
         event["sequence_number"] = json!(number);
