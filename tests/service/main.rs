@@ -23,6 +23,7 @@ mod patience;
 mod people;
 mod preview;
 mod replay;
+mod responses;
 mod rows;
 mod sink;
 mod telegram;

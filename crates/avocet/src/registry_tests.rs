@@ -143,6 +143,21 @@ fn a_way_to_call_tools_that_there_is_not_is_an_error_that_names_those_that_there
 }
 
 #[test]
+fn headers_and_more_of_a_provider_are_free_and_may_be_referred_to() {
+    let document = parse(
+        "[providers.local]\nkind = \"openai\"\nheaders = { \"X-Key.1\" = \"${KEY}\" }\n\
+         extra_body = { top_p = 0.9, chat_template_kwargs = { enable_thinking = false } }\n",
+    );
+    check(&document, &document.table("").unwrap()).unwrap();
+    let config: OpenAiConfig = http_config(&document, PROVIDER).unwrap();
+    assert_eq!(config.headers["X-Key.1"].expose(), "the-value-of-KEY");
+    assert_eq!(config.extra_body["chat_template_kwargs"]["enable_thinking"], false);
+    let document = parse("[providers.local]\nkind = \"openai\"\ntemperature = 3\n");
+    let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+    assert!(error.contains("3:1") && error.contains("3 is not from 0 to 2"), "{error}");
+}
+
+#[test]
 fn a_value_that_cannot_be_used_is_an_error_in_its_line() {
     let document = parse("\n[transcription]\nbase_url = \"whisper\"\n");
     let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();

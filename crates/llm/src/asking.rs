@@ -285,7 +285,7 @@ impl Endpoint {
     }
 
     fn clean(&self, text: &str) -> String {
-        clean(text, self.api_key.as_ref())
+        clean(&self.http.redacted(text), self.api_key.as_ref())
     }
 }
 

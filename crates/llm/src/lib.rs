@@ -5,6 +5,8 @@
 mod anthropic;
 mod asking;
 mod chain;
+#[cfg(test)]
+mod contract;
 mod detail;
 mod dialected;
 mod dialects;
@@ -28,6 +30,6 @@ pub use dialected::{Dialected, ToolStyle};
 pub use gemini::{Gemini, GeminiConfig};
 pub use limits::Limits;
 pub use offline::Offline;
-pub use openai::{OpenAi, OpenAiConfig};
+pub use openai::{MaxTokensField, OpenAi, OpenAiApi, OpenAiConfig, SystemRole};
 pub use provider::ProviderConfig;
 pub use transcription::{Transcription, TranscriptionConfig};

@@ -72,7 +72,8 @@ impl ProviderConfig for GeminiConfig {
 
 impl ProviderConfig for OpenAiConfig {
     fn check(&self) -> Result<(), (&'static str, String)> {
-        self.check_base_url().map_err(base_url)
+        self.check_base_url().map_err(base_url)?;
+        self.check_quirks()
     }
 
     fn model(

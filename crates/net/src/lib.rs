@@ -1,11 +1,12 @@
 //! The only maker of HTTP clients. They are pooled and limited, take no proxy from the environment,
 //! follow no redirect, and their errors name neither URLs nor secrets.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use avocet_protocol::Secret;
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 
@@ -13,11 +14,15 @@ use reqwest::redirect::Policy;
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(90);
+/// Bytes of the shortest word of a header that can be a secret.
+const SHORTEST_SECRET: usize = 8;
 
 /// A client for endpoints that the operator has configured.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: reqwest::Client,
+    /// The values of the headers that every request has.
+    secrets: Vec<Secret>,
 }
 
 /// Why there is no answer, or no more of it.
@@ -53,13 +58,40 @@ pub fn check_url(url: &str) -> Result<(), NetError> {
     }
 }
 
+/// Whether this header can be sent.
+///
+/// # Errors
+/// [`NetError::Invalid`] says what is wrong with it, without showing the value.
+pub fn check_header(name: &str, value: &Secret) -> Result<(), NetError> {
+    header(name, value).map(|_| ())
+}
+
+fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), NetError> {
+    let invalid = || NetError::Invalid(format!("the header {name} cannot be sent"));
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+    let mut value = HeaderValue::from_str(value.expose()).map_err(|_| invalid())?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
 impl HttpClient {
     /// A client with its own pool of connections.
     ///
     /// # Errors
     /// [`NetError::Invalid`] if the system's certificates cannot be used.
-    #[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
     pub fn new() -> Result<Self, NetError> {
+        Self::with_headers(&BTreeMap::new())
+    }
+
+    /// A client whose every request has these headers.
+    ///
+    /// # Errors
+    /// [`NetError::Invalid`] if one of them cannot be sent, or as [`Self::new`].
+    #[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
+    pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
+        let secrets = headers.values().cloned().collect();
+        let headers = headers.iter().map(|(name, value)| header(name, value));
+        let headers = headers.collect::<Result<HeaderMap, NetError>>()?;
         // A second installation is refused, and as good as the first.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = reqwest::Client::builder()
@@ -68,9 +100,19 @@ impl HttpClient {
             .pool_idle_timeout(IDLE)
             .redirect(Policy::none())
             .no_proxy()
+            .default_headers(headers)
             .build()
             .map_err(|error| NetError::Invalid(detail(error)))?;
-        Ok(Self { client })
+        Ok(Self { client, secrets })
+    }
+
+    /// A text that a server sent, without what the headers of every request say, which some repeat.
+    #[must_use]
+    pub fn redacted(&self, text: &str) -> String {
+        let words = self.secrets.iter().flat_map(|secret| secret.expose().split_whitespace());
+        words
+            .filter(|word| word.len() >= SHORTEST_SECRET)
+            .fold(text.to_owned(), |text, word| text.replace(word, "[secret]"))
     }
 
     /// Posts JSON with these headers, which no error and no log shows, and returns when the answer

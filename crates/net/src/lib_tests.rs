@@ -78,3 +78,35 @@ async fn f15_errors_do_not_name_the_url() {
     assert!(matches!(errors[3], NetError::Invalid(_)), "{:?}", errors[3]);
     assert_eq!(errors[4], NetError::Invalid("the header x-api-key cannot be sent".to_owned()));
 }
+
+#[tokio::test]
+async fn every_request_has_the_headers_of_its_client_and_no_error_shows_them() {
+    let fake = HttpFake::start(|request| {
+        assert_eq!(request.header("x-title"), Some("Avo"));
+        assert_eq!(request.header("x-key"), Some("Basic sk-1234567"));
+        assert_eq!(request.header("authorization"), Some("Bearer sk-1"));
+        whole(200, &[], "")
+    })
+    .await;
+    let headers = |value: &str| {
+        let key = Secret::new(value.to_owned());
+        BTreeMap::from([
+            ("X-Key".to_owned(), key),
+            ("X-Title".to_owned(), Secret::new("Avo".to_owned())),
+        ])
+    };
+    let client = HttpClient::with_headers(&headers("Basic sk-1234567")).unwrap();
+    let url = format!("http://{}/", fake.address());
+    let bearer = [("authorization", "Bearer sk-1")];
+    assert_eq!(client.post_json(&url, &bearer, vec![]).await.unwrap().status(), 200);
+    let redacted = client.redacted("Avo: Basic key sk-1234567 is wrong");
+    assert_eq!(redacted, "Avo: Basic key [secret] is wrong");
+    assert!(!format!("{client:?}").contains("sk-1234567"));
+
+    let error = HttpClient::with_headers(&headers("sk-1234567\n")).unwrap_err();
+    assert_eq!(error, NetError::Invalid("the header X-Key cannot be sent".to_owned()));
+    let value = Secret::new("x".to_owned());
+    assert!(check_header("X-Title", &value).is_ok());
+    let error = check_header("no name", &value).unwrap_err().to_string();
+    assert_eq!(error, "the header no name cannot be sent");
+}

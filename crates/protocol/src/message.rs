@@ -125,6 +125,7 @@ impl Arguments {
             Ok(Value::Null) => Self::Object(Map::new()),
             Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
                 Ok(Value::Object(map)) => Self::Object(map),
+                _ if inner.trim().is_empty() => Self::Object(Map::new()),
                 _ => Self::Malformed(text.to_owned()),
             },
             _ => Self::Malformed(text.to_owned()),
@@ -161,6 +162,7 @@ mod tests {
         check("", Some(json!({})));
         check("  ", Some(json!({})));
         check("null", Some(json!({})));
+        check(r#"" ""#, Some(json!({})));
         check(r#"{"path": "a"#, None);
         check("[1]", None);
         check("path=a", None);

@@ -1,6 +1,8 @@
 //! The chat completions API of OpenAI on loopback. It refuses what the real one refuses.
 
 mod content;
+mod quirks;
+pub mod responses;
 
 use serde_json::{Value, json};
 
@@ -10,6 +12,7 @@ use crate::model::what_was_said;
 use crate::model_server::{ModelServer, Refused};
 
 pub use crate::answer::{ModelAnswer, event, stream_head};
+pub use quirks::Insists;
 
 /// A server at `http://ADDRESS/v1`.
 #[derive(Debug)]
@@ -25,6 +28,20 @@ impl OpenAiFake {
     /// reach it.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         Self::start_keeping(answer, false).await
+    }
+
+    /// As [`Self::start`], for a server that wants something done its own way.
+    pub async fn start_insisting(
+        on: Insists,
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+    ) -> Self {
+        let check = move |asked: &HttpRequest| {
+            let body = checked(asked, false)?;
+            quirks::check(on, asked, &body).map_err(Refused::from)?;
+            Ok(body)
+        };
+        let answer = move |body: &Value| quirks::unstreamed(body, answer(body));
+        Self { server: ModelServer::start(answer, spoken, check).await }
     }
 
     /// As [`Self::start`], for a model that sees pictures.
@@ -148,8 +165,13 @@ impl Refusal {
 
 /// The body of a request, or the answer to one that is refused.
 fn checked(request: &HttpRequest, eyes: bool) -> Result<Value, Refused> {
-    check(request, eyes)
-        .map_err(|refusal| Refused { pieces: refusal.pieces(), message: refusal.message })
+    check(request, eyes).map_err(Refused::from)
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { pieces: refusal.pieces(), message: refusal.message }
+    }
 }
 
 fn invalid(message: impl Into<String>) -> Refusal {
@@ -162,17 +184,21 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
         let message = format!("Invalid URL ({} {})", request.method, request.path);
         return Err(Refusal { status: 404, kind: "invalid_request_error", message });
     }
-    if let Some(key) = request.header("authorization")
-        && key != format!("Bearer {KEY}")
-    {
-        let key = key.trim_start_matches("Bearer ");
-        let message = format!("Incorrect API key provided: {key}.");
-        return Err(Refusal { status: 401, kind: "invalid_request_error", message });
-    }
+    check_key(request)?;
     let body: Value = serde_json::from_slice(&request.body)
         .map_err(|_| invalid("We could not parse the JSON body of your request."))?;
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Err(invalid("you must provide a model parameter"));
+    }
+    if body["stream"] != true && !body["stream_options"].is_null() {
+        return Err(invalid(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+        ));
+    }
+    if !body["max_tokens"].is_null() && !body["max_completion_tokens"].is_null() {
+        return Err(invalid(
+            "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
+        ));
     }
     for tool in body["tools"].as_array().into_iter().flatten() {
         check_name(&tool["function"]["name"], "tools[].function.name")?;
@@ -182,6 +208,16 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
     }
     check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice), eyes)?;
     Ok(body)
+}
+
+fn check_key(request: &HttpRequest) -> Result<(), Refusal> {
+    match request.header("authorization").map(|key| key.trim_start_matches("Bearer ")) {
+        Some(key) if key != KEY => {
+            let message = format!("Incorrect API key provided: {key}.");
+            Err(Refusal { status: 401, kind: "invalid_request_error", message })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_name(name: &Value, place: &str) -> Result<(), Refusal> {
@@ -218,10 +254,10 @@ fn check_messages(messages: &[Value], eyes: bool) -> Result<(), Refusal> {
             return Err(invalid(unanswered(&open)));
         }
         match role {
-            "system" if place > 0 => {
+            "system" | "developer" if place > 0 => {
                 return Err(invalid("System message must be at the beginning."));
             }
-            "system" | "user" | "tool" => content::check(message, place, eyes)?,
+            "system" | "developer" | "user" | "tool" => content::check(message, place, eyes)?,
             "assistant" => {
                 let calls = message["tool_calls"].as_array();
                 if calls.is_none() && !message["content"].is_string() {

@@ -49,6 +49,12 @@ fn each_refusal_of_the_real_api() {
     refuses(&body(&json!([{ "role": "user", "content": null }])), "expected a string, got null");
     refuses(&body(&json!([user, { "role": "assistant", "content": null }])), "got null");
     refuses(&body(&json!([user, { "role": "system", "content": "x" }])), "at the beginning");
+    refuses(&body(&json!([user, { "role": "developer", "content": "x" }])), "at the beginning");
+    let unstreamed = json!({ "model": "m", "messages": [user], "stream_options": {} });
+    refuses(&unstreamed, "only allowed when 'stream' is enabled.");
+    let twice =
+        json!({ "model": "m", "messages": [user], "max_tokens": 1, "max_completion_tokens": 1 });
+    refuses(&twice, "at the same time is not supported.");
     let orphan = json!({ "role": "tool", "tool_call_id": "1", "content": "" });
     refuses(&body(&json!([user, orphan])), "must be a response to a preceeding message");
     let open = assistant(&call("1", "f", "{}"));

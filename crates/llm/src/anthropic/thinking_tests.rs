@@ -73,13 +73,6 @@ async fn thoughts_come_with_the_calls_and_are_not_shown() {
 }
 
 #[tokio::test]
-async fn f40_a_reply_that_is_only_a_thought_is_empty() {
-    let asked = ask_for(ModelAnswer::thinks(THOUGHT, ModelAnswer::says(""))).await;
-    let reply = asked.reply.unwrap();
-    assert!(reply.text.is_empty() && reply.calls.is_empty() && asked.shown.is_empty());
-}
-
-#[tokio::test]
 async fn thoughts_cut_at_every_byte_are_the_same() {
     let fake = AnthropicFake::start(|_| thinking()).await;
     // The fake's own stream, as bytes.

@@ -119,14 +119,16 @@ async fn roles_alternate_and_results_stand_first_in_theirs() {
 #[tokio::test]
 async fn a_result_is_an_object_whatever_it_is() {
     let table = [
-        (r#"{"a": 1}"#, json!({ "a": 1 })),
-        (r#""seen""#, json!({ "result": "seen" })),
-        ("[1, 2]", json!({ "result": [1, 2] })),
-        ("no JSON", json!({ "result": "no JSON" })),
+        (true, r#"{"a": 1}"#, json!({ "a": 1 })),
+        (true, r#""seen""#, json!({ "result": "seen" })),
+        (true, "[1, 2]", json!({ "result": [1, 2] })),
+        (true, "no JSON", json!({ "result": "no JSON" })),
+        (false, r#"{"error": "gone"}"#, json!({ "error": "gone" })),
+        (false, r#"{"a": 1}"#, json!({ "error": { "a": 1 } })),
+        (false, "no JSON", json!({ "error": "no JSON" })),
     ];
-    for (result, expected) in table {
-        let result =
-            Message::ToolResult { call: "1".to_owned(), ok: true, result: result.to_owned() };
+    for (ok, result, expected) in table {
+        let result = Message::ToolResult { call: "1".to_owned(), ok, result: result.to_owned() };
         let sent = sent(vec![Message::user("hi"), assistant("", &["1"]), result]).await;
         let response = &sent["contents"][2]["parts"][0]["functionResponse"];
         assert_eq!(response["response"], expected);

@@ -86,8 +86,7 @@ impl Answer for PartialAnswer {
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-            return Err(format!("it failed in the middle: {says}").into());
+            return Err(failed(&error));
         }
         if let Some(WireUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
             chunk.usage
@@ -142,6 +141,17 @@ impl Answer for PartialAnswer {
         let mut answer = Self::default();
         answer.take(body)?;
         answer.finish()
+    }
+}
+
+/// An error in the middle of a stream: some servers say in `code` which status it would have been
+/// (OpenRouter documentation, "Errors").
+fn failed(error: &Value) -> Fault {
+    let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
+    let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+    match status {
+        Some(status @ 400..600) => Fault::Status(status, says),
+        _ => Fault::Unreadable(format!("it failed in the middle: {says}")),
     }
 }
 

@@ -1,9 +1,12 @@
-//! Any endpoint that speaks OpenAI's chat completions: OpenAI itself, OpenRouter, Ollama,
-//! llama.cpp, vLLM, LM Studio.
+//! Any endpoint that speaks OpenAI's chat completions (OpenAI itself, OpenRouter, Ollama, llama.cpp,
+//! vLLM, LM Studio), or its Responses, which are in `responses/`.
 
 mod answer;
 mod config;
+mod options;
+mod quirks;
 mod request;
+mod responses;
 
 use std::sync::Arc;
 
@@ -15,18 +18,19 @@ use avocet_protocol::{
 
 use crate::asking::Endpoint;
 use answer::PartialAnswer;
+use options::Options;
 use request::Body;
 
 pub use config::OpenAiConfig;
+pub use quirks::{MaxTokensField, OpenAiApi, SystemRole};
 
-/// A model behind an endpoint that speaks OpenAI's chat completions. Calls that it writes as text stay in
+/// A model behind an endpoint that speaks one of OpenAI's APIs. Calls that it writes as text stay in
 /// the text, marks and all: [`Dialected`](crate::Dialected) reads them.
 #[derive(Debug)]
 pub struct OpenAi {
     endpoint: Endpoint,
-    /// What the endpoint calls it.
-    model: String,
-    max_output_tokens: Option<u32>,
+    api: OpenAiApi,
+    options: Options,
     images: bool,
 }
 
@@ -43,16 +47,23 @@ impl OpenAi {
     ) -> Result<Self, NetError> {
         let endpoint = Endpoint {
             name: format!("{provider}/{model}"),
-            url: format!("{}/chat/completions", config.base_url.trim_end_matches('/')),
+            url: format!("{}/{}", config.base_url.trim_end_matches('/'), path(config.api)),
             api_key: config.api_key.clone(),
             headers,
             retries: config.max_retries,
             limits: config.limits(),
-            http: HttpClient::new()?,
+            http: HttpClient::with_headers(&config.headers)?,
             clock,
         };
-        let (model, max_output_tokens) = (model.to_owned(), config.max_output_tokens);
-        Ok(Self { endpoint, model, max_output_tokens, images: config.images })
+        let options = Options::new(model, config);
+        Ok(Self { endpoint, api: config.api, options, images: config.images })
+    }
+}
+
+fn path(api: OpenAiApi) -> &'static str {
+    match api {
+        OpenAiApi::Chat => "chat/completions",
+        OpenAiApi::Responses => "responses",
     }
 }
 
@@ -75,8 +86,18 @@ impl Model for OpenAi {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let body = || serde_json::to_vec(&Body::new(&self.model, self.max_output_tokens, request));
-        self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
+        let Self { endpoint, options, .. } = self;
+        match self.api {
+            OpenAiApi::Chat => {
+                let body = || options.written(&Body::new(options, request));
+                endpoint.ask::<PartialAnswer>(request, body, deltas).await
+            }
+            OpenAiApi::Responses => {
+                let body =
+                    || options.written(&responses::Body::new(&endpoint.name, options, request));
+                endpoint.ask::<responses::PartialAnswer>(request, body, deltas).await
+            }
+        }
     }
 }
 

@@ -1,11 +1,15 @@
 //! A request on the wire (OpenAI API reference, "Create chat completion").
 
+use std::borrow::Cow;
+
 use avocet_protocol::{Image, ImageRef, Message, ModelRequest, SentCall, ToolSpec};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::options::Options;
+use super::quirks::{MaxTokensField, SystemRole};
 use crate::schema::WireSchema;
 
 /// A request; serialised without a copy of what it says.
@@ -14,12 +18,19 @@ pub(super) struct Body<'r> {
     model: &'r str,
     messages: Vec<WireMessage<'r>>,
     stream: bool,
-    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
     /// An empty list is refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTool<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'r str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -31,6 +42,9 @@ struct StreamOptions {
 #[serde(tag = "role", rename_all = "lowercase")]
 enum WireMessage<'r> {
     System {
+        content: &'r str,
+    },
+    Developer {
         content: &'r str,
     },
     User {
@@ -51,14 +65,14 @@ enum WireMessage<'r> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum WireContent<'r> {
-    Text(&'r str),
+    Text(Cow<'r, str>),
     Parts(Vec<WirePart<'r>>),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum WirePart<'r> {
-    Text { text: &'r str },
+    Text { text: Cow<'r, str> },
     ImageUrl { image_url: WireImage },
 }
 
@@ -95,50 +109,75 @@ struct WireToolFunction<'r> {
 }
 
 impl<'r> Body<'r> {
-    pub(super) fn new(model: &'r str, max_tokens: Option<u32>, request: &'r ModelRequest) -> Self {
+    pub(super) fn new(options: &'r Options, request: &'r ModelRequest) -> Self {
+        let limit = |field| options.max_output_tokens.filter(|_| options.max_tokens_field == field);
+        let counted = options.stream && options.stream_usage;
         Self {
-            model,
-            messages: request.messages.iter().map(|message| wire(message, request)).collect(),
-            stream: true,
-            stream_options: StreamOptions { include_usage: true },
+            model: &options.model,
+            messages: messages(options.system_role, request),
+            stream: options.stream,
+            stream_options: counted.then_some(StreamOptions { include_usage: true }),
             tools: request.tools.iter().map(WireTool::from).collect(),
-            max_tokens,
+            max_tokens: limit(MaxTokensField::MaxTokens),
+            max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
+            temperature: options.temperature,
+            reasoning_effort: options.reasoning_effort.as_deref(),
         }
     }
 }
 
-fn wire<'r>(message: &'r Message, request: &'r ModelRequest) -> WireMessage<'r> {
-    match message {
-        Message::System { text } => WireMessage::System { content: text },
+/// The conversation. Instructions that nobody can give stand before the first message of a user, which
+/// every valid history has.
+fn messages(role: SystemRole, request: &ModelRequest) -> Vec<WireMessage<'_>> {
+    let mut instructions = None;
+    let wired = request.messages.iter().filter_map(|message| match message {
+        Message::System { text } => match role {
+            SystemRole::System => Some(WireMessage::System { content: text }),
+            SystemRole::Developer => Some(WireMessage::Developer { content: text }),
+            SystemRole::User => {
+                instructions = Some(text);
+                None
+            }
+        },
         Message::User { text, images } => {
-            WireMessage::User { content: with_images(text, images, request) }
+            let text = match instructions.take() {
+                Some(instructions) => Cow::Owned(format!("{instructions}\n\n{text}")),
+                None => Cow::Borrowed(text.as_str()),
+            };
+            Some(WireMessage::User { content: with_images(text, images, request) })
         }
-        Message::Assistant { text, calls, .. } => WireMessage::Assistant {
+        Message::Assistant { text, calls, .. } => Some(WireMessage::Assistant {
             content: (calls.is_empty() || !text.is_empty()).then_some(text),
             tool_calls: calls.iter().map(WireCall::from).collect(),
-        },
+        }),
         Message::ToolResult { call, result, .. } => {
-            WireMessage::Tool { tool_call_id: call, content: result }
+            Some(WireMessage::Tool { tool_call_id: call, content: result })
         }
-    }
+    });
+    wired.collect()
 }
 
 /// The text, and those of its pictures that the request carries.
-fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -> WireContent<'r> {
-    let mut parts: Vec<WirePart<'r>> =
-        images.iter().filter_map(|image| request.images.get(image)).map(image_part).collect();
-    if parts.is_empty() {
+fn with_images<'r>(
+    text: Cow<'r, str>,
+    images: &[ImageRef],
+    request: &ModelRequest,
+) -> WireContent<'r> {
+    let images = images.iter().filter_map(|image| request.images.get(image));
+    let images =
+        images.map(|image| WirePart::ImageUrl { image_url: WireImage { url: data_url(image) } });
+    let mut images = images.peekable();
+    if images.peek().is_none() {
         return WireContent::Text(text);
     }
-    parts.insert(0, WirePart::Text { text });
-    WireContent::Parts(parts)
+    WireContent::Parts([WirePart::Text { text }].into_iter().chain(images).collect())
 }
 
 /// A picture as a URL that holds it (RFC 2397).
-fn image_part<'r>(image: &Image) -> WirePart<'r> {
+pub(super) fn data_url(image: &Image) -> String {
     let mut url = format!("data:{};base64,", image.media_type);
     STANDARD.encode_string(&image.bytes, &mut url);
-    WirePart::ImageUrl { image_url: WireImage { url } }
+    url
 }
 
 impl<'r> From<&'r SentCall> for WireCall<'r> {

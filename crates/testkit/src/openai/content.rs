@@ -63,13 +63,14 @@ fn check_image(part: &Value, here: &str, eyes: bool) -> Result<(), Refusal> {
     let Some(url) = part["image_url"]["url"].as_str() else {
         return Err(invalid(format!("Missing required parameter: '{here}.image_url.url'.")));
     };
+    check_url(url)
+}
+
+/// Checks the URL of a picture, which has to hold it: there is nothing that could be downloaded.
+pub(super) fn check_url(url: &str) -> Result<(), Refusal> {
     let Some(data) = url.strip_prefix("data:") else {
         return Err(invalid(format!("Failed to download image from {url}. Image URL is invalid.")));
     };
-    check_data(data)
-}
-
-fn check_data(data: &str) -> Result<(), Refusal> {
     const FORMATS: &str = "You uploaded an unsupported image. Please make sure your image has of one \
         the following formats: ['png', 'jpeg', 'gif', 'webp'].";
     let (media_type, data) = data.split_once(";base64,").unwrap_or((data, ""));

@@ -1,0 +1,91 @@
+//! Tool calls, however they come (F8).
+
+use avocet_protocol::Arguments;
+use avocet_testkit::ModelAnswer;
+use serde_json::{Value, json};
+
+use super::server::{asked, reply};
+use super::{Bit, End, Wire, streamed};
+use crate::testing::call;
+
+pub(super) async fn calls_are_put_together_from_their_pieces<W: Wire>() {
+    let read = json!({ "path": "ä", "start_line": 3 });
+    let calls = vec![("read_file".to_owned(), read), ("list_directory".to_owned(), json!({}))];
+    for calls in [calls[..1].to_vec(), calls] {
+        let expected: Vec<_> = calls.iter().map(|(name, given)| call(name, given)).collect();
+        let reply = reply::<W>(ModelAnswer::Calls(calls)).await;
+        assert_eq!(reply.calls, expected);
+        assert!(reply.text.is_empty() && !reply.truncated);
+    }
+}
+
+pub(super) async fn a_call_and_a_text_come_together<W: Wire>() {
+    let bits = [Bit::Text("I look"), Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{}")];
+    let asked = asked::<W>(streamed::<W>(&bits, End::Done)).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("I look", "I look"));
+    assert_eq!(reply.calls, [call("one", &json!({}))]);
+}
+
+pub(super) async fn pieces_of_calls_side_by_side_are_not_mixed_up<W: Wire>() {
+    let bits = [
+        Bit::Call(0, Some("a"), "one"),
+        Bit::Arguments(0, "{\"x\""),
+        Bit::Call(1, Some("b"), "two"),
+        Bit::Arguments(1, "{\"y\": "),
+        Bit::Arguments(0, ": 1}"),
+        Bit::Arguments(1, "2}"),
+    ];
+    both::<W>(&bits).await;
+}
+
+pub(super) async fn f8_ids_that_are_missing_or_double_tell_calls_apart_all_the_same<W: Wire>() {
+    for id in [None, Some(""), Some("a")] {
+        let bits = [
+            Bit::Call(0, id, "one"),
+            Bit::Arguments(0, "{\"x\": 1}"),
+            Bit::Call(1, id, "two"),
+            Bit::Arguments(1, "{\"y\": 2}"),
+        ];
+        both::<W>(&bits).await;
+    }
+}
+
+/// Whether these pieces are the call of `one` and that of `two`.
+async fn both<W: Wire>(bits: &[Bit<'_>]) {
+    let expected = [call("one", &json!({ "x": 1 })), call("two", &json!({ "y": 2 }))];
+    assert_eq!(reply::<W>(streamed::<W>(bits, End::Done)).await.calls, expected, "{bits:?}");
+}
+
+pub(super) async fn f8_arguments_come_in_many_shapes<W: Wire>() {
+    let given = json!({ "x": { "ü": [1] } });
+    let table = [
+        (given.clone(), given.clone()),
+        (json!(given.to_string()), given),
+        (json!({}), json!({})),
+        (json!("{}"), json!({})),
+        (json!(""), json!({})),
+        (Value::Null, json!({})),
+    ];
+    for (sent, expected) in table {
+        let bits = [Bit::Whole(0, "one", sent.clone())];
+        let calls = reply::<W>(streamed::<W>(&bits, End::Done)).await.calls;
+        assert_eq!(calls, [call("one", &expected)], "{sent}");
+    }
+    for nothing in [&[][..], &[Bit::Arguments(0, "")]] {
+        let bits = [&[Bit::Call(0, Some("a"), "one")][..], nothing].concat();
+        let calls = reply::<W>(streamed::<W>(&bits, End::Done)).await.calls;
+        assert_eq!(calls, [call("one", &json!({}))]);
+    }
+}
+
+pub(super) async fn f8_what_is_cut_off_is_no_call_that_can_be_run<W: Wire>() {
+    for half in ["{\"x\"", "{\"x\": \"a", "{\"x\": 1,"] {
+        let bits = [Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, half)];
+        let reply = reply::<W>(streamed::<W>(&bits, End::Full)).await;
+        assert_eq!(reply.calls[0].arguments, Arguments::Malformed(half.to_owned()));
+        assert!(reply.truncated);
+    }
+    let said = reply::<W>(streamed::<W>(&[Bit::Text("half an")], End::Full)).await;
+    assert_eq!((said.text.as_str(), said.truncated), ("half an", true));
+}

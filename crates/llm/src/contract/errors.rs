@@ -1,0 +1,79 @@
+//! What goes wrong for good: who can do something about it, and that nobody asks again.
+
+use std::sync::Arc;
+
+use avocet_protocol::ModelError;
+use avocet_testkit::ModelAnswer;
+use avocet_testkit::http::{HttpFake, Piece};
+
+use super::server::{Served, asked};
+use super::{Bit, End, Setup, Wire, refused, streamed};
+use crate::testing::ask;
+
+/// What a status means, whatever is said with it.
+fn meaning(status: u16, error: &ModelError) -> bool {
+    match status {
+        400 | 402 | 404 => matches!(error, ModelError::Refused { .. }),
+        401 | 403 => matches!(error, ModelError::Unauthorized { .. }),
+        413 => matches!(error, ModelError::TooLong { .. }),
+        _ => matches!(error, ModelError::Busy { .. }),
+    }
+}
+
+pub(super) async fn a_refusal_says_who_can_do_something_about_it_and_is_not_repeated<W: Wire>() {
+    for status in [400, 401, 402, 403, 404, 413] {
+        let served = Served::<W>::new(vec![refused::<W>(status, "not like this")]).await;
+        let error = ask(served.model.as_ref()).await.reply.unwrap_err();
+        assert!(meaning(status, &error) && !error.is_transient(), "{error:?}");
+        let says = format!("{status}: not like this");
+        assert!(error.to_string().contains(&says) && error.to_string().contains(W::NAME));
+        assert_eq!(served.server.requests().len(), 1);
+    }
+    for says in ["prompt is too long: 9 tokens", "maximum context length is 8192 tokens"] {
+        let error = asked::<W>(refused::<W>(400, says)).await.reply.unwrap_err();
+        assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
+    }
+    let page = ModelAnswer::Status(400, Vec::new(), "<html>\n  Oops.\n</html>".to_owned());
+    let error = asked::<W>(page).await.reply.unwrap_err().to_string();
+    assert_eq!(error, format!("{} refused the request: 400: <html> Oops. </html>", W::NAME));
+}
+
+pub(super) async fn an_error_in_the_middle_means_what_its_status_would<W: Wire>() {
+    for status in [400, 402, 413, 429, 500, 529] {
+        let failed = streamed::<W>(&[Bit::Text("so ")], End::Failed(status, "not like this"));
+        let error = asked::<W>(failed).await.reply.unwrap_err();
+        assert!(meaning(status, &error), "{status}: {error:?}");
+        assert!(error.to_string().contains("not like this"), "{error}");
+    }
+}
+
+pub(super) async fn the_fake_wants_its_key<W: Wire>() {
+    let setup = Setup { key: "another", ..Setup::once::<W>() };
+    let served = Served::<W>::start(vec![ModelAnswer::says("ok")], setup).await;
+    let error = ask(served.model.as_ref()).await.reply.unwrap_err();
+    assert!(matches!(error, ModelError::Unauthorized { .. }), "{error:?}");
+    assert_eq!((served.server.requests().len(), served.server.refusals().len()), (0, 1));
+}
+
+pub(super) async fn f15_the_key_is_in_no_error<W: Wire>() {
+    let repeated = format!("wrong key: {}", W::KEY);
+    let wordy = [
+        refused::<W>(401, &repeated),
+        ModelAnswer::Status(500, Vec::new(), repeated.clone()),
+        streamed::<W>(&[Bit::Text("so ")], End::Failed(500, &repeated)),
+    ];
+    for answer in wordy {
+        let error = asked::<W>(answer).await.reply.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains(W::KEY), "{error}");
+        assert!(error.to_string().contains("[secret]"), "{error}");
+    }
+    let closed = HttpFake::start(|_| vec![Piece::Close]).await.address();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for address in [closed.to_string(), nobody.to_string(), "no host".to_owned()] {
+        let base_url = format!("http://{address}/{}", W::KEY);
+        let model = W::model(base_url, &Setup::once::<W>(), Arc::default());
+        let error = ask(model.as_ref()).await.reply.unwrap_err();
+        assert!(!format!("{error} {error:?}").contains(W::KEY), "{error:?}");
+        assert!(error.to_string().starts_with(W::NAME), "{error}");
+    }
+}

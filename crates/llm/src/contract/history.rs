@@ -1,0 +1,117 @@
+//! What was said and done before, as the API takes it (F1).
+
+use avocet_protocol::{Message, ModelRequest, Reasoning, SentCall};
+use avocet_testkit::ModelAnswer;
+use serde_json::{Map, Value, json};
+
+use super::server::Served;
+use super::{Ability, Wire, can};
+use crate::testing::request;
+
+fn call(id: &str) -> SentCall {
+    let arguments = Map::from_iter([("path".to_owned(), json!("ä\n\"b\""))]);
+    SentCall { id: id.to_owned(), name: "read_file".to_owned(), arguments }
+}
+
+fn result(id: &str, result: &str) -> Message {
+    Message::ToolResult { call: id.to_owned(), ok: true, result: result.to_owned() }
+}
+
+/// A step with these calls, all of them answered.
+fn step(text: &str, ids: &[String], reasoning: Option<Reasoning>) -> Vec<Message> {
+    let calls = ids.iter().map(|id| call(id)).collect();
+    let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
+    let results = ids.iter().map(|id| result(id, &json!({ "read": id }).to_string()));
+    [step].into_iter().chain(results).collect()
+}
+
+/// The request that reaches the model with these messages; none of it was refused.
+async fn sent<W: Wire>(messages: Vec<Message>) -> Value {
+    let served = Served::<W>::new(vec![ModelAnswer::says("ok")]).await;
+    let request = ModelRequest { messages, ..request() };
+    let reply = served.model.complete(&request, &|_| ()).await;
+    assert_eq!(served.server.refusals(), [""; 0]);
+    assert_eq!(reply.unwrap().text, "ok");
+    served.server.requests().remove(0)
+}
+
+pub(super) async fn f1_a_long_history_is_one_that_the_api_takes<W: Wire>() {
+    let mut messages = vec![Message::System { text: "be kind".to_owned() }];
+    for turn in 0..40 {
+        messages.push(Message::user(format!("question {turn}")));
+        for number in 0..turn % 4 {
+            let ids: Vec<String> =
+                (0..=turn % 3).map(|c| format!("t{turn}s{number}c{c}")).collect();
+            let text = ["", "I look", " "][(turn + number) % 3];
+            messages.extend(step(text, &ids, None));
+            if turn % 5 == 0 {
+                messages.push(Message::user("and look there"));
+            }
+        }
+        messages.push(Message::assistant(format!("answer {turn}"), Vec::new()));
+    }
+    messages.push(Message::user("the newest"));
+    let sent = sent::<W>(messages).await.to_string();
+    for said in ["be kind", "question 0", "answer 39", "t39s2c0", "and look there", "the newest"] {
+        assert!(sent.contains(said), "{said} is missing");
+    }
+}
+
+pub(super) async fn a_result_reaches_the_model_whatever_is_in_it<W: Wire>() {
+    let results = [
+        r#"{"content":"grün\n\"quoted\" </tool> 😀"}"#,
+        r#"{"error":"there is no file \"a\""}"#,
+        "[]",
+        "null",
+        "just text",
+    ];
+    let ids: Vec<String> = (0..results.len()).map(|number| format!("t1s0c{number}")).collect();
+    let mut messages = vec![Message::user("read"), step("", &ids, None).remove(0)];
+    messages.extend(ids.iter().zip(results).map(|(id, text)| result(id, text)));
+    assert_eq!(W::results(&sent::<W>(messages).await), results);
+}
+
+/// The messages of a turn that goes on after this thought.
+fn after(thought: Reasoning) -> Vec<Message> {
+    let first = step("I look", &["t1s0c0".to_owned(), "t1s0c1".to_owned()], Some(thought));
+    [&[Message::user("hi")][..], &first].concat()
+}
+
+pub(super) async fn thoughts_that_led_to_calls_are_given_back_unchanged<W: Wire>() {
+    if !can::<W>(Ability::KeptThoughts) {
+        return;
+    }
+    let thinks = ModelAnswer::thinks(
+        "what \"ä\" says",
+        ModelAnswer::call("read_file", json!({ "path": "a" })),
+    );
+    let served = Served::<W>::new(vec![thinks]).await;
+    let reply = served.model.complete(&request(), &|_| ()).await.unwrap();
+    let thought = reply.reasoning.unwrap();
+    assert_eq!(thought.model, W::NAME);
+    assert!(!format!("{thought:?}").contains("says"), "not even to the log");
+    let parts: Vec<Value> = thought.content.as_array().unwrap().clone();
+    let request = sent::<W>(after(thought)).await;
+    let parts: Vec<&Value> = parts.iter().filter(|part| part.is_object()).collect();
+    assert!(!parts.is_empty());
+    for part in parts {
+        assert!(holds(&request, part), "{part} is not in {request}");
+    }
+}
+
+pub(super) async fn thoughts_of_another_model_are_not_sent<W: Wire>() {
+    let content = json!([{ "type": "thinking", "thinking": "SECRET" }, { "thought": "SECRET" }]);
+    let thought = Reasoning { model: "other/model".to_owned(), content };
+    let sent = sent::<W>(after(thought)).await;
+    assert!(!sent.to_string().contains("SECRET"), "{sent}");
+}
+
+/// Whether this is somewhere in there.
+fn holds(whole: &Value, part: &Value) -> bool {
+    whole == part
+        || match whole {
+            Value::Array(values) => values.iter().any(|value| holds(value, part)),
+            Value::Object(map) => map.values().any(|value| holds(value, part)),
+            _ => false,
+        }
+}

@@ -1,0 +1,182 @@
+//! What every provider over HTTP has to do, whatever it speaks: one suite of cases, which each wire runs
+//! against its strict fake. A wire joins with a file in `wires/`, which ends in `suite!`.
+
+mod calls;
+mod errors;
+mod history;
+mod limits;
+mod pictures;
+mod retries;
+mod server;
+mod text;
+mod wires;
+
+use std::sync::Arc;
+
+use avocet_protocol::{Model, Usage};
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::Value;
+
+use server::{Answering, Server};
+
+/// How a provider's API puts things, and how a model of it is made.
+trait Wire {
+    /// `provider/model`.
+    const NAME: &'static str;
+    /// The key that the fake wants.
+    const KEY: &'static str;
+    /// What the fake counts for an answer of its own.
+    const USAGE: Usage;
+    /// What cannot be said on this wire, so that its cases hold nothing.
+    const CANNOT: &'static [Ability] = &[];
+
+    /// Starts the strict fake; its model sees pictures.
+    async fn start(answer: Answering) -> Server;
+
+    /// A model at this address.
+    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model>;
+
+    /// What comes before anything is said, as events of the stream.
+    fn greeting() -> Vec<String>;
+
+    /// A sign that the connection is alive, and no more.
+    fn alive() -> String;
+
+    /// An answer as the events of a stream, without any count of tokens.
+    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String>;
+
+    /// An answer with this text and this call, counted if there is a count, of which `cached` came from
+    /// the cache: as one body.
+    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value;
+
+    /// The body of a refusal.
+    fn refusal(status: u16, says: &str) -> Value;
+
+    /// The results of the calls at the end of a request, in order.
+    fn results(request: &Value) -> Vec<&str>;
+}
+
+/// What a wire may be unable to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ability {
+    /// Thoughts that are given back with the calls that they led to.
+    KeptThoughts,
+}
+
+/// A piece of an answer, as the model brings it forth.
+#[derive(Debug, Clone)]
+enum Bit<'a> {
+    /// More text.
+    Text(&'a str),
+    /// More of its thoughts, where the wire has a place for them.
+    Thought(&'a str),
+    /// A call begins; it has this number, perhaps an id, and a name.
+    Call(u64, Option<&'a str>, &'a str),
+    /// More of the arguments of the call with this number.
+    Arguments(u64, &'a str),
+    /// A call at once. Its arguments are this value as it stands: by the book for one wire, and what
+    /// odd servers send on another.
+    Whole(u64, &'a str, Value),
+}
+
+/// How the stream of an answer ends.
+#[derive(Debug, Clone, Copy)]
+enum End<'a> {
+    /// As it should.
+    Done,
+    /// At the limit of its length.
+    Full,
+    /// Before it says so.
+    Lost,
+    /// With an error, which would have been this status at the beginning.
+    Failed(u16, &'a str),
+}
+
+/// How a model is configured.
+#[derive(Debug, Clone)]
+struct Setup {
+    key: &'static str,
+    retries: usize,
+    first_token_seconds: u64,
+    images: bool,
+}
+
+impl Setup {
+    /// As by default, with the fake's key and for a model that sees.
+    fn of<W: Wire>() -> Self {
+        Self { key: W::KEY, retries: 3, first_token_seconds: 120, images: true }
+    }
+
+    /// One that does not ask again.
+    fn once<W: Wire>() -> Self {
+        Self { retries: 0, ..Self::of::<W>() }
+    }
+}
+
+/// Whether the wire can say this.
+fn can<W: Wire>(ability: Ability) -> bool {
+    !W::CANNOT.contains(&ability)
+}
+
+/// An answer in a stream.
+fn streamed<W: Wire>(bits: &[Bit<'_>], end: End<'_>) -> ModelAnswer {
+    ModelAnswer::Events(W::events(bits, end))
+}
+
+/// An answer in one body.
+fn at_once(body: &Value) -> ModelAnswer {
+    let headers = vec![("content-type", "application/json; charset=utf-8".to_owned())];
+    ModelAnswer::Status(200, headers, body.to_string())
+}
+
+/// A refusal.
+fn refused<W: Wire>(status: u16, says: &str) -> ModelAnswer {
+    let headers = vec![("content-type", "application/json".to_owned())];
+    ModelAnswer::Status(status, headers, W::refusal(status, says).to_string())
+}
+
+/// Every case, as a test of a wire.
+macro_rules! suite {
+    ($wire:ty) => {
+        $crate::contract::suite! { $wire:
+            calls::a_call_and_a_text_come_together,
+            calls::calls_are_put_together_from_their_pieces,
+            calls::f8_arguments_come_in_many_shapes,
+            calls::f8_ids_that_are_missing_or_double_tell_calls_apart_all_the_same,
+            calls::f8_what_is_cut_off_is_no_call_that_can_be_run,
+            calls::pieces_of_calls_side_by_side_are_not_mixed_up,
+            errors::a_refusal_says_who_can_do_something_about_it_and_is_not_repeated,
+            errors::an_error_in_the_middle_means_what_its_status_would,
+            errors::f15_the_key_is_in_no_error,
+            errors::the_fake_wants_its_key,
+            history::a_result_reaches_the_model_whatever_is_in_it,
+            history::f1_a_long_history_is_one_that_the_api_takes,
+            history::thoughts_of_another_model_are_not_sent,
+            history::thoughts_that_led_to_calls_are_given_back_unchanged,
+            limits::f20_a_silent_model_is_cut_although_the_connection_lives,
+            limits::f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_total,
+            limits::f20_nobody_there_is_not_waited_for,
+            pictures::a_picture_costs_what_a_picture_costs,
+            pictures::pictures_go_along_if_the_model_sees,
+            retries::f31_what_can_help_is_tried_again_and_what_was_shown_is_taken_back,
+            retries::it_is_not_tried_for_ever,
+            retries::retry_after_is_obeyed_and_a_long_one_is_not_waited_for,
+            text::a_reply_is_the_same_wherever_its_stream_is_cut,
+            text::an_answer_that_is_not_streamed_is_understood,
+            text::f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_paid_for,
+            text::f40_an_answer_without_a_word_is_empty,
+            text::text_is_streamed_and_counted,
+            text::tokens_are_estimated_where_nobody_counts_them,
+            text::what_the_network_cuts_off_is_no_answer,
+        }
+    };
+    ($wire:ty: $($file:ident::$case:ident,)*) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                $crate::contract::$file::$case::<$wire>().await;
+            }
+        )*
+    };
+}
+use suite;

@@ -1,0 +1,39 @@
+//! Pictures, for models that see them.
+
+use avocet_protocol::ModelReply;
+use avocet_testkit::ModelAnswer;
+use serde_json::Value;
+
+use super::server::Served;
+use super::{Bit, End, Setup, Wire, streamed};
+use crate::testing::with_image;
+
+/// What a picture begins with, in base64.
+const BEGINS: &str = "/9j/4Ac";
+
+pub(super) async fn pictures_go_along_if_the_model_sees<W: Wire>() {
+    for images in [true, false] {
+        let setup = Setup { images, ..Setup::of::<W>() };
+        let served = Served::<W>::start(vec![ModelAnswer::says("ok")], setup).await;
+        assert_eq!(served.model.facts().await.images, images);
+    }
+    let (_, request) = shown::<W>(ModelAnswer::says("a beach"), 1000).await;
+    let sent = request.to_string();
+    assert!(sent.contains("look"), "{sent}");
+    assert_eq!(sent.matches(BEGINS).count(), 1, "the older one is a line of text only");
+}
+
+pub(super) async fn a_picture_costs_what_a_picture_costs<W: Wire>() {
+    let uncounted = streamed::<W>(&[Bit::Text("a beach")], End::Done);
+    let (reply, _) = shown::<W>(uncounted, 1_000_000).await;
+    assert!((1000..2000).contains(&reply.usage().input), "{:?}", reply.usage());
+}
+
+/// What is said to a picture of so many bytes, and the request that it was in.
+async fn shown<W: Wire>(answer: ModelAnswer, bytes: usize) -> (ModelReply, Value) {
+    let served = Served::<W>::new(vec![answer]).await;
+    let jpeg = [&[0xFF, 0xD8, 0xFF, 0xE0][..], &vec![7; bytes]].concat();
+    let reply = served.model.complete(&with_image(&jpeg), &|_| ()).await.unwrap();
+    assert_eq!(served.server.refusals(), [""; 0]);
+    (reply, served.server.requests().remove(0))
+}

@@ -1,0 +1,64 @@
+//! What passes by itself: it is asked again, a bounded number of times (F31).
+
+use avocet_protocol::ModelError;
+use avocet_testkit::ModelAnswer;
+use avocet_testkit::http::Piece;
+use avocet_testkit::openai::stream_head;
+
+use super::server::Served;
+use super::{Bit, End, Wire, refused, streamed};
+use crate::testing::{SECOND, ask, ask_patiently, ask_through};
+
+pub(super) async fn f31_what_can_help_is_tried_again_and_what_was_shown_is_taken_back<W: Wire>() {
+    const SO: &[Bit<'_>] = &[Bit::Text("so ")];
+    let raw = |pieces: &[Piece]| ModelAnswer::Raw([&[stream_head()][..], pieces].concat());
+    let begun = Piece::chunk(W::events(SO, End::Lost).concat().as_bytes());
+    let table = [
+        (refused::<W>(408, "too slow"), "good"),
+        (refused::<W>(429, "slow down"), "good"),
+        (refused::<W>(500, "oops"), "good"),
+        (refused::<W>(503, "loading"), "good"),
+        (refused::<W>(529, "overloaded"), "good"),
+        (streamed::<W>(SO, End::Failed(429, "slow down")), "so <good"),
+        (streamed::<W>(SO, End::Failed(500, "out of memory")), "so <good"),
+        (streamed::<W>(SO, End::Lost), "so <good"),
+        (raw(&[begun.clone(), Piece::Reset]), "so <good"),
+        (raw(&[begun, Piece::Close]), "so <good"),
+        (raw(&[Piece::Reset]), "good"),
+        (raw(&[Piece::end()]), "good"),
+        (ModelAnswer::Raw(vec![Piece::Close]), "good"),
+        (ModelAnswer::Events(vec!["data: no json\n\n".to_owned()]), "good"),
+        (super::at_once(&serde_json::json!("what?")), "good"),
+    ];
+    for (number, (first, shown)) in table.into_iter().enumerate() {
+        let served = Served::<W>::new(vec![first, ModelAnswer::says("good")]).await;
+        let asked = ask_patiently(served.model.as_ref(), &served.clock, 1).await;
+        assert_eq!(asked.reply.unwrap().text, "good", "{number}");
+        assert_eq!(asked.shown, shown, "{number}");
+        assert_eq!(served.server.requests().len(), 2, "{number}");
+    }
+}
+
+pub(super) async fn it_is_not_tried_for_ever<W: Wire>() {
+    let served = Served::<W>::new(vec![refused::<W>(503, "loading model")]).await;
+    let asked = ask_patiently(served.model.as_ref(), &served.clock, 3).await;
+    let error = asked.reply.unwrap_err().to_string();
+    assert_eq!(error, format!("{} is busy (503: loading model); try again later", W::NAME));
+    assert_eq!(served.server.requests().len(), 4);
+}
+
+pub(super) async fn retry_after_is_obeyed_and_a_long_one_is_not_waited_for<W: Wire>() {
+    let after = |seconds: &str| {
+        let headers = vec![("retry-after", seconds.to_owned())];
+        ModelAnswer::Status(429, headers, "{}".to_owned())
+    };
+    let served = Served::<W>::new(vec![after("30"), ModelAnswer::says("good")]).await;
+    let asked = ask_through(served.model.as_ref(), &served.clock, 30 * SECOND).await;
+    assert_eq!(asked.reply.unwrap().text, "good");
+
+    let served = Served::<W>::new(vec![after("3600")]).await;
+    let Err(ModelError::Busy { retry_after, .. }) = ask(served.model.as_ref()).await.reply else {
+        panic!()
+    };
+    assert_eq!((retry_after, served.server.requests().len()), (Some(3600 * SECOND), 1));
+}

@@ -1,0 +1,91 @@
+//! A strict fake whatever its wire, and models that ask it.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use avocet_protocol::{Model, ModelReply};
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::Value;
+
+use super::{Setup, Wire};
+use crate::testing::{Asked, ask};
+
+/// What a model answers to a request.
+pub(super) type Answering = Box<dyn Fn(&Value) -> ModelAnswer + Send + Sync>;
+
+/// A fake, and what is asked of every one.
+pub(super) struct Server {
+    pub(super) base_url: String,
+    requests: Box<dyn Fn() -> Vec<Value>>,
+    refusals: Box<dyn Fn() -> Vec<String>>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Wraps a fake.
+    pub(super) fn new<F: 'static>(
+        fake: F,
+        base_url: fn(&F) -> String,
+        requests: fn(&F) -> Vec<Value>,
+        refusals: fn(&F) -> Vec<String>,
+    ) -> Self {
+        let (base_url, fake) = (base_url(&fake), Arc::new(fake));
+        let other = fake.clone();
+        let requests = Box::new(move || requests(&fake));
+        Self { base_url, requests, refusals: Box::new(move || refusals(&other)) }
+    }
+
+    /// The bodies of the requests that reached the model.
+    pub(super) fn requests(&self) -> Vec<Value> {
+        (self.requests)()
+    }
+
+    /// Why requests were refused.
+    pub(super) fn refusals(&self) -> Vec<String> {
+        (self.refusals)()
+    }
+}
+
+/// A model, the fake that it asks, and its time.
+pub(super) struct Served<W> {
+    pub(super) server: Server,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) clock: Arc<ManualClock>,
+    wire: PhantomData<W>,
+}
+
+impl<W: Wire> Served<W> {
+    /// A model that gives these answers, one a request, and the last one ever after.
+    pub(super) async fn start(answers: Vec<ModelAnswer>, setup: Setup) -> Self {
+        let next = AtomicUsize::new(0);
+        let last = answers.len() - 1;
+        let answer =
+            move |_: &Value| answers[next.fetch_add(1, Ordering::SeqCst).min(last)].clone();
+        let (server, clock) = (W::start(Box::new(answer)).await, Arc::<ManualClock>::default());
+        let model = W::model(server.base_url.clone(), &setup, clock.clone());
+        Self { server, model, clock, wire: PhantomData }
+    }
+
+    /// As by default.
+    pub(super) async fn new(answers: Vec<ModelAnswer>) -> Self {
+        Self::start(answers, Setup::of::<W>()).await
+    }
+}
+
+/// Asks a model that gives this answer, once. Time stands still.
+pub(super) async fn asked<W: Wire>(answer: ModelAnswer) -> Asked {
+    let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
+    ask(served.model.as_ref()).await
+}
+
+/// The reply of a model that gives this answer.
+pub(super) async fn reply<W: Wire>(answer: ModelAnswer) -> ModelReply {
+    asked::<W>(answer).await.reply.unwrap()
+}

@@ -1,0 +1,122 @@
+//! What is said: shown while it comes, the same however it comes, counted, and nothing else shown.
+
+use avocet_protocol::{Spent, Usage};
+use avocet_testkit::ModelAnswer;
+use serde_json::json;
+
+use super::server::{Served, asked, reply};
+use super::{Bit, End, Setup, Wire, at_once, streamed};
+use crate::testing::{ask, call, cut_up};
+
+pub(super) async fn text_is_streamed_and_counted<W: Wire>() {
+    const TEXT: &str = "all of it, word for word";
+    let asked = asked::<W>(ModelAnswer::says(TEXT)).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), (TEXT, TEXT));
+    assert!(!reply.truncated && reply.calls.is_empty() && reply.reasoning.is_none());
+    let spent = Spent { model: W::NAME.to_owned(), usage: W::USAGE, cost: None };
+    assert_eq!(reply.spent, [spent]);
+}
+
+/// An answer with everything, in letters of several bytes.
+fn mixed() -> [Bit<'static>; 4] {
+    let end = Bit::Arguments(0, "\"é\"}");
+    [Bit::Text("grün 😀 "), Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{\"ü\":"), end]
+}
+
+pub(super) async fn a_reply_is_the_same_wherever_its_stream_is_cut<W: Wire>() {
+    let stream = W::events(&mixed(), End::Done).concat().into_bytes();
+    let mut answers: Vec<ModelAnswer> =
+        (1..stream.len()).map(|place| cut_up(&stream, &[place, stream.len()])).collect();
+    answers.push(cut_up(&stream, &[1]));
+    let times = answers.len();
+    let served = Served::<W>::start(answers, Setup::once::<W>()).await;
+    for place in 0..times {
+        let asked = ask(served.model.as_ref()).await;
+        let reply = asked.reply.unwrap();
+        assert_eq!(
+            (reply.text.as_str(), asked.shown.as_str()),
+            ("grün 😀 ", "grün 😀 "),
+            "{place}"
+        );
+        assert_eq!(reply.calls, [call("one", &json!({ "ü": "é" }))], "{place}");
+    }
+}
+
+pub(super) async fn what_the_network_cuts_off_is_no_answer<W: Wire>() {
+    let stream = W::events(&mixed(), End::Done).concat().into_bytes();
+    let answers: Vec<ModelAnswer> =
+        (0..stream.len()).map(|end| cut_up(&stream[..end], &[stream.len()])).collect();
+    let served = Served::<W>::start(answers, Setup::once::<W>()).await;
+    let mut cut_off = 0;
+    for end in 0..stream.len() {
+        let asked = ask(served.model.as_ref()).await;
+        assert!("grün 😀 ".starts_with(&asked.shown), "{end}: {}", asked.shown);
+        match asked.reply {
+            Err(error) => {
+                assert!(error.is_transient(), "{end}: {error}");
+                cut_off = end;
+            }
+            // Only a farewell was missing.
+            Ok(reply) => assert_eq!(reply.calls, [call("one", &json!({ "ü": "é" }))], "{end}"),
+        }
+    }
+    assert!(cut_off > stream.len() / 2, "{cut_off} of {}", stream.len());
+}
+
+pub(super) async fn an_answer_that_is_not_streamed_is_understood<W: Wire>() {
+    let usage = Usage { cached: 3, ..Usage::new(10, 2) };
+    let whole = W::whole("hello", Some(("one", json!({ "x": 1 }))), Some(usage));
+    let asked = asked::<W>(at_once(&whole)).await;
+    let reply = asked.reply.unwrap();
+    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("hello", "hello"));
+    assert_eq!(reply.calls, [call("one", &json!({ "x": 1 }))]);
+    assert_eq!(reply.usage(), usage);
+}
+
+pub(super) async fn tokens_are_estimated_where_nobody_counts_them<W: Wire>() {
+    let uncounted = [
+        streamed::<W>(&[Bit::Text("12345678")], End::Done),
+        at_once(&W::whole("12345678", None, None)),
+    ];
+    for answer in uncounted {
+        let usage = reply::<W>(answer).await.usage();
+        assert!(usage.output == 2 && usage.input > 50, "{usage:?}");
+        assert_eq!((usage.cached, usage.cache_written), (0, 0));
+    }
+}
+
+pub(super) async fn f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_paid_for<W: Wire>() {
+    let words = ["I ", "reason.</thi", "nk>\n\nIt is `<thi", "nk>`.<|im_", "end|>"];
+    let asked_once = asked::<W>(streamed::<W>(&words.map(Bit::Text), End::Done)).await;
+    let reply = asked_once.reply.unwrap();
+    assert_eq!(reply.text, "It is `<think>`.");
+    assert_eq!(asked_once.shown, "I reason.<It is `<think>`.", "taken back once it was known");
+    assert_eq!(reply.usage().output, words.concat().len() as u64 / 4);
+
+    let thoughts = [Bit::Thought("I "), Bit::Thought("reason."), Bit::Text("It is.")];
+    let in_their_place = asked::<W>(streamed::<W>(&thoughts, End::Done)).await;
+    let text = in_their_place.reply.unwrap().text;
+    assert_eq!((text.as_str(), in_their_place.shown.as_str()), ("It is.", "It is."));
+
+    let whole = asked::<W>(at_once(&W::whole(&words.concat(), None, None))).await;
+    let text = whole.reply.unwrap().text;
+    assert_eq!((text.as_str(), whole.shown.as_str()), ("It is `<think>`.", "It is `<think>`."));
+}
+
+pub(super) async fn f40_an_answer_without_a_word_is_empty<W: Wire>() {
+    let answers = [
+        streamed::<W>(&[], End::Done),
+        ModelAnswer::says(""),
+        streamed::<W>(&[Bit::Text("<think>what now</think>\n")], End::Done),
+        streamed::<W>(&[Bit::Thought("what now")], End::Done),
+        ModelAnswer::thinks("what now", ModelAnswer::says("")),
+        at_once(&W::whole("", None, None)),
+    ];
+    for answer in answers {
+        let asked = asked::<W>(answer).await;
+        let reply = asked.reply.unwrap();
+        assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
+        assert!(reply.calls.is_empty() && !reply.truncated);
+    }
+}

@@ -1,0 +1,143 @@
+//! The Messages API of Anthropic.
+
+use std::sync::Arc;
+
+use avocet_protocol::{Model, Secret, Usage};
+use avocet_testkit::ManualClock;
+use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, event, last_results, signature};
+use serde_json::{Value, json};
+
+use crate::contract::server::{Answering, Server};
+use crate::contract::{Bit, End, Setup, Wire, suite};
+use crate::{Anthropic, AnthropicConfig};
+
+struct Messages;
+
+impl Wire for Messages {
+    const NAME: &'static str = "claude/claude-test-4-5";
+    const KEY: &'static str = KEY;
+    /// Of what is read, the cache has some and gets some.
+    const USAGE: Usage = Usage { input: 12, output: 3, cached: 3, cache_written: 4 };
+
+    async fn start(answer: Answering) -> Server {
+        let fake = AnthropicFake::start(answer).await;
+        Server::new(fake, AnthropicFake::base_url, AnthropicFake::requests, AnthropicFake::refusals)
+    }
+
+    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+        let config = AnthropicConfig {
+            base_url,
+            api_key: Some(Secret::new(setup.key.to_owned())),
+            max_retries: setup.retries,
+            first_token_seconds: setup.first_token_seconds,
+            images: setup.images,
+            thinking_tokens: Some(1024),
+            ..AnthropicConfig::default()
+        };
+        Arc::new(Anthropic::new("claude", MODEL, &config, clock).unwrap())
+    }
+
+    fn greeting() -> Vec<String> {
+        vec![event(&json!({ "type": "message_start", "message": {} }))]
+    }
+
+    fn alive() -> String {
+        event(&json!({ "type": "ping" }))
+    }
+
+    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+        let mut events = Self::greeting();
+        let mut begun = Vec::new();
+        for bit in bits {
+            let (index, block, delta) = written(bit);
+            if !begun.contains(&index) {
+                begun.push(index);
+                let start = json!({ "type": "content_block_start", "index": index, "content_block": block });
+                events.push(event(&start));
+            }
+            if let Some(delta) = delta {
+                let delta =
+                    json!({ "type": "content_block_delta", "index": index, "delta": delta });
+                events.push(event(&delta));
+            }
+        }
+        events.extend(ending(bits, end).iter().map(event));
+        events
+    }
+
+    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
+        let text = (!text.is_empty()).then(|| json!({ "type": "text", "text": text }));
+        let call = call.map(|(name, input)| {
+            json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": input })
+        });
+        let content: Vec<Value> = text.into_iter().chain(call).collect();
+        let usage = usage.map_or(json!({}), |usage| {
+            json!({ "input_tokens": usage.input - usage.cached,
+                "cache_read_input_tokens": usage.cached, "output_tokens": usage.output })
+        });
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": MODEL,
+            "content": content, "stop_reason": "end_turn", "usage": usage })
+    }
+
+    fn refusal(status: u16, says: &str) -> Value {
+        json!({ "type": "error", "error": { "type": kind(status), "message": says } })
+    }
+
+    fn results(request: &Value) -> Vec<&str> {
+        last_results(request)
+    }
+}
+
+/// The place of a block, how it begins, and what of it this is.
+fn written(bit: &Bit<'_>) -> (u64, Value, Option<Value>) {
+    let called = |id: Option<&str>, name: &str, input: Value| json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+    match bit {
+        Bit::Thought(text) => {
+            let block = json!({ "type": "thinking", "thinking": "", "signature": signature(text) });
+            (0, block, Some(json!({ "type": "thinking_delta", "thinking": text })))
+        }
+        Bit::Text(text) => {
+            let delta = json!({ "type": "text_delta", "text": text });
+            (1, json!({ "type": "text", "text": "" }), Some(delta))
+        }
+        Bit::Call(number, id, name) => (number + 2, called(*id, name, json!({})), None),
+        Bit::Arguments(number, text) => {
+            let delta = json!({ "type": "input_json_delta", "partial_json": text });
+            (number + 2, Value::Null, Some(delta))
+        }
+        Bit::Whole(number, name, input) => {
+            (number + 2, called(Some("a"), name, input.clone()), None)
+        }
+    }
+}
+
+fn ending(bits: &[Bit<'_>], end: End<'_>) -> Vec<Value> {
+    let calls = bits.iter().any(|bit| matches!(bit, Bit::Call(..) | Bit::Whole(..)));
+    let stop = match end {
+        End::Done if calls => "tool_use",
+        End::Done => "end_turn",
+        End::Full => "max_tokens",
+        End::Lost => return Vec::new(),
+        End::Failed(status, says) => return vec![Messages::refusal(status, says)],
+    };
+    let delta = json!({ "stop_reason": stop, "stop_sequence": null });
+    vec![json!({ "type": "message_delta", "delta": delta }), json!({ "type": "message_stop" })]
+}
+
+/// What an error is called (Anthropic API reference, "Errors").
+fn kind(status: u16) -> &'static str {
+    match status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        408 => "timeout_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    }
+}
+
+suite!(Messages);

@@ -1,0 +1,128 @@
+//! OpenAI's Responses.
+
+use std::sync::Arc;
+
+use avocet_protocol::{Model, Secret, Usage};
+use avocet_testkit::ManualClock;
+use avocet_testkit::openai::KEY;
+use avocet_testkit::openai::responses::{MODEL, ResponsesFake, event, last_results, response};
+use serde_json::{Value, json};
+
+use crate::contract::server::{Answering, Server};
+use crate::contract::{Bit, End, Setup, Wire, suite};
+use crate::{OpenAi, OpenAiApi, OpenAiConfig};
+
+struct Responses;
+
+impl Wire for Responses {
+    const NAME: &'static str = "openai/gpt-5-test";
+    const KEY: &'static str = KEY;
+    const USAGE: Usage = Usage { input: 12, output: 3, cached: 4, cache_written: 0 };
+
+    async fn start(answer: Answering) -> Server {
+        let fake = ResponsesFake::start(answer).await;
+        Server::new(fake, ResponsesFake::base_url, ResponsesFake::requests, ResponsesFake::refusals)
+    }
+
+    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+        let config = OpenAiConfig {
+            base_url,
+            api: OpenAiApi::Responses,
+            api_key: Some(Secret::new(setup.key.to_owned())),
+            max_retries: setup.retries,
+            first_token_seconds: setup.first_token_seconds,
+            images: setup.images,
+            ..OpenAiConfig::default()
+        };
+        Arc::new(OpenAi::new("openai", MODEL, &config, clock).unwrap())
+    }
+
+    fn greeting() -> Vec<String> {
+        let started = response("in_progress", &[], &Value::Null);
+        let message = json!({ "id": "msg_1", "type": "message", "content": [] });
+        vec![
+            event(&json!({ "type": "response.created", "response": started })),
+            event(&json!({ "type": "response.output_item.added", "output_index": 1,
+                "item": message })),
+        ]
+    }
+
+    fn alive() -> String {
+        event(&json!({ "type": "keepalive", "sequence_number": 3 }))
+    }
+
+    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+        let mut events = Self::greeting();
+        events.extend(bits.iter().map(|bit| event(&written(bit))));
+        let (status, kind) = match end {
+            End::Lost => return events,
+            End::Done => ("completed", "response.completed"),
+            End::Full => ("incomplete", "response.incomplete"),
+            End::Failed(..) => ("failed", "response.failed"),
+        };
+        let mut whole = response(status, &[], &Value::Null);
+        match end {
+            End::Full => whole["incomplete_details"] = json!({ "reason": "max_output_tokens" }),
+            End::Failed(status, says) => {
+                whole["error"] = Self::refusal(status, says)["error"].take();
+            }
+            End::Done | End::Lost => {}
+        }
+        events.push(event(&json!({ "type": kind, "response": whole })));
+        events
+    }
+
+    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
+        let part = json!({ "type": "output_text", "text": text });
+        let mut output = vec![json!({ "type": "message", "role": "assistant", "content": [part] })];
+        output.extend(call.map(|(name, arguments)| {
+            json!({ "type": "function_call", "call_id": "a", "name": name,
+                "arguments": arguments.to_string() })
+        }));
+        let usage = usage.map(|usage| {
+            json!({ "input_tokens": usage.input, "output_tokens": usage.output,
+                "input_tokens_details": { "cached_tokens": usage.cached } })
+        });
+        response("completed", &output, &json!(usage))
+    }
+
+    fn refusal(status: u16, says: &str) -> Value {
+        let code = match status {
+            402 => "insufficient_quota",
+            413 => "context_length_exceeded",
+            429 => "rate_limit_exceeded",
+            500 => "server_error",
+            503 | 529 => "server_is_overloaded",
+            _ => "invalid_prompt",
+        };
+        json!({ "error": { "code": code, "message": says, "param": null } })
+    }
+
+    fn results(request: &Value) -> Vec<&str> {
+        last_results(request)
+    }
+}
+
+fn written(bit: &Bit<'_>) -> Value {
+    let called = |number: &u64, id: Option<&str>, name: &str, arguments: Value| {
+        json!({ "type": "response.output_item.added", "output_index": number + 2,
+            "item": { "type": "function_call", "call_id": id, "name": name,
+                "arguments": arguments } })
+    };
+    match bit {
+        Bit::Text(text) => {
+            json!({ "type": "response.output_text.delta", "output_index": 1, "delta": text })
+        }
+        Bit::Thought(text) => {
+            json!({ "type": "response.reasoning_text.delta", "output_index": 0, "delta": text })
+        }
+        Bit::Call(number, id, name) => called(number, *id, name, json!("")),
+        Bit::Arguments(number, text) => {
+            json!({ "type": "response.function_call_arguments.delta",
+                "output_index": number + 2, "delta": text })
+        }
+        Bit::Whole(number, name, arguments) => called(number, Some("a"), name, arguments.clone()),
+    }
+}
+
+suite!(Responses);

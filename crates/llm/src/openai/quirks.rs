@@ -1,0 +1,104 @@
+//! What servers that speak OpenAI's APIs want done differently, and whether it fits together.
+
+use avocet_net::check_header;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::OpenAiConfig;
+
+/// Which of OpenAI's two APIs is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OpenAiApi {
+    /// Chat completions, which everybody speaks.
+    #[default]
+    Chat,
+    /// Responses, in which OpenAI's models keep what they thought before a call.
+    Responses,
+}
+
+/// What the limit of an answer is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensField {
+    /// As it was called first, and is by most servers.
+    MaxTokens,
+    /// As OpenAI calls it, of whose models some refuse the other.
+    MaxCompletionTokens,
+}
+
+/// Who gives the instructions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SystemRole {
+    /// As it was called first, and is by most servers.
+    #[default]
+    System,
+    /// As OpenAI's reasoning models call it.
+    Developer,
+    /// Nobody: they stand before the first message of a user.
+    User,
+}
+
+/// What of a request is the program's alone.
+const OURS: [&str; 6] = ["input", "instructions", "messages", "model", "stream", "tools"];
+/// Headers that say how a request is sent.
+const OF_HTTP: [&str; 4] = ["content-length", "content-type", "host", "transfer-encoding"];
+
+impl OpenAiConfig {
+    /// Whether the switches fit together and can be sent.
+    ///
+    /// # Errors
+    /// The key whose value cannot, and why.
+    pub(crate) fn check_quirks(&self) -> Result<(), (&'static str, String)> {
+        self.check_api()?;
+        if let Some(key) = OURS.into_iter().find(|key| self.extra_body.contains_key(*key)) {
+            return Err(("extra_body", format!("it cannot say {key}, which Avocet writes")));
+        }
+        if let Some(value) = self.temperature.filter(|value| !(0.0..=2.0).contains(value)) {
+            return Err(("temperature", format!("{value} is not from 0 to 2")));
+        }
+        for (name, value) in &self.headers {
+            check_header(name, value).map_err(|error| ("headers", error.to_string()))?;
+            let lower = name.to_ascii_lowercase();
+            if OF_HTTP.contains(&lower.as_str()) {
+                return Err(("headers", format!("{name} cannot be set")));
+            }
+            if lower == "authorization" && self.api_key.is_some() {
+                return Err((
+                    "headers",
+                    format!("{name} is set by api_key; leave one of them out"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_api(&self) -> Result<(), (&'static str, String)> {
+        let of_chat = [
+            ("max_tokens_field", self.max_tokens_field.is_some()),
+            ("stream_usage", !self.stream_usage),
+            ("system_role", self.system_role != SystemRole::System),
+        ];
+        match of_chat.into_iter().find(|(_, set)| *set && self.api != OpenAiApi::Chat) {
+            Some((key, _)) => Err((key, "it is for api = \"chat\" only; leave it out".to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// What the limit of an answer is called there: at OpenAI all models take the newer name, and some
+    /// refuse the older (OpenAI API reference, "Create chat completion").
+    pub(super) fn max_tokens_field(&self) -> MaxTokensField {
+        let host = self.base_url.split("://").nth(1).unwrap_or_default();
+        let host = host.split(['/', ':']).next().unwrap_or_default();
+        let newer = host.eq_ignore_ascii_case("api.openai.com");
+        self.max_tokens_field.unwrap_or(match newer {
+            true => MaxTokensField::MaxCompletionTokens,
+            false => MaxTokensField::MaxTokens,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "quirks_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! Each switch against a server that insists on it, and refuses without it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{ModelError, ModelReply, Secret};
+use avocet_testkit::openai::responses::{MODEL, ResponsesFake};
+use avocet_testkit::openai::{Insists, KEY, ModelAnswer, OpenAiFake};
+use avocet_testkit::{ManualClock, http::Piece};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{ask, ask_through};
+use crate::{OpenAi, ProviderConfig};
+
+fn model(base_url: String, change: impl Fn(&mut OpenAiConfig)) -> OpenAi {
+    let mut config = OpenAiConfig { base_url, max_retries: 0, ..OpenAiConfig::default() };
+    change(&mut config);
+    config.check().unwrap();
+    OpenAi::new("local", "qwen3", &config, Arc::<ManualClock>::default()).unwrap()
+}
+
+/// What a server that insists on this says, and the request, if it reached the model.
+async fn asked(
+    on: Insists,
+    change: impl Fn(&mut OpenAiConfig),
+) -> (Result<ModelReply, ModelError>, Option<Value>) {
+    let fake = OpenAiFake::start_insisting(on, |_| ModelAnswer::says("all good")).await;
+    let reply = ask(&model(fake.base_url(), change)).await.reply;
+    (reply, fake.requests().pop())
+}
+
+/// Whether a server that insists on this refuses without the switch, and answers with it.
+async fn switches(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> (ModelReply, Value) {
+    let limited = |config: &mut OpenAiConfig| config.max_output_tokens = Some(100);
+    let (refused, none) = asked(on, limited).await;
+    assert!(refused.is_err() && none.is_none(), "{on:?}");
+    let (reply, request) = asked(on, |config| {
+        limited(config);
+        change(config);
+    })
+    .await;
+    let reply = reply.unwrap();
+    assert_eq!(reply.text, "all good", "{on:?}");
+    (reply, request.unwrap())
+}
+
+#[tokio::test]
+async fn the_limit_of_an_answer_has_two_names() {
+    let newer = MaxTokensField::MaxCompletionTokens;
+    let (_, request) = switches(Insists::MaxCompletionTokens, |config| {
+        config.max_tokens_field = Some(newer);
+    })
+    .await;
+    assert_eq!(
+        (&request["max_completion_tokens"], &request["max_tokens"]),
+        (&json!(100), &Value::Null)
+    );
+    let limited = |config: &mut OpenAiConfig| config.max_output_tokens = Some(100);
+    let (reply, _) = asked(Insists::MaxTokens, limited).await;
+    assert_eq!(reply.unwrap().text, "all good", "as most servers call it");
+
+    let of = |base_url: &str, field| {
+        let base_url = base_url.to_owned();
+        OpenAiConfig { base_url, max_tokens_field: field, ..OpenAiConfig::default() }
+            .max_tokens_field()
+    };
+    for openai in ["https://api.openai.com/v1", "https://API.OpenAI.com:443/v1"] {
+        assert_eq!(of(openai, None), newer, "{openai}");
+        assert_eq!(of(openai, Some(MaxTokensField::MaxTokens)), MaxTokensField::MaxTokens);
+    }
+    for other in ["http://127.0.0.1:8080/v1", "https://api.openai.com.example.org/v1"] {
+        assert_eq!(of(other, None), MaxTokensField::MaxTokens, "{other}");
+    }
+}
+
+#[tokio::test]
+async fn instructions_can_be_a_developers_or_part_of_the_first_message() {
+    let (_, request) =
+        switches(Insists::Developer, |config| config.system_role = SystemRole::Developer).await;
+    assert_eq!(request["messages"][0], json!({ "role": "developer", "content": "be kind" }));
+    let (_, request) =
+        switches(Insists::NoInstructions, |config| config.system_role = SystemRole::User).await;
+    assert_eq!(request["messages"][0], json!({ "role": "user", "content": "be kind\n\nhi" }));
+    assert_eq!(request["messages"][2]["content"], "read a", "only the first");
+}
+
+#[tokio::test]
+async fn tokens_need_not_be_counted_in_a_stream() {
+    let (reply, _) = switches(Insists::NoStreamOptions, |config| config.stream_usage = false).await;
+    assert!(reply.usage().input > 0);
+}
+
+#[tokio::test]
+async fn answers_can_come_whole() {
+    let (reply, _) = switches(Insists::NoStream, |config| config.stream = false).await;
+    assert_eq!(reply.usage().input, 12);
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_whole_may_take_all_of_its_time() {
+    let fake = OpenAiFake::start(|_| ModelAnswer::Raw(vec![Piece::Hang])).await;
+    let config = OpenAiConfig {
+        base_url: fake.base_url(),
+        stream: false,
+        max_retries: 0,
+        ..OpenAiConfig::default()
+    };
+    let clock = Arc::<ManualClock>::default();
+    let model = OpenAi::new("local", "qwen3", &config, clock.clone()).unwrap();
+    let asked = ask_through(&model, &clock, Duration::from_mins(15)).await;
+    assert!(matches!(asked.reply, Err(ModelError::TimedOut { .. })));
+}
+
+fn headers(name: &str, value: &str) -> BTreeMap<String, Secret> {
+    BTreeMap::from([(name.to_owned(), Secret::new(value.to_owned()))])
+}
+
+#[tokio::test]
+async fn requests_can_have_headers_which_no_error_shows() {
+    const TOKEN: &str = "token-1234567890";
+    let on = Insists::Header("x-proxy-token", TOKEN);
+    switches(on, |config| config.headers = headers("X-Proxy-Token", TOKEN)).await;
+    let repeats = || ModelAnswer::Status(403, Vec::new(), format!("not with {TOKEN}"));
+    let fake = OpenAiFake::start(move |_| repeats()).await;
+    let model = model(fake.base_url(), |config| config.headers = headers("X-Proxy-Token", TOKEN));
+    let error = ask(&model).await.reply.unwrap_err();
+    assert!(!format!("{error:?} {model:?}").contains(TOKEN), "{error:?} {model:?}");
+    assert!(error.to_string().contains("not with [secret]"), "{error}");
+}
+
+#[tokio::test]
+async fn requests_can_say_more() {
+    let more = json!({ "enable_thinking": false });
+    let (_, request) = switches(Insists::NoThinking, |config| {
+        config.extra_body.insert("chat_template_kwargs".to_owned(), more.clone());
+        config.extra_body.insert("stream_options".to_owned(), json!({ "chunked": 1 }));
+        config.extra_body.insert("max_tokens".to_owned(), json!(7));
+    })
+    .await;
+    assert_eq!(request["stream_options"], json!({ "include_usage": true, "chunked": 1 }));
+    assert_eq!(request["max_tokens"], 7);
+}
+
+#[tokio::test]
+async fn chance_and_effort_can_be_set() {
+    let (_, request) = asked(Insists::MaxTokens, |config| {
+        config.temperature = Some(0.5);
+        config.reasoning_effort = Some("low".to_owned());
+    })
+    .await;
+    let request = request.unwrap();
+    let said = (&request["temperature"], &request["reasoning_effort"]);
+    assert_eq!(said, (&json!(0.5), &json!("low")));
+    let (_, request) = asked(Insists::MaxTokens, |_| ()).await;
+    assert!(request.unwrap()["temperature"].is_null(), "the provider's own value");
+}
+
+#[tokio::test]
+async fn responses_have_the_switches_that_fit_them() {
+    let fake = ResponsesFake::start(|_| ModelAnswer::says("all good")).await;
+    let ask_with = async |change: &dyn Fn(&mut OpenAiConfig)| {
+        let mut config = OpenAiConfig {
+            base_url: fake.base_url(),
+            api_key: Some(Secret::new(KEY.to_owned())),
+            api: OpenAiApi::Responses,
+            max_retries: 0,
+            ..OpenAiConfig::default()
+        };
+        change(&mut config);
+        let clock = Arc::<ManualClock>::default();
+        let model = OpenAi::new("openai", MODEL, &config, clock).unwrap();
+        ask(&model).await.reply
+    };
+    assert_eq!(ask_with(&|config| config.stream = false).await.unwrap().text, "all good");
+    assert_eq!(fake.requests()[0]["stream"], false);
+    let summary = json!({ "summary": "auto" });
+    let more = |config: &mut OpenAiConfig| {
+        config.reasoning_effort = Some("low".to_owned());
+        config.extra_body.insert("reasoning".to_owned(), summary.clone());
+    };
+    ask_with(&more).await.unwrap();
+    assert_eq!(fake.requests()[1]["reasoning"], json!({ "effort": "low", "summary": "auto" }));
+    let error = ask_with(&|config| config.temperature = Some(0.5)).await.unwrap_err().to_string();
+    assert!(error.contains("'temperature' is not supported with this model."), "{error}");
+}
+
+#[test]
+fn switches_that_cannot_be_are_errors_that_name_the_key() {
+    type Change = fn(&mut OpenAiConfig);
+    let table: [(Change, &str, &str); 9] = [
+        (
+            |config| drop(config.extra_body.insert("messages".to_owned(), json!([]))),
+            "extra_body",
+            "it cannot say messages, which Avocet writes",
+        ),
+        (|config| config.temperature = Some(2.5), "temperature", "2.5 is not from 0 to 2"),
+        (|config| config.headers = headers("no name", "x"), "headers", "the header no name cannot"),
+        (|config| config.headers = headers("X-Key", "a\nb"), "headers", "the header X-Key cannot"),
+        (|config| config.headers = headers("Host", "x"), "headers", "Host cannot be set"),
+        (
+            |config| {
+                config.api_key = Some(Secret::new(KEY.to_owned()));
+                config.headers = headers("Authorization", "Basic x");
+            },
+            "headers",
+            "Authorization is set by api_key; leave one of them out",
+        ),
+        (
+            |config| {
+                config.api = OpenAiApi::Responses;
+                config.max_tokens_field = Some(MaxTokensField::MaxTokens);
+            },
+            "max_tokens_field",
+            "it is for api = \"chat\" only; leave it out",
+        ),
+        (
+            |config| {
+                config.api = OpenAiApi::Responses;
+                config.system_role = SystemRole::User;
+            },
+            "system_role",
+            "it is for api = \"chat\" only",
+        ),
+        (
+            |config| {
+                config.api = OpenAiApi::Responses;
+                config.stream_usage = false;
+            },
+            "stream_usage",
+            "it is for api = \"chat\" only",
+        ),
+    ];
+    for (change, key, says) in table {
+        let mut config = OpenAiConfig::default();
+        change(&mut config);
+        let (found, error) = config.check().unwrap_err();
+        assert_eq!(found, key);
+        assert!(error.contains(says), "{error}");
+    }
+    let headers = headers("Authorization", "Basic x");
+    let fits = OpenAiConfig { headers, temperature: Some(0.0), ..OpenAiConfig::default() };
+    fits.check().unwrap();
+}

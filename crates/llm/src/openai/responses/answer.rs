@@ -1,0 +1,234 @@
+//! An answer, put together from the events of its stream (OpenAI API reference, "Streaming events"), or
+//! read whole from a server that does not stream.
+
+use avocet_protocol::{ToolCall, Usage};
+use serde_json::Value;
+
+use super::event::{Event, Response, WireUsage};
+use super::{CALLED, SAID};
+use crate::asking::{Answer, Fault, Piece, Said};
+use crate::dialects::repaired;
+
+/// What has come of an answer so far.
+#[derive(Debug, Default)]
+pub(in crate::openai) struct PartialAnswer {
+    items: Vec<(Option<u64>, Item)>,
+    usage: Usage,
+    begun: bool,
+    end: Option<Ending>,
+}
+
+/// An item of the output.
+#[derive(Debug)]
+enum Item {
+    Said(String),
+    Called {
+        name: String,
+        arguments: String,
+    },
+    /// As it came, once it is whole and sealed.
+    Thought(Option<Value>),
+    /// What only the server's own tools write.
+    Other,
+}
+
+#[derive(Debug)]
+enum Ending {
+    Complete,
+    Incomplete(String),
+}
+
+impl Answer for PartialAnswer {
+    fn take(&mut self, data: &str) -> Result<Piece, Fault> {
+        if data.trim() == "[DONE]" {
+            return Ok(Piece::End);
+        }
+        let event: Event = serde_json::from_str(data)
+            .map_err(|error| format!("an event is no part of an answer ({error})"))?;
+        match event {
+            Event::Added { output_index, item } => {
+                self.add(output_index, &item);
+                Ok(Piece::Nothing)
+            }
+            Event::Done { output_index, item } => Ok(self.complete(output_index, item)),
+            Event::Text { output_index, delta } => Ok(self.say(output_index, &delta)),
+            Event::Arguments { output_index, delta } => {
+                self.arguments(output_index)?.push_str(&delta);
+                Ok(Piece::Nothing)
+            }
+            Event::AllArguments { output_index, arguments } => {
+                replace(self.arguments(output_index)?, &arguments);
+                Ok(Piece::Nothing)
+            }
+            Event::Thinking => {
+                self.begun = true;
+                Ok(Piece::Nothing)
+            }
+            Event::End { response } => self.end(response),
+            Event::Error(error) => Err(error.into()),
+            Event::KeepAlive => Ok(Piece::KeepAlive),
+            Event::Other => Ok(Piece::Nothing),
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    fn finish(self) -> Result<Said, Fault> {
+        let truncated = match &self.end {
+            None => return Err("the stream ended before the answer did".to_owned().into()),
+            Some(Ending::Complete) => false,
+            Some(Ending::Incomplete(reason)) => reason == "max_output_tokens",
+        };
+        let (mut text, mut calls, mut parts) = (String::new(), Vec::new(), Vec::new());
+        for (_, item) in self.items {
+            match item {
+                Item::Said(more) => {
+                    text.push_str(&more);
+                    parts.push(Value::from(SAID));
+                }
+                Item::Called { name, arguments } => {
+                    calls.push(ToolCall { name, arguments: repaired(&arguments, truncated) });
+                    parts.push(Value::from(CALLED));
+                }
+                Item::Thought(thought) => parts.extend(thought),
+                Item::Other => {}
+            }
+        }
+        if let Some(Ending::Incomplete(reason)) = &self.end
+            && (reason == "content_filter" && text.is_empty() && calls.is_empty())
+        {
+            let held_back = "the provider's content filter held the answer back";
+            return Err(Fault::Declined(held_back.to_owned()));
+        }
+        let reasoning = parts.iter().any(Value::is_object).then_some(Value::Array(parts));
+        Ok(Said { text, calls, reasoning, usage: self.usage, truncated })
+    }
+
+    fn whole(body: &str) -> Result<Said, Fault> {
+        let response: Response =
+            serde_json::from_str(body).map_err(|error| format!("it is no answer ({error})"))?;
+        let mut answer = Self::default();
+        answer.end(response)?;
+        answer.finish()
+    }
+}
+
+impl PartialAnswer {
+    /// An item begins.
+    fn add(&mut self, index: Option<u64>, item: &Value) {
+        let kind = match item["type"].as_str().unwrap_or_default() {
+            "message" => Item::Said(String::new()),
+            "function_call" => {
+                self.begun = true;
+                let name = item["name"].as_str().unwrap_or_default().to_owned();
+                let mut arguments = String::new();
+                replace(&mut arguments, &item["arguments"]);
+                Item::Called { name, arguments }
+            }
+            "reasoning" => Item::Thought(None),
+            _ => Item::Other,
+        };
+        self.items.push((index, kind));
+    }
+
+    /// An item is whole; what its pieces did not bring is in it.
+    fn complete(&mut self, index: Option<u64>, item: Value) -> Piece {
+        let place = self.items.iter().rposition(|(found, _)| *found == index);
+        let place = place.unwrap_or_else(|| {
+            self.add(index, &item);
+            self.items.len() - 1
+        });
+        match &mut self.items[place].1 {
+            Item::Said(text) if text.is_empty() => {
+                let all = said(&item);
+                text.push_str(&all);
+                self.shown(all)
+            }
+            Item::Called { arguments, .. } => {
+                replace(arguments, &item["arguments"]);
+                Piece::Nothing
+            }
+            Item::Thought(thought) => {
+                *thought = item["encrypted_content"].is_string().then_some(item);
+                Piece::Nothing
+            }
+            Item::Said(_) | Item::Other => Piece::Nothing,
+        }
+    }
+
+    fn say(&mut self, index: Option<u64>, delta: &str) -> Piece {
+        let is_said = |(found, item): &(Option<u64>, Item)| {
+            matches!(item, Item::Said(_)) && (index.is_none() || *found == index)
+        };
+        let place = self.items.iter().rposition(is_said).unwrap_or_else(|| {
+            self.items.push((index, Item::Said(String::new())));
+            self.items.len() - 1
+        });
+        if let Item::Said(text) = &mut self.items[place].1 {
+            text.push_str(delta);
+        }
+        self.shown(delta.to_owned())
+    }
+
+    /// The arguments of the call at this place; of the last one, where a server does not say which.
+    fn arguments(&mut self, index: Option<u64>) -> Result<&mut String, Fault> {
+        let found = self.items.iter_mut().rev().find_map(|(found, item)| match item {
+            Item::Called { arguments, .. } if index.is_none() || *found == index => Some(arguments),
+            _ => None,
+        });
+        found.ok_or_else(|| "arguments belong to a call that has not begun".to_owned().into())
+    }
+
+    /// The whole answer; its items count if they have not come one by one.
+    fn end(&mut self, response: Response) -> Result<Piece, Fault> {
+        if let Some(WireUsage { input_tokens, input_tokens_details, output_tokens }) =
+            response.usage
+        {
+            let cached = input_tokens_details.unwrap_or_default().cached_tokens;
+            self.usage = Usage { cached, ..Usage::new(input_tokens, output_tokens) };
+        }
+        self.end = Some(match response.status.as_deref() {
+            Some("completed") => Ending::Complete,
+            Some("incomplete") => {
+                Ending::Incomplete(response.incomplete_details.unwrap_or_default().reason)
+            }
+            _ => return Err(response.error.unwrap_or_default().into()),
+        });
+        let mut text = String::new();
+        if self.items.is_empty() {
+            for (index, item) in (0..).zip(response.output) {
+                if let Piece::Text(more) = self.complete(Some(index), item) {
+                    text.push_str(&more);
+                }
+            }
+        }
+        Ok(if text.is_empty() { Piece::End } else { Piece::Text(text) })
+    }
+
+    fn shown(&mut self, text: String) -> Piece {
+        if text.is_empty() {
+            return Piece::Nothing;
+        }
+        self.begun = true;
+        Piece::Text(text)
+    }
+}
+
+/// What a message says, and where it will not, that.
+fn said(message: &Value) -> String {
+    let parts = message["content"].as_array().into_iter().flatten();
+    parts.filter_map(|part| part["text"].as_str().or(part["refusal"].as_str())).collect()
+}
+
+/// All arguments, in place of what has come of them. A string by the book; some servers send the object
+/// itself.
+fn replace(arguments: &mut String, all: &Value) {
+    match all {
+        Value::Null => {}
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) => arguments.clone_from(text),
+        other => *arguments = other.to_string(),
+    }
+}

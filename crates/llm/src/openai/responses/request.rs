@@ -1,0 +1,195 @@
+//! A request on the wire (OpenAI API reference, "Create a model response").
+
+use avocet_protocol::{ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::SAID;
+use crate::openai::options::Options;
+use crate::openai::request::data_url;
+use crate::schema::WireSchema;
+
+/// A request; serialised without a copy of what it says.
+#[derive(Debug, Serialize)]
+pub(in crate::openai) struct Body<'r> {
+    model: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'r str>,
+    input: Vec<Item<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTool<'r>>,
+    stream: bool,
+    /// The conversation is ours: the provider keeps nothing.
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Effort<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Effort<'r> {
+    effort: &'r str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'r> {
+    Message {
+        role: &'static str,
+        content: Content<'r>,
+    },
+    FunctionCall {
+        call_id: &'r str,
+        name: &'r str,
+        /// JSON in a string.
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: &'r str,
+        output: &'r str,
+    },
+    /// As it came.
+    #[serde(untagged)]
+    Thought(&'r Map<String, Value>),
+}
+
+/// A text, or, where pictures go with it, parts.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content<'r> {
+    Text(&'r str),
+    Parts(Vec<Part<'r>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'r> {
+    InputText { text: &'r str },
+    InputImage { image_url: String },
+}
+
+#[derive(Debug, Serialize)]
+struct WireTool<'r> {
+    r#type: &'static str,
+    name: &'r str,
+    description: &'r str,
+    parameters: WireSchema<'r>,
+    /// By default only schemas without optional parameters are taken.
+    strict: bool,
+}
+
+impl<'r> Body<'r> {
+    /// `name` is that of the model, by which it knows its own reasoning.
+    pub(in crate::openai) fn new(
+        name: &str,
+        options: &'r Options,
+        request: &'r ModelRequest,
+    ) -> Self {
+        let effort = options.reasoning_effort.as_deref();
+        let thinks = effort.is_some() || is_reasoning(&options.model);
+        let mut body = Self {
+            model: &options.model,
+            instructions: None,
+            input: Vec::new(),
+            tools: request.tools.iter().map(WireTool::from).collect(),
+            stream: options.stream,
+            store: false,
+            include: if thinks { &["reasoning.encrypted_content"] } else { &[] },
+            max_output_tokens: options.max_output_tokens,
+            temperature: options.temperature,
+            reasoning: effort.map(|effort| Effort { effort }),
+        };
+        for message in &request.messages {
+            body.add(message, name, request);
+        }
+        body
+    }
+
+    fn add(&mut self, message: &'r Message, name: &str, request: &'r ModelRequest) {
+        match message {
+            Message::System { text } => self.instructions = Some(text),
+            Message::User { text, images } => {
+                let content = with_images(text, images, request);
+                self.input.push(Item::Message { role: "user", content });
+            }
+            Message::Assistant { text, calls, reasoning } => {
+                // Thoughts that led to no call are over.
+                let own = reasoning.as_ref().filter(|own| own.model == name && !calls.is_empty());
+                self.step(text, calls, own);
+            }
+            Message::ToolResult { call, result, .. } => {
+                self.input.push(Item::FunctionCallOutput { call_id: call, output: result });
+            }
+        }
+    }
+
+    /// What was said and called in a step, each behind the thoughts that led to it: one that leads to
+    /// nothing is refused, and the whole request with it.
+    fn step(&mut self, text: &'r str, calls: &'r [SentCall], own: Option<&'r Reasoning>) {
+        let content = Content::Text(text);
+        let said =
+            (!text.trim().is_empty()).then_some(Item::Message { role: "assistant", content });
+        let (mut said, mut calls) = (said.into_iter(), calls.iter().map(Item::from));
+        let mut thoughts = Vec::new();
+        for part in own.and_then(|own| own.content.as_array()).into_iter().flatten() {
+            let led_to = match part {
+                Value::Object(thought) => {
+                    thoughts.push(Item::Thought(thought));
+                    continue;
+                }
+                part if part == SAID => said.next(),
+                _ => calls.next(),
+            };
+            if let Some(led_to) = led_to {
+                self.input.append(&mut thoughts);
+                self.input.push(led_to);
+            }
+        }
+        let mut rest = said.chain(calls).peekable();
+        if rest.peek().is_some() {
+            self.input.append(&mut thoughts);
+        }
+        self.input.extend(rest);
+    }
+}
+
+/// Whether a model of this name thinks. Others refuse to be asked for their thoughts.
+pub(super) fn is_reasoning(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let number = |prefix: &str| {
+        let rest = name.strip_prefix(prefix)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..digits].parse::<u32>().ok()
+    };
+    let gpt = number("gpt-").is_some_and(|version| version >= 5) && !name.contains("-chat");
+    gpt || number("o").is_some() || name.starts_with("gpt-oss") || name.starts_with("codex")
+}
+
+/// The text, and those of its pictures that the request carries.
+fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -> Content<'r> {
+    let images = images.iter().filter_map(|image| request.images.get(image));
+    let images = images.map(|image| Part::InputImage { image_url: data_url(image) });
+    let mut parts = vec![Part::InputText { text }];
+    parts.extend(images);
+    if parts.len() == 1 { Content::Text(text) } else { Content::Parts(parts) }
+}
+
+impl<'r> From<&'r SentCall> for Item<'r> {
+    fn from(call: &'r SentCall) -> Self {
+        let arguments = Value::Object(call.arguments.clone()).to_string();
+        Self::FunctionCall { call_id: &call.id, name: &call.name, arguments }
+    }
+}
+
+impl<'r> From<&'r ToolSpec> for WireTool<'r> {
+    fn from(tool: &'r ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters, .. } = tool;
+        let parameters = WireSchema(parameters);
+        Self { r#type: "function", name, description, parameters, strict: false }
+    }
+}

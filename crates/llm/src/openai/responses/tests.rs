@@ -1,0 +1,245 @@
+//! What is peculiar to Responses. What every provider has to do is in `contract`.
+
+use std::sync::Arc;
+
+use avocet_protocol::{Message, Model, ModelReply, ModelRequest, Reasoning, Secret, SentCall};
+use avocet_testkit::openai::KEY;
+use avocet_testkit::openai::responses::{MODEL, PLAIN, ResponsesFake, event, response, thought};
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::{Value, json};
+
+use super::request::is_reasoning;
+use crate::testing::{Asked, ask, call, request, with_image};
+use crate::{OpenAi, OpenAiApi, OpenAiConfig};
+
+async fn start(
+    answer: ModelAnswer,
+    model: &str,
+    change: impl Fn(&mut OpenAiConfig),
+) -> (ResponsesFake, OpenAi) {
+    let fake = ResponsesFake::start(move |_| answer.clone()).await;
+    let mut config = OpenAiConfig {
+        base_url: fake.base_url(),
+        api_key: Some(Secret::new(KEY.to_owned())),
+        api: OpenAiApi::Responses,
+        max_retries: 0,
+        ..OpenAiConfig::default()
+    };
+    change(&mut config);
+    let clock = Arc::<ManualClock>::default();
+    let model = OpenAi::new("openai", model, &config, clock).unwrap();
+    (fake, model)
+}
+
+async fn asked(events: &[Value]) -> Asked {
+    let events = events.iter().map(event).collect();
+    let (_fake, model) = start(ModelAnswer::Events(events), MODEL, |_| ()).await;
+    ask(&model).await
+}
+
+async fn reply_of(events: &[Value]) -> ModelReply {
+    asked(events).await.reply.unwrap()
+}
+
+/// What reaches the API of a request.
+async fn sent(request: &ModelRequest) -> Value {
+    let (fake, model) = start(ModelAnswer::says("ok"), MODEL, |_| ()).await;
+    let reply = model.complete(request, &|_| ()).await;
+    assert_eq!(fake.refusals(), [""; 0]);
+    reply.unwrap();
+    fake.requests().remove(0)
+}
+
+#[tokio::test]
+async fn a_request_is_what_the_api_wants() {
+    let sent = sent(&request()).await;
+    insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
+}
+
+#[tokio::test]
+async fn how_much_is_thought_and_written_can_be_set() {
+    let (fake, model) = start(ModelAnswer::says("ok"), MODEL, |config| {
+        config.max_output_tokens = Some(1000);
+        config.reasoning_effort = Some("low".to_owned());
+    })
+    .await;
+    ask(&model).await.reply.unwrap();
+    let sent = fake.requests().remove(0);
+    assert_eq!(
+        (&sent["max_output_tokens"], &sent["reasoning"]["effort"]),
+        (&json!(1000), &json!("low"))
+    );
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_think_is_not_asked_for_its_thoughts() {
+    let (fake, model) = start(ModelAnswer::says("ok"), PLAIN, |_| ()).await;
+    assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
+    assert_eq!(fake.refusals(), [""; 0]);
+    let thinks = [
+        "gpt-5",
+        "gpt-5.1-codex",
+        "openai/gpt-5-mini",
+        "gpt-10",
+        "o3",
+        "o4-mini",
+        "gpt-oss-20b",
+        "codex-mini-latest",
+    ];
+    let does_not =
+        ["gpt-4.1", "gpt-4o-mini", "gpt-5-chat-latest", "chatgpt-4o", "omni", "qwen3", ""];
+    for model in thinks {
+        assert!(is_reasoning(model), "{model}");
+    }
+    for model in does_not {
+        assert!(!is_reasoning(model), "{model}");
+    }
+}
+
+#[tokio::test]
+async fn pictures_are_urls_that_hold_them() {
+    let sent = sent(&with_image(&[0xFF, 0xD8, 0xFF, 0xE0, 7])).await;
+    let expected = json!([{ "type": "input_text", "text": "look" },
+        { "type": "input_image", "image_url": "data:image/jpeg;base64,/9j/4Ac=" }]);
+    assert_eq!(sent["input"][0]["content"], expected);
+}
+
+/// What is sent of a step with two calls, behind a question and before what they came to.
+async fn step(text: &str, thoughts: Value) -> Vec<String> {
+    let call = |id: &str| SentCall {
+        id: id.to_owned(),
+        name: "f".to_owned(),
+        arguments: Default::default(),
+    };
+    let result =
+        |id: &str| Message::ToolResult { call: id.to_owned(), ok: true, result: "seen".to_owned() };
+    let model = format!("openai/{MODEL}");
+    let reasoning = Some(Reasoning { model, content: thoughts });
+    let calls = vec![call("c1"), call("c2")];
+    let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
+    let messages = vec![Message::user("hi"), step, result("c1"), result("c2")];
+    let sent = sent(&ModelRequest { messages, ..request() }).await;
+    let items = sent["input"].as_array().unwrap();
+    let shown = |item: &Value| {
+        let parts = [&item["id"], &item["content"], &item["call_id"]];
+        parts.into_iter().find_map(Value::as_str).unwrap().to_owned()
+    };
+    items[1..items.len() - 2].iter().map(shown).collect()
+}
+
+#[tokio::test]
+async fn thoughts_stand_before_what_they_led_to() {
+    let [one, two] = [thought("rs_1", "hm"), thought("rs_2", "aha")];
+    let table = [
+        ("I look", json!([one, "message", "call", "call"]), &["rs_1", "I look", "c1", "c2"][..]),
+        ("", json!([one, "call", two, "call"]), &["rs_1", "c1", "rs_2", "c2"]),
+        ("so", json!([one, "message", two, "call"]), &["rs_1", "so", "rs_2", "c1", "c2"]),
+        // What was written was control words, and is not in the history.
+        ("", json!([one, "message", "call", "call"]), &["rs_1", "c1", "c2"]),
+        // The calls are read from the text, and the text is not what it was.
+        ("I look", json!([one, "message"]), &["rs_1", "I look", "c1", "c2"]),
+        // A thought that was cut off led to nothing.
+        ("", json!(["call", "call", one]), &["c1", "c2"]),
+        ("", json!([one]), &["rs_1", "c1", "c2"]),
+    ];
+    for (text, thoughts, expected) in table {
+        assert_eq!(step(text, thoughts.clone()).await, expected, "{thoughts}");
+    }
+}
+
+fn done(index: u64, item: &Value) -> Value {
+    json!({ "type": "response.output_item.done", "output_index": index, "item": item })
+}
+
+fn message(part: &Value) -> Value {
+    json!({ "type": "message", "role": "assistant", "content": [part] })
+}
+
+fn completed(output: &[Value]) -> Value {
+    let whole = response("completed", output, &Value::Null);
+    json!({ "type": "response.completed", "response": whole })
+}
+
+#[tokio::test]
+async fn thoughts_texts_and_calls_keep_their_order() {
+    let called = json!({ "type": "function_call", "call_id": "a", "name": "f", "arguments": "{}" });
+    let said = message(&json!({ "type": "output_text", "text": "so" }));
+    let thoughts = [thought("rs_1", "hm"), thought("rs_2", "aha")];
+    let unsealed = json!({ "type": "reasoning", "id": "rs_3", "summary": [] });
+    let searched = json!({ "type": "web_search_call", "id": "ws_1" });
+    let items = [&thoughts[0], &said, &thoughts[1], &unsealed, &searched, &called];
+    let events: Vec<Value> = (0..).zip(items).map(|(index, item)| done(index, item)).collect();
+    let reply = reply_of(&[&events[..], &[completed(&[])]].concat()).await;
+    let expected = json!([thoughts[0], "message", thoughts[1], "call"]);
+    assert_eq!(reply.reasoning.map(|reasoning| reasoning.content), Some(expected));
+    assert_eq!((reply.text.as_str(), reply.calls), ("so", vec![call("f", &json!({}))]));
+}
+
+#[tokio::test]
+async fn what_does_not_come_in_pieces_counts_all_the_same() {
+    let said = message(&json!({ "type": "output_text", "text": "hello" }));
+    let declined = message(&json!({ "type": "refusal", "refusal": "hello" }));
+    let index = |value: Value| {
+        let mut value = value;
+        value.as_object_mut().unwrap().remove("output_index");
+        value
+    };
+    let pieces = json!({ "type": "response.refusal.delta", "output_index": 0, "delta": "hello" });
+    let tables = [
+        vec![done(0, &said), completed(&[])],
+        vec![done(0, &declined), completed(&[])],
+        vec![completed(std::slice::from_ref(&said))],
+        vec![index(done(0, &said)), completed(&[])],
+        vec![pieces.clone(), done(0, &declined), completed(&[declined])],
+        vec![index(pieces), completed(&[])],
+        vec![done(0, &said), completed(&[]), json!({ "type": "news" })],
+    ];
+    for events in tables {
+        let asked = asked(&events).await;
+        let text = asked.reply.unwrap().text;
+        assert_eq!((text.as_str(), asked.shown.as_str()), ("hello", "hello"), "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn all_arguments_of_a_call_count_more_than_their_pieces() {
+    let begun = json!({ "type": "response.output_item.added", "output_index": 0,
+        "item": { "type": "function_call", "name": "f", "arguments": "" } });
+    let delta = json!({ "type": "response.function_call_arguments.delta", "output_index": 0,
+        "delta": "{\"x\"" });
+    let all = json!({ "type": "response.function_call_arguments.done", "output_index": 0,
+        "arguments": "{\"x\": 1}" });
+    let item = json!({ "type": "function_call", "name": "f", "arguments": { "x": 1 } });
+    for last in [all, done(0, &item)] {
+        let reply = reply_of(&[begun.clone(), delta.clone(), last, completed(&[])]).await;
+        assert_eq!(reply.calls, [call("f", &json!({ "x": 1 }))]);
+    }
+    let error = asked(&[delta, completed(&[])]).await.reply.unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("has not begun"), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
+    let mut filtered = response("incomplete", &[], &Value::Null);
+    filtered["incomplete_details"] = json!({ "reason": "content_filter" });
+    let filtered = json!({ "type": "response.incomplete", "response": filtered });
+    let error = asked(std::slice::from_ref(&filtered)).await.reply.unwrap_err();
+    assert!(error.to_string().contains("content filter") && !error.is_transient(), "{error}");
+    let said = message(&json!({ "type": "output_text", "text": "half" }));
+    let reply = reply_of(&[done(0, &said), filtered]).await;
+    assert_eq!((reply.text.as_str(), reply.truncated), ("half", false));
+}
+
+#[tokio::test]
+async fn errors_come_in_two_shapes() {
+    let error = json!({ "code": "rate_limit_exceeded", "message": "slow down" });
+    let flat = json!({ "type": "error", "code": error["code"], "message": error["message"] });
+    let nested = json!({ "type": "error", "error": error });
+    for event in [flat, nested] {
+        let error = asked(&[event]).await.reply.unwrap_err().to_string();
+        assert!(error.contains("is busy (429: slow down)"), "{error}");
+    }
+    let silent = json!({ "type": "response.failed", "response": { "status": "failed" } });
+    let error = asked(&[silent]).await.reply.unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("it failed"), "{error}");
+}

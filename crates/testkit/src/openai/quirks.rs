@@ -1,0 +1,78 @@
+//! Servers that speak chat completions their own way, and say so.
+
+use serde_json::{Value, json};
+
+use super::{Refusal, invalid};
+use crate::answer::ModelAnswer;
+use crate::http::HttpRequest;
+
+/// What a server insists on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insists {
+    /// The limit of an answer is called `max_completion_tokens`, as OpenAI's reasoning models do.
+    MaxCompletionTokens,
+    /// The limit of an answer is called `max_tokens`, as older servers do.
+    MaxTokens,
+    /// Instructions are a developer's.
+    Developer,
+    /// There are no instructions, as in the templates of some models.
+    NoInstructions,
+    /// There is no `stream_options`.
+    NoStreamOptions,
+    /// Answers come whole.
+    NoStream,
+    /// Every request has this header, with this value.
+    Header(&'static str, &'static str),
+    /// Thinking is switched off, in the way of vLLM.
+    NoThinking,
+}
+
+/// Checks what a server insists on.
+pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<(), Refusal> {
+    let first = body["messages"][0]["role"].as_str().unwrap_or_default();
+    let has = |key: &str| !body[key].is_null();
+    let thinking = &body["chat_template_kwargs"]["enable_thinking"];
+    let complaint = match on {
+        Insists::MaxCompletionTokens if has("max_tokens") => {
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+             'max_completion_tokens' instead."
+        }
+        Insists::MaxTokens if has("max_completion_tokens") => {
+            "Unrecognized request argument supplied: max_completion_tokens"
+        }
+        Insists::Developer if first == "system" => {
+            "Unsupported value: 'messages[0].role' does not support 'system' with this model."
+        }
+        Insists::NoInstructions if first != "user" => "System role not supported",
+        Insists::NoStreamOptions if has("stream_options") => {
+            "Unrecognized request argument supplied: stream_options"
+        }
+        Insists::NoStream if body["stream"] == true => "Streaming is not supported by this model.",
+        Insists::Header(name, value) if request.header(name) != Some(value) => {
+            let message = format!("The header {name} is missing or wrong.");
+            return Err(Refusal { status: 401, kind: "invalid_request_error", message });
+        }
+        Insists::NoThinking if thinking != false => "Thinking is not supported by this server.",
+        _ => return Ok(()),
+    };
+    Err(invalid(complaint))
+}
+
+/// What is not asked for as a stream comes in one body.
+pub(super) fn unstreamed(request: &Value, answer: ModelAnswer) -> ModelAnswer {
+    let ModelAnswer::Says(text) = &answer else { return answer };
+    if request["stream"] == true {
+        return answer;
+    }
+    let message = json!({ "role": "assistant", "content": text });
+    let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
+    let usage = json!({ "prompt_tokens": 12, "completion_tokens": 3 });
+    let body = json!({ "id": "chatcmpl-1", "object": "chat.completion", "created": 1,
+        "model": "fake", "choices": [choice], "usage": usage });
+    let headers = vec![("content-type", "application/json".to_owned())];
+    ModelAnswer::Status(200, headers, body.to_string())
+}
+
+#[cfg(test)]
+#[path = "quirks_tests.rs"]
+mod tests;

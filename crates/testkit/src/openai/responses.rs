@@ -1,0 +1,175 @@
+//! The Responses API of OpenAI on loopback. It keeps nothing, and refuses what the real one refuses, in
+//! its words.
+
+mod input;
+mod stream;
+mod thinking;
+
+use serde_json::Value;
+
+use super::{Refusal, check_key, check_name, invalid};
+use crate::answer::ModelAnswer;
+use crate::http::HttpRequest;
+use crate::model_server::{ModelServer, Refused};
+
+pub use stream::{event, response};
+pub use thinking::thought;
+
+/// A model that thinks.
+pub const MODEL: &str = "gpt-5-test";
+/// A model that does not.
+pub const PLAIN: &str = "gpt-4-test";
+
+/// A server at `http://ADDRESS/v1`, which has `/responses`.
+#[derive(Debug)]
+pub struct ResponsesFake {
+    server: ModelServer,
+}
+
+impl ResponsesFake {
+    /// A server whose models answer by what they are asked. Requests that the API refuses do not
+    /// reach them.
+    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
+        let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
+        let answer = move |body: &Value| given(body, answer(body));
+        Self { server: ModelServer::start(answer, stream::events, checked).await }
+    }
+
+    /// What goes into `base_url`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.server.address())
+    }
+
+    /// The bodies of the requests that reached a model.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.server.requests()
+    }
+
+    /// Why requests were refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.server.refusals()
+    }
+}
+
+/// The results of the calls at the end of a request, in order.
+#[must_use]
+pub fn last_results(request: &Value) -> Vec<&str> {
+    let items = request["input"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_result = |item: &&Value| item["type"] == "function_call_output";
+    let results = items.iter().rev().take_while(is_result);
+    let mut results: Vec<&str> = results.map(|item| item["output"].as_str().unwrap()).collect();
+    results.reverse();
+    results
+}
+
+/// Thoughts are given to those who ask for them, and a stream to those who ask for one.
+fn given(request: &Value, answer: ModelAnswer) -> ModelAnswer {
+    let asked = request["include"].as_array().is_some_and(|include| !include.is_empty());
+    match answer {
+        ModelAnswer::Thinks(_, then) if !asked => given(request, *then),
+        ModelAnswer::Says(text) if request["stream"] != true => {
+            let headers = vec![("content-type", "application/json".to_owned())];
+            ModelAnswer::Status(200, headers, stream::whole(&text).to_string())
+        }
+        answer => answer,
+    }
+}
+
+/// Checks a request as the real API does.
+fn check(request: &HttpRequest) -> Result<Value, Refusal> {
+    if request.method != "POST" || request.path != "/v1/responses" {
+        let message = format!("Invalid URL ({} {})", request.method, request.path);
+        return Err(Refusal { status: 404, kind: "invalid_request_error", message });
+    }
+    check_key(request)?;
+    let body: Value = serde_json::from_slice(&request.body)
+        .map_err(|_| invalid("We could not parse the JSON body of your request."))?;
+    check_fields(&body)?;
+    check_options(&body)?;
+    for (place, tool) in body["tools"].as_array().into_iter().flatten().enumerate() {
+        check_tool(tool, place)?;
+    }
+    input::check(&body["input"], body["store"] == false)?;
+    Ok(body)
+}
+
+fn check_fields(body: &Value) -> Result<(), Refusal> {
+    const FIELDS: [&str; 11] = [
+        "model",
+        "instructions",
+        "input",
+        "tools",
+        "stream",
+        "store",
+        "include",
+        "max_output_tokens",
+        "reasoning",
+        "temperature",
+        "prompt_cache_key",
+    ];
+    let mut keys = body.as_object().into_iter().flatten().map(|(key, _)| key);
+    match keys.find(|key| !FIELDS.contains(&key.as_str())) {
+        Some(other) => Err(invalid(format!("Unknown parameter: '{other}'."))),
+        None => Ok(()),
+    }
+}
+
+fn check_options(body: &Value) -> Result<(), Refusal> {
+    let thinks = match body["model"].as_str() {
+        None => return Err(invalid("Missing required parameter: 'model'.")),
+        Some(MODEL) => true,
+        Some(PLAIN) => false,
+        Some(other) => {
+            return Err(invalid(format!("The requested model '{other}' does not exist.")));
+        }
+    };
+    let unsupported = |field: &str| {
+        let message = format!("Unsupported parameter: '{field}' is not supported with this model.");
+        Err(invalid(message))
+    };
+    if body["include"].as_array().is_some_and(|include| !include.is_empty()) && !thinks {
+        return Err(invalid("Encrypted content is not supported with this model."));
+    }
+    if !body["reasoning"]["effort"].is_null() && !thinks {
+        return unsupported("reasoning.effort");
+    }
+    if !body["temperature"].is_null() && thinks {
+        return unsupported("temperature");
+    }
+    thinking::check_effort(&body["reasoning"]["effort"])?;
+    match body["max_output_tokens"].as_u64() {
+        Some(few @ ..16) => Err(invalid(format!(
+            "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but \
+             got {few} instead."
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_tool(tool: &Value, place: usize) -> Result<(), Refusal> {
+    let Some(name) = tool["name"].as_str() else {
+        return Err(invalid(format!("Missing required parameter: 'tools[{place}].name'.")));
+    };
+    check_name(&tool["name"], &format!("tools[{place}].name"))?;
+    let kind = &tool["parameters"]["type"];
+    if kind != "object" {
+        return Err(invalid(format!(
+            "Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \
+             \"object\"', got 'type: {kind}'."
+        )));
+    }
+    if tool["strict"] != false && tool["parameters"]["additionalProperties"] != false {
+        return Err(invalid(format!(
+            "Invalid schema for function '{name}': In context=(), 'additionalProperties' is \
+             required to be supplied and to be false."
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "responses_tests.rs"]
+mod tests;

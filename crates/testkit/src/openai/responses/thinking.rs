@@ -1,0 +1,59 @@
+//! What a model thought before it called a tool: sealed, and taken back only as it was.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::openai::{Refusal, invalid};
+
+const SEALED: &str = "sealed:";
+
+/// An item with a thought that nobody may read.
+#[must_use]
+pub fn thought(id: &str, thinking: &str) -> Value {
+    json!({ "id": id, "type": "reasoning", "summary": [],
+        "encrypted_content": STANDARD.encode(format!("{SEALED}{id}:{thinking}")) })
+}
+
+/// Checks how much a model is to think.
+pub(super) fn check_effort(effort: &Value) -> Result<(), Refusal> {
+    match effort.as_str() {
+        None | Some("none" | "minimal" | "low" | "medium" | "high") => Ok(()),
+        Some(other) => Err(invalid(format!(
+            "Invalid value: '{other}'. Supported values are: 'none', 'minimal', 'low', 'medium', \
+             and 'high'."
+        ))),
+    }
+}
+
+/// Checks a thought, and that what it led to comes next.
+pub(super) fn check(item: &Value, place: usize, next: Option<&Value>) -> Result<(), Refusal> {
+    if !item["summary"].is_array() {
+        return Err(invalid(format!("Missing required parameter: 'input[{place}].summary'.")));
+    }
+    let id = item["id"].as_str().unwrap_or_default();
+    let Some(sealed) = item["encrypted_content"].as_str() else {
+        let message = format!(
+            "Item with id '{id}' not found. Items are not persisted when `store` is set to false. \
+             Try again with `store` set to true, or remove this item from your input."
+        );
+        return Err(Refusal { status: 404, kind: "invalid_request_error", message });
+    };
+    let opened = STANDARD.decode(sealed).unwrap_or_default();
+    if !opened.starts_with(format!("{SEALED}{id}:").as_bytes()) {
+        return Err(invalid(format!(
+            "The encrypted content for item {id} could not be verified. Reason: Encrypted content \
+             could not be decrypted or parsed."
+        )));
+    }
+    let leads_on = next.is_some_and(|next| {
+        matches!(next["type"].as_str(), Some("function_call" | "reasoning"))
+            || next["role"] == "assistant"
+    });
+    if leads_on {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "Item '{id}' of type 'reasoning' was provided without its required following item."
+    )))
+}
