@@ -127,13 +127,15 @@ impl HttpClient {
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
         let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
-        let request = headers.iter().try_fold(request, |request, (name, value)| {
-            let mut value = HeaderValue::from_str(value)
-                .map_err(|_| NetError::Invalid(format!("the header {name} cannot be sent")))?;
-            value.set_sensitive(true);
-            Ok(request.header(*name, value))
-        })?;
-        send(request).await
+        send(with_headers(request, headers)?).await
+    }
+
+    /// Asks with these headers, which no error and no log shows, and returns when the answer begins.
+    ///
+    /// # Errors
+    /// [`NetError`] if no answer begins.
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
+        send(with_headers(self.client.get(url), headers)?).await
     }
 
     /// Posts a form with a file (RFC 7578) and returns when the answer begins.
@@ -169,6 +171,18 @@ pub struct FormData<'f> {
     pub file_name: &'f str,
     /// What is in it.
     pub bytes: Vec<u8>,
+}
+
+fn with_headers(
+    request: reqwest::RequestBuilder,
+    headers: &[(&str, &str)],
+) -> Result<reqwest::RequestBuilder, NetError> {
+    headers.iter().try_fold(request, |request, (name, value)| {
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| NetError::Invalid(format!("the header {name} cannot be sent")))?;
+        value.set_sensitive(true);
+        Ok(request.header(*name, value))
+    })
 }
 
 async fn send(request: reqwest::RequestBuilder) -> Result<HttpResponse, NetError> {

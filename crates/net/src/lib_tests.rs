@@ -110,3 +110,19 @@ async fn every_request_has_the_headers_of_its_client_and_no_error_shows_them() {
     let error = check_header("no name", &value).unwrap_err().to_string();
     assert_eq!(error, "the header no name cannot be sent");
 }
+
+#[tokio::test]
+async fn what_is_asked_for_has_its_headers_too() {
+    let fake = HttpFake::start(|request| {
+        assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/models"));
+        assert_eq!(request.header("authorization"), Some("Bearer sk-1"));
+        whole(200, &[], "{}")
+    })
+    .await;
+    let url = format!("http://{}/models", fake.address());
+    let client = HttpClient::new().unwrap();
+    let response = client.get(&url, &[("authorization", "Bearer sk-1")]).await.unwrap();
+    assert_eq!(response.text(99).await.unwrap(), "{}");
+    let error = client.get(&url, &[("authorization", "secret\n")]).await.unwrap_err();
+    assert!(!error.to_string().contains("secret"), "{error}");
+}

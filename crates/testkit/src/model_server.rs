@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 use crate::answer::{ModelAnswer, Spoken, pieces};
-use crate::http::{HttpFake, HttpRequest, Piece};
+use crate::http::{HttpFake, HttpRequest, Piece, whole};
 
 /// The answer to a request that the API refuses.
 pub(crate) struct Refused {
@@ -53,6 +53,10 @@ impl ModelServer {
         let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
         let refused = refusals.clone();
         let server = HttpFake::start(move |request| match check(&request) {
+            // Nothing is said of the models beside how to ask them; that is no refusal of a model.
+            _ if request.method == "GET" && request.path.ends_with("/models") => {
+                whole(404, &[], "")
+            }
             Ok(body) => pieces(answer(&body), events),
             Err(refusal) => {
                 refused.lock().unwrap().push(refusal.message);

@@ -3,6 +3,7 @@
 
 mod answer;
 mod config;
+mod facts;
 mod options;
 mod quirks;
 mod request;
@@ -18,6 +19,7 @@ use avocet_protocol::{
 
 use crate::asking::Endpoint;
 use answer::PartialAnswer;
+use facts::Context;
 use options::Options;
 use request::Body;
 
@@ -32,6 +34,7 @@ pub struct OpenAi {
     api: OpenAiApi,
     options: Options,
     images: bool,
+    context: Context,
 }
 
 impl OpenAi {
@@ -56,7 +59,8 @@ impl OpenAi {
             clock,
         };
         let options = Options::new(model, config);
-        Ok(Self { endpoint, api: config.api, options, images: config.images })
+        let context = Context::at(&config.base_url);
+        Ok(Self { endpoint, api: config.api, options, images: config.images, context })
     }
 }
 
@@ -78,7 +82,8 @@ impl Model for OpenAi {
     }
 
     async fn facts(&self) -> ModelFacts {
-        ModelFacts { images: self.images, ..ModelFacts::default() }
+        let context = self.context.asked(&self.endpoint, &self.options.model).await;
+        ModelFacts { context, images: self.images, ..ModelFacts::default() }
     }
 
     async fn complete(
