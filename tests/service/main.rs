@@ -19,6 +19,7 @@ mod log;
 mod media;
 mod model;
 mod notify;
+mod ollama;
 mod patience;
 mod people;
 mod preview;

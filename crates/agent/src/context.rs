@@ -15,7 +15,7 @@ use crate::window::{enough, goal, if_it_fits, shortened_to, tokens, trims, turns
 /// What the requests of a turn carry beside the turn itself.
 #[derive(Debug)]
 pub(crate) struct Context {
-    pub(crate) instructions: String,
+    pub(crate) instructions: Instructions,
     pub(crate) past: Past,
     pub(crate) note: String,
 }
@@ -25,15 +25,15 @@ pub(crate) struct Context {
 const BYTES_A_TOKEN: usize = 8;
 
 impl Context {
-    fn messages(&self, turn: &TurnRecord, trim: Trim) -> Vec<Message> {
-        conversation(&self.instructions, &self.past, turn, &self.note, trim)
+    pub(crate) fn messages(&self, turn: &TurnRecord, trim: Trim) -> Vec<Message> {
+        conversation(&self.instructions.text(), &self.past, turn, &self.note, trim)
     }
 }
 
 impl AgentLoop {
     /// The context of a turn: the instructions as they are now, the past as it is in the log.
     pub(crate) async fn open_context(&self, turn: &TurnRecord) -> Result<Context, StoreError> {
-        let instructions = Instructions::read(&self.system, self.files.as_ref()).await.text();
+        let instructions = Instructions::read(&self.system, self.files.as_ref()).await;
         let past = self.log.history(&turn.session, turn.id, self.history_budget()).await?;
         Ok(Context { instructions, past, note: note(turn, &self.zone) })
     }
@@ -93,8 +93,13 @@ impl AgentLoop {
         }
         let condensed = context.past.condensed.clone();
         let no_turns = Past { condensed, ..Past::default() };
-        let rest =
-            conversation(&context.instructions, &no_turns, turn, &context.note, Trim::default());
+        let rest = conversation(
+            &context.instructions.text(),
+            &no_turns,
+            turn,
+            &context.note,
+            Trim::default(),
+        );
         let allowed = goal(room).saturating_sub(tokens(&rest));
         self.events.emit(&turn.session, TurnEvent::Condensing);
         let turns = turns_to_go(&context.past, allowed);
@@ -124,7 +129,7 @@ impl AgentLoop {
 
     fn too_long(&self, context: &Context, tokens: u64, room: u64) -> String {
         let model = self.model.name();
-        let fixed = estimated_tokens(&context.instructions);
+        let fixed = estimated_tokens(&context.instructions.text());
         if fixed > room / 2 {
             return format!(
                 "I could not answer: my instructions alone take about {fixed} tokens, and {model} \

@@ -9,8 +9,8 @@ use avocet_channel_kit::GroupConfig;
 use avocet_config::{AgentDefaults, ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{
-    AnthropicConfig, Chain, GeminiConfig, Offline, OpenAiConfig, ProviderConfig, Transcription,
-    TranscriptionConfig,
+    AnthropicConfig, Chain, GeminiConfig, Offline, OllamaConfig, OpenAiConfig, ProviderConfig,
+    Transcription, TranscriptionConfig,
 };
 use avocet_protocol::{
     AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
@@ -44,6 +44,11 @@ const PROVIDERS: &[ProviderKind] = &[
         make: make_http::<GeminiConfig>,
     },
     ProviderKind { name: "offline", check: check_offline, make: make_offline },
+    ProviderKind {
+        name: "ollama",
+        check: check_http::<OllamaConfig>,
+        make: make_http::<OllamaConfig>,
+    },
     ProviderKind {
         name: "openai",
         check: check_http::<OpenAiConfig>,

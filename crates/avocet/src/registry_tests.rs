@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, Settings, keys};
 use avocet_discord::DiscordConfig;
-use avocet_llm::{AnthropicConfig, GeminiConfig, OpenAiConfig, TranscriptionConfig};
+use avocet_llm::{AnthropicConfig, GeminiConfig, OllamaConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
 use avocet_telegram::TelegramConfig;
@@ -19,6 +19,7 @@ const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PROVIDER: &str = "providers.local";
 const CLAUDE: &str = "providers.claude";
 const GOOGLE: &str = "providers.google";
+const HOME: &str = "providers.home";
 const GROUPS: [&str; 2] =
     ["channels.discord.groups.1234567890123456789", "channels.telegram.groups.-1001234567890"];
 
@@ -56,6 +57,7 @@ fn the_example_names_every_key() {
         under(&format!("{PROVIDER}."), keys::<OpenAiConfig>()),
         under(&format!("{CLAUDE}."), keys::<AnthropicConfig>()),
         under(&format!("{GOOGLE}."), keys::<GeminiConfig>()),
+        under(&format!("{HOME}."), keys::<OllamaConfig>()),
         under("transcription.", keys::<TranscriptionConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
@@ -92,6 +94,18 @@ fn the_example_shows_the_defaults() {
     let (api_key, max_output_tokens, thinking_tokens) = (None, None, None);
     let without = GeminiConfig { api_key, max_output_tokens, thinking_tokens, ..google };
     same(&without, &GeminiConfig::default());
+    let home: OllamaConfig = http_config(&whole(), HOME).unwrap();
+    let OllamaConfig { base_url, first_token_seconds, .. } = home;
+    let OllamaConfig { gap_seconds, total_seconds, max_retries, .. } = home;
+    let without = OllamaConfig {
+        base_url,
+        first_token_seconds,
+        gap_seconds,
+        total_seconds,
+        max_retries,
+        ..OllamaConfig::default()
+    };
+    same(&without, &OllamaConfig::default());
     same(&terminal_config(&document).unwrap(), &TerminalConfig::default());
     let discord: DiscordConfig = whole().table("channels.discord").unwrap();
     let (token, allow, owners, groups) = (None, Vec::new(), Vec::new(), Default::default());

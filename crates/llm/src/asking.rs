@@ -18,6 +18,7 @@ use crate::Limits;
 use crate::detail::{clean, says};
 use crate::hidden::Visible;
 use crate::limits::limited;
+use crate::lines;
 use crate::retry::{Shown, retrying};
 use crate::sse;
 
@@ -43,8 +44,20 @@ pub(crate) struct Endpoint {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
+/// How a stream is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Into server-sent events.
+    Events,
+    /// Into lines.
+    Lines,
+}
+
 /// An answer that is put together from the events of its stream.
 pub(crate) trait Answer: Default + Send {
+    /// What an event is.
+    const FRAMING: Framing = Framing::Events;
+
     /// Takes the data of the next event.
     fn take(&mut self, data: &str) -> Result<Piece, Fault>;
 
@@ -72,7 +85,7 @@ pub(crate) struct Said {
     pub(crate) calls: Vec<ToolCall>,
     /// [`Reasoning::content`].
     pub(crate) reasoning: Option<Value>,
-    /// Zero if the provider does not count.
+    /// Zero where the provider does not count.
     pub(crate) usage: Usage,
     /// Whether it was cut off at its output limit.
     pub(crate) truncated: bool,
@@ -164,12 +177,13 @@ impl Endpoint {
     /// What was said, with the text of it that can be seen; `input` is what the request costs, where
     /// the provider does not count.
     fn reply(&self, said: Said, text: String, input: u64) -> ModelReply {
-        let usage = match said.usage {
-            Usage { input: 0, output: 0, .. } => {
-                Usage::new(input, said.text.len() as u64 / BYTES_A_TOKEN)
-            }
-            usage => usage,
-        };
+        let mut usage = said.usage;
+        if usage.input == 0 {
+            usage.input = input;
+        }
+        if usage.output == 0 {
+            usage.output = said.text.len() as u64 / BYTES_A_TOKEN;
+        }
         let Said { calls, reasoning, truncated, .. } = said;
         let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
         let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
@@ -184,7 +198,10 @@ impl Endpoint {
         visible: &mut Visible,
         shown: &Shown<'_>,
     ) -> Result<Said, ModelError> {
-        let mut events = sse::events(response);
+        let mut events = match A::FRAMING {
+            Framing::Events => sse::events(response),
+            Framing::Lines => lines::lines(response),
+        };
         let mut answer = A::default();
         let (mut patience, mut silent) = (left, SILENT);
         loop {

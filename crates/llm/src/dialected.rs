@@ -1,5 +1,6 @@
 //! A model that writes its tool calls as text, or is found to: around every provider's model.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -59,27 +60,59 @@ impl ToolStyle {
 #[derive(Debug)]
 pub struct Dialected {
     model: Arc<dyn Model>,
-    style: ToolStyle,
+    style: Style,
+}
+
+/// Who says in which style tools are called.
+#[derive(Debug)]
+enum Style {
+    /// The configuration.
+    Fixed(ToolStyle),
+    /// The model, each time.
+    Asked(Arc<dyn NativeTools>),
+}
+
+/// A model whose server can be asked whether it calls tools by the provider's API.
+#[async_trait]
+pub(crate) trait NativeTools: fmt::Debug + Send + Sync {
+    /// Whether it does; none if nobody knows.
+    async fn native_tools(&self) -> Option<bool>;
 }
 
 impl Dialected {
     /// `model`, calling tools in this style.
     #[must_use]
     pub fn new(model: Arc<dyn Model>, style: ToolStyle) -> Self {
-        Self { model, style }
+        Self { model, style: Style::Fixed(style) }
     }
 
-    /// The request as the model takes it; none if that is what it is.
-    fn translated(&self, request: &ModelRequest) -> Option<ModelRequest> {
-        let tools = match self.style {
-            ToolStyle::Native => return None,
-            ToolStyle::None => &[][..],
-            _ => &request.tools,
-        };
-        let dialect = self.style.dialect().unwrap_or(dialects::PLAIN);
-        let messages = dialects::as_text(dialect, &request.messages, tools);
-        Some(ModelRequest { messages, tools: Arc::new([]), images: request.images.clone() })
+    /// `model`, calling tools as it says that it can.
+    #[must_use]
+    pub(crate) fn asking<M: Model + NativeTools + 'static>(model: Arc<M>) -> Self {
+        Self { model: model.clone(), style: Style::Asked(model) }
     }
+
+    async fn style(&self) -> ToolStyle {
+        match &self.style {
+            Style::Fixed(style) => *style,
+            Style::Asked(model) => match model.native_tools().await {
+                Some(false) => ToolStyle::Json,
+                Some(true) | None => ToolStyle::Native,
+            },
+        }
+    }
+}
+
+/// The request as a model of this style takes it; none if that is what it is.
+fn translated(style: ToolStyle, request: &ModelRequest) -> Option<ModelRequest> {
+    let tools = match style {
+        ToolStyle::Native => return None,
+        ToolStyle::None => &[][..],
+        _ => &request.tools,
+    };
+    let dialect = style.dialect().unwrap_or(dialects::PLAIN);
+    let messages = dialects::as_text(dialect, &request.messages, tools);
+    Some(ModelRequest { messages, tools: Arc::new([]), images: request.images.clone() })
 }
 
 #[async_trait]
@@ -97,9 +130,10 @@ impl Model for Dialected {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let tools = if self.style == ToolStyle::None { &[][..] } else { &request.tools };
+        let style = self.style().await;
+        let tools = if style == ToolStyle::None { &[][..] } else { &request.tools };
         let readable = ending::with_endings(tools);
-        let reader = Reader { told: self.style.dialect(), tools: &readable };
+        let reader = Reader { told: style.dialect(), tools: &readable };
         let streamed = Mutex::new(Streamed::new(reader));
         let lock = || streamed.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = |delta: Delta<'_>| match delta {
@@ -109,7 +143,7 @@ impl Model for Dialected {
                 deltas(Delta::Restart);
             }
         };
-        let translated = self.translated(request);
+        let translated = translated(style, request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
         let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let read = streamed.read(&reply.text, reply.truncated);
@@ -119,7 +153,7 @@ impl Model for Dialected {
         // What is written beside native calls is their copy.
         let mut calls = if reply.calls.is_empty() { read.calls } else { reply.calls };
         let answer = ending::take(&mut calls, tools);
-        if self.style == ToolStyle::None {
+        if style == ToolStyle::None {
             calls.clear();
         }
         let is_done = calls.is_empty() && (read.is_done || answer.is_some());

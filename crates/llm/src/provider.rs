@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Anthropic, AnthropicConfig, Dialected, Gemini, GeminiConfig, OpenAi, OpenAiConfig, ToolStyle,
+    Anthropic, AnthropicConfig, Dialected, Gemini, GeminiConfig, Ollama, OllamaConfig, OpenAi,
+    OpenAiConfig, ToolStyle,
 };
 
 /// The table of a provider, without its kind.
@@ -67,6 +68,26 @@ impl ProviderConfig for GeminiConfig {
     ) -> Result<Arc<dyn Model>, NetError> {
         let model = Gemini::new(provider, model, self, clock)?;
         Ok(Arc::new(Dialected::new(Arc::new(model), ToolStyle::Native)))
+    }
+}
+
+impl ProviderConfig for OllamaConfig {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        self.check_base_url().map_err(|error| ("base_url", error))?;
+        self.check_context_tokens().map_err(|error| ("context_tokens", error))
+    }
+
+    fn model(
+        &self,
+        provider: &str,
+        model: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Model>, NetError> {
+        let model = Arc::new(Ollama::new(provider, model, self, clock)?);
+        Ok(Arc::new(match self.tools {
+            Some(style) => Dialected::new(model, style),
+            None => Dialected::asking(model),
+        }))
     }
 }
 

@@ -7,6 +7,11 @@ use serde_json::{Map, Value};
 /// What our own keys begin with.
 const OURS: &str = "x-";
 
+/// Whether a key of a schema is for our own dialects only.
+pub(crate) fn is_ours(key: &str) -> bool {
+    key.starts_with(OURS)
+}
+
 /// A schema on the wire; serialised without a copy.
 #[derive(Debug)]
 pub(crate) struct WireSchema<'s>(pub(crate) &'s Value);
@@ -15,7 +20,7 @@ impl Serialize for WireSchema<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Object(object) => {
-                let standard = object.iter().filter(|(key, _)| !key.starts_with(OURS));
+                let standard = object.iter().filter(|(key, _)| !is_ours(key));
                 serializer.collect_map(standard.map(|(key, value)| match (key.as_str(), value) {
                     ("properties", Value::Object(named)) => (key, Part::Named(named)),
                     _ => (key, Part::Schema(WireSchema(value))),

@@ -2,14 +2,26 @@
 
 use avocet_net::{HttpResponse, NetError};
 use eventsource_stream::{EventStreamError, Eventsource};
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
 /// Bytes of a body that are read; no answer is that long.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The data of each event, in order, until the body ends.
 pub(crate) fn events(response: HttpResponse) -> BoxStream<'static, Result<String, NetError>> {
-    let chunks = stream::unfold(Some((response, MAX_BYTES)), async |reading| {
+    let events = chunks(response).eventsource().map(|event| match event {
+        Ok(event) => Ok(event.data),
+        Err(EventStreamError::Transport(error)) => Err(error),
+        Err(error) => Err(NetError::Broken(error.to_string())),
+    });
+    events.boxed()
+}
+
+/// The body, piece by piece.
+pub(crate) fn chunks(
+    response: HttpResponse,
+) -> impl Stream<Item = Result<impl AsRef<[u8]>, NetError>> + Send {
+    stream::unfold(Some((response, MAX_BYTES)), async |reading| {
         let (mut response, left) = reading?;
         match response.chunk().await {
             Ok(None) => None,
@@ -23,11 +35,5 @@ pub(crate) fn events(response: HttpResponse) -> BoxStream<'static, Result<String
             }
             Err(error) => Some((Err(error), None)),
         }
-    });
-    let events = chunks.eventsource().map(|event| match event {
-        Ok(event) => Ok(event.data),
-        Err(EventStreamError::Transport(error)) => Err(error),
-        Err(error) => Err(NetError::Broken(error.to_string())),
-    });
-    events.boxed()
+    })
 }

@@ -68,13 +68,20 @@ impl Spoken {
     }
 }
 
-/// An answer as it is sent; `events` are those of the wire.
-pub(crate) fn pieces(answer: ModelAnswer, events: fn(&Spoken) -> Vec<String>) -> Vec<Piece> {
-    Sending { events, pause: Duration::ZERO, thinking: String::new() }.pieces(answer)
+/// How answers stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wire {
+    pub(crate) media_type: &'static str,
+    pub(crate) events: fn(&Spoken) -> Vec<String>,
+}
+
+/// An answer as it is sent.
+pub(crate) fn pieces(answer: ModelAnswer, wire: Wire) -> Vec<Piece> {
+    Sending { wire, pause: Duration::ZERO, thinking: String::new() }.pieces(answer)
 }
 
 struct Sending {
-    events: fn(&Spoken) -> Vec<String>,
+    wire: Wire,
     pause: Duration,
     thinking: String,
 }
@@ -109,11 +116,11 @@ impl Sending {
 
     fn spoken(self, text: String, calls: Vec<(String, Value)>) -> Vec<Piece> {
         let spoken = Spoken { thinking: self.thinking.clone(), text, calls };
-        self.stream(&(self.events)(&spoken))
+        self.stream(&(self.wire.events)(&spoken))
     }
 
     fn stream(&self, events: &[String]) -> Vec<Piece> {
-        let mut pieces = vec![stream_head()];
+        let mut pieces = vec![Piece::head(200, &[("content-type", self.wire.media_type)])];
         for event in events {
             if !self.pause.is_zero() {
                 pieces.push(Piece::Pause(self.pause));
@@ -125,10 +132,13 @@ impl Sending {
     }
 }
 
+/// The media type of a stream of events.
+pub(crate) const EVENTS: &str = "text/event-stream";
+
 /// Status line and headers of a stream of events.
 #[must_use]
 pub fn stream_head() -> Piece {
-    Piece::head(200, &[("content-type", "text/event-stream")])
+    Piece::head(200, &[("content-type", EVENTS)])
 }
 
 /// An event of a stream, as a chunk of its body.

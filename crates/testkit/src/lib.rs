@@ -17,6 +17,7 @@ mod image;
 mod model;
 mod model_server;
 mod multipart;
+pub mod ollama;
 pub mod openai;
 mod roles;
 pub mod socket;

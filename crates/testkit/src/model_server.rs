@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use crate::answer::{ModelAnswer, Spoken, pieces};
+use crate::answer::{EVENTS, ModelAnswer, Spoken, Wire, pieces};
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
 
 /// The answer to a request that the API refuses.
@@ -35,13 +35,23 @@ impl ModelServer {
         events: fn(&Spoken) -> Vec<String>,
         check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
     ) -> Self {
+        Self::start_on(Wire { media_type: EVENTS, events }, answer, no_list, check).await
+    }
+
+    /// As [`Self::start`], on another wire; what `beside` answers is not for the model.
+    pub(crate) async fn start_on(
+        wire: Wire,
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+        beside: impl Fn(&HttpRequest) -> Option<Vec<Piece>> + Send + Sync + 'static,
+        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+    ) -> Self {
         let kept = Arc::<Mutex<Vec<Value>>>::default();
         let requests = kept.clone();
         let keep_and_answer = move |body: &Value| {
             kept.lock().unwrap().push(body.clone());
             answer(body)
         };
-        Self { requests, ..Self::start_forgetful(keep_and_answer, events, check).await }
+        Self { requests, ..Self::serve(wire, keep_and_answer, beside, check).await }
     }
 
     /// As [`Self::start`]; the requests are not kept.
@@ -50,17 +60,27 @@ impl ModelServer {
         events: fn(&Spoken) -> Vec<String>,
         check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
     ) -> Self {
+        Self::serve(Wire { media_type: EVENTS, events }, answer, no_list, check).await
+    }
+
+    async fn serve(
+        wire: Wire,
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+        beside: impl Fn(&HttpRequest) -> Option<Vec<Piece>> + Send + Sync + 'static,
+        check: impl Fn(&HttpRequest) -> Result<Value, Refused> + Send + Sync + 'static,
+    ) -> Self {
         let (requests, refusals) = <(Arc<Mutex<Vec<Value>>>, Arc<Mutex<Vec<String>>>)>::default();
         let refused = refusals.clone();
-        let server = HttpFake::start(move |request| match check(&request) {
-            // Nothing is said of the models beside how to ask them; that is no refusal of a model.
-            _ if request.method == "GET" && request.path.ends_with("/models") => {
-                whole(404, &[], "")
+        let server = HttpFake::start(move |request| {
+            if let Some(pieces) = beside(&request) {
+                return pieces;
             }
-            Ok(body) => pieces(answer(&body), events),
-            Err(refusal) => {
-                refused.lock().unwrap().push(refusal.message);
-                refusal.pieces
+            match check(&request) {
+                Ok(body) => pieces(answer(&body), wire),
+                Err(refusal) => {
+                    refused.lock().unwrap().push(refusal.message);
+                    refusal.pieces
+                }
             }
         })
         .await;
@@ -78,4 +98,10 @@ impl ModelServer {
     pub(crate) fn refusals(&self) -> Vec<String> {
         self.refusals.lock().unwrap().clone()
     }
+}
+
+/// Nothing is said of the models beside how to ask them; that is no refusal of a model.
+fn no_list(request: &HttpRequest) -> Option<Vec<Piece>> {
+    let lists = request.method == "GET" && request.path.ends_with("/models");
+    lists.then(|| whole(404, &[], ""))
 }

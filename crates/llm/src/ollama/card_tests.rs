@@ -1,0 +1,190 @@
+//! What the server is asked about a model, how often, and what comes of it.
+
+use avocet_protocol::{Money, Usage};
+use avocet_testkit::http::{Piece, whole};
+use avocet_testkit::ollama::{Card as Known, MODEL, OllamaFake};
+use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::json;
+
+use super::tests::{config, model_of};
+use super::*;
+use crate::testing::{SECOND, ask};
+use crate::{ProviderConfig, ToolStyle};
+
+async fn serve(known: Known) -> OllamaFake {
+    OllamaFake::start_as(known, |_| ModelAnswer::says("ok")).await
+}
+
+async fn facts(known: Known) -> ModelFacts {
+    let fake = serve(known).await;
+    model_of(&fake, &Arc::default()).facts().await
+}
+
+#[tokio::test]
+async fn the_context_is_what_is_configured_or_asked_for_or_known_and_not_too_large() {
+    const FILE: &str = "num_ctx                        16384\nstop  \"num_ctx 9\"";
+    let table = [
+        (131_072, "", None, 32_768),
+        (8192, "", None, 8192),
+        (131_072, FILE, None, 16_384),
+        (8192, FILE, None, 8192),
+        (131_072, FILE, Some(65_536), 65_536),
+        (8192, "", Some(65_536), 8192),
+    ];
+    for (context_length, parameters, configured, expected) in table {
+        let fake = serve(Known { context_length, parameters, ..Known::default() }).await;
+        let config = OllamaConfig { context_tokens: configured, ..config(fake.base_url()) };
+        let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+        assert_eq!(model.facts().await.context, Some(expected));
+        ask(&model).await.reply.unwrap();
+        assert_eq!(fake.requests()[0]["options"], json!({ "num_ctx": expected }));
+    }
+}
+
+#[tokio::test]
+async fn a_model_has_eyes_if_the_server_says_so() {
+    assert!(facts(Known::default()).await.images);
+    for capabilities in [Some(vec!["completion", "tools"]), None] {
+        assert!(!facts(Known { capabilities, ..Known::default() }).await.images);
+    }
+}
+
+#[tokio::test]
+async fn a_model_of_ones_own_costs_nothing_and_one_in_the_cloud_nobody_knows_what() {
+    let fake = serve(Known::default()).await;
+    let price = async |name: &str| {
+        let config = config(fake.base_url());
+        let model = Ollama::new("home", name, &config, Arc::<ManualClock>::default()).unwrap();
+        model.facts().await.price
+    };
+    for own in [MODEL, "unknown", "cloud:8b"] {
+        let price = price(own).await.map(|price| price.of(Usage::new(9, 9)));
+        assert_eq!(price, Some(Money::default()), "{own}");
+    }
+    for cloud in ["gpt-oss:120b-cloud", "kimi-k2:cloud"] {
+        assert_eq!(price(cloud).await, None, "{cloud}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_is_asked_once_whoever_wants_to_know() {
+    let fake = serve(Known::default()).await;
+    let model = model_of(&fake, &Arc::default());
+    let (facts, tools, asked) = tokio::join!(model.facts(), model.native_tools(), ask(&model));
+    assert_eq!((facts.context, tools), (Some(32_768), Some(true)));
+    asked.reply.unwrap();
+    ask(&model).await.reply.unwrap();
+    assert_eq!(fake.shown(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_say_fails_no_turn_and_is_asked_again_after_a_minute() {
+    let refusals = [
+        whole(500, &[], "{\"error\": \"oops\"}"),
+        whole(200, &[], "no JSON"),
+        whole(404, &[], "404 page not found"),
+        vec![Piece::Reset],
+    ];
+    for refusal in refusals {
+        let fake = serve(Known { failures: vec![refusal], ..Known::default() }).await;
+        let clock = Arc::<ManualClock>::default();
+        let model = model_of(&fake, &clock);
+        assert_eq!(model.native_tools().await, None);
+        ask(&model).await.reply.unwrap();
+        assert_eq!((model.facts().await.context, fake.shown()), (None, 1));
+        assert_eq!(fake.requests()[0]["options"], json!({}));
+        clock.advance(59 * SECOND);
+        assert_eq!((model.facts().await.context, fake.shown()), (None, 1));
+        clock.advance(SECOND);
+        assert_eq!((model.facts().await.context, fake.shown()), (Some(32_768), 2));
+    }
+}
+
+#[tokio::test]
+async fn a_context_that_is_configured_is_sent_whatever_the_server_says() {
+    let failures = vec![whole(500, &[], "oops")];
+    let fake = serve(Known { failures, ..Known::default() }).await;
+    let config = OllamaConfig { context_tokens: Some(8192), ..config(fake.base_url()) };
+    let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    ask(&model).await.reply.unwrap();
+    assert_eq!(fake.requests()[0]["options"], json!({ "num_ctx": 8192 }));
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_is_waited_for_ten_seconds() {
+    let failures = vec![vec![Piece::Hang]];
+    let fake = serve(Known { failures, ..Known::default() }).await;
+    let clock = Arc::<ManualClock>::default();
+    let model = model_of(&fake, &clock);
+    let passing = async {
+        clock.sleeper_within(10 * SECOND..=10 * SECOND).await;
+        clock.advance(10 * SECOND);
+    };
+    let (tools, ()) = tokio::join!(model.native_tools(), passing);
+    assert_eq!(tools, None);
+    ask(&model).await.reply.unwrap();
+}
+
+/// How the model that a table makes is asked: with tools, or with their names in the instructions.
+async fn asked_natively(capabilities: Option<Vec<&'static str>>, tools: Option<ToolStyle>) -> bool {
+    let fake = serve(Known { capabilities, ..Known::default() }).await;
+    let config = OllamaConfig { tools, ..config(fake.base_url()) };
+    let model = config.model("home", MODEL, Arc::<ManualClock>::default()).unwrap();
+    ask(model.as_ref()).await.reply.unwrap();
+    assert_eq!(fake.refusals(), [""; 0]);
+    let sent = fake.requests().remove(0);
+    let told = sent["messages"][0]["content"].as_str().unwrap().contains("read_file");
+    assert_ne!(told, sent["tools"].is_array());
+    !told
+}
+
+#[tokio::test]
+async fn a_model_that_has_no_tools_writes_calls_as_text_unless_the_operator_says_otherwise() {
+    let able = || Some(vec!["completion", "tools"]);
+    let unable = || Some(vec!["completion"]);
+    assert!(asked_natively(able(), None).await);
+    assert!(!asked_natively(unable(), None).await);
+    assert!(asked_natively(None, None).await, "an old server does not say");
+    assert!(!asked_natively(able(), Some(ToolStyle::Hermes)).await);
+}
+
+#[tokio::test]
+async fn what_the_operator_says_wins_even_if_the_server_refuses_it() {
+    let capabilities = Some(vec!["completion"]);
+    let fake = serve(Known { capabilities, ..Known::default() }).await;
+    let config = OllamaConfig { tools: Some(ToolStyle::Native), ..config(fake.base_url()) };
+    let model = config.model("home", MODEL, Arc::<ManualClock>::default()).unwrap();
+    let error = ask(model.as_ref()).await.reply.unwrap_err().to_string();
+    assert!(error.contains("does not support tools; set tools = \"json\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_written_as_text_is_one() {
+    let capabilities = Some(vec!["completion"]);
+    let known = Known { capabilities, ..Known::default() };
+    let fake = OllamaFake::start_as(known, |_| {
+        ModelAnswer::says("```json\n{\"tool\": \"read_file\", \"params\": {}}\n```")
+    })
+    .await;
+    let model = config(fake.base_url()).model("home", MODEL, Arc::<ManualClock>::default());
+    let reply = ask(model.unwrap().as_ref()).await.reply.unwrap();
+    assert_eq!((reply.calls[0].name.as_str(), reply.text.as_str()), ("read_file", ""));
+}
+
+#[test]
+fn a_table_that_cannot_be_used_says_why() {
+    let check = |change: fn(&mut OllamaConfig)| {
+        let mut config = OllamaConfig::default();
+        change(&mut config);
+        config.check()
+    };
+    assert_eq!(check(|_| ()), Ok(()));
+    let says = "leave out /v1: it is the address of the server, as http://127.0.0.1:11434";
+    let v1 = check(|config| config.base_url.push_str("/v1/"));
+    assert_eq!(v1, Err(("base_url", says.to_owned())));
+    assert!(check(|config| config.base_url.push_str("/api")).unwrap_err().1.contains("/api"));
+    assert!(check(|config| config.base_url = "ollama".to_owned()).is_err());
+    let small = check(|config| config.context_tokens = Some(2047));
+    let says = "2047 is too few; it has to be at least 2048";
+    assert_eq!(small, Err(("context_tokens", says.to_owned())));
+}

@@ -1,0 +1,165 @@
+//! A model behind Ollama's own API (Ollama API, "Generate a chat completion"), which says what it can
+//! do and takes as much of a conversation as it is told to.
+
+mod answer;
+mod card;
+mod config;
+mod request;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_net::{HttpClient, NetError};
+use avocet_protocol::{
+    Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price, Secret,
+};
+
+use crate::asking::Endpoint;
+use crate::dialected::NativeTools;
+use answer::PartialAnswer;
+use card::{Card, Cards};
+use request::{Body, Options};
+
+pub use config::OllamaConfig;
+
+/// The most tokens of a context that nobody has asked for: more costs more memory than many have.
+const LARGEST_CONTEXT: u64 = 32_768;
+
+/// A model behind an Ollama server.
+#[derive(Debug)]
+pub struct Ollama {
+    endpoint: Endpoint,
+    cards: Cards,
+    config: OllamaConfig,
+}
+
+impl Ollama {
+    /// The model `model` of the provider that is called `provider` in the configuration.
+    ///
+    /// # Errors
+    /// [`NetError`] if there can be no HTTP client.
+    pub fn new(
+        provider: &str,
+        model: &str,
+        config: &OllamaConfig,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NetError> {
+        let (server, http) = (config.server(), HttpClient::new()?);
+        let cards = Cards {
+            url: format!("{server}/api/show"),
+            model: model.to_owned(),
+            api_key: config.api_key.clone(),
+            http: http.clone(),
+            clock: clock.clone(),
+            asked: Default::default(),
+        };
+        let endpoint = Endpoint {
+            name: format!("{provider}/{model}"),
+            url: format!("{server}/api/chat"),
+            api_key: config.api_key.clone(),
+            headers,
+            retries: config.max_retries,
+            limits: config.limits(),
+            http,
+            clock,
+        };
+        Ok(Self { endpoint, cards, config: config.clone() })
+    }
+
+    /// The context that is asked for; none if nobody knows one, and the server takes its own.
+    fn context(&self, card: Card) -> Option<u64> {
+        let most = card.context.unwrap_or(u64::MAX);
+        let by_default = card.context.map(|_| LARGEST_CONTEXT);
+        let wanted = self.config.context_tokens.or(card.num_ctx).or(by_default);
+        wanted.map(|tokens| tokens.min(most))
+    }
+
+    fn options(&self, card: Card) -> Options {
+        let OllamaConfig { max_output_tokens, think, keep_alive_seconds, .. } = self.config;
+        Options {
+            model: self.cards.model.clone(),
+            num_ctx: self.context(card),
+            num_predict: max_output_tokens,
+            // A model that cannot think refuses to be told to.
+            think: think.filter(|_| card.thinking != Some(false)),
+            keep_alive: keep_alive_seconds,
+        }
+    }
+
+    /// An error, with what to do about it.
+    fn advised(&self, error: ModelError) -> ModelError {
+        let name = &self.cards.model;
+        match error {
+            ModelError::Unreachable { model, detail } if !detail.contains("cannot be sent") => {
+                let detail = format!("{detail}; is Ollama running? Start it: ollama serve");
+                ModelError::Unreachable { model, detail }
+            }
+            ModelError::Refused { model, detail } => {
+                let advice = match () {
+                    () if detail.contains("page not found") => {
+                        "; is base_url the address of an Ollama server?".to_owned()
+                    }
+                    () if detail.starts_with("404") => format!("; fetch it: ollama pull {name}"),
+                    () if detail.contains("does not support tools") => {
+                        "; set tools = \"json\" in the provider's table".to_owned()
+                    }
+                    () => String::new(),
+                };
+                ModelError::Refused { model, detail: detail + &advice }
+            }
+            other => other,
+        }
+    }
+}
+
+fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+    api_key.map(|key| ("authorization", format!("Bearer {}", key.expose()))).into_iter().collect()
+}
+
+/// Whether a model runs at Ollama's, for money, and not on a machine of one's own.
+fn is_in_the_cloud(model: &str) -> bool {
+    model.ends_with("-cloud") || model.ends_with(":cloud")
+}
+
+#[async_trait]
+impl NativeTools for Ollama {
+    async fn native_tools(&self) -> Option<bool> {
+        self.cards.card().await.tools
+    }
+}
+
+#[async_trait]
+impl Model for Ollama {
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        let card = self.cards.card().await;
+        ModelFacts {
+            context: self.context(card),
+            images: card.images.unwrap_or_default(),
+            price: (!is_in_the_cloud(&self.cards.model)).then(Price::default),
+            ..ModelFacts::default()
+        }
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let options = self.options(self.cards.card().await);
+        let body = || serde_json::to_vec(&Body::new(&self.endpoint.name, &options, request));
+        let answered = self.endpoint.ask::<PartialAnswer>(request, body, deltas).await;
+        answered.map_err(|error| self.advised(error))
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "card_tests.rs"]
+mod card_tests;

@@ -1,0 +1,195 @@
+//! A request on the wire (Ollama API, "Generate a chat completion").
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{Image, ImageRef, Message, ModelRequest, SentCall, ToolSpec};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::schema;
+
+/// What all requests to a model have in common.
+#[derive(Debug)]
+pub(super) struct Options {
+    /// What the server calls the model.
+    pub(super) model: String,
+    pub(super) num_ctx: Option<u64>,
+    pub(super) num_predict: Option<u32>,
+    pub(super) think: Option<bool>,
+    /// Seconds; below zero for ever.
+    pub(super) keep_alive: Option<i64>,
+}
+
+/// A request; serialised without a copy of what it says.
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'r> {
+    model: &'r str,
+    messages: Vec<WireMessage<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<WireTool<'r>>,
+    stream: bool,
+    /// What is too long is refused, not silently cut; older servers do not know this.
+    truncate: bool,
+    /// An answer that fills the context ends, and does not push the request out of it.
+    shift: bool,
+    options: WireOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep_alive: Option<i64>,
+}
+
+#[derive(Debug, Serialize)]
+struct WireOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_ctx: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_predict: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum WireMessage<'r> {
+    System {
+        content: &'r str,
+    },
+    User {
+        content: &'r str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<String>,
+    },
+    Assistant {
+        content: &'r str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thinking: Option<&'r str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<WireCall<'r>>,
+    },
+    Tool {
+        tool_name: &'r str,
+        content: &'r str,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct WireCall<'r> {
+    function: WireFunction<'r>,
+}
+
+#[derive(Debug, Serialize)]
+struct WireFunction<'r> {
+    name: &'r str,
+    arguments: &'r Map<String, Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct WireTool<'r> {
+    r#type: &'static str,
+    function: WireToolFunction<'r>,
+}
+
+#[derive(Debug, Serialize)]
+struct WireToolFunction<'r> {
+    name: &'r str,
+    description: &'r str,
+    parameters: Value,
+}
+
+impl<'r> Body<'r> {
+    /// `name` is that of the model, by which it knows its own thoughts.
+    pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
+        let Options { model, num_ctx, num_predict, think, keep_alive } = options;
+        let mut names = BTreeMap::new();
+        let mut messages = Vec::with_capacity(request.messages.len());
+        for message in &request.messages {
+            if let Message::Assistant { calls, .. } = message {
+                names.extend(calls.iter().map(|call| (&*call.id, &*call.name)));
+            }
+            messages.push(wire(message, name, &names, request));
+        }
+        Self {
+            model,
+            messages,
+            tools: request.tools.iter().map(WireTool::from).collect(),
+            stream: true,
+            truncate: false,
+            shift: false,
+            options: WireOptions { num_ctx: *num_ctx, num_predict: *num_predict },
+            think: *think,
+            keep_alive: *keep_alive,
+        }
+    }
+}
+
+/// `names` are those of the calls so far, by their ids: a result says the name.
+fn wire<'r>(
+    message: &'r Message,
+    name: &str,
+    names: &BTreeMap<&'r str, &'r str>,
+    request: &ModelRequest,
+) -> WireMessage<'r> {
+    match message {
+        Message::System { text } => WireMessage::System { content: text },
+        Message::User { text, images } => {
+            let images = images.iter().filter_map(|image| picture(image, request)).collect();
+            WireMessage::User { content: text, images }
+        }
+        Message::Assistant { text, calls, reasoning } => {
+            let own = reasoning.as_ref().filter(|own| own.model == name && !calls.is_empty());
+            WireMessage::Assistant {
+                content: text,
+                thinking: own.and_then(|own| own.content.as_str()),
+                tool_calls: calls.iter().map(WireCall::from).collect(),
+            }
+        }
+        Message::ToolResult { call, result, .. } => {
+            let tool_name = names.get(&**call).copied().unwrap_or("unknown");
+            WireMessage::Tool { tool_name, content: result }
+        }
+    }
+}
+
+/// A picture that the request carries, unless it is of a kind that the server cannot read, and then
+/// fails as a whole.
+fn picture(image: &ImageRef, request: &ModelRequest) -> Option<String> {
+    let Image { media_type, bytes } = request.images.get(image)?;
+    if *media_type == "image/gif" {
+        tracing::warn!(path = image.path, "the model takes no GIF; it is not shown the picture");
+        return None;
+    }
+    Some(STANDARD.encode(bytes))
+}
+
+impl<'r> From<&'r SentCall> for WireCall<'r> {
+    fn from(call: &'r SentCall) -> Self {
+        let SentCall { name, arguments, .. } = call;
+        Self { function: WireFunction { name, arguments } }
+    }
+}
+
+impl<'r> From<&'r ToolSpec> for WireTool<'r> {
+    fn from(tool: &'r ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters, .. } = tool;
+        let parameters = spelt_out(parameters);
+        Self { r#type: "function", function: WireToolFunction { name, description, parameters } }
+    }
+}
+
+/// A schema in which "anything" is an object, too: the server refuses `true`.
+fn spelt_out(schema: &Value) -> Value {
+    let Value::Object(schema) = schema else { return json!({}) };
+    let standard = schema.iter().filter(|(key, _)| !schema::is_ours(key));
+    let spelt = standard.map(|(key, value)| {
+        let value = match (key.as_str(), value) {
+            ("properties", Value::Object(all)) => {
+                all.iter().map(|(name, one)| (name.clone(), spelt_out(one))).collect()
+            }
+            ("anyOf", Value::Array(all)) => all.iter().map(spelt_out).collect(),
+            _ => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    spelt.collect()
+}

@@ -1,0 +1,166 @@
+//! The native API of Ollama on loopback, with one model. It refuses what the real one refuses, in its
+//! words, and silently cuts what the real one cuts.
+
+mod body;
+mod card;
+mod stream;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::answer::{ModelAnswer, Wire};
+use crate::http::{HttpRequest, Piece, whole};
+use crate::model_server::{ModelServer, Refused};
+
+pub use card::Card;
+pub use stream::line;
+
+/// The one model that there is.
+pub const MODEL: &str = "qwen-test:8b";
+
+/// A server at `http://ADDRESS`, which has `/api/chat` and `/api/show`.
+#[derive(Debug)]
+pub struct OllamaFake {
+    server: ModelServer,
+    shown: Arc<AtomicUsize>,
+}
+
+impl OllamaFake {
+    /// A server whose model can do everything, and answers by what it is asked. Requests that the API
+    /// refuses do not reach it.
+    pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
+        Self::start_as(Card::default(), answer).await
+    }
+
+    /// As [`Self::start`], for a model of which this is known.
+    pub async fn start_as(
+        card: Card,
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+    ) -> Self {
+        let shown = Arc::<AtomicUsize>::default();
+        let wire = Wire { media_type: "application/x-ndjson", events: stream::events };
+        let (card, asked) = (Arc::new(card), shown.clone());
+        let of_model = card.clone();
+        let beside = move |request: &HttpRequest| {
+            (request.path == "/api/show").then(|| {
+                let place = asked.fetch_add(1, Ordering::SeqCst);
+                show(request, &card, place)
+            })
+        };
+        let check = move |request: &HttpRequest| check(request, &of_model).map_err(Refused::from);
+        Self { server: ModelServer::start_on(wire, answer, beside, check).await, shown }
+    }
+
+    /// What goes into `base_url`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.server.address())
+    }
+
+    /// The bodies of the requests as they reached the model: with the messages that were not cut.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Value> {
+        self.server.requests()
+    }
+
+    /// Why requests were refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.server.refusals()
+    }
+
+    /// How often it was asked what the model can do.
+    #[must_use]
+    pub fn shown(&self) -> usize {
+        self.shown.load(Ordering::SeqCst)
+    }
+}
+
+/// The results of the calls at the end of a request, in order.
+#[must_use]
+pub fn last_results(request: &Value) -> Vec<&str> {
+    let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let results = messages.iter().rev().take_while(|message| message["role"] == "tool");
+    let mut results: Vec<&str> =
+        results.map(|message| message["content"].as_str().unwrap()).collect();
+    results.reverse();
+    results
+}
+
+/// A refusal in the words of the real server.
+#[derive(Debug)]
+struct Refusal {
+    status: u16,
+    message: String,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { status, message } = refusal;
+        let pieces = match message.as_str() {
+            NO_PAGE => whole(status, &[("content-type", "text/plain")], NO_PAGE),
+            _ => whole(
+                status,
+                &[("content-type", "application/json; charset=utf-8")],
+                &json!({ "error": message }).to_string(),
+            ),
+        };
+        Self { pieces, message }
+    }
+}
+
+const NO_PAGE: &str = "404 page not found";
+
+fn invalid(message: impl Into<String>) -> Refusal {
+    Refusal { status: 400, message: message.into() }
+}
+
+fn show(request: &HttpRequest, card: &Card, place: usize) -> Vec<Piece> {
+    if let Some(failure) = card.failures.get(place) {
+        return failure.clone();
+    }
+    match parse(request).and_then(|body| check_model(&body)) {
+        Ok(()) => {
+            let body = card.shown().to_string();
+            whole(200, &[("content-type", "application/json; charset=utf-8")], &body)
+        }
+        Err(refusal) => Refused::from(refusal).pieces,
+    }
+}
+
+/// The body of a chat as the model gets it.
+fn check(request: &HttpRequest, card: &Card) -> Result<Value, Refusal> {
+    if request.path != "/api/chat" || request.method != "POST" {
+        return Err(Refusal { status: 404, message: NO_PAGE.to_owned() });
+    }
+    let mut body = parse(request)?;
+    body::check(&body)?;
+    check_model(&body)?;
+    card.check(&body)?;
+    card.cut(&mut body)?;
+    Ok(body)
+}
+
+fn parse(request: &HttpRequest) -> Result<Value, Refusal> {
+    if request.body.is_empty() {
+        return Err(invalid("missing request body"));
+    }
+    serde_json::from_slice(&request.body).map_err(|error| invalid(error.to_string()))
+}
+
+fn check_model(body: &Value) -> Result<(), Refusal> {
+    match body["model"].as_str().unwrap_or_default() {
+        MODEL => Ok(()),
+        "" => Err(invalid("model is required")),
+        other => Err(Refusal {
+            status: 404,
+            message: format!("model \"{other}\" not found, try pulling it first"),
+        }),
+    }
+}
+
+#[cfg(test)]
+#[path = "ollama_tests.rs"]
+mod tests;
