@@ -1,0 +1,61 @@
+//! What a model would be sent for a turn, taken apart: for whoever wants to see it.
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{ModelRequest, Role, StoreError, TurnRecord, estimated_tokens};
+
+use crate::history::{Trim, beginning, past_turn};
+use crate::{AgentLoop, make_valid, window};
+
+/// A request as it would be made, without its pictures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// `provider/model`.
+    pub model: String,
+    /// Tokens that it may have, about.
+    pub room: u64,
+    /// What it is made of, in its order.
+    pub parts: Vec<PromptPart>,
+    /// As the model is sent it; a past that is too long is condensed before.
+    pub request: ModelRequest,
+}
+
+/// A part of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptPart {
+    /// What it is.
+    pub name: String,
+    /// Its tokens, about.
+    pub tokens: u64,
+}
+
+impl AgentLoop {
+    /// What the model would be sent next in this turn, which works for somebody of this role.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the log cannot be read.
+    pub async fn prompt(&self, turn: &TurnRecord, role: Role) -> Result<Prompt, StoreError> {
+        let context = self.open_context(turn).await?;
+        let tools = self.toolbox.specs(role);
+        let mut parts: Vec<PromptPart> = Vec::new();
+        let mut part = |name: String, tokens: u64| parts.push(PromptPart { name, tokens });
+        for one in &context.instructions.parts {
+            part(format!("instructions: {}", one.source), estimated_tokens(&one.text));
+        }
+        let of_tools = tools.iter().map(avocet_protocol::ToolSpec::estimated_tokens).sum();
+        part(format!("tools: {}", tools.len()), of_tools);
+        if let Some(text) = beginning(&context.past) {
+            part("what was condensed".to_owned(), estimated_tokens(&text));
+        }
+        let turns = &context.past.turns;
+        let past: Vec<_> = turns.iter().flat_map(|turn| past_turn(&context.past, turn)).collect();
+        part(format!("earlier turns: {}", turns.len()), window::tokens(&past));
+        let messages = make_valid(context.messages(turn, Trim::default()));
+        let request = ModelRequest { messages, tools, images: BTreeMap::new() };
+        let known: u64 = parts.iter().map(|part| part.tokens).sum();
+        let rest = request.estimated_tokens().saturating_sub(known);
+        parts.push(PromptPart { name: "this turn".to_owned(), tokens: rest });
+        let room = window::room(self.model.facts().await, self.limits);
+        Ok(Prompt { model: self.model.name().to_owned(), room, parts, request })
+    }
+}
