@@ -1,8 +1,9 @@
 //! The program with a model of Anthropic: a call, what was thought before it, and the answer, across
 //! a crash.
 
+use avocet_protocol::what_was_said;
+use avocet_testkit::ModelAnswer;
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, last_results, signature};
-use avocet_testkit::{ModelAnswer, what_was_said};
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 

@@ -3,10 +3,10 @@
 
 use std::fs;
 
+use avocet_protocol::what_was_said;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{Said, TelegramFake};
 use avocet_testkit::transcription::TranscriptionFake;
-use avocet_testkit::what_was_said;
 use avocet_tests::{Daemon, FAIL_POINT, Home, now, program};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! What a model is told about the moment: the time and the chat. It stands behind the messages that a
 //! turn answers and is the same in all its requests, so that nothing before it changes.
 
-use avocet_protocol::{ChatKind, Origin, Timestamp, TurnRecord};
+use avocet_protocol::{ChatKind, MOMENT, Origin, Timestamp, TurnRecord};
 use jiff::tz::TimeZone;
 
 use crate::history::shown_name;
@@ -21,12 +21,12 @@ pub(crate) fn note(turn: &TurnRecord, zone: &TimeZone) -> String {
                     (None, ChatKind::Private) => "private".to_owned(),
                 };
                 let channel = &inbound.address.channel;
-                format!("[It is {time}. This chat: {channel}, {with}.]")
+                format!("{MOMENT}{time}. This chat: {channel}, {with}.]")
             }
-            None => format!("[It is {time}.]"),
+            None => format!("{MOMENT}{time}.]"),
         },
         Origin::Child { .. } => format!(
-            "[It is {time}. Nobody reads along: your answer goes to \
+            "{MOMENT}{time}. Nobody reads along: your answer goes to \
              the agent that gave you this errand.]"
         ),
     }

@@ -47,7 +47,9 @@ pub use ids::{
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
-pub use message::{Arguments, ImageRef, Message, Reasoning, SentCall, ToolCall};
+pub use message::{
+    Arguments, ImageRef, MOMENT, Message, Reasoning, SentCall, ToolCall, what_was_said,
+};
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
 };

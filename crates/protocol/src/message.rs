@@ -57,6 +57,18 @@ impl Message {
     }
 }
 
+/// How the agent begins what it says of the moment, behind the newest message.
+pub const MOMENT: &str = "[It is ";
+
+/// What people said in a user message: without what the agent says of the moment, behind it.
+#[must_use]
+pub fn what_was_said(text: &str) -> &str {
+    match text.rfind(MOMENT) {
+        Some(at) if text.ends_with(']') => text[..at].trim_end(),
+        _ => text,
+    }
+}
+
 /// What a model wrote on its way to the calls of a step, and wants to have back unchanged for as long
 /// as the step is sent. Other models do not get it, and no person is shown it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

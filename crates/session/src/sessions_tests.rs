@@ -6,13 +6,12 @@ use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     Accepted, Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound, LoggedInbound,
     Message, MessageId, ModelError, ModelRequest, Outcome, Publish, Query, Sender, SessionId,
-    TurnEvent, TurnEvents, TurnState, Turns,
+    TurnEvent, TurnEvents, TurnState, Turns, what_was_said,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
     FakeChannel, FakeFiles, FakeToolbox, ManualClock, OnFetch, Scripted, ScriptedModel, WAIT,
-    what_was_said,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;

@@ -33,7 +33,7 @@ pub use clock::{ManualClock, START};
 pub use destinations::FakeDestinations;
 pub use events::RecordedEvents;
 pub use files::FakeFiles;
-pub use model::{Scripted, ScriptedModel, history_complaint, what_was_said};
+pub use model::{Scripted, ScriptedModel, history_complaint};
 pub use roles::FakeRoles;
 pub use toolbox::{FakeToolbox, WAIT};
 pub use transcribe::FakeTranscriber;

@@ -164,12 +164,6 @@ async fn written(pieces: &flume::Receiver<Option<String>>, deltas: Deltas<'_>) -
     ModelReply { text, spent: spent(), ..ModelReply::default() }
 }
 
-/// What people said in a user message: without what the agent says of the moment, behind it.
-#[must_use]
-pub fn what_was_said(text: &str) -> &str {
-    text.split("\n\n[It is ").next().unwrap_or_default()
-}
-
 /// What a provider would say against a history; none if it is valid.
 #[must_use]
 pub fn history_complaint(messages: &[Message]) -> Option<String> {

@@ -4,11 +4,11 @@ mod content;
 mod quirks;
 pub mod responses;
 
+use avocet_protocol::what_was_said;
 use serde_json::{Value, json};
 
 use crate::answer::Spoken;
 use crate::http::{HttpRequest, Piece, whole};
-use crate::model::what_was_said;
 use crate::model_server::{ModelServer, Refused};
 
 pub use crate::answer::{ModelAnswer, event, stream_head};

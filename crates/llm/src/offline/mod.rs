@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Clock, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
-    ToolSpec,
+    ToolSpec, what_was_said,
 };
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ fn shown(deltas: Deltas<'_>, text: String) -> String {
 
 fn last_said(messages: &[Message]) -> &str {
     let said = messages.iter().rev().find_map(|message| match message {
-        Message::User { text, .. } => Some(text.as_str()),
+        Message::User { text, .. } => Some(what_was_said(text)),
         _ => None,
     });
     said.unwrap_or_default()
