@@ -15,11 +15,13 @@ mod message;
 mod model;
 mod money;
 mod outbound;
+mod pattern;
 mod people;
 mod query;
 mod secret;
 mod store;
 mod text;
+mod tokens;
 mod tool;
 mod toolbox;
 mod transcribe;
@@ -54,6 +56,7 @@ pub use money::{Money, Price};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };
+pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
@@ -67,6 +70,7 @@ pub use store::{
     TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
+pub use tokens::estimated_tokens;
 pub use tool::{
     Description, Evidence, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     ToolOutput, Verdict, WaitKind, WaitRequest,
