@@ -9,7 +9,7 @@ use avocet_channel_kit::GroupConfig;
 use avocet_config::{AgentDefaults, ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{
-    AnthropicConfig, Chain, Offline, OpenAiConfig, ProviderConfig, Transcription,
+    AnthropicConfig, Chain, Offline, OpenAiConfig, ProviderConfig, Rests, Transcription,
     TranscriptionConfig,
 };
 use avocet_protocol::{
@@ -111,7 +111,11 @@ pub(crate) fn model(
         models.push(make(document, provider, model, clock.clone())?);
     }
     let first = models.remove(0);
-    Ok(if models.is_empty() { first } else { Arc::new(Chain::new(first, models, clock)) })
+    Ok(if models.is_empty() {
+        first
+    } else {
+        Arc::new(Chain::new(first, models, Arc::new(Rests::new(clock))))
+    })
 }
 
 /// `provider/model` of whoever answers, and of the fallbacks: of providers that there are.

@@ -13,6 +13,7 @@ mod limits;
 mod offline;
 mod openai;
 mod provider;
+mod rests;
 mod retry;
 mod sse;
 #[cfg(test)]
@@ -26,4 +27,5 @@ pub use limits::Limits;
 pub use offline::Offline;
 pub use openai::{OpenAi, OpenAiConfig};
 pub use provider::ProviderConfig;
+pub use rests::Rests;
 pub use transcription::{Transcription, TranscriptionConfig};
