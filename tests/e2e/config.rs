@@ -96,3 +96,35 @@ fn data_is_kept_where_the_state_of_services_and_users_is_kept() {
         assert_eq!(home.without_home(found["data_dir"].as_str().unwrap()), expected);
     }
 }
+
+/// A provider nobody answers for, with models of which something is known and one of which nothing is.
+const MODELS: &str = r#"
+[providers.local]
+kind = "openai"
+base_url = "http://127.0.0.1:1/v1"
+[providers.claude]
+kind = "anthropic"
+[providers.open]
+kind = "openai"
+tools = "xml"
+[agents.defaults]
+model = "open/gpt-4o-mini"
+fallbacks = ["local/gemma3:4b", "claude/claude-sonnet-4-5"]
+cheap_model = "local/mine"
+[agents.work]
+model = "offline/commands"
+[models."local/*"]
+price = { input = 0, output = 0.25, cached = 0.1 }
+[models."local/mine"]
+context = 16_384
+tools = "none"
+"#;
+
+#[test]
+fn the_models_are_listed_with_what_is_known_of_them_and_who_says_so() {
+    let home = Home::new(program!()).with_config(MODELS);
+    insta::assert_snapshot!("models", printed(&home, &["models"]));
+    insta::assert_snapshot!("models_json", printed(&home, &["models", "--json"]));
+    insta::assert_snapshot!("models_none", printed(&Home::new(program!()), &["models"]));
+    assert!(!home.data_dir().exists(), "looking makes nothing");
+}

@@ -11,8 +11,8 @@ use avocet_config::{AgentDefaults, Durability};
 use avocet_gateway::Gateway;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, CommandHelp, Publish,
-    StoreError,
+    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, CommandHelp, Models as _,
+    Publish, StoreError,
 };
 use avocet_sandbox::Workspace;
 use avocet_session::{Attachments, Events, LaneLimits, NotMoving, Parts, Sessions};
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Context;
 use crate::exit::{Exit, Failure};
+use crate::models::Models;
 use crate::places::Configuration;
 use crate::registry;
 use crate::status::Reporter;
@@ -244,6 +245,11 @@ fn agent(
     events: &Arc<Events>,
 ) -> Result<AgentLoop, Failure> {
     let Configuration { document, settings, .. } = configuration;
+    let models = Models::new(document, settings, context.clock.clone())?;
+    let AgentDefaults { model, fallbacks, .. } = &settings.agents.defaults;
+    let model = models
+        .model(model, fallbacks)
+        .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
     let parts = avocet_tools::Parts {
         workspace,
@@ -253,7 +259,7 @@ fn agent(
         roles: bus.clone(),
     };
     Ok(AgentLoop {
-        model: registry::model(document, settings, context.clock.clone())?,
+        model,
         toolbox: Arc::new(tools(context, &parts, &settings.tools.users)?),
         log: store.clone(),
         events: events.clone(),

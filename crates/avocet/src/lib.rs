@@ -6,6 +6,7 @@ mod daemon;
 mod exit;
 mod link;
 mod logging;
+mod models;
 mod output;
 mod places;
 mod registry;
@@ -69,6 +70,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
             commands::config::check(context, json)
         }
         Command::Link(link) => commands::people::link(context, link).await,
+        Command::Models { json } => commands::models::run(context, json).await,
         Command::Pair(command) => commands::people::pair(context, command).await,
         Command::People(command) => commands::people::people(context, command).await,
         Command::Run(run) => commands::run::run(context, run).await,

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::dialects::{self, Dialect, Reader, Streamed};
 
 /// How a provider's models call tools.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolStyle {
     /// As the provider's API has it. A call that is written as text all the same is read, too.

@@ -13,6 +13,7 @@ mod ids;
 mod inbound;
 mod message;
 mod model;
+mod models;
 mod money;
 mod outbound;
 mod pattern;
@@ -52,6 +53,7 @@ pub use message::{Arguments, ImageRef, Message, Reasoning, SentCall, ToolCall};
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
 };
+pub use models::{Models, NoModel};
 pub use money::{Money, Price};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,

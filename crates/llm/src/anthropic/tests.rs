@@ -556,7 +556,6 @@ async fn f22_reasoning_in_tags_is_not_shown_either() {
 
 async fn shows(request: &ModelRequest) -> Value {
     let (fake, model) = serve(vec![ModelAnswer::says("a beach")], &Arc::default()).await;
-    assert!(model.facts().await.images);
     model.complete(request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests()[0]["messages"][0]["content"].clone()

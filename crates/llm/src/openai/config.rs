@@ -26,12 +26,13 @@ pub struct OpenAiConfig {
     pub max_retries: usize,
     /// Tokens that one answer may have; the provider's own limit by default.
     pub max_output_tokens: Option<u32>,
-    /// Whether the models see pictures. Those that do not refuse every request that has one.
-    pub images: bool,
+    /// Whether the models see pictures; by default what is known of each. Those that do not refuse every
+    /// request that has one.
+    pub images: Option<bool>,
     /// How the models call tools: `native`, by the API; `none`, not at all; or as text, in a dialect,
     /// for models and servers without native calls: `harmony`, `hermes`, `json`, `llama`, `mistral`,
-    /// `react`, `shell`, `xml`.
-    pub tools: ToolStyle,
+    /// `react`, `shell`, `xml`. By default what is known of each model, `native` if nothing is.
+    pub tools: Option<ToolStyle>,
 }
 
 impl Default for OpenAiConfig {
@@ -45,8 +46,8 @@ impl Default for OpenAiConfig {
             total_seconds: total.as_secs(),
             max_retries: 3,
             max_output_tokens: None,
-            images: false,
-            tools: ToolStyle::Native,
+            images: None,
+            tools: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use avocet_protocol::{
 };
 
 use crate::asking::Endpoint;
+use crate::known::Served;
 use answer::PartialAnswer;
 use request::Body;
 
@@ -52,7 +53,7 @@ impl OpenAi {
             clock,
         };
         let (model, max_output_tokens) = (model.to_owned(), config.max_output_tokens);
-        Ok(Self { endpoint, model, max_output_tokens, images: config.images })
+        Ok(Self { endpoint, model, max_output_tokens, images: config.images.unwrap_or_default() })
     }
 }
 
@@ -79,6 +80,8 @@ impl Model for OpenAi {
         self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
     }
 }
+
+impl Served for OpenAi {}
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -370,7 +370,7 @@ async fn pictures_go_along_as_the_api_wants_them_and_cost_what_a_picture_costs()
     let uncounted = ModelAnswer::Events(vec![says, event("[DONE]")]);
     let fake = OpenAiFake::start_with_eyes(move |_| uncounted.clone()).await;
     let config =
-        OpenAiConfig { base_url: fake.base_url(), images: true, ..OpenAiConfig::default() };
+        OpenAiConfig { base_url: fake.base_url(), images: Some(true), ..OpenAiConfig::default() };
     let clock = Arc::new(ManualClock::default());
     let model = OpenAi::new("local", "qwen3", &config, clock).unwrap();
     assert!(model.facts().await.images);
