@@ -16,6 +16,7 @@ mod load;
 mod log;
 mod media;
 mod model;
+mod models;
 mod notify;
 mod patience;
 mod people;

@@ -20,6 +20,8 @@ use crate::{Limits, images, make_valid};
 pub struct AgentLoop {
     /// Who answers.
     pub model: Arc<dyn Model>,
+    /// Who does what nobody reads as it is: summaries. May be the same.
+    pub cheap: Arc<dyn Model>,
     /// What it can do.
     pub toolbox: Arc<dyn Toolbox>,
     /// Where each step is kept before the next begins.

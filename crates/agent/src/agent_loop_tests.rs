@@ -46,6 +46,7 @@ impl World {
         let files = Arc::new(FakeFiles::default());
         let agent = AgentLoop {
             model: model.clone(),
+            cheap: model.clone(),
             toolbox: tools.clone(),
             log: store.clone(),
             events: events.clone(),
@@ -153,6 +154,7 @@ impl World {
         let model = Arc::new(ScriptedModel::new(answers));
         let agent = AgentLoop {
             model: model.clone(),
+            cheap: model.clone(),
             toolbox: tools.clone(),
             log: store.clone(),
             events: events.clone(),

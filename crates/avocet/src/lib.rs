@@ -12,6 +12,7 @@ mod places;
 mod registry;
 mod status;
 mod systemd;
+mod workspaces;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,8 +1,11 @@
 //! The port of the workspace's files, for who neither knows where they are nor may leave it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+
+use crate::TurnId;
 
 /// The files of the workspace, by paths relative to its root.
 #[async_trait]
@@ -18,6 +21,16 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`FilesError`]; the file is then as it was.
     async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError>;
+}
+
+/// The workspaces of all agents.
+#[async_trait]
+pub trait Workspaces: fmt::Debug + Send + Sync {
+    /// The files of the agent that runs a turn; those of the default agent for what no turn says.
+    ///
+    /// # Errors
+    /// [`FilesError`] if it cannot be found out.
+    async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError>;
 }
 
 /// Why a file of the workspace cannot be used, with its path. Who asked for it is told.

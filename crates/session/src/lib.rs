@@ -1,12 +1,14 @@
 //! Sessions: one lane for each that has something to do, the commands that pass the lanes by, and
 //! what turns wait for. A turn ends here: its last transaction, and the wake-up of the outbox.
 
+mod agents;
 mod commands;
 mod events;
 mod expiry;
 mod extension;
 mod fetch;
 mod lane;
+mod model;
 mod patient;
 mod people;
 mod preview;
@@ -15,6 +17,7 @@ mod running;
 mod sessions;
 mod settle;
 
+pub use agents::{Agent, Agents, BySession};
 pub use commands::commands;
 pub use events::Events;
 pub use fetch::Attachments;

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, Message, Model, ModelError, ModelReply, ModelRequest, ToolSpec,
+    Clock, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
+    ToolSpec,
 };
 use serde_json::Value;
 
@@ -48,6 +49,10 @@ impl Offline {
 impl Model for Offline {
     fn name(&self) -> &'static str {
         "offline/commands"
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts { price: Some(Price::default()), ..ModelFacts::default() }
     }
 
     async fn complete(
