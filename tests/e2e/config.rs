@@ -67,10 +67,13 @@ fn without_a_configuration_every_key_has_its_default() {
 fn a_check_says_in_text_what_holds() {
     let empty = "";
     let good = "data_dir = \"data\"\n[agents.defaults]\nworkspace = \"~/files\"\n";
+    let agent =
+        "[agents.work]\nworkspace = \"~/work\"\nsessions = [\"telegram:work:*\", \"discord:*\"]\n";
     let checked = |home: &Home| home.without_home(&printed(home, &["config", "check"]));
     insta::assert_snapshot!("config_none", checked(&Home::new(program!())));
     insta::assert_snapshot!("config_empty", checked(&Home::new(program!()).with_config(empty)));
     insta::assert_snapshot!("config_good", checked(&Home::new(program!()).with_config(good)));
+    insta::assert_snapshot!("config_agent", checked(&Home::new(program!()).with_config(agent)));
 }
 
 #[test]
