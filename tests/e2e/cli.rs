@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "",
     "ask",
     "chat",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 21] = [
     "config",
     "config check",
     "link",
+    "models",
     "pair",
     "pair approve",
     "pair deny",

@@ -67,10 +67,13 @@ fn without_a_configuration_every_key_has_its_default() {
 fn a_check_says_in_text_what_holds() {
     let empty = "";
     let good = "data_dir = \"data\"\n[agents.defaults]\nworkspace = \"~/files\"\n";
+    let agent =
+        "[agents.work]\nworkspace = \"~/work\"\nsessions = [\"telegram:work:*\", \"discord:*\"]\n";
     let checked = |home: &Home| home.without_home(&printed(home, &["config", "check"]));
     insta::assert_snapshot!("config_none", checked(&Home::new(program!())));
     insta::assert_snapshot!("config_empty", checked(&Home::new(program!()).with_config(empty)));
     insta::assert_snapshot!("config_good", checked(&Home::new(program!()).with_config(good)));
+    insta::assert_snapshot!("config_agent", checked(&Home::new(program!()).with_config(agent)));
 }
 
 #[test]
@@ -95,4 +98,36 @@ fn data_is_kept_where_the_state_of_services_and_users_is_kept() {
         let found = printed_json(&home, &["config", "check"]);
         assert_eq!(home.without_home(found["data_dir"].as_str().unwrap()), expected);
     }
+}
+
+/// A provider nobody answers for, with models of which something is known and one of which nothing is.
+const MODELS: &str = r#"
+[providers.local]
+kind = "openai"
+base_url = "http://127.0.0.1:1/v1"
+[providers.claude]
+kind = "anthropic"
+[providers.open]
+kind = "openai"
+tools = "xml"
+[agents.defaults]
+model = "open/gpt-4o-mini"
+fallbacks = ["local/gemma3:4b", "claude/claude-sonnet-4-5"]
+cheap_model = "local/mine"
+[agents.work]
+model = "offline/commands"
+[models."local/*"]
+price = { input = 0, output = 0.25, cached = 0.1 }
+[models."local/mine"]
+context = 16_384
+tools = "none"
+"#;
+
+#[test]
+fn the_models_are_listed_with_what_is_known_of_them_and_who_says_so() {
+    let home = Home::new(program!()).with_config(MODELS);
+    insta::assert_snapshot!("models", printed(&home, &["models"]));
+    insta::assert_snapshot!("models_json", printed(&home, &["models", "--json"]));
+    insta::assert_snapshot!("models_none", printed(&Home::new(program!()), &["models"]));
+    assert!(!home.data_dir().exists(), "looking makes nothing");
 }

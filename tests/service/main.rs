@@ -18,6 +18,7 @@ mod load;
 mod log;
 mod media;
 mod model;
+mod models;
 mod notify;
 mod ollama;
 mod patience;

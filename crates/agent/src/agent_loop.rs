@@ -22,6 +22,8 @@ use crate::{Budgets, Limits, images, window};
 pub struct AgentLoop {
     /// Who answers.
     pub model: Arc<dyn Model>,
+    /// Who does what nobody reads as it is: summaries. May be the same.
+    pub cheap: Arc<dyn Model>,
     /// What it can do.
     pub toolbox: Arc<dyn Toolbox>,
     /// Where each step is kept before the next begins.
@@ -38,8 +40,6 @@ pub struct AgentLoop {
     pub ledger: Arc<dyn Ledger>,
     /// What they may cost.
     pub budgets: Budgets,
-    /// Who writes summaries.
-    pub cheap: Arc<dyn Model>,
     /// The instructions that lead every request, before those of the workspace.
     pub system: Arc<str>,
     /// The time zone in which the model is told the time.

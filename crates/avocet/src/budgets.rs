@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_agent::Budgets;
 use avocet_config::Document;
-use avocet_protocol::{Model, Money};
+use avocet_protocol::{Models, Money};
 use avocet_supervise::Group;
 
 /// What the configuration says that models may cost.
@@ -22,17 +22,13 @@ pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
 
 /// Names the models whose price is unknown, if somebody relies on a budget in dollars. Servers may be
 /// asked what they know, so nobody waits for this.
-pub(crate) fn warn_of_unknown_prices(
-    document: &Document,
-    models: Vec<Arc<dyn Model>>,
-    group: &Group,
-) {
+pub(crate) fn warn_of_unknown_prices(document: &Document, models: Arc<dyn Models>, group: &Group) {
     let in_dollars = |key: &&str| document.get(key).is_some_and(serde_json::Value::is_number);
     let Some(budget) = avocet_config::Budgets::IN_DOLLARS.into_iter().find(in_dollars) else {
         return;
     };
     group.spawn("prices", async move {
-        let unpriced = unpriced(&models).await;
+        let unpriced = unpriced(models.as_ref()).await;
         if !unpriced.is_empty() {
             tracing::warn!(
                 budget,
@@ -44,11 +40,13 @@ pub(crate) fn warn_of_unknown_prices(
     });
 }
 
-async fn unpriced(models: &[Arc<dyn Model>]) -> Vec<&str> {
+async fn unpriced(models: &dyn Models) -> Vec<String> {
     let mut unpriced = Vec::new();
-    for model in models {
-        if model.facts().await.price.is_none() {
-            unpriced.push(model.name());
+    for name in models.configured() {
+        if let Ok(model) = models.model(&name, &[])
+            && model.facts().await.price.is_none()
+        {
+            unpriced.push(name);
         }
     }
     unpriced

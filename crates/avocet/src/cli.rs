@@ -46,6 +46,12 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// Let a private chat speak in the session of another one. Without chats: list the links.
     Link(Link),
+    /// List the models of the configuration, what is known of each, and from whom.
+    Models {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Strangers who ask to be let in.
     #[command(subcommand)]
     Pair(PairCommand),

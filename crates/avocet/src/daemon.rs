@@ -2,32 +2,37 @@
 //! order in which it is started, and taken apart in the order in which it is stopped.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, Limits};
 use avocet_bus::Bus;
-use avocet_config::{AgentDefaults, Durability};
+use avocet_config::{AgentDefaults, DEFAULTS, Durability, Profile};
 use avocet_gateway::Gateway;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, CommandHelp, Publish,
-    StoreError,
+    Attach, Channel, ChannelContext, ChannelError, ChannelName, Clock, CommandHelp, Model,
+    Models as ModelsPort, NoModel, Publish, StoreError,
 };
-use avocet_sandbox::Workspace;
-use avocet_session::{Attachments, Events, LaneLimits, NotMoving, Parts, Sessions};
+use avocet_session::{
+    Agent, Agents, Attachments, BySession, Events, LaneLimits, NotMoving, Parts, Sessions,
+};
 use avocet_store::{Holder, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
-use avocet_tools::{Registry, WorkspaceFiles, add_builtin};
+use avocet_tools::{Registry, add_builtin};
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
 use crate::budgets::{budgets, warn_of_unknown_prices};
 use crate::exit::{Exit, Failure};
+use crate::models::Models;
 use crate::places::Configuration;
 use crate::registry;
 use crate::status::Reporter;
+use crate::workspaces::AgentWorkspaces;
 
 /// The instructions that lead every request. The same at all times, so that a provider's cache of
 /// the beginning of a request holds.
@@ -96,12 +101,11 @@ impl Daemon {
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
-        let workspace = Arc::new(Workspace::open(&configuration.workspace)?);
-        let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
+        let workspaces = Arc::new(AgentWorkspaces::open(&configuration.agents, store.clone())?);
         let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
-            files,
+            workspaces.clone(),
             clock.clone(),
             group.child("outbox"),
         );
@@ -125,15 +129,14 @@ impl Daemon {
             );
         }
         let events = Arc::new(Events::default());
-        let agent = agent(context, configuration, workspace, &store, (&channels, &bus), &events)?;
+        let parts = (&store, &channels, &bus, &events);
+        let agents = agents(context, configuration, &workspaces, parts)?;
         let attachments = Attachments {
-            files: agent.files.clone(),
             transcribe: registry::transcribe(document, settings, clock.clone())?,
             max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
         };
-        let model = agent.model.name().to_owned();
-        let models = registry::models(document, settings, &clock)?;
-        warn_of_unknown_prices(document, models, &group);
+        let model = agents.agents.default().run.model.name().to_owned();
+        warn_of_unknown_prices(document, agents.models.clone(), &group);
 
         avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
@@ -143,7 +146,7 @@ impl Daemon {
             outbox: store.clone(),
             query: store.clone(),
             bus: bus.clone(),
-            agent,
+            agents,
             channels: channels.clone(),
             deliverer: deliverer.clone(),
             events: events.clone(),
@@ -238,39 +241,73 @@ impl std::fmt::Display for Stuck {
     }
 }
 
-/// Who answers, and what it works with.
-fn agent(
+/// Who answers which session, and what they work with. Agents of one workspace share its tools.
+fn agents(
     context: &Context,
     configuration: &Configuration,
-    workspace: Arc<Workspace>,
-    store: &Arc<SqliteStore>,
-    (channels, bus): (&Arc<Channels>, &Arc<Bus>),
-    events: &Arc<Events>,
-) -> Result<AgentLoop, Failure> {
+    workspaces: &AgentWorkspaces,
+    parts: (&Arc<SqliteStore>, &Arc<Channels>, &Arc<Bus>, &Arc<Events>),
+) -> Result<Agents, Failure> {
     let Configuration { document, settings, .. } = configuration;
-    let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
-    let parts = avocet_tools::Parts {
-        workspace,
-        notes: store.clone(),
-        kept_results: store.clone(),
-        destinations: channels.clone(),
-        roles: bus.clone(),
-    };
-    let model = registry::model(document, settings, context.clock.clone())?;
-    Ok(AgentLoop {
-        model: model.clone(),
-        cheap: model,
-        toolbox: Arc::new(tools(context, &parts, &settings.tools.users)?),
-        log: store.clone(),
-        events: events.clone(),
-        files,
-        clock: context.clock.clone(),
-        limits: limits(&settings.agents.defaults),
-        ledger: store.clone(),
-        budgets: budgets(&settings.budgets),
-        system: SYSTEM.into(),
-        zone: TimeZone::system(),
-    })
+    let (store, channels, bus, events) = parts;
+    let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
+    let mut toolboxes: BTreeMap<&Path, Arc<Registry>> = BTreeMap::new();
+    let mut agents = Vec::new();
+    for place in &configuration.agents {
+        let opened = workspaces.at(&place.workspace)?;
+        let toolbox = match toolboxes.get(place.workspace.as_path()) {
+            Some(toolbox) => toolbox.clone(),
+            None => {
+                let parts = avocet_tools::Parts {
+                    workspace: opened.workspace.clone(),
+                    notes: store.clone(),
+                    kept_results: store.clone(),
+                    destinations: channels.clone(),
+                    roles: bus.clone(),
+                };
+                let toolbox = Arc::new(tools(context, &parts, &settings.tools.users)?);
+                toolboxes.insert(&place.workspace, toolbox.clone());
+                toolbox
+            }
+        };
+        let profile = &place.profile.agent;
+        let unknown = |error: NoModel| Failure::new(Exit::Configuration, error.to_string());
+        let run = AgentLoop {
+            model: models.model(&profile.model, &profile.fallbacks).map_err(unknown)?,
+            cheap: cheap(profile, models.as_ref()).map_err(unknown)?,
+            toolbox,
+            log: store.clone(),
+            events: events.clone(),
+            files: opened.files.clone(),
+            clock: context.clock.clone(),
+            limits: limits(profile),
+            ledger: store.clone(),
+            budgets: budgets(&settings.budgets),
+            system: SYSTEM.into(),
+            zone: TimeZone::system(),
+        };
+        agents.push((place.profile.sessions.clone(), agent(&place.profile, run)));
+    }
+    let (_, default) = agents.remove(0);
+    Ok(Agents { agents: BySession::new(default, agents), models })
+}
+
+fn agent(profile: &Profile, run: AgentLoop) -> Agent {
+    Agent {
+        name: Some(profile.name.clone()).filter(|name| name != DEFAULTS),
+        run,
+        fallbacks: profile.agent.fallbacks.clone(),
+        has_cheap_model: profile.agent.cheap_model.is_some(),
+    }
+}
+
+/// The cheap model of an agent, which has the one that answers behind it; or that one.
+fn cheap(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<Arc<dyn Model>, NoModel> {
+    let AgentDefaults { model, fallbacks, cheap_model, .. } = agent;
+    match cheap_model {
+        Some(cheap) => models.model(cheap, &[slice::from_ref(model), fallbacks].concat()),
+        None => models.model(model, fallbacks),
+    }
 }
 
 /// The channels that clients attach to, by name.

@@ -7,11 +7,13 @@ mod daemon;
 mod exit;
 mod link;
 mod logging;
+mod models;
 mod output;
 mod places;
 mod registry;
 mod status;
 mod systemd;
+mod workspaces;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -70,6 +72,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
             commands::config::check(context, json)
         }
         Command::Link(link) => commands::people::link(context, link).await,
+        Command::Models { json } => commands::models::run(context, json).await,
         Command::Pair(command) => commands::people::pair(context, command).await,
         Command::People(command) => commands::people::people(context, command).await,
         Command::Run(run) => commands::run::run(context, run).await,

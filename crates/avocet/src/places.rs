@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use avocet_config::{Document, Settings};
+use avocet_config::{Document, Profile, Settings, profiles};
 
 use crate::cli::Global;
 use crate::exit::{Exit, Failure};
@@ -15,8 +15,17 @@ pub(crate) struct Configuration {
     pub(crate) document: Document,
     pub(crate) settings: Settings,
     pub(crate) data_dir: PathBuf,
-    pub(crate) workspace: PathBuf,
+    /// The agents, the one of `[agents.defaults]` first.
+    pub(crate) agents: Vec<Agent>,
     pub(crate) socket: PathBuf,
+}
+
+/// An agent of the configuration.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) profile: Profile,
+    /// The directory that its file tools work in.
+    pub(crate) workspace: PathBuf,
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary reads the environment and hands it in")]
@@ -39,15 +48,20 @@ impl Configuration {
             Some(path) => resolve(path)?,
             None => default_data_dir()?,
         };
-        let workspace = match &settings.agents.defaults.workspace {
-            Some(path) => resolve(path)?,
-            None => data_dir.join("workspace"),
+        let agent = |profile: Profile| {
+            let workspace = match &profile.agent.workspace {
+                Some(path) => resolve(path)?,
+                None => data_dir.join("workspace"),
+            };
+            Ok(Agent { profile, workspace })
         };
+        let agents: Result<_, Failure> = profiles(&document)?.into_iter().map(agent).collect();
+        let agents = agents?;
         let socket = match &settings.gateway.socket {
             Some(path) => resolve(path)?,
             None => data_dir.join("run/avocet.sock"),
         };
-        Ok(Self { document, settings, data_dir, workspace, socket })
+        Ok(Self { document, settings, data_dir, agents, socket })
     }
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use avocet_bus::{Admission, Allow, GroupRules, Lists};
 use avocet_channel_kit::GroupConfig;
-use avocet_config::{AgentDefaults, ConfigError, Document, Settings};
+use avocet_config::{ConfigError, Document, Settings};
 use avocet_discord::{Discord, DiscordConfig};
 use avocet_llm::{
-    AnthropicConfig, Chain, GeminiConfig, Offline, OllamaConfig, OpenAiConfig, ProviderConfig,
-    Transcription, TranscriptionConfig,
+    AnthropicConfig, Facts, GeminiConfig, KnownModel, Offline, OllamaConfig, OpenAiConfig,
+    ProviderConfig, Transcription, TranscriptionConfig,
 };
 use avocet_protocol::{
-    AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, Model, SenderId, Transcribe,
+    AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, SenderId, Transcribe,
 };
 use avocet_supervise::SystemClock;
 use avocet_telegram::{Telegram, TelegramConfig};
@@ -21,14 +21,25 @@ use avocet_terminal::{Terminal, TerminalConfig};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-/// Makes a model of a provider.
-type MakeModel = fn(&Document, &str, &str, Arc<dyn Clock>) -> Result<Arc<dyn Model>, ConfigError>;
+use crate::models;
+
+/// Makes a model of a provider, of which the operator says this.
+type MakeModel = fn(&Document, &str, &str, Facts, Arc<dyn Clock>) -> Result<Made, ConfigError>;
+
+/// A model.
+#[derive(Debug, Clone)]
+pub(crate) enum Made {
+    /// The embedded one.
+    Offline(Arc<Offline>),
+    /// One of a provider.
+    Provided(Arc<KnownModel>),
+}
 
 /// A kind of provider.
-struct ProviderKind {
+pub(crate) struct ProviderKind {
     name: &'static str,
     check: fn(&Document, &str) -> Result<(), ConfigError>,
-    make: MakeModel,
+    pub(crate) make: MakeModel,
 }
 
 /// Every kind of provider.
@@ -55,9 +66,6 @@ const PROVIDERS: &[ProviderKind] = &[
         make: make_http::<OpenAiConfig>,
     },
 ];
-
-/// The provider that is there without being configured.
-const EMBEDDED: &str = "offline";
 
 /// A channel, and what else it is.
 pub(crate) struct Configured {
@@ -101,75 +109,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     channels(document, settings, &clock)?;
     transcription_config(document, settings)?;
-    providers_and_models(document, settings).map(|_| ())
-}
-
-/// The model of the configuration.
-pub(crate) fn model(
-    document: &Document,
-    settings: &Settings,
-    clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Model>, ConfigError> {
-    let mut models = models(document, settings, &clock)?;
-    let first = models.remove(0);
-    Ok(if models.is_empty() { first } else { Arc::new(Chain::new(first, models, clock)) })
-}
-
-/// Whoever may be asked: the model, and its fallbacks.
-pub(crate) fn models(
-    document: &Document,
-    settings: &Settings,
-    clock: &Arc<dyn Clock>,
-) -> Result<Vec<Arc<dyn Model>>, ConfigError> {
-    let mut models = Vec::new();
-    for (provider, model) in providers_and_models(document, settings)? {
-        if provider == EMBEDDED && !settings.providers.contains_key(provider) {
-            models.push(Arc::new(Offline::new(clock.clone())) as Arc<dyn Model>);
-            continue;
-        }
-        let path = format!("providers.{provider}");
-        let make = kind_of(document, &path)?.make;
-        models.push(make(document, provider, model, clock.clone())?);
-    }
-    Ok(models)
-}
-
-/// `provider/model` of whoever answers, and of the fallbacks: of providers that there are.
-fn providers_and_models<'s>(
-    document: &Document,
-    settings: &'s Settings,
-) -> Result<Vec<(&'s str, &'s str)>, ConfigError> {
-    let AgentDefaults { model, fallbacks, .. } = &settings.agents.defaults;
-    let path = |place| format!("agents.defaults.fallbacks[{place}]");
-    let fallbacks = (0..).zip(fallbacks).map(|(place, name)| (path(place), name));
-    let names = std::iter::once(("agents.defaults.model".to_owned(), model)).chain(fallbacks);
-    names.map(|(path, name)| provider_and_model(document, settings, &path, name)).collect()
-}
-
-fn provider_and_model<'s>(
-    document: &Document,
-    settings: &Settings,
-    path: &str,
-    name: &'s str,
-) -> Result<(&'s str, &'s str), ConfigError> {
-    let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty())
-    else {
-        let name = document.shown(path, name);
-        let message = format!("`{path}`: {name:?} is not of the form provider/model");
-        return Err(document.error_at(path, message));
-    };
-    if provider != EMBEDDED && !settings.providers.contains_key(provider) {
-        let provider = document.shown(path, provider);
-        let known: Vec<&str> =
-            settings.providers.keys().map(String::as_str).chain([EMBEDDED]).collect();
-        let message = format!(
-            "`{path}`: there is no provider {provider:?}; there are {}. Add a table \
-             [providers.{provider}]",
-            known.join(", ")
-        );
-        return Err(document.error_at(path, message));
-    }
-    Ok((provider, model))
+    models::check(document, settings)
 }
 
 /// Who listens to recordings, if somebody does.
@@ -201,7 +141,11 @@ fn transcription_config(
     Ok(Some(config))
 }
 
-fn kind_of(document: &Document, path: &str) -> Result<&'static ProviderKind, ConfigError> {
+/// The kind of the provider whose table is there.
+pub(crate) fn kind_of(
+    document: &Document,
+    path: &str,
+) -> Result<&'static ProviderKind, ConfigError> {
     let known = || PROVIDERS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
     let Some(kind) = document.get(&format!("{path}.kind")) else {
         let message = format!("[{path}] has no kind; the kinds are {}", known());
@@ -231,9 +175,10 @@ fn make_offline(
     _: &Document,
     _: &str,
     _: &str,
+    _: Facts,
     clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Model>, ConfigError> {
-    Ok(Arc::new(Offline::new(clock)))
+) -> Result<Made, ConfigError> {
+    Ok(Made::Offline(Arc::new(Offline::new(clock))))
 }
 
 fn http_config<C: ProviderConfig>(document: &Document, path: &str) -> Result<C, ConfigError> {
@@ -252,12 +197,14 @@ fn make_http<C: ProviderConfig>(
     document: &Document,
     provider: &str,
     model: &str,
+    facts: Facts,
     clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Model>, ConfigError> {
+) -> Result<Made, ConfigError> {
     let path = format!("providers.{provider}");
     let config: C = http_config(document, &path)?;
-    let model = config.model(provider, model, clock);
-    model.map_err(|error| document.error_at(&path, error.to_string()))
+    let model = config.model(provider, model, facts, clock);
+    let model = model.map_err(|error| document.error_at(&path, error.to_string()))?;
+    Ok(Made::Provided(Arc::new(model)))
 }
 
 /// The channels of the configuration, and those that are always there.

@@ -4,9 +4,11 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use avocet_channel_kit::GroupConfig;
-use avocet_config::{Document, Settings, keys};
+use avocet_config::{Document, ProfileKeys, Settings, keys};
 use avocet_discord::DiscordConfig;
-use avocet_llm::{AnthropicConfig, GeminiConfig, OllamaConfig, OpenAiConfig, TranscriptionConfig};
+use avocet_llm::{
+    AnthropicConfig, GeminiConfig, ModelConfig, OllamaConfig, OpenAiConfig, TranscriptionConfig,
+};
 use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
 use avocet_telegram::TelegramConfig;
@@ -58,6 +60,7 @@ fn the_example_names_every_key() {
         under(&format!("{CLAUDE}."), keys::<AnthropicConfig>()),
         under(&format!("{GOOGLE}."), keys::<GeminiConfig>()),
         under(&format!("{HOME}."), keys::<OllamaConfig>()),
+        under("models.local/qwen3*.", keys::<ModelConfig>()),
         under("transcription.", keys::<TranscriptionConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
@@ -67,6 +70,11 @@ fn the_example_names_every_key() {
     ];
     for key in expected.iter().flatten() {
         assert!(document.get(key).is_some(), "config.example.toml does not show `{key}`");
+    }
+    for key in keys::<ProfileKeys>() {
+        let shown = ["work", "defaults"].map(|name| format!("agents.{name}.{key}"));
+        let shown = shown.iter().any(|path| document.get(path).is_some());
+        assert!(shown, "config.example.toml does not show `{key}` of an agent");
     }
     for kind in PROVIDERS {
         let shown = format!("kind = \"{}\"", kind.name);
@@ -87,7 +95,7 @@ fn the_example_shows_the_defaults() {
     same(&http_config(&document, PROVIDER).unwrap(), &OpenAiConfig::default());
     let claude: AnthropicConfig = http_config(&whole(), CLAUDE).unwrap();
     same(
-        &AnthropicConfig { api_key: None, thinking_tokens: None, ..claude },
+        &AnthropicConfig { api_key: None, thinking_tokens: None, images: None, ..claude },
         &AnthropicConfig::default(),
     );
     let google: GeminiConfig = http_config(&whole(), GOOGLE).unwrap();

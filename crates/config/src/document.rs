@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::keys::{known_keys, schema, suggestion};
+use crate::keys::{has_free_keys, known_keys, properties, schema, suggestion};
 use crate::refer;
 
 /// The environment, as the binary hands it in.
@@ -45,7 +45,7 @@ impl fmt::Display for ConfigError {
 
 /// A configuration file that has been read. References to secrets are replaced; a table becomes a
 /// type through [`Document::table`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     path: Option<PathBuf>,
     text: String,
@@ -124,15 +124,29 @@ impl Document {
         path: &str,
         without: &[&str],
     ) -> Result<T, ConfigError> {
-        let mut table = match self.get(path) {
-            None => Map::new(),
-            Some(Value::Object(table)) => table.clone(),
-            Some(_) => return Err(self.error_at(path, format!("`{path}` is not a table"))),
-        };
+        let mut table = self.keys_at(path)?;
         table.retain(|key, _| !without.contains(&key.as_str()));
         let table = Value::Object(table);
         self.check_keys(path, &table, &schema::<T>())?;
-        serde_path_to_error::deserialize(table).map_err(|error| {
+        self.read_as(path, table)
+    }
+
+    /// The keys of the table at `path`; none if it is not there.
+    pub(crate) fn keys_at(&self, path: &str) -> Result<Map<String, Value>, ConfigError> {
+        match self.get(path) {
+            None => Ok(Map::new()),
+            Some(Value::Object(table)) => Ok(table.clone()),
+            Some(_) => Err(self.error_at(path, format!("`{path}` is not a table"))),
+        }
+    }
+
+    /// A value, which stands at `path`, as a type.
+    pub(crate) fn read_as<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        value: Value,
+    ) -> Result<T, ConfigError> {
+        serde_path_to_error::deserialize(value).map_err(|error| {
             let at = join(path, &error.path().to_string());
             // The value itself may be a secret that was referred to.
             let message = if self.secret.contains(&at) {
@@ -144,11 +158,10 @@ impl Document {
         })
     }
 
-    /// The value at a path like `providers.local.kind`.
+    /// The value at a path like `providers.local.kind`; names in it may have dots themselves.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Value> {
-        let steps = path.split('.').filter(|step| !step.is_empty());
-        steps.into_iter().try_fold(&self.root, |value, step| value.get(step))
+        find(&self.root, path)
     }
 
     /// The file that was read; none if there was none.
@@ -188,16 +201,25 @@ impl Document {
         ConfigError { path: self.path.clone(), place, message }
     }
 
-    fn check_keys(&self, path: &str, value: &Value, schema: &Value) -> Result<(), ConfigError> {
+    /// Whether a table has no key but those that its type has.
+    pub(crate) fn check_keys(
+        &self,
+        path: &str,
+        value: &Value,
+        schema: &Value,
+    ) -> Result<(), ConfigError> {
         let (Some(table), Some(known)) = (value.as_object(), known_keys(schema)) else {
             return Ok(());
         };
         for (key, value) in table {
             let at = join(path, key);
             if !known.contains(&key.as_str()) {
+                if has_free_keys(schema) {
+                    continue;
+                }
                 return Err(self.unknown_key(&at, &known));
             }
-            self.check_keys(&at, value, &schema["properties"][key])?;
+            self.check_keys(&at, value, &properties(schema)[key])?;
         }
         Ok(())
     }
@@ -261,10 +283,19 @@ impl Document {
     }
 }
 
+fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    if path.is_empty() {
+        return Some(value);
+    }
+    let below = |(dot, _): (usize, &str)| find(value.get(&path[..dot])?, &path[dot + 1..]);
+    value.get(path).or_else(|| path.match_indices('.').find_map(below))
+}
+
 fn join(path: &str, key: &str) -> String {
     match (path, key) {
         ("", key) => key.to_owned(),
         (path, "" | ".") => path.to_owned(),
+        (path, place) if place.starts_with('[') => format!("{path}{place}"),
         (path, key) => format!("{path}.{key}"),
     }
 }

@@ -53,10 +53,6 @@ fn f29_an_unknown_key_is_refused_with_its_place_and_the_nearest_key() {
         "avocet.toml:1:1: unknown key `datadir`; did you mean `data_dir`?",
     );
     refuses(
-        "[agents.work]\nmodel = \"x\"\n",
-        "avocet.toml:1:9: unknown key `work` in [agents]; the keys are defaults",
-    );
-    refuses(
         "# Grüße\n[gateway]\nsocket = \"a\"\n'ü' = 1\n",
         "avocet.toml:4:1: unknown key `ü` in [gateway]; the keys are socket",
     );
@@ -146,4 +142,38 @@ fn the_keys_of_a_type_are_known() {
     assert!(keys.contains(&"agents.defaults.model".to_owned()), "{keys:?}");
     assert!(keys.contains(&"providers".to_owned()), "{keys:?}");
     assert!(keys.contains(&"sessions.queue_mode".to_owned()), "{keys:?}");
+}
+
+#[test]
+fn a_name_in_a_path_may_have_dots() {
+    let document = parse("[models.\"local/qwen2.5\"]\ncontext = 1\n").unwrap();
+    assert_eq!(document.get("models.local/qwen2.5.context").unwrap(), 1);
+    assert_eq!(document.get("models.local/qwen2.4.context"), None);
+}
+
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Outer {
+    inner: Option<Inner>,
+}
+
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "it is read, not used")]
+struct Inner {
+    output: f64,
+}
+
+#[test]
+fn f29_the_keys_of_a_table_that_may_be_missing_are_known_too() {
+    let document = parse("[a]\ninner = { outptu = 1 }\n").unwrap();
+    let error = document.table::<Outer>("a").unwrap_err().to_string();
+    assert!(
+        error.ends_with("unknown key `outptu` in [a.inner]; did you mean `output`?"),
+        "{error}"
+    );
+    let document = parse("[a]\ninner = {}\n").unwrap();
+    let error = document.table::<Outer>("a").unwrap_err().to_string();
+    assert!(error.contains("2:1: `a.inner`: missing field `output`"), "{error}");
+    assert_eq!(keys::<Outer>(), ["inner.output"]);
 }

@@ -21,7 +21,7 @@ pub fn keys<T: JsonSchema>() -> Vec<String> {
 }
 
 fn collect(schema: &Value, prefix: &str, found: &mut Vec<String>) {
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+    for (name, property) in properties(schema).as_object().into_iter().flatten() {
         let key = format!("{prefix}{name}");
         if known_keys(property).is_some() {
             collect(property, &format!("{key}."), found);
@@ -33,8 +33,20 @@ fn collect(schema: &Value, prefix: &str, found: &mut Vec<String>) {
 
 /// The keys of a table; none where they are free, or where it is no table.
 pub(crate) fn known_keys(schema: &Value) -> Option<Vec<&str>> {
-    let properties = schema["properties"].as_object()?;
+    let properties = properties(schema).as_object()?;
     Some(properties.keys().map(String::as_str).collect())
+}
+
+/// Whether a table may have other keys beside those that are known.
+pub(crate) fn has_free_keys(schema: &Value) -> bool {
+    schema["additionalProperties"] == true
+}
+
+/// The keys of a table and their schemas, also of one that may be missing.
+pub(crate) fn properties(schema: &Value) -> &Value {
+    let choices = schema["anyOf"].as_array().into_iter().flatten();
+    let table = choices.map(|one| &one["properties"]).find(|properties| properties.is_object());
+    table.unwrap_or(&schema["properties"])
 }
 
 /// What was probably meant by an unknown key, in words for an error.

@@ -4,12 +4,14 @@
 mod budgets;
 mod document;
 mod keys;
+mod profiles;
 mod refer;
 mod settings;
 
 pub use budgets::Budgets;
 pub use document::{ConfigError, Document, Environment};
 pub use keys::keys;
+pub use profiles::{DEFAULTS, Profile, ProfileKeys, profiles};
 pub use settings::{
     AgentDefaults, Agents, Attachments, Daemon, Durability, Gateway, Log, LogFormat, Sessions,
     Settings,

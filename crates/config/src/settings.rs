@@ -20,7 +20,7 @@ pub struct Settings {
     pub durability: Durability,
     /// What is logged.
     pub log: Log,
-    /// The agent.
+    /// The agents.
     pub agents: Agents,
     /// What models may cost.
     pub budgets: Budgets,
@@ -36,6 +36,8 @@ pub struct Settings {
     pub gateway: Gateway,
     /// What the agent can do.
     pub tools: Tools,
+    /// What you know of models, by `provider/model`, in which `*` stands for any characters.
+    pub models: Map<String, Value>,
     /// Model providers, by the names that you give them.
     pub providers: Map<String, Value>,
     /// Channels, by the names of their platforms.
@@ -80,12 +82,15 @@ pub enum LogFormat {
     Json,
 }
 
-/// The agent.
+/// The agents.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct Agents {
     /// What every agent has.
     pub defaults: AgentDefaults,
+    /// Agents for some sessions, by name: see [`profiles`](crate::profiles).
+    #[serde(flatten)]
+    pub profiles: Map<String, Value>,
 }
 
 /// What every agent has.
@@ -97,6 +102,8 @@ pub struct AgentDefaults {
     /// Who is asked in the same turn where it gives no answer, in this order: other models, also of
     /// `provider/model` form. One that failed is left alone for a while.
     pub fallbacks: Vec<String>,
+    /// Who does what nobody reads as it is: summaries of a long conversation. Default: `model`.
+    pub cheap_model: Option<String>,
     /// The directory that file tools work in. Default: `workspace` in the data directory.
     pub workspace: Option<PathBuf>,
     /// Rounds of tool calls in one answer; at least 1.
@@ -117,6 +124,7 @@ impl Default for AgentDefaults {
         Self {
             model: "offline/commands".to_owned(),
             fallbacks: Vec::new(),
+            cheap_model: None,
             workspace: None,
             max_tool_iterations: 20,
             max_tool_calls: 100,

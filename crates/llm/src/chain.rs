@@ -1,104 +1,64 @@
-//! Several models, one behind the other: where the first gives no answer, the next is asked in the
-//! same turn. A model that failed is left alone for a while, by all turns (F31).
+//! Several models, one behind the other: where the first gives no answer, or an empty one, the next is
+//! asked in the same turn. A model that failed is left alone for a while, by all turns (F31).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent,
 };
 
+use crate::Rests;
 use crate::retry::Shown;
-
-/// How long a model is left alone after it failed once; twice as long with every failure in a row.
-const FIRST_REST: Duration = Duration::from_secs(30);
-/// The most, if it does not say itself.
-const LONGEST_REST: Duration = Duration::from_mins(10);
-/// The most, if it does.
-const LONGEST_ASKED_REST: Duration = Duration::from_hours(1);
 
 /// Models in the order in which they are asked.
 #[derive(Debug)]
 pub struct Chain {
     first: Arc<dyn Model>,
     others: Vec<Arc<dyn Model>>,
-    rests: Mutex<BTreeMap<usize, Rest>>,
-    clock: Arc<dyn Clock>,
-}
-
-/// A model, and its place.
-type Link<'c> = (usize, &'c Arc<dyn Model>);
-
-/// That a model is left alone.
-#[derive(Debug, Clone, Copy)]
-struct Rest {
-    failures: u32,
-    until: Duration,
+    rests: Arc<Rests>,
 }
 
 impl Chain {
     /// `first`, and who is asked where it gives no answer, in this order.
     #[must_use]
-    pub fn new(first: Arc<dyn Model>, others: Vec<Arc<dyn Model>>, clock: Arc<dyn Clock>) -> Self {
-        Self { first, others, rests: Mutex::default(), clock }
+    pub fn new(first: Arc<dyn Model>, others: Vec<Arc<dyn Model>>, rests: Arc<Rests>) -> Self {
+        Self { first, others, rests }
     }
 
-    fn models(&self) -> impl Iterator<Item = Link<'_>> {
-        std::iter::once(&self.first).chain(&self.others).enumerate()
+    fn models(&self) -> impl Iterator<Item = &dyn Model> {
+        std::iter::once(&self.first).chain(&self.others).map(AsRef::as_ref)
     }
 
-    /// Who is asked, in order: those that are not left alone; if all are, the one that is for the
-    /// shortest time.
-    fn awake(&self) -> (Link<'_>, Vec<Link<'_>>) {
-        let now = self.clock.elapsed();
-        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = |place: usize| rests.get(&place).map_or(Duration::ZERO, |rest| rest.until);
-        let mut awake = self.models().filter(|(place, _)| until(*place) <= now);
-        let soonest = || {
-            let shortest = self.models().min_by_key(|(place, _)| until(*place));
-            shortest.unwrap_or((0, &self.first))
-        };
-        (awake.next().unwrap_or_else(soonest), awake.collect())
+    /// Who is asked, in order: those that are not left alone and have room for a request of so many
+    /// tokens. If all are left alone, the one that is for the shortest time; if none has room, those
+    /// that would be asked otherwise: the request may be smaller than it looks.
+    async fn asked(&self, tokens: u64) -> Vec<&dyn Model> {
+        let mut roomy = Vec::new();
+        for model in self.models() {
+            if model.facts().await.context.is_none_or(|context| tokens <= context) {
+                roomy.push(model);
+            }
+        }
+        if roomy.is_empty() {
+            roomy = self.models().collect();
+        }
+        self.rests.awake(roomy)
     }
 
     async fn ask(
         &self,
-        (place, model): Link<'_>,
+        model: &dyn Model,
         request: &ModelRequest,
         shown: &Shown<'_>,
     ) -> Result<ModelReply, ModelError> {
         let request = what_it_takes(model.facts().await, request);
         let answered = model.complete(&request, &|delta: Delta<'_>| shown.show(delta)).await;
-        self.note(place, answered.as_ref().map(|_| ()));
+        self.rests.note(model.name(), answered.as_ref().map(|_| ()));
         answered
     }
-
-    fn note(&self, place: usize, answered: Result<(), &ModelError>) {
-        let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
-        match answered {
-            Ok(()) => {
-                rests.remove(&place);
-            }
-            // It says something about the request, not about the model.
-            Err(ModelError::Refused { .. } | ModelError::TooLong { .. }) => {}
-            Err(error) => {
-                let failures = rests.get(&place).map_or(0, |rest| rest.failures).saturating_add(1);
-                let until = self.clock.elapsed() + rest_after(error, failures);
-                rests.insert(place, Rest { failures, until });
-            }
-        }
-    }
-}
-
-fn rest_after(error: &ModelError, failures: u32) -> Duration {
-    if let ModelError::Busy { retry_after: Some(asked), .. } = error {
-        return (*asked).min(LONGEST_ASKED_REST);
-    }
-    let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-    FIRST_REST.saturating_mul(doubled).min(LONGEST_REST)
 }
 
 #[async_trait]
@@ -117,28 +77,46 @@ impl Model for Chain {
         facts
     }
 
-    /// Asks one after the other. The error is that of the one that was asked first.
+    /// Asks one after the other until one says something. Where none does, an empty answer is the
+    /// reply, if there was one; else the error is that of the model that was asked first.
     async fn complete(
         &self,
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let shown = Shown::new(deltas);
-        let (first, others) = self.awake();
-        let error = match self.ask(first, request, &shown).await {
-            Ok(reply) => return Ok(reply),
-            Err(error) => error,
-        };
-        for other in others {
-            tracing::warn!(%error, instead = other.1.name(), "another model is asked");
-            shown.show(Delta::Restart);
-            match self.ask(other, request, &shown).await {
-                Ok(reply) => return Ok(reply),
-                Err(error) => tracing::warn!(%error, "nor does this one answer"),
+        let (mut failed, mut empty, mut spent) = (None, None, Vec::<Spent>::new());
+        for model in self.asked(request.estimated_tokens()).await {
+            let name = model.name();
+            if failed.is_some() || empty.is_some() {
+                tracing::warn!(instead = name, "another model is asked");
+                shown.show(Delta::Restart);
+            }
+            match self.ask(model, request, &shown).await {
+                Ok(mut reply) => {
+                    spent.append(&mut reply.spent);
+                    if !is_empty(&reply) {
+                        return Ok(ModelReply { spent, ..reply });
+                    }
+                    tracing::warn!(model = name, "the model answered with nothing");
+                    empty = Some(reply);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the model gives no answer");
+                    failed.get_or_insert(error);
+                }
             }
         }
-        Err(error)
+        match (empty, failed) {
+            (None, Some(error)) => Err(error),
+            (empty, _) => Ok(ModelReply { spent, ..empty.unwrap_or_default() }),
+        }
     }
+}
+
+/// Whether it neither says nor calls anything.
+fn is_empty(reply: &ModelReply) -> bool {
+    reply.calls.is_empty() && reply.text.trim().is_empty()
 }
 
 /// The request, without pictures for a model that has no eyes.

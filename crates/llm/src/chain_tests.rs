@@ -1,4 +1,7 @@
-use avocet_protocol::{Image, ImageRef, Message};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use avocet_protocol::{Image, ImageRef, Message, Usage};
 use avocet_testkit::{ManualClock, Scripted, ScriptedModel};
 
 use super::*;
@@ -28,13 +31,17 @@ fn refused() -> Scripted {
     Scripted::Error(ModelError::Refused { model, detail })
 }
 
+fn no_rests() -> Arc<Rests> {
+    Arc::new(Rests::new(Arc::<ManualClock>::default()))
+}
+
 /// A chain of models with these answers.
 fn chain(answers: Vec<Vec<Scripted>>) -> (Chain, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::default());
-    let mut models =
-        answers.into_iter().map(|one| Arc::new(ScriptedModel::new(one)) as Arc<dyn Model>);
+    let named = |(one, name)| Arc::new(ScriptedModel::new(one).named(name)) as Arc<dyn Model>;
+    let mut models = answers.into_iter().zip(["a/one", "b/two", "c/three"]).map(named);
     let first = models.next().unwrap();
-    (Chain::new(first, models.collect(), clock.clone()), clock)
+    (Chain::new(first, models.collect(), Arc::new(Rests::new(clock.clone()))), clock)
 }
 
 async fn ask(chain: &Chain) -> Result<String, ModelError> {
@@ -79,6 +86,18 @@ async fn f31_what_a_model_asks_for_is_obeyed_up_to_an_hour() {
 }
 
 #[tokio::test]
+async fn f31_a_model_that_failed_is_left_alone_in_every_chain_that_it_is_in() {
+    let rests = no_rests();
+    let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
+    let other =
+        |name, answer| Arc::new(ScriptedModel::new(vec![Scripted::says(answer)]).named(name));
+    let one = Chain::new(first.clone(), vec![other("b/two", "two")], rests.clone());
+    let another = Chain::new(first, vec![other("c/three", "three")], rests);
+    assert_eq!(ask(&one).await.unwrap(), "two");
+    assert_eq!(ask(&another).await.unwrap(), "three");
+}
+
+#[tokio::test]
 async fn where_none_answers_the_first_error_is_told_and_the_one_that_rests_least_is_asked_next() {
     let first = vec![busy(Some(90 * SECOND))];
     let second = vec![unauthorized(), Scripted::says("two")];
@@ -99,7 +118,7 @@ async fn what_one_model_refuses_another_may_take_and_nobody_is_left_alone_for_it
 async fn what_was_shown_of_an_answer_that_broke_off_is_taken_back() {
     let broken = Breaks(ScriptedModel::new(vec![Scripted::says("half an ")]));
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("a whole answer")]));
-    let chain = Chain::new(Arc::new(broken), vec![second], Arc::<ManualClock>::default());
+    let chain = Chain::new(Arc::new(broken), vec![second], no_rests());
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
@@ -134,11 +153,64 @@ impl Model for Breaks {
 async fn a_model_without_eyes_is_asked_without_the_pictures() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).with_eyes());
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("two")]));
-    let chain = Chain::new(first.clone(), vec![second.clone()], Arc::<ManualClock>::default());
+    let chain = Chain::new(first.clone(), vec![second.clone()], no_rests());
     assert!(chain.facts().await.images);
     let image = Image { media_type: "image/png", bytes: Arc::from(&b"png"[..]) };
     let images = BTreeMap::from([(ImageRef { path: "inbox/a.png".to_owned() }, image)]);
     chain.complete(&ModelRequest { images, ..request() }, &|_| {}).await.unwrap();
     let seen = |model: &ScriptedModel| model.requests()[0].images.len();
     assert_eq!((seen(&first), seen(&second)), (1, 0));
+}
+
+#[tokio::test]
+async fn f40_an_empty_answer_is_no_answer_and_the_next_model_is_asked_and_both_are_paid() {
+    for empty in ["", " \n"] {
+        let first = vec![Scripted::says(empty), Scripted::says("one")];
+        let (chain, _) = chain(vec![first, vec![Scripted::says("two")]]);
+        let reply = chain.complete(&request(), &|_| {}).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.spent.len()), ("two", 2));
+        assert_eq!(reply.usage(), Usage::new(200, 20));
+        assert_eq!(ask(&chain).await.unwrap(), "one", "it is not left alone for it");
+    }
+}
+
+#[tokio::test]
+async fn f40_where_nobody_says_anything_the_empty_answer_comes_back_with_all_that_it_cost() {
+    let nothing = || vec![Scripted::says("")];
+    for answers in [vec![nothing(), nothing()], vec![nothing(), nothing(), vec![busy(None)]]] {
+        let (chain, _) = chain(answers);
+        let reply = chain.complete(&request(), &|_| {}).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.spent.len()), ("", 2));
+    }
+}
+
+#[tokio::test]
+async fn f40_an_answer_that_only_calls_is_not_empty() {
+    let first = vec![Scripted::calls(&[("look", serde_json::json!({}))])];
+    let (chain, _) = chain(vec![first, vec![]]);
+    let reply = chain.complete(&request(), &|_| {}).await.unwrap();
+    assert_eq!(reply.calls.len(), 1);
+}
+
+/// A model with a window of so many tokens.
+fn with_window(context: u64, answers: Vec<Scripted>) -> Arc<ScriptedModel> {
+    let facts = ModelFacts { context: Some(context), ..ModelFacts::default() };
+    Arc::new(ScriptedModel::new(answers).with_facts(facts))
+}
+
+#[tokio::test]
+async fn a_model_whose_window_is_too_small_for_the_request_is_not_asked() {
+    let tokens = request().estimated_tokens();
+    let small = with_window(tokens - 1, vec![]);
+    let exact = with_window(tokens, vec![Scripted::says("two")]);
+    let chain = Chain::new(small, vec![exact], no_rests());
+    assert_eq!(ask(&chain).await.unwrap(), "two");
+}
+
+#[tokio::test]
+async fn where_no_window_seems_large_enough_the_models_are_asked_all_the_same() {
+    let small = with_window(1, vec![busy(None)]);
+    let smaller = with_window(0, vec![Scripted::says("two")]);
+    let chain = Chain::new(small, vec![smaller], no_rests());
+    assert_eq!(ask(&chain).await.unwrap(), "two", "what fits is estimated");
 }

@@ -1,18 +1,17 @@
 //! A model that writes its tool calls as text, or is found to: around every provider's model.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::dialects::{self, Dialect, Reader, Streamed};
 use crate::ending;
 
 /// How a provider's models call tools.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolStyle {
     /// As the provider's API has it. A call that is written as text all the same is read, too.
@@ -60,46 +59,14 @@ impl ToolStyle {
 #[derive(Debug)]
 pub struct Dialected {
     model: Arc<dyn Model>,
-    style: Style,
-}
-
-/// Who says in which style tools are called.
-#[derive(Debug)]
-enum Style {
-    /// The configuration.
-    Fixed(ToolStyle),
-    /// The model, each time.
-    Asked(Arc<dyn NativeTools>),
-}
-
-/// A model whose server can be asked whether it calls tools by the provider's API.
-#[async_trait]
-pub(crate) trait NativeTools: fmt::Debug + Send + Sync {
-    /// Whether it does; none if nobody knows.
-    async fn native_tools(&self) -> Option<bool>;
+    style: ToolStyle,
 }
 
 impl Dialected {
     /// `model`, calling tools in this style.
     #[must_use]
     pub fn new(model: Arc<dyn Model>, style: ToolStyle) -> Self {
-        Self { model, style: Style::Fixed(style) }
-    }
-
-    /// `model`, calling tools as it says that it can.
-    #[must_use]
-    pub(crate) fn asking<M: Model + NativeTools + 'static>(model: Arc<M>) -> Self {
-        Self { model: model.clone(), style: Style::Asked(model) }
-    }
-
-    async fn style(&self) -> ToolStyle {
-        match &self.style {
-            Style::Fixed(style) => *style,
-            Style::Asked(model) => match model.native_tools().await {
-                Some(false) => ToolStyle::Json,
-                Some(true) | None => ToolStyle::Native,
-            },
-        }
+        Self { model, style }
     }
 }
 
@@ -130,7 +97,7 @@ impl Model for Dialected {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let style = self.style().await;
+        let style = self.style;
         let tools = if style == ToolStyle::None { &[][..] } else { &request.tools };
         let readable = ending::with_endings(tools);
         let reader = Reader { told: style.dialect(), tools: &readable };

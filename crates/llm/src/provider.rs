@@ -1,38 +1,80 @@
-//! What the configuration of every provider over HTTP can do: be checked, and make a model.
+//! What the configuration of every provider over HTTP can do: be checked, say what it says of its models,
+//! and make one.
 
 use std::sync::Arc;
 
 use avocet_net::NetError;
-use avocet_protocol::{Clock, Model};
+use avocet_protocol::Clock;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use crate::facts::{BuiltIn, Facts, host};
+use crate::known::{KnownModel, Said, Served};
 use crate::{
-    Anthropic, AnthropicConfig, Dialected, Gemini, GeminiConfig, Ollama, OllamaConfig, OpenAi,
-    OpenAiConfig, ToolStyle,
+    Anthropic, AnthropicConfig, Gemini, GeminiConfig, Ollama, OllamaConfig, OpenAi, OpenAiConfig,
 };
 
 /// The table of a provider, without its kind.
 pub trait ProviderConfig: DeserializeOwned + JsonSchema {
+    /// A model as this provider has it.
+    type Model: Served + 'static;
+
     /// Whether it can be used.
     ///
     /// # Errors
     /// The key whose value cannot, and why.
     fn check(&self) -> Result<(), (&'static str, String)>;
 
+    /// Where the API is.
+    fn base_url(&self) -> &str;
+
+    /// What the table says of all its models.
+    fn facts(&self) -> Facts;
+
+    /// The same table, whose answers have so many tokens at most.
+    #[must_use]
+    fn limited_to(self, tokens: u32) -> Self;
+
     /// The model `model` of the provider that is called `provider` in the configuration.
     ///
     /// # Errors
     /// [`NetError`] if there can be no HTTP client.
-    fn model(
+    fn served(
         &self,
         provider: &str,
         model: &str,
         clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Model>, NetError>;
+    ) -> Result<Self::Model, NetError>;
+
+    /// The same, with all that is known of it; `models` is what the operator says of this model.
+    ///
+    /// # Errors
+    /// As [`Self::served`].
+    fn model(
+        self,
+        provider: &str,
+        model: &str,
+        models: Facts,
+        clock: Arc<dyn Clock>,
+    ) -> Result<KnownModel, NetError> {
+        let built_in = BuiltIn::of(model, host(self.base_url()));
+        let table = self.facts();
+        // A table that asks for more than its model gives would be refused.
+        let asked =
+            table.max_output.map(|tokens| tokens.min(built_in.facts.max_output.unwrap_or(tokens)));
+        let config = match models.max_output.or(asked) {
+            Some(tokens) => self.limited_to(u32::try_from(tokens).unwrap_or(u32::MAX)),
+            None => self,
+        };
+        let served = config.served(provider, model, clock)?;
+        let provider = Facts { max_output: asked, ..table };
+        Ok(KnownModel::new(served, Said { models, provider, built_in }))
+    }
 }
 
 impl ProviderConfig for AnthropicConfig {
+    type Model = Anthropic;
+
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_base_url().map_err(base_url)?;
         match self.thinking_tokens {
@@ -44,67 +86,118 @@ impl ProviderConfig for AnthropicConfig {
         }
     }
 
-    fn model(
+    fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    fn facts(&self) -> Facts {
+        let max_output = Some(u64::from(self.max_output_tokens));
+        Facts { images: self.images, max_output, ..Facts::default() }
+    }
+
+    fn limited_to(self, tokens: u32) -> Self {
+        Self { max_output_tokens: tokens, ..self }
+    }
+
+    fn served(
         &self,
         provider: &str,
         model: &str,
         clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Model>, NetError> {
-        let model = Anthropic::new(provider, model, self, clock)?;
-        Ok(Arc::new(Dialected::new(Arc::new(model), ToolStyle::Native)))
+    ) -> Result<Self::Model, NetError> {
+        Anthropic::new(provider, model, self, clock)
     }
 }
 
 impl ProviderConfig for GeminiConfig {
+    type Model = Gemini;
+
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_base_url().map_err(base_url)
     }
 
-    fn model(
+    fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    fn facts(&self) -> Facts {
+        let max_output = self.max_output_tokens.map(u64::from);
+        Facts { images: self.images, max_output, ..Facts::default() }
+    }
+
+    fn limited_to(self, tokens: u32) -> Self {
+        Self { max_output_tokens: Some(tokens), ..self }
+    }
+
+    fn served(
         &self,
         provider: &str,
         model: &str,
         clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Model>, NetError> {
-        let model = Gemini::new(provider, model, self, clock)?;
-        Ok(Arc::new(Dialected::new(Arc::new(model), ToolStyle::Native)))
+    ) -> Result<Self::Model, NetError> {
+        Gemini::new(provider, model, self, clock)
     }
 }
 
 impl ProviderConfig for OllamaConfig {
+    type Model = Ollama;
+
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_base_url().map_err(|error| ("base_url", error))?;
         self.check_context_tokens().map_err(|error| ("context_tokens", error))
     }
 
-    fn model(
+    fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    fn facts(&self) -> Facts {
+        let max_output = self.max_output_tokens.map(u64::from);
+        Facts { tools: self.tools, max_output, ..Facts::default() }
+    }
+
+    fn limited_to(self, tokens: u32) -> Self {
+        Self { max_output_tokens: Some(tokens), ..self }
+    }
+
+    fn served(
         &self,
         provider: &str,
         model: &str,
         clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Model>, NetError> {
-        let model = Arc::new(Ollama::new(provider, model, self, clock)?);
-        Ok(Arc::new(match self.tools {
-            Some(style) => Dialected::new(model, style),
-            None => Dialected::asking(model),
-        }))
+    ) -> Result<Self::Model, NetError> {
+        Ollama::new(provider, model, self, clock)
     }
 }
 
 impl ProviderConfig for OpenAiConfig {
+    type Model = OpenAi;
+
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_base_url().map_err(base_url)?;
         self.check_quirks()
     }
 
-    fn model(
+    fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    fn facts(&self) -> Facts {
+        let max_output = self.max_output_tokens.map(u64::from);
+        Facts { images: self.images, tools: self.tools, max_output, ..Facts::default() }
+    }
+
+    fn limited_to(self, tokens: u32) -> Self {
+        Self { max_output_tokens: Some(tokens), ..self }
+    }
+
+    fn served(
         &self,
         provider: &str,
         model: &str,
         clock: Arc<dyn Clock>,
-    ) -> Result<Arc<dyn Model>, NetError> {
-        let model = OpenAi::new(provider, model, self, clock)?;
-        Ok(Arc::new(Dialected::new(Arc::new(model), self.tools)))
+    ) -> Result<Self::Model, NetError> {
+        OpenAi::new(provider, model, self, clock)
     }
 }
 

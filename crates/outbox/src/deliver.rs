@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Files, Head, Outbox, Planned,
-    Receipt, SendEnd, SendError, StoreError, Timestamp, within,
+    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Head, Outbox, Planned, Receipt,
+    SendEnd, SendError, StoreError, Timestamp, Workspaces, within,
 };
 use avocet_supervise::{Group, Keyed, Unfinished, catch, patiently};
 use tokio::sync::Semaphore;
@@ -49,19 +49,19 @@ enum Next {
 }
 
 impl Deliverer {
-    /// Delivers over these channels what is in the outbox, and in these files.
+    /// Delivers over these channels what is in the outbox, and the files that it names.
     #[must_use]
     pub fn new(
         outbox: Arc<dyn Outbox>,
         channels: Arc<Channels>,
-        files: Arc<dyn Files>,
+        workspaces: Arc<dyn Workspaces>,
         clock: Arc<dyn Clock>,
         group: Group,
     ) -> Self {
         let at_once = Arc::new(Semaphore::new(AT_ONCE));
         let stopping = group.token().child_token();
         let courier =
-            Courier { outbox, channels, loader: Loader::new(files), clock, at_once, stopping };
+            Courier { outbox, channels, loader: Loader::new(workspaces), clock, at_once, stopping };
         Self { chats: Arc::new(Keyed::new(group)), courier }
     }
 
@@ -168,7 +168,7 @@ impl Courier {
         // The semaphore is never closed.
         let place = self.at_once.acquire().await;
         let id = head.delivery.id;
-        let loaded = match self.loader.load(&head.delivery.content).await {
+        let loaded = match self.loader.load(&head.delivery).await {
             Ok(loaded) => loaded,
             Err(error) => return self.refuse(channel, head, error.0).await,
         };

@@ -4,7 +4,7 @@ use avocet_protocol::{
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeChannel, FakeFiles, ManualClock, OnSend};
+use avocet_testkit::{FakeChannel, FakeFiles, ManualClock, OnSend, OneWorkspace};
 
 use super::*;
 use crate::rules::AFTER_UNKNOWN;
@@ -38,7 +38,7 @@ impl World {
         let deliverer = Deliverer::new(
             store.clone(),
             channels,
-            files.clone(),
+            Arc::new(OneWorkspace(files.clone())),
             clock.clone(),
             group.child("outbox"),
         );

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Attachment, AttachmentSource, Content, Files, FilesError, LoadedFile, MAX_SENT_FILE_BYTES,
+    Attachment, AttachmentSource, Delivery, FilesError, LoadedFile, MAX_SENT_FILE_BYTES, Workspaces,
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -16,7 +16,7 @@ const SLOWEST: u64 = 128 * 1024;
 /// Reads what is sent, for a few chunks at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct Loader {
-    files: Arc<dyn Files>,
+    workspaces: Arc<dyn Workspaces>,
     at_once: Arc<Semaphore>,
 }
 
@@ -28,21 +28,22 @@ pub(crate) struct Loaded<'a> {
 }
 
 impl Loader {
-    pub(crate) fn new(files: Arc<dyn Files>) -> Self {
-        Self { files, at_once: Arc::new(Semaphore::new(AT_ONCE)) }
+    pub(crate) fn new(workspaces: Arc<dyn Workspaces>) -> Self {
+        Self { workspaces, at_once: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// Reads the files of a chunk.
-    pub(crate) async fn load(&self, content: &Content) -> Result<Loaded<'_>, FilesError> {
-        let mut paths = content.attachments.iter().filter_map(path).peekable();
+    pub(crate) async fn load(&self, chunk: &Delivery) -> Result<Loaded<'_>, FilesError> {
+        let mut paths = chunk.content.attachments.iter().filter_map(path).peekable();
         if paths.peek().is_none() {
             return Ok(Loaded::default());
         }
         // The semaphore is never closed.
         let place = self.at_once.acquire().await.ok();
+        let workspace = self.workspaces.of(chunk.turn).await?;
         let mut files = Vec::new();
         for (path, name) in paths {
-            let bytes = self.files.read(path, MAX_SENT_FILE_BYTES).await?;
+            let bytes = workspace.read(path, MAX_SENT_FILE_BYTES).await?;
             files.push(LoadedFile { name: name.to_owned(), bytes: bytes.into() });
         }
         Ok(Loaded { files, _place: place })

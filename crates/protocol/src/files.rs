@@ -1,8 +1,11 @@
 //! The port of the workspace's files, for who neither knows where they are nor may leave it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+
+use crate::TurnId;
 
 /// The files of the workspace, by paths relative to its root.
 #[async_trait]
@@ -33,6 +36,16 @@ pub struct FileStart {
     pub bytes: Vec<u8>,
     /// How long the whole file is, in bytes.
     pub size: u64,
+}
+
+/// The workspaces of all agents.
+#[async_trait]
+pub trait Workspaces: fmt::Debug + Send + Sync {
+    /// The files of the agent that runs a turn; those of the default agent for what no turn says.
+    ///
+    /// # Errors
+    /// [`FilesError`] if it cannot be found out.
+    async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError>;
 }
 
 /// Why a file of the workspace cannot be used, with its path. Who asked for it is told.

@@ -13,8 +13,10 @@ mod ids;
 mod inbound;
 mod message;
 mod model;
+mod models;
 mod money;
 mod outbound;
+mod pattern;
 mod people;
 mod query;
 mod secret;
@@ -39,7 +41,7 @@ pub use content::{
 };
 pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
-pub use files::{FileStart, Files, FilesError};
+pub use files::{FileStart, Files, FilesError, Workspaces};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
@@ -53,10 +55,12 @@ pub use message::{
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
 };
+pub use models::{Models, NoModel};
 pub use money::{Money, Price, thousands};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };
+pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,

@@ -12,8 +12,8 @@ use avocet_protocol::{
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
-use crate::people;
 use crate::usage::usage;
+use crate::{model, people};
 
 /// A command: how it is shown, and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,7 @@ enum Verb {
     Help,
     Id,
     Link,
+    Model,
     New,
     Pair,
     Queue,
@@ -82,6 +83,7 @@ const COMMANDS: &[Command] = &[
     Command::new(Verb::Help, "help", "", "show what I understand"),
     Command::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
     Command::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat speak in this conversation").for_owners_in_private(),
+    Command::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
     Command::new(Verb::New, "new", "", "start afresh: forget what was said in this chat"),
     Command::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
     Command::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "what happens to messages while I work"),
@@ -227,6 +229,7 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
         )),
         Verb::Link => people::link(lanes, address, argument),
         Verb::Pair => people::pair(lanes, argument),
+        Verb::Model => model::plan(lanes, &message.session, argument, role).await?,
         Verb::New => {
             let done = "I start afresh: what was said in this chat before is forgotten.";
             Plan::act(CommandAction::Forget, done, done)

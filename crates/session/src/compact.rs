@@ -10,10 +10,12 @@ impl Lanes {
     /// finished when the daemon stops is begun anew at the next start.
     pub(crate) async fn compact(&self, command: &LoggedInbound) -> Result<(), StoreError> {
         let session = &command.message.session;
+        let status = self.patiently(|| self.parts.query.session_status(session)).await?;
+        let agent = self.parts.agents.for_session(session, status.model.as_deref());
         let came_to = tokio::select! {
             biased;
             () = self.cut.cancelled() => return Ok(()),
-            came_to = self.parts.agent.compact(session) => came_to?,
+            came_to = agent.compact(session) => came_to?,
         };
         tracing::info!(%session, ?came_to, "compaction");
         let notice = self.plan(command, &Content::text(words(&came_to)));

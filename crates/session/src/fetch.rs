@@ -26,11 +26,9 @@ pub(crate) const LONGEST_FETCH: Duration = Duration::from_mins(25);
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Where attachments come from and go to.
+/// What becomes of attachments.
 #[derive(Debug, Clone)]
 pub struct Attachments {
-    /// Where they are put.
-    pub files: Arc<dyn Files>,
     /// Who listens to recordings; none if nobody does.
     pub transcribe: Option<Arc<dyn Transcribe>>,
     /// The largest that is fetched, in bytes.
@@ -41,6 +39,8 @@ pub struct Attachments {
 #[derive(Debug, Clone)]
 pub(crate) struct Fetcher {
     pub(crate) attachments: Attachments,
+    /// Where they are put: the workspace of the agent that reads them.
+    pub(crate) files: Arc<dyn Files>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -139,7 +139,7 @@ impl Fetcher {
             FetchError::TooLarge { .. } | FetchError::Gone(_) => NotDone::Final(error.to_string()),
             FetchError::Failed(why) => NotDone::ForNow(why),
         })?;
-        let written = self.attachments.files.write(path, bytes.clone()).await;
+        let written = self.files.write(path, bytes.clone()).await;
         match written {
             Ok(()) => Ok(bytes),
             Err(error) => Err(NotDone::ForNow(format!("it cannot be saved: {error}"))),

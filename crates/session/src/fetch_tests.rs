@@ -25,9 +25,9 @@ impl World {
         let (channel, files) = (Arc::<FakeChannel>::default(), Arc::<FakeFiles>::default());
         let clock = Arc::<ManualClock>::default();
         let transcribe = transcribe.map(|transcribe| transcribe as Arc<dyn Transcribe>);
-        let attachments = Attachments { files: files.clone(), transcribe, max_bytes: LIMIT };
+        let attachments = Attachments { transcribe, max_bytes: LIMIT };
         let channels = Arc::new(Channels::new(vec![channel.clone()]));
-        let fetcher = Fetcher { attachments, channels, clock: clock.clone() };
+        let fetcher = Fetcher { attachments, files: files.clone(), channels, clock: clock.clone() };
         Self { channel, files, clock, log: Log::default(), fetcher }
     }
 

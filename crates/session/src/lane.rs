@@ -19,7 +19,7 @@ use tracing::Instrument;
 use crate::fetch::{Fetcher, LONGEST_FETCH};
 use crate::running::RunningTurns;
 use crate::settle::Ending;
-use crate::{Attachments, Events};
+use crate::{Agents, Attachments, Events};
 
 /// What sessions are made of.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct Parts {
     pub outbox: Arc<dyn Outbox>,
     pub query: Arc<dyn Query>,
     pub bus: Arc<Bus>,
-    pub agent: AgentLoop,
+    pub agents: Agents,
     pub channels: Arc<Channels>,
     pub deliverer: Deliverer,
     pub events: Arc<Events>,
@@ -64,7 +64,6 @@ const MAX_DEATHS_ALONE: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) parts: Parts,
-    fetcher: Fetcher,
     keyed: Arc<Keyed<SessionId>>,
     slots: Semaphore,
     burst: Duration,
@@ -82,7 +81,6 @@ pub(crate) struct Lanes {
 impl Lanes {
     pub(crate) fn new(
         parts: Parts,
-        fetcher: Fetcher,
         limits: LaneLimits,
         running: Arc<RunningTurns>,
         cut: CancellationToken,
@@ -90,7 +88,6 @@ impl Lanes {
     ) -> Self {
         Self {
             parts,
-            fetcher,
             cut,
             stopping: group.token().child_token(),
             keyed: Arc::new(Keyed::new(group)),
@@ -114,7 +111,9 @@ impl Lanes {
     /// A turn that has not moved for longer than any turn may; none if all is well.
     pub(crate) fn stuck(&self) -> Option<TurnId> {
         const GRACE: Duration = Duration::from_mins(2);
-        let longest = self.parts.agent.limits.max_duration.max(LONGEST_FETCH);
+        let agents = self.parts.agents.agents.iter();
+        let longest = agents.map(|agent| agent.run.limits.max_duration).max();
+        let longest = longest.unwrap_or_default().max(LONGEST_FETCH);
         self.running.silent_for(longest + GRACE)
     }
 
@@ -229,7 +228,7 @@ impl Lanes {
 
     /// Runs a claimed turn. `ends` is [`RunningTurns::ends`] before the claim.
     async fn run(self: &Arc<Self>, claimed: Claimed, ends: u64) -> Result<(), StoreError> {
-        let Claimed { mut turn, attempts, deaths_alone, .. } = claimed;
+        let Claimed { mut turn, attempts, deaths_alone, model } = claimed;
         let id = turn.id;
         let session = turn.session.clone();
         let entered = self.running.enter(id);
@@ -254,8 +253,9 @@ impl Lanes {
                 asked_by: self.asked_by(&turn).await?,
                 roles: self.parts.bus.clone(),
             };
-            self.fetcher.fetch_for(&mut turn, self.parts.agent.log.as_ref()).await?;
-            let work = self.parts.agent.run_tool_loop(turn.clone(), &scene);
+            let agent = self.parts.agents.for_turn(&turn, &scene.asked_by, model.as_deref());
+            self.fetcher(&agent).fetch_for(&mut turn, agent.log.as_ref()).await?;
+            let work = agent.run_tool_loop(turn.clone(), &scene);
             match self.shown(&turn, work).await {
                 Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,
                 Ok(Err(StoreError::Internal(error))) => {
@@ -288,6 +288,15 @@ impl Lanes {
                 Ok(())
             }
             settled => settled,
+        }
+    }
+
+    fn fetcher(&self, agent: &AgentLoop) -> Fetcher {
+        Fetcher {
+            attachments: self.parts.attachments.clone(),
+            files: agent.files.clone(),
+            channels: self.parts.channels.clone(),
+            clock: self.parts.clock.clone(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Sessions: one lane for each that has something to do, the commands that pass the lanes by, and
 //! what turns wait for. A turn ends here: its last transaction, and the wake-up of the outbox.
 
+mod agents;
 mod commands;
 mod compact;
 mod events;
@@ -8,6 +9,7 @@ mod expiry;
 mod extension;
 mod fetch;
 mod lane;
+mod model;
 mod patient;
 mod people;
 mod preview;
@@ -17,6 +19,7 @@ mod sessions;
 mod settle;
 mod usage;
 
+pub use agents::{Agent, Agents, BySession};
 pub use commands::commands;
 pub use events::Events;
 pub use fetch::Attachments;

@@ -38,27 +38,29 @@ impl Sessions {
     ) -> Result<Self, StoreError> {
         let cut = CancellationToken::new();
         let running = Arc::new(RunningTurns::new(parts.clock.clone()));
-        let fetcher = Fetcher {
-            attachments: parts.attachments.clone(),
-            channels: parts.channels.clone(),
-            clock: parts.clock.clone(),
-        };
-        parts.agent.log = Arc::new(PatientLog {
-            fetcher: fetcher.clone(),
-            log: parts.agent.log.clone(),
-            deliverer: parts.deliverer.clone(),
-            running: running.clone(),
-            clock: parts.clock.clone(),
-            stop: cut.clone(),
-        });
-        parts.agent.ledger = Arc::new(PatientLedger {
-            ledger: parts.agent.ledger.clone(),
-            running: running.clone(),
-            clock: parts.clock.clone(),
-            stop: cut.clone(),
-        });
-        let lanes =
-            Arc::new(Lanes::new(parts, fetcher, limits, running, cut, group.child("lanes")));
+        for agent in parts.agents.agents.iter_mut() {
+            let fetcher = Fetcher {
+                attachments: parts.attachments.clone(),
+                files: agent.run.files.clone(),
+                channels: parts.channels.clone(),
+                clock: parts.clock.clone(),
+            };
+            agent.run.log = Arc::new(PatientLog {
+                fetcher,
+                log: agent.run.log.clone(),
+                deliverer: parts.deliverer.clone(),
+                running: running.clone(),
+                clock: parts.clock.clone(),
+                stop: cut.clone(),
+            });
+            agent.run.ledger = Arc::new(PatientLedger {
+                ledger: agent.run.ledger.clone(),
+                running: running.clone(),
+                clock: parts.clock.clone(),
+                stop: cut.clone(),
+            });
+        }
+        let lanes = Arc::new(Lanes::new(parts, limits, running, cut, group.child("lanes")));
         commands::act_on_all(&lanes).await?;
         wake_all(&lanes).await?;
 

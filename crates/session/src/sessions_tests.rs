@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, Budgets, Limits};
@@ -11,14 +12,17 @@ use avocet_protocol::{
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
-    FakeChannel, FakeFiles, FakeToolbox, ManualClock, OnFetch, Scripted, ScriptedModel, WAIT,
+    FakeChannel, FakeFiles, FakeModels, FakeToolbox, ManualClock, OnFetch, OneWorkspace, Scripted,
+    ScriptedModel, WAIT,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::{Attachments, Events, remind};
+use crate::{Agent, Agents, Attachments, BySession, Events, remind};
 
+#[path = "sessions_model_tests.rs"]
+mod models;
 #[path = "preview_tests.rs"]
 mod previews;
 #[path = "reply_tests.rs"]
@@ -53,6 +57,10 @@ struct Setup {
     post_hangs: bool,
     files: Arc<FakeFiles>,
     budgets: Budgets,
+    /// Models that can be chosen.
+    models: BTreeMap<&'static str, Arc<ScriptedModel>>,
+    /// The model and the files of the agent `work`, which answers every session whose chat begins so.
+    work: Option<(Arc<ScriptedModel>, Arc<FakeFiles>)>,
     /// How long after the clock's start the daemon starts.
     starts: Duration,
 }
@@ -61,8 +69,22 @@ impl Default for Setup {
     fn default() -> Self {
         let limits = LaneLimits { burst: Duration::ZERO, ..LaneLimits::default() };
         let (allow, files) = (Allow::Local, Arc::default());
-        let budgets = Budgets::default();
-        Self { limits, allow, post_hangs: false, files, budgets, starts: Duration::ZERO }
+        let (budgets, models, starts) = (Budgets::default(), BTreeMap::new(), Duration::ZERO);
+        Self { limits, allow, post_hangs: false, files, budgets, models, work: None, starts }
+    }
+}
+
+/// The agent that answers with `run`, and `work`, which has its own model and files.
+fn agents(run: AgentLoop, setup: &Setup) -> Agents {
+    let agent = |name, run| Agent { name, run, fallbacks: Vec::new(), has_cheap_model: false };
+    let work = setup.work.clone().map(|(model, files)| {
+        let run = AgentLoop { cheap: model.clone(), model, files, ..run.clone() };
+        let patterns = vec!["terminal:local:work*".to_owned()];
+        (patterns, agent(Some("work".to_owned()), run))
+    });
+    Agents {
+        agents: BySession::new(agent(None, run), work.into_iter().collect()),
+        models: Arc::new(FakeModels(setup.models.clone())),
     }
 }
 
@@ -90,7 +112,7 @@ impl World {
         let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
-            Arc::<FakeFiles>::default(),
+            Arc::<OneWorkspace>::default(),
             clock.clone(),
             couriers.clone(),
         );
@@ -110,15 +132,15 @@ impl World {
         let tools =
             if setup.post_hangs { FakeToolbox::hanging_post() } else { FakeToolbox::default() };
         let tools = Arc::new(tools);
-        let agent = AgentLoop {
+        let run = AgentLoop {
             model: model.clone(),
+            cheap: model.clone(),
             toolbox: tools.clone(),
             log: store.clone(),
             events: events.clone(),
             clock: clock.clone(),
             files: setup.files.clone(),
             limits: Limits::default(),
-            cheap: model.clone(),
             ledger: store.clone(),
             budgets: setup.budgets,
             system: "be kind".into(),
@@ -132,15 +154,11 @@ impl World {
             outbox: store.clone(),
             query: store.clone(),
             bus: bus.clone(),
-            agent,
+            agents: agents(run, &setup),
             channels,
             deliverer,
             events: events.clone(),
-            attachments: Attachments {
-                files: setup.files.clone(),
-                transcribe: None,
-                max_bytes: 1024,
-            },
+            attachments: Attachments { transcribe: None, max_bytes: 1024 },
             clock: clock.clone(),
         };
         let sessions = Sessions::start(parts, setup.limits, wakes, &root).await.unwrap();
@@ -735,7 +753,7 @@ async fn a_turn_that_runs_too_long_is_seen() {
     world.say("hang").await;
     world.asked(1).await;
     assert_eq!(world.sessions.ping().await, Ok(()));
-    let stuck = world.sessions.lanes.parts.agent.limits.max_duration * 2;
+    let stuck = world.sessions.lanes.parts.agents.agents.default().run.limits.max_duration * 2;
     // The turn's own limit would end it: it is held up before it sees the time.
     world.clock.advance(stuck);
     let pinged = world.sessions.ping().await;

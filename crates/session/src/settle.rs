@@ -78,7 +78,7 @@ impl Lanes {
             // A turn without a step has called nothing, and so sent nothing.
             let sent = match answer.step {
                 0 => Vec::new(),
-                _ => self.parts.agent.log.sent_texts(turn.id, chat).await?,
+                _ => self.parts.agents.agents.default().run.log.sent_texts(turn.id, chat).await?,
             };
             let planned = self.plan(to, &Content::text(&answer.text));
             // What was sent was planned by the same channel: compared is what the chat shows.

@@ -15,7 +15,7 @@ pub(crate) async fn usage(
 ) -> Result<String, StoreError> {
     let today = lanes.parts.clock.now().day_start();
     let list = async |by| lanes.patiently(|| lanes.parts.query.usage(by, today)).await;
-    let agent = &lanes.parts.agent;
+    let agent = &lanes.parts.agents.agents.of(session).run;
     let spending = agent.ledger.spent(None, session, today).await?;
     let sessions = list(UsageBy::Session).await?;
     let of_today = sessions.into_iter().find(|row| row.of == session.as_str());

@@ -1,10 +1,10 @@
 //! A workspace that is a map, and can be full.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{FileStart, Files, FilesError};
+use avocet_protocol::{FileStart, Files, FilesError, TurnId, Workspaces};
 
 /// Files by their paths, relative as in a workspace.
 #[derive(Debug, Default)]
@@ -67,5 +67,16 @@ impl Files for FakeFiles {
         }
         self.put(path, &bytes);
         Ok(())
+    }
+}
+
+/// The same workspace for every turn.
+#[derive(Debug, Default)]
+pub struct OneWorkspace(pub Arc<FakeFiles>);
+
+#[async_trait]
+impl Workspaces for OneWorkspace {
+    async fn of(&self, _turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
+        Ok(self.0.clone())
     }
 }

@@ -64,6 +64,7 @@ const NAME: &str = "test/scripted";
 
 /// A model that does what a test says. A request whose history a provider would refuse is a panic.
 pub struct ScriptedModel {
+    name: &'static str,
     answer: Box<dyn Fn(&ModelRequest) -> Scripted + Send + Sync>,
     facts: ModelFacts,
     requests: Mutex<Vec<ModelRequest>>,
@@ -88,7 +89,14 @@ impl ScriptedModel {
 
     /// A model that answers by what it is asked.
     pub fn answering(answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static) -> Self {
-        Self { answer: Box::new(answer), facts: ModelFacts::default(), requests: Mutex::default() }
+        let (answer, facts) = (Box::new(answer), ModelFacts::default());
+        Self { name: NAME, answer, facts, requests: Mutex::default() }
+    }
+
+    /// The same model under another name.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     /// The same model, of which this is known.
@@ -113,7 +121,7 @@ impl ScriptedModel {
 #[async_trait]
 impl Model for ScriptedModel {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     async fn facts(&self) -> ModelFacts {

@@ -1,45 +1,72 @@
 //! `avocet config`: what holds, and what does not.
 
+use avocet_config::DEFAULTS;
 use avocet_sandbox::Workspace;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
-use crate::places::Configuration;
+use crate::places::{Agent, Configuration};
+
+const NO_FILE: &str =
+    "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)";
 
 pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(&context.cli)?;
     // What does not exist yet is made by the daemon, not by a check.
-    if configuration.workspace.exists() {
-        Workspace::open(&configuration.workspace)?;
+    for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
+        Workspace::open(&agent.workspace)?;
     }
-    let Configuration { document, settings, data_dir, workspace, socket } = &configuration;
-    let path = document.path().map(|path| path.display().to_string());
-    let model = &settings.agents.defaults.model;
     if json {
-        print_json(&json!({
-            "config": path,
-            "data_dir": data_dir,
-            "workspace": workspace,
-            "socket": socket,
-            "model": model,
-        }))?;
+        print_json(&as_json(&configuration))?;
         return Ok(Exit::Done);
     }
-    let path = path.unwrap_or_else(|| {
-        "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)"
-            .to_owned()
-    });
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let rows = [
-        row("configuration", path),
-        row("data", data_dir.display().to_string()),
-        row("workspace", workspace.display().to_string()),
-        row("socket", socket.display().to_string()),
-        row("model", model.clone()),
-    ];
-    print(&columns(&rows))?;
+    print(&columns(&rows(&configuration)))?;
     print("The configuration can be used.\n")?;
     Ok(Exit::Done)
+}
+
+fn as_json(configuration: &Configuration) -> Value {
+    let Configuration { document, data_dir, agents, socket, .. } = configuration;
+    let of = |agent: &Agent| {
+        let Agent { profile, workspace } = agent;
+        json!({ "model": profile.agent.model, "workspace": workspace, "sessions": profile.sessions })
+    };
+    let (defaults, others): (Vec<_>, Vec<_>) =
+        agents.iter().partition(|agent| agent.profile.name == DEFAULTS);
+    let others: Map<String, Value> =
+        others.into_iter().map(|agent| (agent.profile.name.clone(), of(agent))).collect();
+    let mut found = json!({
+        "config": document.path().map(|path| path.display().to_string()),
+        "data_dir": data_dir,
+        "socket": socket,
+        "agents": others,
+    });
+    for agent in defaults {
+        found["workspace"] = json!(agent.workspace);
+        found["model"] = json!(agent.profile.agent.model);
+    }
+    found
+}
+
+fn rows(configuration: &Configuration) -> Vec<Vec<String>> {
+    let Configuration { document, data_dir, agents, socket, .. } = configuration;
+    let path =
+        document.path().map_or_else(|| NO_FILE.to_owned(), |path| path.display().to_string());
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let mut rows = vec![row("configuration", path), row("data", data_dir.display().to_string())];
+    for Agent { profile, workspace } in agents {
+        let (model, workspace) = (profile.agent.model.clone(), workspace.display().to_string());
+        if profile.name == DEFAULTS {
+            rows.push(row("workspace", workspace));
+            rows.push(row("socket", socket.display().to_string()));
+            rows.push(row("model", model));
+        } else {
+            let sessions = profile.sessions.join(", ");
+            let value = format!("{model} for {sessions} in {workspace}");
+            rows.push(row(&format!("agent {}", profile.name), value));
+        }
+    }
+    rows
 }

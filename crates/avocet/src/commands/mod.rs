@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod models;
 pub(crate) mod people;
 pub(crate) mod run;
 pub(crate) mod send;

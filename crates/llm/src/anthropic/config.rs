@@ -29,8 +29,8 @@ pub struct AnthropicConfig {
     /// Tokens that the model may think before it answers, at least 1024. Without it, it does not;
     /// what it thinks is not shown.
     pub thinking_tokens: Option<u32>,
-    /// Whether the models see pictures.
-    pub images: bool,
+    /// Whether the models see pictures; by default what is known of each.
+    pub images: Option<bool>,
     /// Whether the provider keeps the beginning of a conversation for some minutes, which makes the
     /// next request cheaper and faster.
     pub prompt_caching: bool,
@@ -48,7 +48,7 @@ impl Default for AnthropicConfig {
             max_retries: 3,
             max_output_tokens: 8192,
             thinking_tokens: None,
-            images: true,
+            images: None,
             prompt_caching: true,
         }
     }

@@ -13,6 +13,7 @@ use avocet_protocol::{
 };
 
 use crate::asking::Endpoint;
+use crate::known::Served;
 use answer::PartialAnswer;
 use request::{Body, Options};
 
@@ -56,7 +57,7 @@ impl Anthropic {
             thinking_tokens: config.thinking_tokens,
             caching: config.prompt_caching,
         };
-        Ok(Self { endpoint, options, images: config.images })
+        Ok(Self { endpoint, options, images: config.images.unwrap_or_default() })
     }
 }
 
@@ -85,6 +86,8 @@ impl Model for Anthropic {
         self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
     }
 }
+
+impl Served for Anthropic {}
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -29,8 +29,8 @@ pub struct GeminiConfig {
     /// Tokens that the model may think before it answers; 0: it does not, where it can leave it. As
     /// the model sees fit by default; what it thinks is not shown.
     pub thinking_tokens: Option<u32>,
-    /// Whether the models see pictures.
-    pub images: bool,
+    /// Whether the models see pictures; they do by default.
+    pub images: Option<bool>,
 }
 
 impl Default for GeminiConfig {
@@ -45,7 +45,7 @@ impl Default for GeminiConfig {
             max_retries: 3,
             max_output_tokens: None,
             thinking_tokens: None,
-            images: true,
+            images: None,
         }
     }
 }

@@ -16,6 +16,7 @@ use avocet_protocol::{
 };
 
 use crate::asking::Endpoint;
+use crate::known::Served;
 use answer::PartialAnswer;
 use request::{Body, Options};
 
@@ -55,7 +56,7 @@ impl Gemini {
             thinking_tokens: config.thinking_tokens,
             wants_signatures: signatures::are_wanted(model),
         };
-        Ok(Self { endpoint, options, images: config.images })
+        Ok(Self { endpoint, options, images: config.images.unwrap_or(true) })
     }
 }
 
@@ -90,6 +91,8 @@ impl Model for Gemini {
         self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
     }
 }
+
+impl Served for Gemini {}
 
 #[cfg(test)]
 #[path = "tests.rs"]

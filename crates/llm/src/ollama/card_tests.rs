@@ -8,8 +8,13 @@ use serde_json::json;
 
 use super::tests::{config, model_of};
 use super::*;
+use crate::facts::Facts;
 use crate::testing::{SECOND, ask};
 use crate::{ProviderConfig, ToolStyle};
+
+async fn native_tools(model: &Ollama) -> Option<bool> {
+    model.learned().await.native_tools
+}
 
 async fn serve(known: Known) -> OllamaFake {
     OllamaFake::start_as(known, |_| ModelAnswer::says("ok")).await
@@ -70,7 +75,7 @@ async fn a_model_of_ones_own_costs_nothing_and_one_in_the_cloud_nobody_knows_wha
 async fn the_server_is_asked_once_whoever_wants_to_know() {
     let fake = serve(Known::default()).await;
     let model = model_of(&fake, &Arc::default());
-    let (facts, tools, asked) = tokio::join!(model.facts(), model.native_tools(), ask(&model));
+    let (facts, tools, asked) = tokio::join!(model.facts(), native_tools(&model), ask(&model));
     assert_eq!((facts.context, tools), (Some(32_768), Some(true)));
     asked.reply.unwrap();
     ask(&model).await.reply.unwrap();
@@ -89,7 +94,7 @@ async fn a_server_that_does_not_say_fails_no_turn_and_is_asked_again_after_a_min
         let fake = serve(Known { failures: vec![refusal], ..Known::default() }).await;
         let clock = Arc::<ManualClock>::default();
         let model = model_of(&fake, &clock);
-        assert_eq!(model.native_tools().await, None);
+        assert_eq!(native_tools(&model).await, None);
         ask(&model).await.reply.unwrap();
         assert_eq!((model.facts().await.context, fake.shown()), (None, 1));
         assert_eq!(fake.requests()[0]["options"], json!({}));
@@ -120,7 +125,7 @@ async fn a_server_that_is_silent_is_waited_for_ten_seconds() {
         clock.sleeper_within(10 * SECOND..=10 * SECOND).await;
         clock.advance(10 * SECOND);
     };
-    let (tools, ()) = tokio::join!(model.native_tools(), passing);
+    let (tools, ()) = tokio::join!(native_tools(&model), passing);
     assert_eq!(tools, None);
     ask(&model).await.reply.unwrap();
 }
@@ -129,8 +134,9 @@ async fn a_server_that_is_silent_is_waited_for_ten_seconds() {
 async fn asked_natively(capabilities: Option<Vec<&'static str>>, tools: Option<ToolStyle>) -> bool {
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools, ..config(fake.base_url()) };
-    let model = config.model("home", MODEL, Arc::<ManualClock>::default()).unwrap();
-    ask(model.as_ref()).await.reply.unwrap();
+    let model =
+        config.model("home", MODEL, Facts::default(), Arc::<ManualClock>::default()).unwrap();
+    ask(&model).await.reply.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     let sent = fake.requests().remove(0);
     let told = sent["messages"][0]["content"].as_str().unwrap().contains("read_file");
@@ -153,8 +159,9 @@ async fn what_the_operator_says_wins_even_if_the_server_refuses_it() {
     let capabilities = Some(vec!["completion"]);
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools: Some(ToolStyle::Native), ..config(fake.base_url()) };
-    let model = config.model("home", MODEL, Arc::<ManualClock>::default()).unwrap();
-    let error = ask(model.as_ref()).await.reply.unwrap_err().to_string();
+    let model =
+        config.model("home", MODEL, Facts::default(), Arc::<ManualClock>::default()).unwrap();
+    let error = ask(&model).await.reply.unwrap_err().to_string();
     assert!(error.contains("does not support tools; set tools = \"json\""), "{error}");
 }
 
@@ -166,8 +173,13 @@ async fn a_call_that_is_written_as_text_is_one() {
         ModelAnswer::says("```json\n{\"tool\": \"read_file\", \"params\": {}}\n```")
     })
     .await;
-    let model = config(fake.base_url()).model("home", MODEL, Arc::<ManualClock>::default());
-    let reply = ask(model.unwrap().as_ref()).await.reply.unwrap();
+    let model = config(fake.base_url()).model(
+        "home",
+        MODEL,
+        Facts::default(),
+        Arc::<ManualClock>::default(),
+    );
+    let reply = ask(&model.unwrap()).await.reply.unwrap();
     assert_eq!((reply.calls[0].name.as_str(), reply.text.as_str()), ("read_file", ""));
 }
 

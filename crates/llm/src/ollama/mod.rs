@@ -15,7 +15,8 @@ use avocet_protocol::{
 };
 
 use crate::asking::Endpoint;
-use crate::dialected::NativeTools;
+use crate::facts::Learned;
+use crate::known::Served;
 use answer::PartialAnswer;
 use card::{Card, Cards};
 use request::{Body, Options};
@@ -122,9 +123,10 @@ fn is_in_the_cloud(model: &str) -> bool {
 }
 
 #[async_trait]
-impl NativeTools for Ollama {
-    async fn native_tools(&self) -> Option<bool> {
-        self.cards.card().await.tools
+impl Served for Ollama {
+    async fn learned(&self) -> Learned {
+        let Card { images, tools, .. } = self.cards.card().await;
+        Learned { facts: self.facts().await, images, native_tools: tools }
     }
 }
 

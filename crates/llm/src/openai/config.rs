@@ -35,12 +35,13 @@ pub struct OpenAiConfig {
     pub max_output_tokens: Option<u32>,
     /// How much a reasoning model thinks, in the words of its provider: `low`, `medium`, `high`.
     pub reasoning_effort: Option<String>,
-    /// Whether the models see pictures. Those that do not refuse every request that has one.
-    pub images: bool,
+    /// Whether the models see pictures; by default what is known of each. Those that do not refuse every
+    /// request that has one.
+    pub images: Option<bool>,
     /// How the models call tools: `native`, by the API; `none`, not at all; or as text, in a dialect,
     /// for models and servers without native calls: `harmony`, `hermes`, `json`, `llama`, `mistral`,
-    /// `react`, `shell`, `xml`.
-    pub tools: ToolStyle,
+    /// `react`, `shell`, `xml`. By default what is known of each model, `native` if nothing is.
+    pub tools: Option<ToolStyle>,
     /// How much chance there is in what is written, 0 to 2; the provider's own value by default.
     pub temperature: Option<f64>,
     /// What the limit of an answer is called: `max_tokens`, or `max_completion_tokens`, which is the
@@ -74,8 +75,8 @@ impl Default for OpenAiConfig {
             max_retries: 3,
             max_output_tokens: None,
             reasoning_effort: None,
-            images: false,
-            tools: ToolStyle::Native,
+            images: None,
+            tools: None,
             temperature: None,
             max_tokens_field: None,
             system_role: SystemRole::System,

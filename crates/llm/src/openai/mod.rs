@@ -18,6 +18,7 @@ use avocet_protocol::{
 };
 
 use crate::asking::Endpoint;
+use crate::known::Served;
 use answer::PartialAnswer;
 use facts::Context;
 use options::Options;
@@ -60,7 +61,13 @@ impl OpenAi {
         };
         let options = Options::new(model, config);
         let context = Context::at(&config.base_url);
-        Ok(Self { endpoint, api: config.api, options, images: config.images, context })
+        Ok(Self {
+            endpoint,
+            api: config.api,
+            options,
+            images: config.images.unwrap_or_default(),
+            context,
+        })
     }
 }
 
@@ -105,6 +112,8 @@ impl Model for OpenAi {
         }
     }
 }
+
+impl Served for OpenAi {}
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -30,7 +30,7 @@ impl Wire for Messages {
             api_key: Some(Secret::new(setup.key.to_owned())),
             max_retries: setup.retries,
             first_token_seconds: setup.first_token_seconds,
-            images: setup.images,
+            images: Some(setup.images),
             thinking_tokens: Some(1024),
             ..AnthropicConfig::default()
         };

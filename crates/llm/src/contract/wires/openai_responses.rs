@@ -31,7 +31,7 @@ impl Wire for Responses {
             api_key: Some(Secret::new(setup.key.to_owned())),
             max_retries: setup.retries,
             first_token_seconds: setup.first_token_seconds,
-            images: setup.images,
+            images: Some(setup.images),
             ..OpenAiConfig::default()
         };
         Arc::new(OpenAi::new("openai", MODEL, &config, clock).unwrap())

@@ -1,0 +1,149 @@
+//! `avocet models`: the models that the configuration speaks of, what is known of each, and from whom.
+
+use std::fmt::Display;
+
+use avocet_llm::{Fact, Known, ToolStyle};
+use avocet_protocol::{Models as _, Price};
+use serde_json::{Value, json};
+
+use crate::Context;
+use crate::exit::{Exit, Failure};
+use crate::models::Models;
+use crate::output::{columns, print, print_json};
+use crate::places::Configuration;
+use crate::registry::Made;
+
+const LEGEND: &str = "In brackets, who says so: your table [models], the provider's table, the model's \
+    server, or the list\nof well-known models. The first of them is believed; what nobody says is unknown.\n";
+
+/// A model, and what is known of it.
+struct Row {
+    name: String,
+    /// None for the embedded one, of which there is nothing to know.
+    known: Option<Known>,
+}
+
+pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
+    let Configuration { document, settings, .. } = Configuration::load(&context.cli)?;
+    let models = Models::new(&document, &settings, context.clock.clone())?;
+    let mut rows = Vec::new();
+    for name in models.configured() {
+        let made = models
+            .made(&name)
+            .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+        let known = match made {
+            Made::Offline(_) => None,
+            Made::Provided(model) => Some(model.known().await),
+        };
+        rows.push(Row { name, known });
+    }
+    if json {
+        print_json(&rows.iter().map(Row::json).collect::<Vec<_>>())?;
+    } else {
+        print(&table(&rows))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn table(rows: &[Row]) -> String {
+    let head = ["model", "context", "answer", "pictures", "tools", "$ per million in/out"];
+    let head = head.map(str::to_owned).to_vec();
+    let cells: Vec<_> = [head].into_iter().chain(rows.iter().map(Row::cells)).collect();
+    format!("{}\n{LEGEND}", columns(&cells))
+}
+
+impl Row {
+    fn cells(&self) -> Vec<String> {
+        let Some(known) = &self.known else {
+            let nothing = || "-".to_owned();
+            return vec![
+                self.name.clone(),
+                nothing(),
+                nothing(),
+                nothing(),
+                nothing(),
+                "free".to_owned(),
+            ];
+        };
+        let Known { context, max_output, images, tools, price } = known;
+        vec![
+            self.name.clone(),
+            cell(context, |tokens| thousands(*tokens)),
+            cell(max_output, |tokens| thousands(*tokens)),
+            cell(images, |images| if *images { "yes" } else { "no" }),
+            match tools {
+                None => "native (assumed)".to_owned(),
+                tools => cell(tools, tool_word),
+            },
+            cell(price, price_text),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let Some(Known { context, max_output, images, tools, price }) = &self.known else {
+            return json!({ "model": self.name, "embedded": true });
+        };
+        json!({
+            "model": self.name,
+            "embedded": false,
+            "context": fact(context, |tokens| json!(tokens)),
+            "max_output": fact(max_output, |tokens| json!(tokens)),
+            "images": fact(images, |images| json!(images)),
+            "tools": fact(tools, |tools| json!(tools)),
+            "price": fact(price, |price| json!(price)),
+        })
+    }
+}
+
+/// What is known, and in brackets from whom.
+fn cell<T, S: Display>(fact: &Fact<T>, shown: impl Fn(&T) -> S) -> String {
+    match fact {
+        None => "unknown".to_owned(),
+        Some((value, source)) => format!("{} ({})", shown(value), source.word()),
+    }
+}
+
+fn fact<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
+    match fact {
+        None => Value::Null,
+        Some((value, source)) => json!({ "value": shown(value), "from": source.word() }),
+    }
+}
+
+fn tool_word(tools: &ToolStyle) -> String {
+    json!(tools).as_str().unwrap_or_default().to_owned()
+}
+
+fn price_text(price: &Price) -> String {
+    let Price { input, output, cached, .. } = price;
+    match cached {
+        Some(cached) => format!("{input}/{output}, cached {cached}"),
+        None => format!("{input}/{output}"),
+    }
+}
+
+/// `200_000`, as the configuration has it.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_as_the_configuration_has_them() {
+        let table = [(0, "0"), (999, "999"), (1000, "1_000"), (1_047_576, "1_047_576")];
+        for (number, text) in table {
+            assert_eq!(thousands(number), text);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The models of a configuration: which it speaks of, what it says of them, and each made once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use avocet_config::{ConfigError, Document, Profile, Settings, profiles};
+use avocet_llm::{Chain, ModelConfig, ModelTable, Offline, Rests};
+use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel};
+
+use crate::registry::{self, Made};
+
+/// The provider that is there without being configured.
+const EMBEDDED: &str = "offline";
+
+/// Checks what the configuration says of models, and that their providers are configured.
+pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+    table(document, settings)?;
+    for (path, name) in named(&profiles(document)?) {
+        check_name(settings, &name).map_err(|error| match error {
+            NoModel::Malformed(_) => {
+                let name = document.shown(&path, &name);
+                let message = format!("`{path}`: {name:?} is not of the form provider/model");
+                document.error_at(&path, message)
+            }
+            error => no_provider(document, &path, error),
+        })?;
+    }
+    Ok(())
+}
+
+/// The models of the configuration.
+#[derive(Debug)]
+pub(crate) struct Models {
+    document: Document,
+    settings: Settings,
+    configured: BTreeSet<String>,
+    table: ModelTable,
+    rests: Arc<Rests>,
+    clock: Arc<dyn Clock>,
+    made: Mutex<BTreeMap<String, Made>>,
+}
+
+impl Models {
+    pub(crate) fn new(
+        document: &Document,
+        settings: &Settings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ConfigError> {
+        let named = named(&profiles(document)?).into_iter().map(|(_, name)| name);
+        let described = settings.models.keys().filter(|name| !name.contains('*')).cloned();
+        Ok(Self {
+            document: document.clone(),
+            settings: settings.clone(),
+            configured: named.chain(described).collect(),
+            table: table(document, settings)?,
+            rests: Arc::new(Rests::new(clock.clone())),
+            clock,
+            made: Mutex::default(),
+        })
+    }
+
+    /// The model of this name alone.
+    pub(crate) fn made(&self, name: &str) -> Result<Made, NoModel> {
+        let (provider, model) = check_name(&self.settings, name)?;
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = made.get(name) {
+            return Ok(model.clone());
+        }
+        let model = self.make(name, provider, model);
+        let model = model.map_err(|error| NoModel::Unusable(error.to_string()))?;
+        made.insert(name.to_owned(), model.clone());
+        Ok(model)
+    }
+
+    fn make(&self, name: &str, provider: &str, model: &str) -> Result<Made, ConfigError> {
+        if is_embedded(&self.settings, provider) {
+            return Ok(Made::Offline(Arc::new(Offline::new(self.clock.clone()))));
+        }
+        let kind = registry::kind_of(&self.document, &format!("providers.{provider}"))?;
+        (kind.make)(&self.document, provider, model, self.table.of(name), self.clock.clone())
+    }
+}
+
+impl ModelsPort for Models {
+    fn model(&self, name: &str, fallbacks: &[String]) -> Result<Arc<dyn Model>, NoModel> {
+        let first = self.made(name)?.into_model();
+        let others = fallbacks.iter().filter(|other| *other != name);
+        let others = others.map(|other| Ok(self.made(other)?.into_model()));
+        let others: Vec<_> = others.collect::<Result<_, _>>()?;
+        Ok(match others.is_empty() {
+            true => first,
+            false => Arc::new(Chain::new(first, others, self.rests.clone())),
+        })
+    }
+
+    fn configured(&self) -> Vec<String> {
+        self.configured.iter().cloned().collect()
+    }
+}
+
+impl Made {
+    fn into_model(self) -> Arc<dyn Model> {
+        match self {
+            Self::Offline(model) => model,
+            Self::Provided(model) => model,
+        }
+    }
+}
+
+/// Every model that an agent names, and where.
+fn named(profiles: &[Profile]) -> Vec<(String, String)> {
+    let of = |profile: &Profile| {
+        let Profile { name, agent, .. } = profile;
+        let path = |key: &str| format!("agents.{name}.{key}");
+        let mut named = vec![(path("model"), agent.model.clone())];
+        let fallbacks = agent.fallbacks.iter().enumerate();
+        named.extend(
+            fallbacks.map(|(place, name)| (path(&format!("fallbacks[{place}]")), name.clone())),
+        );
+        named.extend(agent.cheap_model.clone().map(|name| (path("cheap_model"), name)));
+        named
+    };
+    profiles.iter().flat_map(of).collect()
+}
+
+/// The parts of `provider/model`, whose provider there is.
+fn check_name<'n>(settings: &Settings, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
+    let parts = name.split_once('/').filter(|(provider, model)| {
+        let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+        is_word(provider) && is_word(model)
+    });
+    let (provider, model) = parts.ok_or_else(|| NoModel::Malformed(name.to_owned()))?;
+    if !settings.providers.contains_key(provider) && !is_embedded(settings, provider) {
+        let known: BTreeSet<&str> =
+            settings.providers.keys().map(String::as_str).chain([EMBEDDED]).collect();
+        let known = known.into_iter().map(str::to_owned).collect();
+        return Err(NoModel::NoProvider { provider: provider.to_owned(), known });
+    }
+    Ok((provider, model))
+}
+
+fn is_embedded(settings: &Settings, provider: &str) -> bool {
+    provider == EMBEDDED && !settings.providers.contains_key(provider)
+}
+
+/// That a provider is not configured, without a name that was referred to.
+fn no_provider(document: &Document, path: &str, error: NoModel) -> ConfigError {
+    let NoModel::NoProvider { provider, known } = error else {
+        return document.error_at(path, format!("`{path}`: {error}"));
+    };
+    let provider = document.shown(path, &provider);
+    let known = known.join(", ");
+    let message = format!(
+        "`{path}`: there is no provider {provider:?}; there are {known}. Add a table \
+         [providers.{provider}]"
+    );
+    document.error_at(path, message)
+}
+
+/// `[models]`.
+fn table(document: &Document, settings: &Settings) -> Result<ModelTable, ConfigError> {
+    let tables = settings.models.keys().map(|name| {
+        let path = format!("models.{name}");
+        check_pattern(document, settings, &path, name)?;
+        let config: ModelConfig = document.table(&path)?;
+        config.check().map_err(|(key, error)| {
+            let path = format!("{path}.{key}");
+            document.error_at(&path, format!("`{path}`: {error}"))
+        })?;
+        Ok((name.clone(), config))
+    });
+    tables.collect()
+}
+
+/// Whether a name in `[models]` can fit a model.
+fn check_pattern(
+    document: &Document,
+    settings: &Settings,
+    path: &str,
+    name: &str,
+) -> Result<(), ConfigError> {
+    let provider = name.split('/').next().unwrap_or_default();
+    if provider.contains('*') {
+        return Ok(());
+    }
+    check_name(settings, name).map(|_| ()).map_err(|error| match error {
+        NoModel::Malformed(_) => document.error_at(path, format!("`{path}`: {error}")),
+        error => no_provider(document, path, error),
+    })
+}
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

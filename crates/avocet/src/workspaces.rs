@@ -1,0 +1,71 @@
+//! The workspaces of all agents, each opened once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{Files, FilesError, TurnId, Turns, Workspaces};
+use avocet_sandbox::Workspace;
+use avocet_session::BySession;
+use avocet_tools::WorkspaceFiles;
+
+use crate::exit::{Exit, Failure};
+use crate::places::Agent;
+
+/// A workspace, for tools and for who reads and writes by paths.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) files: Arc<WorkspaceFiles>,
+}
+
+/// The workspaces, and which of them a turn works in.
+#[derive(Debug)]
+pub(crate) struct AgentWorkspaces {
+    opened: BTreeMap<PathBuf, Opened>,
+    of: BySession<PathBuf>,
+    turns: Arc<dyn Turns>,
+}
+
+impl AgentWorkspaces {
+    /// Opens those of all agents, of which the first answers what no other does.
+    pub(crate) fn open(agents: &[Agent], turns: Arc<dyn Turns>) -> Result<Self, Failure> {
+        let mut opened = BTreeMap::new();
+        for Agent { workspace: path, .. } in agents {
+            if !opened.contains_key(path) {
+                let workspace = Arc::new(Workspace::open(path)?);
+                let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
+                opened.insert(path.clone(), Opened { workspace, files });
+            }
+        }
+        let mut of =
+            agents.iter().map(|agent| (agent.profile.sessions.clone(), agent.workspace.clone()));
+        let (_, default) = of.next().ok_or_else(|| {
+            Failure::new(Exit::Configuration, "there is no agent; add [agents.defaults]")
+        })?;
+        Ok(Self { opened, of: BySession::new(default, of.collect()), turns })
+    }
+
+    /// The one in this directory.
+    pub(crate) fn at(&self, path: &Path) -> Result<&Opened, Failure> {
+        let missing = || format!("{} is no agent's workspace", path.display());
+        self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
+    }
+}
+
+#[async_trait]
+impl Workspaces for AgentWorkspaces {
+    /// That of the session at the turn's root.
+    async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
+        let mut path = self.of.default();
+        if let Some(turn) = turn {
+            let asked = self.turns.asked_by(turn).await;
+            let asked =
+                asked.map_err(|error| FilesError(format!("the log cannot be read: {error}")))?;
+            path = asked.first().map_or(path, |message| self.of.of(&message.message.session));
+        }
+        let opened = self.at(path).map_err(|failure| FilesError(failure.error.to_string()))?;
+        Ok(opened.files.clone())
+    }
+}

@@ -1,0 +1,65 @@
+use super::*;
+
+fn read(text: &str) -> Result<Vec<Profile>, String> {
+    let document = Document::parse(text.to_owned(), None, &|_| None).unwrap();
+    document.table::<crate::Settings>("").map_err(|error| error.to_string())?;
+    profiles(&document).map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_agent_inherits_every_key_that_it_does_not_have() {
+    let text = "[agents.defaults]\nmodel = \"a/one\"\nmax_tool_calls = 7\nworkspace = \"files\"\n\
+        [agents.work]\nmodel = \"b/two\"\ncheap_model = \"b/small\"\n\
+        sessions = [\"telegram:work:*\"]\n[agents.home]\n";
+    let found = read(text).unwrap();
+    let names: Vec<&str> = found.iter().map(|profile| profile.name.as_str()).collect();
+    assert_eq!(names, ["defaults", "home", "work"]);
+    let [defaults, home, work] = found.try_into().unwrap();
+    assert_eq!(format!("{:?}", home.agent), format!("{:?}", defaults.agent));
+    assert_eq!(work.sessions, ["telegram:work:*"]);
+    let AgentDefaults { model, cheap_model, max_tool_calls, workspace, .. } = work.agent;
+    assert_eq!((model.as_str(), cheap_model.as_deref()), ("b/two", Some("b/small")));
+    assert_eq!((max_tool_calls, workspace), (7, Some("files".into())));
+    assert_eq!(defaults.agent.cheap_model, None);
+}
+
+#[test]
+fn what_is_wrong_with_an_agent_is_said_of_its_own_table() {
+    let table = [
+        (
+            "[agents.work]\nmax_tool_iteration = 1\n",
+            "2:1: unknown key `max_tool_iteration` in [agents.work]; did you mean \
+             `max_tool_iterations`?",
+        ),
+        (
+            "[agents.work]\nsesions = []\n",
+            "2:1: unknown key `sesions` in [agents.work]; did you mean `sessions`?",
+        ),
+        (
+            "[agents.work]\nmax_tool_calls = \"many\"\n",
+            "2:1: `agents.work.max_tool_calls`: invalid type: string \"many\", expected u32",
+        ),
+        (
+            "[agents.work]\nsessions = [\"a:b:*\", 7]\n",
+            "2:22: `agents.work.sessions[1]`: invalid type: integer `7`, expected a string",
+        ),
+        ("[agents]\nmodel = \"a/b\"\n", "2:1: `agents.model` is not a table"),
+        (
+            "[agents.default]\nmodel = \"a/b\"\n",
+            "1:9: unknown key `default` in [agents]; did you mean `defaults`?",
+        ),
+        (
+            "[agents.a]\nsessions = [\"a:b:*\"]\n[agents.b]\nsessions = [\"x:*\", \"a:b:*\"]\n",
+            "4:20: `agents.b.sessions[1]`: the agent a answers \"a:b:*\" already; a session has one \
+             agent",
+        ),
+        (
+            "[agents.a]\nsessions = [\"work\"]\n",
+            "2:13: `agents.a.sessions[0]`: \"work\" fits no session; write channel:account:chat, with \
+             * for any characters",
+        ),
+    ];
+    for (text, error) in table {
+        assert_eq!(read(text).unwrap_err(), format!("the configuration:{error}"), "{text}");
+    }
+}

@@ -1,0 +1,109 @@
+//! What the operator says of models: the table `[models]`.
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{Price, fits, specificity};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Facts;
+use crate::ToolStyle;
+
+/// What the operator says of a model, or of all whose names fit a pattern.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// Tokens that a request and its answer may have together.
+    pub context: Option<u64>,
+    /// Tokens that one answer may have.
+    pub max_output: Option<u32>,
+    /// Whether it sees pictures.
+    pub images: Option<bool>,
+    /// How it calls tools: as `tools` in a provider's table.
+    pub tools: Option<ToolStyle>,
+    /// What its tokens cost.
+    pub price: Option<PriceConfig>,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriceConfig {
+    /// Those that are read.
+    pub input: f64,
+    /// Those that are written.
+    pub output: f64,
+    /// Those that are read from the provider's cache; as `input` by default.
+    pub cached: Option<f64>,
+    /// Those that are read and put into the provider's cache; as `input` by default.
+    pub cache_write: Option<f64>,
+}
+
+impl ModelConfig {
+    /// Whether it can be true.
+    ///
+    /// # Errors
+    /// The key whose value cannot, and why.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let counts = [("context", self.context), ("max_output", self.max_output.map(u64::from))];
+        if let Some((key, _)) = counts.iter().find(|(_, tokens)| *tokens == Some(0)) {
+            return Err((
+                key,
+                "0 tokens are too few; leave it out where it is not known".to_owned(),
+            ));
+        }
+        let Some(price) = self.price else { return Ok(()) };
+        let amounts = [
+            ("price.input", Some(price.input)),
+            ("price.output", Some(price.output)),
+            ("price.cached", price.cached),
+            ("price.cache_write", price.cache_write),
+        ];
+        for (key, amount) in amounts {
+            if let Some(amount) = amount.filter(|amount| !(0.0..1e6).contains(amount)) {
+                let error = format!("{amount} is no price in US dollars for a million tokens");
+                return Err((key, error));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<ModelConfig> for Facts {
+    fn from(config: ModelConfig) -> Self {
+        let ModelConfig { context, max_output, images, tools, price } = config;
+        let price = price.map(|PriceConfig { input, output, cached, cache_write }| Price {
+            input,
+            output,
+            cached,
+            cache_write,
+        });
+        Self { context, max_output: max_output.map(u64::from), images, tools, price }
+    }
+}
+
+/// The whole of `[models]`: by `provider/model`, in which `*` stands for any characters.
+#[derive(Debug, Clone, Default)]
+pub struct ModelTable(BTreeMap<String, ModelConfig>);
+
+impl ModelTable {
+    /// What is said of a model. Where several patterns fit, each key is that of the one which says most.
+    #[must_use]
+    pub fn of(&self, model: &str) -> Facts {
+        let mut fitting: Vec<_> =
+            self.0.iter().filter(|(pattern, _)| fits(pattern, model)).collect();
+        fitting.sort_by_key(|(pattern, _)| specificity(pattern));
+        let said = fitting.into_iter().rev().map(|(_, config)| Facts::from(*config));
+        said.fold(Facts::default(), Facts::or)
+    }
+}
+
+impl FromIterator<(String, ModelConfig)> for ModelTable {
+    fn from_iter<I: IntoIterator<Item = (String, ModelConfig)>>(tables: I) -> Self {
+        Self(tables.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! Around every provider's model: what is known of it decides how it is shown tools and pictures, and
+//! says what its answers cost.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent};
+
+use crate::facts::{BuiltIn, Facts, Known, Learned, Source};
+use crate::{Dialected, ToolStyle};
+
+/// A model as its provider has it: calls that it writes as text stay in the text.
+#[async_trait]
+pub trait Served: Model {
+    /// What its server says of it; asked once, and nothing where it cannot be asked.
+    async fn learned(&self) -> Learned {
+        let facts = self.facts().await;
+        Learned { facts, images: facts.images.then_some(true), native_tools: None }
+    }
+}
+
+/// A model of which something may be known.
+#[derive(Debug)]
+pub struct KnownModel {
+    model: Arc<dyn Served>,
+    /// As the trait object that asking it takes.
+    asked: Arc<dyn Model>,
+    said: Said,
+}
+
+/// What is said of a model without asking its server.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Said {
+    pub(crate) models: Facts,
+    pub(crate) provider: Facts,
+    pub(crate) built_in: BuiltIn,
+}
+
+impl Said {
+    fn with(&self, learned: Learned) -> Known {
+        let Learned { facts, images, native_tools } = learned;
+        let as_text = self.built_in.dialect.unwrap_or(ToolStyle::Json);
+        let tools = native_tools.map(|native| if native { ToolStyle::Native } else { as_text });
+        let ModelFacts { context, max_output, price, .. } = facts;
+        let server = Facts { context, max_output, images, tools, price };
+        Known::from_all(&[
+            (Source::Models, self.models),
+            (Source::Provider, self.provider),
+            (Source::Server, server),
+            (Source::BuiltIn, self.built_in.facts),
+        ])
+    }
+}
+
+impl KnownModel {
+    /// `model`, of which this is said.
+    #[must_use]
+    pub(crate) fn new<M: Served + 'static>(model: M, said: Said) -> Self {
+        let model = Arc::new(model);
+        Self { asked: model.clone(), model, said }
+    }
+
+    /// All that is known of it, and from whom. Its server may be asked for that, once.
+    pub async fn known(&self) -> Known {
+        self.said.with(self.model.learned().await)
+    }
+}
+
+#[async_trait]
+impl Model for KnownModel {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        self.known().await.into()
+    }
+
+    /// Says what the answer has cost, where the price is known.
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let known = self.known().await;
+        let model = Dialected::new(self.asked.clone(), known.tool_style());
+        let mut reply = model.complete(request, deltas).await?;
+        if let Some((price, _)) = known.price {
+            for Spent { usage, cost, .. } in &mut reply.spent {
+                cost.get_or_insert_with(|| price.of(*usage));
+            }
+        }
+        Ok(reply)
+    }
+}
+
+#[cfg(test)]
+#[path = "known_tests.rs"]
+mod tests;

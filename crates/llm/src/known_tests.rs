@@ -1,0 +1,158 @@
+use std::sync::Mutex;
+
+use avocet_protocol::{Delta, Message, Money, Price, Usage};
+use avocet_testkit::{Scripted, ScriptedModel};
+
+use super::*;
+
+/// A model whose server says this of it.
+#[derive(Debug)]
+struct Fake {
+    model: Arc<ScriptedModel>,
+    learned: Arc<Mutex<Learned>>,
+}
+
+#[async_trait]
+impl Model for Fake {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        self.model.complete(request, deltas).await
+    }
+}
+
+#[async_trait]
+impl Served for Fake {
+    async fn learned(&self) -> Learned {
+        *self.learned.lock().unwrap()
+    }
+}
+
+fn fake(answers: Vec<Scripted>, learned: Learned) -> (Arc<ScriptedModel>, Fake) {
+    let model = Arc::new(ScriptedModel::new(answers));
+    (model.clone(), Fake { model, learned: Arc::new(Mutex::new(learned)) })
+}
+
+fn of(context: u64) -> Facts {
+    Facts { context: Some(context), ..Facts::default() }
+}
+
+#[tokio::test]
+async fn the_operators_word_wins_over_the_servers_over_what_is_well_known() {
+    let built_in = BuiltIn { facts: of(4), dialect: None };
+    let learned = Learned {
+        facts: ModelFacts { context: Some(3), ..ModelFacts::default() },
+        ..Learned::default()
+    };
+    let all = Said { models: of(1), provider: of(2), built_in };
+    let none = Facts::default();
+    let table = [
+        (all, learned, Some((1, Source::Models))),
+        (Said { models: none, ..all }, learned, Some((2, Source::Provider))),
+        (Said { models: none, provider: none, ..all }, learned, Some((3, Source::Server))),
+        (
+            Said { models: none, provider: none, ..all },
+            Learned::default(),
+            Some((4, Source::BuiltIn)),
+        ),
+        (Said::default(), Learned::default(), None),
+    ];
+    for (said, learned, context) in table {
+        let (_, fake) = fake(vec![], learned);
+        let model = KnownModel::new(fake, said);
+        assert_eq!(model.known().await.context, context);
+        assert_eq!(model.facts().await.context, context.map(|(tokens, _)| tokens));
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_shown_pictures_only_if_somebody_knows_that_it_sees() {
+    let sees = |images| Facts { images, ..Facts::default() };
+    let table = [
+        (None, None, None, false),
+        (None, None, Some(true), true),
+        (None, Some(false), Some(true), false),
+        (Some(true), Some(false), None, true),
+    ];
+    for (operator, server, known, expected) in table {
+        let learned = Learned { images: server, ..Learned::default() };
+        let built_in = BuiltIn { facts: sees(known), dialect: None };
+        let said = Said { models: Facts::default(), provider: sees(operator), built_in };
+        let model = KnownModel::new(fake(vec![], learned).1, said);
+        assert_eq!(model.facts().await.images, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_native_calls_is_asked_in_the_form_of_its_family() {
+    use ToolStyle::{Hermes, Json, Native, Xml};
+    let tools = |tools| Facts { tools, ..Facts::default() };
+    let table = [
+        (None, None, None, None, Native),
+        (None, None, Some(Native), Some(Hermes), Native),
+        (None, None, Some(Json), Some(Json), Json),
+        (None, Some(true), Some(Json), Some(Json), Native),
+        (None, Some(false), Some(Native), Some(Hermes), Hermes),
+        (None, Some(false), None, None, Json),
+        (Some(Xml), Some(false), Some(Native), Some(Hermes), Xml),
+        (Some(Native), Some(false), Some(Json), Some(Json), Native),
+    ];
+    for (operator, native_tools, known, dialect, expected) in table {
+        let learned = Learned { native_tools, ..Learned::default() };
+        let built_in = BuiltIn { facts: tools(known), dialect };
+        let said = Said { models: Facts::default(), provider: tools(operator), built_in };
+        let model = KnownModel::new(fake(vec![], learned).1, said);
+        assert_eq!(model.known().await.tool_style(), expected);
+    }
+}
+
+fn request() -> ModelRequest {
+    let tool = avocet_protocol::ToolSpec {
+        name: "look".to_owned(),
+        description: "looks".to_owned(),
+        parameters: serde_json::json!({ "type": "object" }),
+        aliases: Vec::new(),
+    };
+    let (messages, images) = (vec![Message::user("hi")], Default::default());
+    ModelRequest { messages, tools: Arc::new([tool]), images }
+}
+
+#[tokio::test]
+async fn tools_are_told_in_the_text_as_soon_as_the_server_says_that_there_are_no_native_calls() {
+    let (asked, fake) = fake(["one", "two"].map(Scripted::says).to_vec(), Learned::default());
+    let learned = fake.learned.clone();
+    let model = KnownModel::new(fake, Said::default());
+    model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
+    learned.lock().unwrap().native_tools = Some(false);
+    model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
+    let native: Vec<bool> = asked.requests().iter().map(|asked| !asked.tools.is_empty()).collect();
+    assert_eq!(native, [true, false]);
+}
+
+#[tokio::test]
+async fn an_answer_costs_what_its_model_costs_and_nobody_knows_what_if_nobody_knows_the_price() {
+    let price = Price { input: 3.0, output: 15.0, ..Price::default() };
+    let spent = |cost| {
+        let (model, usage) = ("a/b".to_owned(), Usage::new(1000, 100));
+        Spent { model, usage, cost }
+    };
+    let table = [
+        (Some(price), None, Some(Money::dollars(0.0045))),
+        (Some(price), Some(Money(7)), Some(Money(7))),
+        (None, None, None),
+    ];
+    for (price, said, expected) in table {
+        let reply = ModelReply { spent: vec![spent(said)], ..ModelReply::default() };
+        let (_, fake) = fake(vec![Scripted::Reply(reply)], Learned::default());
+        let models = Facts { price, ..Facts::default() };
+        let model = KnownModel::new(fake, Said { models, ..Said::default() });
+        let reply = model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
+        assert_eq!(reply.spent, [spent(expected)]);
+    }
+}

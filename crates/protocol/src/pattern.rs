@@ -1,0 +1,67 @@
+//! Patterns for names, as the configuration has them.
+
+/// Whether a name fits a pattern in which `*` stands for any characters, none included.
+#[must_use]
+pub fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return name.ends_with(part);
+        }
+        // The first place is as good as any later one: a star follows.
+        let Some(at) = name.find(part) else { return false };
+        name = &name[at + part.len()..];
+    }
+    true
+}
+
+/// How much a pattern says, to be compared with others that fit the same name: the name itself says
+/// more than any pattern, and of patterns the one with more characters.
+#[must_use]
+pub fn specificity(pattern: &str) -> (bool, usize) {
+    (!pattern.contains('*'), pattern.chars().filter(|c| *c != '*').count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        let fitting = [
+            ("a/b", "a/b"),
+            ("*", ""),
+            ("*", "anything"),
+            ("a*", "a"),
+            ("a*", "abc"),
+            ("*c", "abc"),
+            ("a*c", "abc"),
+            ("*b*", "abc"),
+            ("a**c", "abc"),
+            ("a*b*b", "abbb"),
+            ("é*", "éa"),
+        ];
+        for (pattern, name) in fitting {
+            assert!(fits(pattern, name), "{pattern} {name}");
+        }
+        let others = [
+            ("", "a"),
+            ("a", "ab"),
+            ("a*", "ba"),
+            ("*a", "ab"),
+            ("ab*ba", "aba"),
+            ("a*b*c", "acb"),
+        ];
+        for (pattern, name) in others {
+            assert!(!fits(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_name_says_more_than_a_pattern_and_a_long_pattern_more_than_a_short_one() {
+        let sorted = ["*", "gpt*", "gpt-5*", "gpt-5-*", "gpt"];
+        assert!(sorted.is_sorted_by_key(|pattern| specificity(pattern)));
+    }
+}

@@ -1,0 +1,129 @@
+//! Which agent answers a session, and with which model.
+
+use std::sync::Arc;
+
+use avocet_agent::AgentLoop;
+use avocet_protocol::{LoggedInbound, Models, SessionId, TurnRecord, fits};
+
+/// Something of which some sessions have their own: those whose ids fit patterns.
+#[derive(Debug, Clone)]
+pub struct BySession<T> {
+    default: T,
+    others: Vec<(Vec<String>, T)>,
+}
+
+impl<T> BySession<T> {
+    /// `default` for all sessions but those that fit a pattern of the others; the first wins.
+    #[must_use]
+    pub fn new(default: T, others: Vec<(Vec<String>, T)>) -> Self {
+        Self { default, others }
+    }
+
+    /// That of a session. In a pattern `*` stands for any characters.
+    #[must_use]
+    pub fn of(&self, session: &SessionId) -> &T {
+        let id = session.to_string();
+        let fitting = |(patterns, _): &&(Vec<String>, T)| patterns.iter().any(|one| fits(one, &id));
+        self.others.iter().find(fitting).map_or(&self.default, |(_, own)| own)
+    }
+
+    /// That of the sessions that fit no pattern.
+    #[must_use]
+    pub fn default(&self) -> &T {
+        &self.default
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.default).chain(self.others.iter().map(|(_, own)| own))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        std::iter::once(&mut self.default).chain(self.others.iter_mut().map(|(_, own)| own))
+    }
+}
+
+/// An agent of the configuration.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// What its table is called; none for the one that answers whatever no other does.
+    pub name: Option<String>,
+    /// How it answers.
+    pub run: AgentLoop,
+    /// Who is asked where its model, or the one that a session has chosen, gives no answer:
+    /// `provider/model`.
+    pub fallbacks: Vec<String>,
+    /// Whether it has a cheap model of its own; else that is the one that answers.
+    pub has_cheap_model: bool,
+}
+
+/// The agents, and the models that sessions can choose.
+#[derive(Debug, Clone)]
+pub struct Agents {
+    /// Who answers which session.
+    pub agents: BySession<Agent>,
+    /// Every model that can be chosen.
+    pub models: Arc<dyn Models>,
+}
+
+impl Agents {
+    /// Who runs a turn: the agent of the session at its root, with the model that its session has
+    /// chosen.
+    pub(crate) fn for_turn(
+        &self,
+        turn: &TurnRecord,
+        asked_by: &[LoggedInbound],
+        chosen: Option<&str>,
+    ) -> AgentLoop {
+        let root = asked_by.first().map_or(&turn.session, |message| &message.message.session);
+        self.for_session(root, chosen)
+    }
+
+    /// Who answers a session, with the model that it has chosen. One that there is not any more is
+    /// passed over.
+    pub(crate) fn for_session(&self, session: &SessionId, chosen: Option<&str>) -> AgentLoop {
+        let agent = self.agents.of(session);
+        let Some(name) = chosen else { return agent.run.clone() };
+        match self.models.model(name, &agent.fallbacks) {
+            Ok(model) => {
+                let cheap =
+                    if agent.has_cheap_model { agent.run.cheap.clone() } else { model.clone() };
+                AgentLoop { model, cheap, ..agent.run.clone() }
+            }
+            Err(error) => {
+                let instead = agent.run.model.name();
+                tracing::warn!(model = name, %error, instead, "the chosen model is gone");
+                agent.run.clone()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_whose_pattern_fits_has_the_session() {
+        let list = |patterns: &[&str]| patterns.iter().map(|one| (*one).to_owned()).collect();
+        let agents = BySession::new(
+            "default",
+            vec![
+                (list(&["telegram:work:*", "terminal:local:me"]), "work"),
+                (list(&["telegram:*"]), "telegram"),
+                (list(&[]), "nobody"),
+            ],
+        );
+        let table = [
+            ("telegram:work:7", "work"),
+            ("telegram:work:7:3", "work"),
+            ("telegram:main:7", "telegram"),
+            ("terminal:local:me", "work"),
+            ("terminal:local:meg", "default"),
+            ("discord:work:7", "default"),
+        ];
+        for (session, agent) in table {
+            assert_eq!(*agents.of(&session.parse().unwrap()), agent, "{session}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `/model`: which model answers a conversation, and which others could.
+
+use std::time::Duration;
+
+use avocet_protocol::{CommandAction, ModelFacts, Price, Role, SessionId, StoreError, within};
+
+use crate::agents::Agent;
+use crate::commands::Plan;
+use crate::lane::Lanes;
+
+/// What goes back to the model of the configuration.
+const DEFAULT: &str = "default";
+/// How long the servers of all models may take to say what they know of them.
+const LEARNING: Duration = Duration::from_secs(2);
+
+/// What `/model` does, and says.
+pub(crate) async fn plan(
+    lanes: &Lanes,
+    session: &SessionId,
+    argument: &str,
+    role: Role,
+) -> Result<Plan, StoreError> {
+    let agent = lanes.parts.agents.agents.of(session);
+    if argument.is_empty() {
+        let status = lanes.patiently(|| lanes.parts.query.session_status(session)).await?;
+        return Ok(Plan::say(shown(lanes, agent, status.model.as_deref(), role).await));
+    }
+    if role < Role::Owner {
+        return Ok(Plan::say("Only my owner chooses the model; /model shows which one answers."));
+    }
+    Ok(choose(lanes, agent, argument))
+}
+
+fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> Plan {
+    if name.eq_ignore_ascii_case(DEFAULT) {
+        let name = agent.run.model.name();
+        let done = format!("{name} answers here again, {}.", whose(agent));
+        return Plan::act(CommandAction::SetModel(None), &done, &done);
+    }
+    match lanes.parts.agents.models.model(name, &agent.fallbacks) {
+        Ok(_) => {
+            let done = format!("{name} answers here from now on; /model {DEFAULT} goes back.");
+            Plan::act(CommandAction::SetModel(Some(name.to_owned())), &done, &done)
+        }
+        Err(error) => Plan::say(format!("I cannot take that model: {error}.")),
+    }
+}
+
+/// Who answers and why, and who else could.
+async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -> String {
+    let models = &lanes.parts.agents.models;
+    let own = agent.run.model.name();
+    let (answers, why) = match chosen {
+        None => (own, whose(agent)),
+        Some(name) => match models.model(name, &[]) {
+            Ok(_) => (name, "as it was chosen with /model".to_owned()),
+            Err(error) => {
+                (own, format!("{}; {name} was chosen, but cannot be asked: {error}", whose(agent)))
+            }
+        },
+    };
+    let mut text = format!("{answers} answers here, {why}.");
+    let fallbacks: Vec<&str> =
+        agent.fallbacks.iter().map(String::as_str).filter(|name| *name != answers).collect();
+    if !fallbacks.is_empty() {
+        text.push_str(&format!(" Where it gives no answer: {}.", fallbacks.join(", ")));
+    }
+    text.push_str("\n\nThe models of the configuration:\n");
+    let list = within(lanes.parts.clock.as_ref(), LEARNING, described(lanes)).await;
+    text.push_str(&list.unwrap_or_else(|_| models.configured().join("\n")));
+    if role >= Role::Owner {
+        text.push_str("\n\n/model provider/model chooses one for this conversation.");
+    }
+    text
+}
+
+/// Why an agent's own model answers.
+fn whose(agent: &Agent) -> String {
+    match &agent.name {
+        None => "as the configuration has it".to_owned(),
+        Some(name) => format!("as the agent {name} has it"),
+    }
+}
+
+/// A line for each model, with what is known of it.
+async fn described(lanes: &Lanes) -> String {
+    let models = &lanes.parts.agents.models;
+    let mut lines = Vec::new();
+    for name in models.configured() {
+        // A model that cannot be made is in the daemon's log since its start.
+        let Ok(model) = models.model(&name, &[]) else { continue };
+        lines.push(format!("{name}: {}", described_facts(&model.facts().await)));
+    }
+    lines.join("\n")
+}
+
+fn described_facts(facts: &ModelFacts) -> String {
+    let context = match facts.context {
+        None => "context unknown".to_owned(),
+        Some(tokens) => format!("{} thousand tokens", tokens.div_ceil(1000)),
+    };
+    let price = match facts.price {
+        None => "price unknown".to_owned(),
+        Some(price) if price == Price::default() => "free".to_owned(),
+        Some(price) => format!("${} in and ${} out a million", price.input, price.output),
+    };
+    format!("{context}, {price}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_of_a_model_is_said_to_be_unknown() {
+        let price = Price { input: 0.15, output: 0.6, ..Price::default() };
+        let known =
+            ModelFacts { context: Some(128_000), price: Some(price), ..ModelFacts::default() };
+        assert_eq!(described_facts(&known), "128 thousand tokens, $0.15 in and $0.6 out a million");
+        let free = ModelFacts { price: Some(Price::default()), ..ModelFacts::default() };
+        assert_eq!(described_facts(&free), "context unknown, free");
+        let unknown = described_facts(&ModelFacts::default());
+        assert_eq!(unknown, "context unknown, price unknown");
+    }
+}

@@ -1,0 +1,162 @@
+//! Which agent answers which session, and with which model.
+
+use avocet_protocol::{ModelFacts, Price};
+
+use super::*;
+
+fn named(name: &'static str) -> Arc<ScriptedModel> {
+    let says =
+        move |request: &ModelRequest| Scripted::says(&format!("{name}: {}", last_said(request)));
+    Arc::new(ScriptedModel::answering(says).named(name))
+}
+
+/// Two models that can be chosen beside the one of the configuration; of the first, all is known.
+fn choice() -> Setup {
+    let price = Some(Price { input: 0.5, output: 1.5, ..Price::default() });
+    let facts = ModelFacts { context: Some(128_000), price, ..ModelFacts::default() };
+    let known = ScriptedModel::answering(|request| {
+        Scripted::says(&format!("a/known: {}", last_said(request)))
+    });
+    let known = Arc::new(known.named("a/known").with_facts(facts));
+    let models = BTreeMap::from([("a/known", known), ("b/new", named("b/new"))]);
+    Setup { models, ..Setup::default() }
+}
+
+/// What is said in chat `a`, one thing after the other.
+async fn says(world: &World, texts: &[&str]) -> Vec<String> {
+    let mut said = Vec::new();
+    for text in texts {
+        world.say(text).await;
+        said = world.channel.texts(said.len() + 1).await;
+    }
+    said
+}
+
+#[tokio::test]
+async fn a_session_is_answered_by_the_model_that_it_has_chosen_until_it_goes_back() {
+    let world = World::with(parrot(), choice()).await;
+    let said = says(&world, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
+    let expected = [
+        "hi",
+        "b/new answers here from now on; /model default goes back.",
+        "b/new: hi 2",
+        "test/scripted answers here again, as the configuration has it.",
+        "hi 3",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[tokio::test]
+async fn a_choice_is_for_one_session_and_outlives_the_daemon() {
+    let world = World::with(parrot(), choice()).await;
+    says(&world, &["/model b/new"]).await;
+    let world = world.restart(parrot()).await;
+    world.say("hi").await;
+    assert_eq!(world.channel.texts(2).await[1], "b/new: hi");
+    world.say_in("other", "hello").await;
+    assert_eq!(world.channel.texts(3).await[2], "hello");
+}
+
+#[tokio::test]
+async fn model_says_who_answers_and_why_and_what_is_known_of_the_others() {
+    let world = World::with(parrot(), choice()).await;
+    // A message that is the same as an earlier one would be absorbed.
+    let said = says(&world, &["/model", "/model a/known", "/model "]).await;
+    let list = "\n\nThe models of the configuration:\n\
+        a/known: 128 thousand tokens, $0.5 in and $1.5 out a million\n\
+        b/new: context unknown, price unknown\n\n\
+        /model provider/model chooses one for this conversation.";
+    assert_eq!(said[0], format!("test/scripted answers here, as the configuration has it.{list}"));
+    assert_eq!(said[2], format!("a/known answers here, as it was chosen with /model.{list}"));
+}
+
+#[tokio::test]
+async fn a_model_that_there_is_not_is_refused_and_those_that_there_are_are_named() {
+    let world = World::with(parrot(), choice()).await;
+    let said = says(&world, &["/model nope/x", "/model x", "hi"]).await;
+    let expected = [
+        "I cannot take that model: there is no provider \"nope\"; there are a, b.",
+        "I cannot take that model: \"x\" is not of the form provider/model.",
+        "hi",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[tokio::test]
+async fn a_chosen_model_that_is_gone_is_passed_over_and_model_says_so() {
+    let world = World::with(parrot(), choice()).await;
+    says(&world, &["/model b/new"]).await;
+    let mut world = world;
+    world.setup.models.remove("b/new");
+    let world = world.restart(parrot()).await;
+    world.say("hi").await;
+    world.channel.texts(2).await;
+    world.say("/model").await;
+    let said = world.channel.texts(3).await;
+    assert_eq!(said[1], "hi");
+    let why = "test/scripted answers here, as the configuration has it; b/new was chosen, but cannot be \
+        asked: there is no provider \"b\"; there are a.";
+    assert!(said[2].starts_with(why), "{}", said[2]);
+}
+
+#[tokio::test]
+async fn only_owners_choose_the_model_in_any_chat_and_everybody_sees_it() {
+    let setup = Setup { allow: users(&["me"]), ..choice() };
+    let world = World::with(parrot(), setup).await;
+    let said = says(&world, &["/model b/new", "/model", "hi"]).await;
+    assert_eq!(said[0], "Only my owner chooses the model; /model shows which one answers.");
+    assert!(said[1].starts_with("test/scripted answers here"), "{}", said[1]);
+    assert!(!said[1].contains("chooses one"), "{}", said[1]);
+    assert_eq!(said[2], "hi");
+}
+
+#[tokio::test]
+async fn an_agent_answers_its_sessions_and_puts_what_comes_with_them_into_its_workspace() {
+    let (work, files) = (named("a/work"), Arc::<FakeFiles>::default());
+    let setup = Setup { work: Some((work.clone(), files.clone())), ..Setup::default() };
+    let world = World::with(parrot(), setup).await;
+    world.channel.keep("f1", [OnFetch::Give(b"pdf".to_vec())]);
+    let source = AttachmentSource::Platform("f1".to_owned());
+    let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
+    let at_work = world.say_with("work1", "read this", attachments).await.id;
+    let said = world.channel.texts(1).await;
+    assert!(said[0].starts_with("a/work: read this"), "{said:?}");
+    let path = format!("inbox/{at_work}-0.bin");
+    assert_eq!(files.get(&path).unwrap(), b"pdf");
+    assert_eq!(world.setup.files.get(&path), None);
+    world.say_in("home", "hello").await;
+    assert_eq!(world.channel.texts(2).await[1], "hello");
+    world.say_in("work1", "/model").await;
+    let shown = world.channel.texts(3).await.remove(2);
+    assert!(shown.starts_with("a/work answers here, as the agent work has it."), "{shown}");
+}
+
+#[tokio::test]
+async fn a_child_is_answered_by_the_agent_of_the_session_at_its_root() {
+    let answers = vec![
+        Scripted::calls(&[("spawn", json!({ "prompt": "count" }))]),
+        Scripted::says("three"),
+        Scripted::says("the child says three"),
+    ];
+    let work = Arc::new(ScriptedModel::new(answers).named("a/work"));
+    let setup = Setup { work: Some((work.clone(), Arc::default())), ..Setup::default() };
+    let world = World::with(ScriptedModel::new(vec![]), setup).await;
+    world.say_in("work1", "ask a child").await;
+    assert_eq!(world.channel.texts(1).await, ["the child says three"]);
+    assert_eq!(work.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_child_has_the_model_that_its_parent_has_chosen() {
+    let answers = vec![
+        Scripted::calls(&[("spawn", json!({ "prompt": "count" }))]),
+        Scripted::says("three"),
+        Scripted::says("the child says three"),
+    ];
+    let chosen = Arc::new(ScriptedModel::new(answers).named("b/new"));
+    let setup = Setup { models: BTreeMap::from([("b/new", chosen.clone())]), ..Setup::default() };
+    let world = World::with(ScriptedModel::new(vec![]), setup).await;
+    let said = says(&world, &["/model b/new", "ask a child"]).await;
+    assert_eq!(said[1], "the child says three");
+    assert_eq!(chosen.requests().len(), 3);
+}

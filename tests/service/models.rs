@@ -1,0 +1,107 @@
+//! Which model answers a conversation: by its agent, or chosen with `/model`; and where its files are.
+
+use std::fs;
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
+use avocet_tests::{Home, program};
+
+use crate::chat::Chat;
+use crate::patience::stop;
+
+/// A model that says who it is, and what it was told.
+async fn parrot(name: &'static str) -> OpenAiFake {
+    OpenAiFake::start(move |request| {
+        ModelAnswer::says(format!("{name}: {}", last_user_text(request)))
+    })
+    .await
+}
+
+/// Two providers, the first of which answers by default.
+fn home(one: &OpenAiFake, two: &OpenAiFake, more: &str) -> Home {
+    let provider = |name: &str, model: &OpenAiFake| {
+        format!("[providers.{name}]\nkind = \"openai\"\nbase_url = \"{}\"\n", model.base_url())
+    };
+    Home::new(program!()).with_config(&format!(
+        "{}{}[agents.defaults]\nmodel = \"one/small\"\n{more}",
+        provider("one", one),
+        provider("two", two)
+    ))
+}
+
+async fn answer(chat: &Chat, text: &str) -> String {
+    chat.ask(text).await;
+    chat.reply().await.text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chosen_model_answers_over_a_restart_until_the_default_is_chosen_again() {
+    let (one, two) = tokio::join!(parrot("one"), parrot("two"));
+    let home = home(&one, &two, "[models.\"two/*\"]\ncontext = 32_000\n[models.\"two/big\"]\n");
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    assert_eq!(answer(&chat, "hi").await, "one: hi");
+    let shown = answer(&chat, "/model").await;
+    assert!(shown.starts_with("one/small answers here, as the configuration has it."), "{shown}");
+    assert!(shown.contains("two/big: 32 thousand tokens, price unknown"), "{shown}");
+    let refused = answer(&chat, "/model three/x").await;
+    assert!(refused.contains("there are offline, one, two"), "{refused}");
+    let chosen = answer(&chat, "/model two/big").await;
+    assert!(chosen.starts_with("two/big answers here from now on"), "{chosen}");
+    assert_eq!(answer(&chat, "and now?").await, "two: and now?");
+    assert_eq!(two.requests()[0]["model"], "big");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    assert_eq!(answer(&chat, "still you?").await, "two: still you?");
+    let other = Chat::join(&home, "bob").await;
+    assert_eq!(answer(&other, "and here?").await, "one: and here?");
+    let back = answer(&chat, "/model default").await;
+    assert!(back.starts_with("one/small answers here again"), "{back}");
+    assert_eq!(answer(&chat, "hello").await, "one: hello");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chosen_model_whose_provider_is_gone_is_passed_over_with_a_warning() {
+    let (one, two) = tokio::join!(parrot("one"), parrot("two"));
+    let home = home(&one, &two, "");
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    answer(&chat, "/model two/big").await;
+    stop(daemon).await;
+    let config = fs::read_to_string(home.path(".config/avocet/config.toml")).unwrap();
+    let home = home.with_config(&config.replace("[providers.two]", "[providers.three]"));
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    assert_eq!(answer(&chat, "hi").await, "one: hi");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && log.contains("the chosen model is gone"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_answers_its_conversations_with_its_model_in_its_workspace() {
+    const WRITES: &str = "```json\n{\"tool\": \"write_file\", \"params\": \
+        {\"path\": \"who.txt\", \"content\": \"two\"}}\n```";
+    let two =
+        OpenAiFake::start(|request| match request["messages"].to_string().contains("who.txt") {
+            true => ModelAnswer::says("two has written it"),
+            false => ModelAnswer::says(WRITES),
+        });
+    let (one, two) = tokio::join!(parrot("one"), two);
+    let more = "[agents.work]\nmodel = \"two/big\"\nworkspace = \"work\"\n\
+        sessions = [\"terminal:local:work-*\"]\n";
+    let home = home(&one, &two, more);
+    let daemon = home.daemon();
+    let (at_work, elsewhere) =
+        tokio::join!(Chat::join(&home, "work-ann"), Chat::join(&home, "ann"));
+    assert_eq!(answer(&at_work, "who are you? write it down").await, "two has written it");
+    assert_eq!(answer(&elsewhere, "hi").await, "one: hi");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    let written = home.path(".config/avocet/work/who.txt");
+    assert_eq!(fs::read_to_string(written).unwrap(), "two");
+    assert!(!home.workspace().join("who.txt").exists());
+}
