@@ -8,14 +8,14 @@ use std::time::Duration;
 use avocet_protocol::{
     Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, Ledger, LoggedCall, LoggedInbound,
     Model, ModelError, ModelReply, ModelRequest, NewStep, Purpose, Role, Roles, Step, StoreError,
-    ToolSpec, Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest,
+    Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest,
 };
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::budgets::{Bill, NoAnswer};
 use crate::context::Context;
-use crate::{Budgets, Limits, images, window};
+use crate::{Budgets, Limits, images};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -212,22 +212,21 @@ impl AgentLoop {
         bill: Bill<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         let (facts, tools) = (self.model.facts().await, self.toolbox.specs(role));
-        let of_tools = tools.iter().map(ToolSpec::estimated_tokens).sum();
-        let mut room = window::room(facts, self.limits).saturating_sub(of_tools);
         let mut attempts = 0;
         loop {
+            let room = context.room(facts, self.limits, &tools);
             let messages = self.fit(context, turn, room, bill).await?;
-            let tokens = window::tokens(&messages);
             let images = match facts.images {
                 true => images::load(self.files.as_ref(), &messages).await,
                 false => BTreeMap::new(),
             };
             let request = ModelRequest { messages, tools: tools.clone(), images };
+            let tokens = request.estimated_tokens();
             match self.ask_once(request, bill).await {
                 Err(NoAnswer::Model(error @ ModelError::TooLong { .. })) if attempts < TOO_MUCH => {
                     attempts += 1;
                     tracing::info!(%error, tokens, "the request is made shorter");
-                    room = tokens * 3 / 4;
+                    context.learn(tokens);
                 }
                 reply => return reply,
             }

@@ -2,31 +2,74 @@
 //! model's window: the log keeps everything.
 
 use avocet_protocol::{
-    Condensed, Message, Past, StoreError, TurnEvent, TurnRecord, estimated_tokens,
+    Condensed, Message, ModelFacts, Past, StoreError, ToolSpec, TurnEvent, TurnRecord,
+    estimated_tokens,
 };
+use jiff::tz::TimeZone;
 
 use crate::AgentLoop;
 use crate::budgets::{Bill, NoAnswer};
-use crate::history::{Trim, beginning, conversation};
+use crate::history::{Trim, conversation};
 use crate::instructions::Instructions;
-use crate::note::note;
-use crate::window::{enough, goal, if_it_fits, shortened_to, tokens, trims, turns_to_go};
+use crate::summary::cut;
+use crate::window::{
+    self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, tokens, trims,
+    turns_to_go,
+};
 
 /// What the requests of a turn carry beside the turn itself.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) instructions: Instructions,
     pub(crate) past: Past,
-    pub(crate) note: String,
+    zone: TimeZone,
+    /// Tokens above which the model has said that a request is too long.
+    too_much: Option<u64>,
+}
+
+/// What a request has to fit into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    /// Tokens that its messages may have.
+    pub(crate) messages: u64,
+    /// Tokens of the tools beside them.
+    pub(crate) tools: u64,
+    /// Whether pictures are shown.
+    pub(crate) eyes: bool,
 }
 
 /// Bytes of text that are read of a session's past for each token that a request may have: more than
 /// fits, since what does not is condensed.
 const BYTES_A_TOKEN: usize = 8;
+/// The part of a request that a summary is cut to when it has become too much of it.
+const SHARE: u64 = 8;
 
 impl Context {
     pub(crate) fn messages(&self, turn: &TurnRecord, trim: Trim) -> Vec<Message> {
-        conversation(&self.instructions.text(), &self.past, turn, &self.note, trim)
+        conversation(&self.instructions.text(), &self.past, turn, &self.zone, trim)
+    }
+
+    /// The messages without the turns of the past.
+    fn without_past(&self, turn: &TurnRecord, trim: Trim, condensed: Condensed) -> Vec<Message> {
+        let past = Past { condensed, ..Past::default() };
+        conversation(&self.instructions.text(), &past, turn, &self.zone, trim)
+    }
+
+    /// What a request has to fit into, by what is known of the model and what it has said.
+    pub(crate) fn room(
+        &self,
+        facts: ModelFacts,
+        limits: crate::Limits,
+        tools: &[ToolSpec],
+    ) -> Room {
+        let room = window::room(facts, limits).min(self.too_much.unwrap_or(u64::MAX));
+        let tools = tools.iter().map(ToolSpec::estimated_tokens).sum();
+        Room { messages: room.saturating_sub(tools), tools, eyes: facts.images }
+    }
+
+    /// The model says that so many tokens, tools included, are too many.
+    pub(crate) fn learn(&mut self, tokens: u64) {
+        self.too_much = Some(tokens * 3 / 4);
     }
 }
 
@@ -35,7 +78,7 @@ impl AgentLoop {
     pub(crate) async fn open_context(&self, turn: &TurnRecord) -> Result<Context, StoreError> {
         let instructions = Instructions::read(&self.system, self.files.as_ref()).await;
         let past = self.log.history(&turn.session, turn.id, self.history_budget()).await?;
-        Ok(Context { instructions, past, note: note(turn, &self.zone) })
+        Ok(Context { instructions, past, zone: self.zone.clone(), too_much: None })
     }
 
     pub(crate) fn history_budget(&self) -> usize {
@@ -43,32 +86,52 @@ impl AgentLoop {
         tokens.saturating_mul(BYTES_A_TOKEN)
     }
 
-    /// The messages of the next request, valid and with at most `room` tokens. Where they have more,
-    /// old results are shortened, then old turns condensed, then the turn itself is shortened.
+    /// The messages of the next request, valid and not too long. Where they are, old results are
+    /// shortened, then old turns condensed, then the turn itself is shortened.
     pub(crate) async fn fit(
         &self,
         context: &mut Context,
         turn: &TurnRecord,
-        room: u64,
+        room: Room,
         bill: Bill<'_>,
     ) -> Result<Vec<Message>, NoAnswer> {
+        let fits = |context: &Context, trim: Trim| {
+            if_it_fits(context.messages(turn, trim), room.eyes, room.messages)
+        };
         if !context.past.has_gap
-            && let Ok(messages) = if_it_fits(context.messages(turn, Trim::default()), room)
+            && let Ok(messages) = fits(context, Trim::default())
         {
             return Ok(messages);
         }
-        self.make_room(context, turn, room, bill).await?;
-        let mut shortest = match if_it_fits(context.messages(turn, Trim::default()), room) {
+        self.fits_at_all(context, turn, room)?;
+        self.make_room(context, turn, room.messages, bill).await?;
+        let mut least = match fits(context, Trim::default()) {
             Ok(messages) => return Ok(messages),
             Err(tokens) => tokens,
         };
-        for trim in trims(turn, room) {
-            match if_it_fits(context.messages(turn, trim), room) {
+        for trim in trims(turn, room.messages) {
+            match fits(context, trim) {
                 Ok(messages) => return Ok(messages),
-                Err(tokens) => shortest = tokens,
+                Err(tokens) => least = tokens,
             }
         }
-        Err(NoAnswer::Limit(self.too_long(context, shortest, room)))
+        Err(NoAnswer::Limit(self.too_long(context, least, room)))
+    }
+
+    /// Whether the turn alone fits as short as it can be: else nothing that was said before is given
+    /// up for it.
+    fn fits_at_all(
+        &self,
+        context: &Context,
+        turn: &TurnRecord,
+        room: Room,
+    ) -> Result<(), NoAnswer> {
+        let trim = shortest(turn, room.messages);
+        let alone = context.without_past(turn, trim, Condensed::default());
+        match if_it_fits(alone, room.eyes, room.messages) {
+            Ok(_) => Ok(()),
+            Err(least) => Err(NoAnswer::Limit(self.too_long(context, least, room))),
+        }
     }
 
     /// Condenses the past so that a request has far less than `room` tokens, as far as that is
@@ -80,68 +143,70 @@ impl AgentLoop {
         room: u64,
         bill: Bill<'_>,
     ) -> Result<(), NoAnswer> {
-        if context.past.turns.is_empty() && !context.past.has_gap {
-            return Ok(());
-        }
+        let old_steps = old_steps_shortened(turn);
         if let Some(last) = shortened_to(&context.past) {
             context.past.condensed.shortened_to = Some(last);
-            let size = tokens(&context.messages(turn, Trim::default()));
-            if size <= enough(room) && !context.past.has_gap {
-                self.log.condense(&turn.session, &context.past.condensed).await?;
-                return Ok(());
-            }
         }
-        let condensed = context.past.condensed.clone();
-        let no_turns = Past { condensed, ..Past::default() };
-        let rest = conversation(
-            &context.instructions.text(),
-            &no_turns,
-            turn,
-            &context.note,
-            Trim::default(),
-        );
-        let allowed = goal(room).saturating_sub(tokens(&rest));
-        self.events.emit(&turn.session, TurnEvent::Condensing);
-        let turns = turns_to_go(&context.past, allowed);
-        self.condense(&mut context.past, turns, room, bill).await?;
+        let size = tokens(&context.messages(turn, old_steps));
+        if size > enough(room) || context.past.has_gap {
+            let summary = context.past.condensed.summary.take();
+            context.past.condensed.summary = summary.map(|text| cut(text, room / SHARE));
+            let condensed = context.past.condensed.clone();
+            let rest = tokens(&context.without_past(turn, old_steps, condensed));
+            let allowed = goal(room).saturating_sub(rest);
+            let turns = turns_to_go(&context.past, &self.zone, allowed);
+            self.events.emit(&turn.session, TurnEvent::Condensing);
+            self.condense(&mut context.past, turns, room, bill).await?;
+        }
         self.log.condense(&turn.session, &context.past.condensed).await?;
         Ok(())
     }
 
-    /// Puts a summary in the place of the oldest turns; where there is none, they are left out.
+    /// Puts a summary in the place of the oldest turns. Where there is none they are left out, and what
+    /// had been kept of those before stays.
     async fn condense(
         &self,
         past: &mut Past,
         turns: usize,
         room: u64,
         bill: Bill<'_>,
-    ) -> Result<(), NoAnswer> {
+    ) -> Result<(), StoreError> {
         let gone: Vec<TurnRecord> = past.turns.drain(..turns).collect();
+        if gone.is_empty() && !past.has_gap {
+            return Ok(());
+        }
         let summary = self.summarise(past, &gone, room, bill).await?;
-        if summary.is_none() {
-            tracing::warn!(turns, "old turns are left out without a summary");
+        if let Some(why) = &summary.incomplete {
+            tracing::warn!(turns, why, "old turns are left out without a summary");
         }
         let summary_to = gone.last().map(|turn| turn.id).or(past.condensed.summary_to);
-        past.condensed = Condensed { summary, summary_to, ..past.condensed.clone() };
+        let condensed = past.condensed.clone();
+        past.condensed = Condensed { summary: summary.with_gap(), summary_to, ..condensed };
         past.has_gap = false;
         Ok(())
     }
 
-    fn too_long(&self, context: &Context, tokens: u64, room: u64) -> String {
-        let model = self.model.name();
-        let fixed = estimated_tokens(&context.instructions.text());
-        if fixed > room / 2 {
-            return format!(
-                "I could not answer: my instructions alone take about {fixed} tokens, and {model} \
-                 has room for {room}. Shorten AGENTS.md, SOUL.md, USER.md or TOOLS.md in the \
-                 workspace, or choose a model with a larger window."
-            );
-        }
-        let said = beginning(&context.past).map_or("", |_| " and what was said before");
-        format!(
-            "I could not answer: your message with my instructions{said} takes about {tokens} \
-             tokens, and {model} has room for {room}. Send it in parts, or as a file."
-        )
+    fn too_long(&self, context: &Context, least: u64, room: Room) -> String {
+        let (model, instructions) = (self.model.name(), &context.instructions.text());
+        let (tools, of_instructions) = (room.tools, estimated_tokens(instructions));
+        let all = room.messages + tools;
+        let least = least + tools;
+        let what = match () {
+            () if tools > all / 2 => format!(
+                "my tools alone take about {tools} of them. Choose a model with a larger window, or \
+                 raise context_tokens"
+            ),
+            () if of_instructions > all / 2 => format!(
+                "my instructions alone take about {of_instructions} of them. Shorten AGENTS.md, \
+                 SOUL.md, USER.md or TOOLS.md in the workspace, or choose a model with a larger \
+                 window"
+            ),
+            () => format!(
+                "your message with my instructions and tools takes about {least}. Send it in \
+                 parts, or as a file"
+            ),
+        };
+        format!("I could not answer: {model} has room for {all} tokens, and {what}.")
     }
 }
 

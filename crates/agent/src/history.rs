@@ -4,10 +4,12 @@ use avocet_protocol::{
     CallResult, ChatKind, LoggedCall, LoggedInbound, Message, Origin, Past, SentCall, Step,
     TurnRecord,
 };
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::images;
-use crate::shorten::{Keep, OLD, shortened};
+use crate::note::note;
+use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
 /// What stands before the first message where turns are left out.
 const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
@@ -26,27 +28,27 @@ pub(crate) struct Trim {
     pub(crate) others: Option<Keep>,
 }
 
-/// The conversation so far: instructions, what was condensed, earlier turns, this turn. What changes
-/// from turn to turn (`note`) stands behind the newest messages, so that the beginning of two requests
-/// of a session stays the same to the byte.
+/// The conversation so far: instructions, what was condensed, earlier turns, this turn. Everything is
+/// made of what is in the log and is made alike every time, so that the beginning of two requests of a
+/// session stays the same to the byte.
 pub(crate) fn conversation(
     instructions: &str,
     past: &Past,
     turn: &TurnRecord,
-    note: &str,
+    zone: &TimeZone,
     trim: Trim,
 ) -> Vec<Message> {
     let mut messages = vec![Message::System { text: instructions.to_owned() }];
     messages.extend(beginning(past).map(Message::user));
-    messages.extend(past.turns.iter().flat_map(|turn| past_turn(past, turn)));
-    add_origin(&mut messages, turn);
-    messages.push(Message::user(note));
+    messages.extend(past.turns.iter().flat_map(|turn| past_turn(past, turn, zone)));
+    add_origin(&mut messages, turn, zone);
+    messages.extend(left_out(&turn.steps[..trim.left_out.min(turn.steps.len())]));
     for (place, step) in turn.steps.iter().enumerate() {
         if place < trim.left_out {
             add_inbound(&mut messages, &step.steered);
             continue;
         }
-        let keep = if place < trim.shortened { Some(OLD) } else { trim.others };
+        let keep = if place < trim.shortened { Some(OLD_STEP) } else { trim.others };
         add_step(&mut messages, step, keep);
     }
     messages
@@ -65,10 +67,10 @@ pub(crate) fn beginning(past: &Past) -> Option<String> {
 }
 
 /// The messages of a turn that has ended.
-pub(crate) fn past_turn(past: &Past, turn: &TurnRecord) -> Vec<Message> {
+pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, zone: &TimeZone) -> Vec<Message> {
     let keep = (Some(turn.id) <= past.condensed.shortened_to).then_some(OLD);
     let mut messages = Vec::new();
-    add_origin(&mut messages, turn);
+    add_origin(&mut messages, turn, zone);
     turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep));
     if let Some(notice) = &turn.notice {
         messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
@@ -76,11 +78,24 @@ pub(crate) fn past_turn(past: &Past, turn: &TurnRecord) -> Vec<Message> {
     messages
 }
 
-fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord) {
+fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, zone: &TimeZone) {
     match &turn.origin {
         Origin::Messages(inbound) => add_inbound(messages, inbound),
         Origin::Child { prompt, .. } => messages.push(Message::user(prompt)),
     }
+    messages.push(Message::user(note(turn, zone)));
+}
+
+/// What stands for steps of the turn that goes on.
+fn left_out(steps: &[Step]) -> Option<Message> {
+    let mut called: Vec<&str> =
+        steps.iter().flat_map(|step| &step.calls).map(|call| call.call.name.as_str()).collect();
+    called.sort_unstable();
+    called.dedup();
+    let (count, called) = (steps.len(), called.join(", "));
+    let text =
+        format!("[{count} earlier steps of this answer are left out; they called {called}.]");
+    (count > 0).then(|| Message::user(text))
 }
 
 fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound]) {

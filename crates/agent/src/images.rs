@@ -44,6 +44,11 @@ pub(crate) async fn load(files: &dyn Files, messages: &[Message]) -> BTreeMap<Im
     images
 }
 
+/// How many pictures of these messages a model with eyes is shown.
+pub(crate) fn shown(messages: &[Message]) -> usize {
+    newest(messages).count()
+}
+
 fn newest(messages: &[Message]) -> impl Iterator<Item = &ImageRef> {
     let all: Vec<&ImageRef> = messages.iter().flat_map(images_of).collect();
     let gone = all.len().saturating_sub(MOST_SHOWN).next_multiple_of(GO_TOGETHER);

@@ -1,5 +1,5 @@
 //! What a model is told about the moment: the time and the chat. It stands behind the messages that a
-//! turn answers and is the same in all its requests, so that nothing before it changes.
+//! turn answers, and is the same in every request that carries them.
 
 use avocet_protocol::{ChatKind, MOMENT, Origin, Timestamp, TurnRecord};
 use jiff::tz::TimeZone;

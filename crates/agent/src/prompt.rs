@@ -48,7 +48,8 @@ impl AgentLoop {
             part("what was condensed".to_owned(), estimated_tokens(&text));
         }
         let turns = &context.past.turns;
-        let past: Vec<_> = turns.iter().flat_map(|turn| past_turn(&context.past, turn)).collect();
+        let past: Vec<_> =
+            turns.iter().flat_map(|turn| past_turn(&context.past, turn, &self.zone)).collect();
         part(format!("earlier turns: {}", turns.len()), window::tokens(&past));
         let messages = make_valid(context.messages(turn, Trim::default()));
         let request = ModelRequest { messages, tools, images: BTreeMap::new() };

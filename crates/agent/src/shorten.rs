@@ -9,10 +9,17 @@ use serde_json::Value;
 pub(crate) struct Keep {
     /// Bytes of a result, or of one text of the arguments.
     pub(crate) bytes: usize,
+    /// Whether what was thought before the calls stays: providers want it back for the turn that goes
+    /// on.
+    pub(crate) thoughts: bool,
 }
 
-/// Of what is older than the last turns.
-pub(crate) const OLD: Keep = Keep { bytes: 400 };
+/// Of turns that are older than the last ones.
+pub(crate) const OLD: Keep = Keep { bytes: 400, thoughts: false };
+/// Of the steps of the turn that goes on that are older than its last ones.
+pub(crate) const OLD_STEP: Keep = Keep { bytes: 400, thoughts: true };
+/// Bytes that say that something is shortened: what is longer by less stays as it is.
+const NOTICE: usize = 120;
 
 /// A message whose results and arguments are no longer than this; what it says stays.
 pub(crate) fn shortened(message: Message, keep: Keep) -> Message {
@@ -20,10 +27,10 @@ pub(crate) fn shortened(message: Message, keep: Keep) -> Message {
         Message::ToolResult { call, ok, result } => {
             Message::ToolResult { result: text(result, keep, &call), ok, call }
         }
-        Message::Assistant { text, calls, .. } => {
+        Message::Assistant { text, calls, reasoning } => {
             let calls = calls.into_iter().map(|call| shortened_call(call, keep)).collect();
-            // Providers want thoughts back for the turn that goes on only.
-            Message::Assistant { text, calls, reasoning: None }
+            let reasoning = reasoning.filter(|_| keep.thoughts);
+            Message::Assistant { text, calls, reasoning }
         }
         other => other,
     }
@@ -37,7 +44,7 @@ fn shortened_call(call: SentCall, keep: Keep) -> SentCall {
 
 fn shorten_value(value: &mut Value, keep: Keep) {
     match value {
-        Value::String(text) if text.len() > keep.bytes => {
+        Value::String(text) if text.len() > keep.bytes.saturating_add(NOTICE) => {
             let shown = &text[..text.floor_char_boundary(keep.bytes)];
             *text = format!("{shown}[… {} bytes in all]", text.len());
         }
@@ -50,7 +57,7 @@ fn shorten_value(value: &mut Value, keep: Keep) {
 }
 
 fn text(text: String, keep: Keep, handle: &str) -> String {
-    if text.len() <= keep.bytes {
+    if text.len() <= keep.bytes.saturating_add(NOTICE) {
         return text;
     }
     let shown = &text[..text.floor_char_boundary(keep.bytes)];
@@ -69,22 +76,22 @@ mod tests {
 
     #[test]
     fn results_and_arguments_are_shortened_and_words_are_not() {
-        let keep = Keep { bytes: 5 };
-        let long = "äöüß";
+        let keep = Keep { bytes: 5, thoughts: false };
+        let long = &format!("äöüß{}", "z".repeat(120));
         let shown = |message| serde_json::to_value(shortened(message, keep)).unwrap();
         let arguments = json!({ "path": "a.rs", "edits": [{ "text": long }], "line": 123_456 });
         let arguments = arguments.as_object().unwrap().clone();
         let call = SentCall { id: "t1.0.0".into(), name: "write_file".into(), arguments };
-        let assistant = shown(Message::assistant(long, vec![call]));
-        assert_eq!(assistant["text"], long);
-        let expected = json!({ "path": "a.rs", "edits": [{ "text": "äö[… 8 bytes in all]" }], "line": 123_456 });
+        let assistant = shown(Message::assistant(long.as_str(), vec![call]));
+        assert_eq!(assistant["text"], *long);
+        let expected = json!({ "path": "a.rs", "edits": [{ "text": "äö[… 128 bytes in all]" }], "line": 123_456 });
         assert_eq!(assistant["calls"][0]["arguments"], expected);
-        let result = Message::ToolResult { call: "t1.0.0".into(), ok: true, result: long.into() };
+        let result = Message::ToolResult { call: "t1.0.0".into(), ok: true, result: long.clone() };
         assert_eq!(
             shown(result)["result"],
-            "äö\n[shortened: 4 of 8 bytes shown; the whole result: read_result with handle \
+            "äö\n[shortened: 4 of 128 bytes shown; the whole result: read_result with handle \
              \"t1.0.0\"]"
         );
-        assert_eq!(shown(Message::user(long))["text"], long);
+        assert_eq!(shown(Message::user(long.as_str()))["text"], *long);
     }
 }

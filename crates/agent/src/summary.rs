@@ -1,5 +1,7 @@
 //! What stands in the place of turns that are no longer sent: a summary, written by the cheap model.
 
+use std::collections::BTreeMap;
+
 use avocet_protocol::{
     Condensed, Delta, Message, ModelRequest, Past, Purpose, SessionId, StoreError, TurnId,
     TurnRecord, estimated_tokens,
@@ -44,6 +46,29 @@ pub enum Compaction {
     Failed(String),
 }
 
+/// What there is of a summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// As far as it goes: what had been condensed before, at least.
+    pub(crate) text: Option<String>,
+    /// Why it does not go to the end, if it does not.
+    pub(crate) incomplete: Option<String>,
+    /// Whether something was not read for it.
+    has_gap: bool,
+}
+
+impl Summary {
+    /// The text, with a remark where something is missing; none if there is nothing.
+    pub(crate) fn with_gap(self) -> Option<String> {
+        const GAP: &str = "[Part of what was said is left out here.]";
+        let is_whole = self.incomplete.is_none() && !self.has_gap;
+        self.text.map(|text| match is_whole || text.ends_with(GAP) {
+            true => text,
+            false => format!("{text}\n\n{GAP}"),
+        })
+    }
+}
+
 impl AgentLoop {
     /// Puts a summary in the place of all that was said in a session.
     ///
@@ -57,14 +82,12 @@ impl AgentLoop {
         let room = window::room(self.model.facts().await, self.limits);
         let until = self.clock.elapsed().saturating_add(self.limits.max_duration);
         let bill = Bill { turn: None, session, purpose: Purpose::Summary, until };
-        let summary = match self.summarise(&past, &past.turns, room, bill).await {
-            Ok(Some(summary)) => summary,
-            Ok(None) => return Ok(Compaction::Failed("No summary could be written.".to_owned())),
-            Err(NoAnswer::Log(error)) => return Err(error),
-            Err(NoAnswer::Limit(notice)) => return Ok(Compaction::Failed(notice)),
-            Err(NoAnswer::Model(error)) => return Ok(Compaction::Failed(format!("{error}."))),
+        let summary = match self.summarise(&past, &past.turns, room, bill).await? {
+            Summary { incomplete: Some(why), .. } => return Ok(Compaction::Failed(why)),
+            Summary { text: None, .. } => return Ok(Compaction::Nothing),
+            Summary { text: Some(text), .. } => text,
         };
-        let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn));
+        let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn, &self.zone));
         let before = window::tokens(&turns.collect::<Vec<_>>())
             + past.condensed.summary.as_deref().map_or(0, estimated_tokens);
         let after = estimated_tokens(&summary);
@@ -77,23 +100,35 @@ impl AgentLoop {
         Ok(Compaction::Done { before, after })
     }
 
-    /// A summary of these turns, and of what had been condensed before; none if the model gives none.
+    /// A summary of these turns, and of what had been condensed before, as far as there is one.
     pub(crate) async fn summarise(
         &self,
         past: &Past,
         turns: &[TurnRecord],
         room: u64,
         bill: Bill<'_>,
-    ) -> Result<Option<String>, NoAnswer> {
+    ) -> Result<Summary, StoreError> {
         let bill = Bill { purpose: Purpose::Summary, ..bill };
-        let mut summary = past.condensed.summary.clone();
         let window = window::room(self.cheap.facts().await, self.limits);
-        let pieces = pieces(past, turns, window / 2);
-        let left_out = pieces.len().saturating_sub(MOST_PIECES);
-        for piece in &pieces[left_out..] {
-            let written = self.ask_for_summary(summary.as_deref(), piece, bill).await?;
-            let Some(written) = written else { return Ok(None) };
-            summary = Some(cut(written, room / SHARE));
+        let share = room.min(window) / SHARE;
+        let pieces = self.pieces(past, turns, window / 2);
+        let skipped = pieces.len().saturating_sub(MOST_PIECES);
+        let mut summary = Summary {
+            text: past.condensed.summary.clone(),
+            incomplete: None,
+            has_gap: past.has_gap || skipped > 0,
+        };
+        for piece in &pieces[skipped..] {
+            let before = summary.text.clone().map(|text| cut(text, share));
+            match self.ask_for_summary(before.as_deref(), piece, bill).await {
+                Ok(written) => summary.text = Some(cut(written, share)),
+                Err(NoAnswer::Log(error)) => return Err(error),
+                Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
+                Err(NoAnswer::Model(error)) => summary.incomplete = Some(format!("{error}.")),
+            }
+            if summary.incomplete.is_some() {
+                break;
+            }
         }
         Ok(summary)
     }
@@ -103,7 +138,7 @@ impl AgentLoop {
         before: Option<&str>,
         piece: &str,
         bill: Bill<'_>,
-    ) -> Result<Option<String>, NoAnswer> {
+    ) -> Result<String, NoAnswer> {
         let before = before.map(|text| format!("<summary>\n{}\n</summary>\n\n", inert(text)));
         let text = format!(
             "{}<conversation>\n{}\n</conversation>\n\nWrite the summary of all of this.",
@@ -114,28 +149,21 @@ impl AgentLoop {
         let request = ModelRequest {
             messages: vec![system, Message::user(text)],
             tools: [].into(),
-            images: std::collections::BTreeMap::new(),
+            images: BTreeMap::new(),
         };
         let cheap = self.cheap.as_ref();
-        match self.ask_within_budgets(cheap, bill, &request, &|_: Delta<'_>| ()).await {
-            Ok(reply) => {
-                let text = reply.text.trim();
-                Ok((!text.is_empty()).then(|| text.to_owned()))
-            }
-            Err(NoAnswer::Model(error)) => {
-                tracing::warn!(%error, "the earlier conversation cannot be summarised");
-                Ok(None)
-            }
-            Err(stop) => Err(stop),
+        let reply = self.ask_within_budgets(cheap, bill, &request, &|_: Delta<'_>| ()).await?;
+        match reply.text.trim() {
+            "" => Err(NoAnswer::Limit("No summary could be written.".to_owned())),
+            text => Ok(text.to_owned()),
         }
     }
-}
 
-/// The turns as whoever summarises reads them, in pieces of so many tokens.
-fn pieces(past: &Past, turns: &[TurnRecord], tokens: u64) -> Vec<String> {
-    let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
-    for turn in turns {
-        for message in past_turn(past, turn) {
+    /// The turns as whoever summarises reads them, in pieces of so many tokens.
+    fn pieces(&self, past: &Past, turns: &[TurnRecord], tokens: u64) -> Vec<String> {
+        let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
+        let messages = turns.iter().flat_map(|turn| past_turn(past, turn, &self.zone));
+        for message in messages {
             let line = cut(line(&shortened(message, OLD)), tokens);
             let size = estimated_tokens(&line);
             if used > 0 && used + size > tokens {
@@ -146,9 +174,9 @@ fn pieces(past: &Past, turns: &[TurnRecord], tokens: u64) -> Vec<String> {
             piece.push('\n');
             used += size;
         }
+        pieces.extend((!piece.is_empty()).then_some(piece));
+        pieces
     }
-    pieces.extend((!piece.is_empty()).then_some(piece));
-    pieces
 }
 
 fn line(message: &Message) -> String {
@@ -166,7 +194,7 @@ fn line(message: &Message) -> String {
 }
 
 /// A text of at most so many tokens.
-fn cut(mut text: String, tokens: u64) -> String {
+pub(crate) fn cut(mut text: String, tokens: u64) -> String {
     const CUT: &str = " […]";
     if estimated_tokens(&text) <= tokens {
         return text;

@@ -1,10 +1,11 @@
 //! How much fits into a model's window, and what goes first where not everything does. No I/O.
 
-use avocet_protocol::{Message, ModelFacts, Past, TurnId, TurnRecord};
+use avocet_protocol::{Message, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
+use jiff::tz::TimeZone;
 
 use crate::history::{Trim, past_turn};
 use crate::shorten::Keep;
-use crate::{Limits, make_valid};
+use crate::{Limits, images, make_valid};
 
 /// Tokens that are left for the answer, where the model does not say how many it can write.
 const ANSWER: u64 = 8192;
@@ -45,35 +46,55 @@ pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
 }
 
 /// How many of the turns of the past go, so that the others have at most so many tokens: at least one.
-pub(crate) fn turns_to_go(past: &Past, allowed: u64) -> usize {
+pub(crate) fn turns_to_go(past: &Past, zone: &TimeZone, allowed: u64) -> usize {
     let mut used = 0;
     let kept = past.turns.iter().rev().take_while(|turn| {
-        used += tokens(&past_turn(past, turn));
+        used += tokens(&past_turn(past, turn, zone));
         used <= allowed
     });
     let kept = kept.count();
     past.turns.len().saturating_sub(kept).max(1).min(past.turns.len())
 }
 
+/// The turn that goes on with its older steps as short as those of old turns.
+pub(crate) fn old_steps_shortened(turn: &TurnRecord) -> Trim {
+    Trim { shortened: older_steps(turn), ..Trim::default() }
+}
+
+/// The steps before those that the model works with just now.
+fn older_steps(turn: &TurnRecord) -> usize {
+    turn.steps.len().saturating_sub(RECENT) / STEPS * STEPS
+}
+
+/// The shortest that the turn that goes on can be.
+pub(crate) fn shortest(turn: &TurnRecord, room: u64) -> Trim {
+    trims(turn, room).last().unwrap_or_default()
+}
+
 /// Ways to make the turn that goes on shorter, each shorter than the one before.
 pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> {
-    let steps = turn.steps.len();
-    // The last steps are what the model works with just now.
-    let older = steps.saturating_sub(RECENT) / STEPS * STEPS;
+    let older = older_steps(turn);
     let shortened =
         (1..=older / STEPS).map(|four| Trim { shortened: four * STEPS, ..Trim::default() });
     let results: usize = turn.steps[older..].iter().map(|step| step.calls.len()).sum();
+    // A token is four bytes, and arguments may be as long as results: half of the room is for them.
     let bytes = usize::try_from(room).unwrap_or(usize::MAX) / results.max(1);
-    let others = Some(Keep { bytes });
+    let others = Some(Keep { bytes, thoughts: true });
     let cut = Trim { shortened: older, others, left_out: 0 };
     let left_out = (1..=older / STEPS).map(move |four| Trim { left_out: four * STEPS, ..cut });
     shortened.chain([cut]).chain(left_out)
 }
 
-/// The valid messages, if they have at most so many tokens.
-pub(crate) fn if_it_fits(messages: Vec<Message>, room: u64) -> Result<Vec<Message>, u64> {
+/// The valid messages, if they have at most so many tokens, those of the pictures that a model with
+/// `eyes` is shown included; else how many they have.
+pub(crate) fn if_it_fits(
+    messages: Vec<Message>,
+    eyes: bool,
+    room: u64,
+) -> Result<Vec<Message>, u64> {
     let messages = make_valid(messages);
-    match tokens(&messages) {
+    let shown = if eyes { images::shown(&messages) as u64 } else { 0 };
+    match tokens(&messages) + shown * TOKENS_AN_IMAGE {
         tokens if tokens <= room => Ok(messages),
         tokens => Err(tokens),
     }

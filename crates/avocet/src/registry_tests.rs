@@ -100,7 +100,8 @@ fn the_example_shows_the_defaults() {
     );
     let google: GeminiConfig = http_config(&whole(), GOOGLE).unwrap();
     let (api_key, max_output_tokens, thinking_tokens) = (None, None, None);
-    let without = GeminiConfig { api_key, max_output_tokens, thinking_tokens, ..google };
+    let without =
+        GeminiConfig { api_key, max_output_tokens, thinking_tokens, images: None, ..google };
     same(&without, &GeminiConfig::default());
     let home: OllamaConfig = http_config(&whole(), HOME).unwrap();
     let OllamaConfig { base_url, first_token_seconds, .. } = home;
