@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "",
     "ask",
     "chat",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 22] = [
     "people",
     "people list",
     "people remove",
+    "prompt",
     "run",
     "send",
     "sessions",

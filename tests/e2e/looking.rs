@@ -41,7 +41,7 @@ fn looking_prints_what_there_is_and_exits_as_the_help_says() {
     let none = "There are no sessions yet.";
     let me = "terminal:local:me ";
     #[rustfmt::skip]
-    let table: [(World, &[&str], i32, &[&str]); 15] = [
+    let table: [(World, &[&str], i32, &[&str]); 19] = [
         (Running, &["status"], 0, &["daemon          process ", "version 0.1.0", "start 1",
             "messages        3 in 2 sessions, 0 wait", "terminal:local  up"]),
         (Stopped, &["status"], 69, &["daemon    not running", "messages  3 in 2 sessions, 0 wait"]),
@@ -57,6 +57,12 @@ fn looking_prints_what_there_is_and_exits_as_the_help_says() {
         (Empty, &["sessions", "show", "nobody"], 1, &[there_is]),
         (Running, &["usage"], 0, &["Nothing was spent in the last 30 days."]),
         (Stopped, &["usage", "--days", "7"], 0, &["Nothing was spent in the last 7 days."]),
+        (Running, &["prompt", "me", "--message", "and?"], 0, &["offline/commands: about ",
+            "instructions: built-in", "tools: ", "earlier turns: 2", "── user ──\nand?\n\n[It is ",
+            "── tool read_file ──"]),
+        (Stopped, &["prompt", "me"], 0, &["(the next message)", "remember the key is under the mat"]),
+        (Stopped, &["prompt", "nobody"], 1, &[there_is]),
+        (Empty, &["prompt", "me"], 1, &["nothing was said in terminal:local:me yet"]),
         (Empty, &["usage", "--days", "1"], 0, &["Nothing was spent today (UTC)."]),
     ];
     let worlds = [Running, Stopped, Empty].map(|world| (world, home(world)));

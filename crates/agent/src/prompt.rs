@@ -56,6 +56,7 @@ impl AgentLoop {
         let known: u64 = parts.iter().map(|part| part.tokens).sum();
         let rest = request.estimated_tokens().saturating_sub(known);
         parts.push(PromptPart { name: "this turn".to_owned(), tokens: rest });
+        let request = self.model.as_sent(&request).await;
         let room = window::room(self.model.facts().await, self.limits);
         Ok(Prompt { model: self.model.name().to_owned(), room, parts, request })
     }

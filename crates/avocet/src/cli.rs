@@ -58,6 +58,8 @@ pub(crate) enum Command {
     /// Who may speak.
     #[command(subcommand)]
     People(PeopleCommand),
+    /// Show what a model would be sent next in a conversation, and what its parts cost in tokens.
+    Prompt(Prompt),
     /// Run the daemon with all configured channels.
     Run(Run),
     /// Deliver a message to a chat; works while the daemon is down.
@@ -174,6 +176,19 @@ pub(crate) struct SessionsShow {
     /// How many turns at most, the last ones.
     #[arg(long, default_value_t = 50)]
     pub(crate) turns: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prompt {
+    /// Which session: channel:account:chat, or the name of a terminal's.
+    #[arg(value_parser = session_id)]
+    pub(crate) session: SessionId,
+    /// What is said next, where nothing waits for an answer.
+    #[arg(long, default_value = "(the next message)")]
+    pub(crate) message: String,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -242,7 +242,7 @@ impl std::fmt::Display for Stuck {
 }
 
 /// Who answers which session, and what they work with. Agents of one workspace share its tools.
-fn agents(
+pub(crate) fn agents(
     context: &Context,
     configuration: &Configuration,
     workspaces: &AgentWorkspaces,

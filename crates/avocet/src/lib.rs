@@ -84,6 +84,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
             commands::sessions::show(context, show).await
         }
         Command::Status { json } => commands::status::run(context, json).await,
+        Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
         Command::Usage(usage) => commands::usage::run(context, usage).await,
     }
 }

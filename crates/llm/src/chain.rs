@@ -77,6 +77,11 @@ impl Model for Chain {
         facts
     }
 
+    /// As the first is.
+    async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
+        self.first.as_sent(request).await
+    }
+
     /// Asks one after the other until one says something. Where none does, an empty answer is the
     /// reply, if there was one; else the error is that of the model that was asked first.
     async fn complete(

@@ -92,6 +92,10 @@ impl Model for Dialected {
         self.model.facts().await
     }
 
+    async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
+        translated(self.style, request).unwrap_or_else(|| request.clone())
+    }
+
     async fn complete(
         &self,
         request: &ModelRequest,

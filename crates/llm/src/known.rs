@@ -76,6 +76,11 @@ impl Model for KnownModel {
         self.known().await.into()
     }
 
+    async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
+        let style = self.known().await.tool_style();
+        Dialected::new(self.asked.clone(), style).as_sent(request).await
+    }
+
     /// Says what the answer has cost, where the price is known.
     async fn complete(
         &self,

@@ -157,6 +157,12 @@ pub trait Model: fmt::Debug + Send + Sync {
         ModelFacts::default()
     }
 
+    /// A request as this model is sent it: for one that writes calls as text, tools and calls are in
+    /// the text.
+    async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
+        request.clone()
+    }
+
     /// Asks the model once. Retries that can help have been made when this returns.
     ///
     /// # Errors

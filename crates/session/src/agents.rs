@@ -81,7 +81,8 @@ impl Agents {
 
     /// Who answers a session, with the model that it has chosen. One that there is not any more is
     /// passed over.
-    pub(crate) fn for_session(&self, session: &SessionId, chosen: Option<&str>) -> AgentLoop {
+    #[must_use]
+    pub fn for_session(&self, session: &SessionId, chosen: Option<&str>) -> AgentLoop {
         let agent = self.agents.of(session);
         let Some(name) = chosen else { return agent.run.clone() };
         match self.models.model(name, &agent.fallbacks) {

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod models;
 pub(crate) mod people;
+pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod sessions;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use avocet_bus::Bus;
 use avocet_gateway::{Client, MAX_LINE_BYTES};
 use avocet_outbox::Channels;
-use avocet_protocol::{ChatAddress, Deliveries, Query};
+use avocet_protocol::{ChatAddress, Deliveries};
 use avocet_store::{Holder, OpenError, SqliteStore};
 
 use crate::Context;
@@ -96,7 +97,7 @@ impl Deliveries for NoOutbox {
 }
 
 /// The log for looking, whether or not a daemon runs; none where none ever ran.
-fn look(context: &Context, configuration: &Configuration) -> Result<Option<impl Query>, Failure> {
+fn look(context: &Context, configuration: &Configuration) -> Result<Option<SqliteStore>, Failure> {
     Ok(SqliteStore::open_read_only(&configuration.data_dir, &context.root)?)
 }
 

@@ -1,0 +1,137 @@
+//! `avocet prompt`: what a model would be sent next in a session, and what each part of it costs.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use avocet_agent::{Prompt, PromptPart};
+use avocet_bus::Bus;
+use avocet_outbox::Channels;
+use avocet_protocol::{
+    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, Role, Roles,
+    Timestamp, TurnId, TurnRecord, TurnState, thousands,
+};
+use avocet_session::Events;
+use avocet_store::SqliteStore;
+use serde_json::json;
+
+use crate::Context;
+use crate::cli;
+use crate::commands::{bus_to_log, look};
+use crate::daemon::agents;
+use crate::exit::{Exit, Failure};
+use crate::output::{columns, print, print_json};
+use crate::places::Configuration;
+use crate::registry;
+use crate::workspaces::AgentWorkspaces;
+
+pub(crate) async fn run(context: &Context, asked: cli::Prompt) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(&context.cli)?;
+    let session = &asked.session;
+    let nothing = || Failure::new(Exit::Failed, format!("nothing was said in {session} yet"));
+    let store = Arc::new(look(context, &configuration)?.ok_or_else(nothing)?);
+    let last = store.transcript(session, 1).await?.pop().ok_or_else(nothing)?;
+    let chosen = store.session_status(session).await?.model;
+    let bus = Arc::new(bus_to_log(context, &configuration, &store).await?);
+    let turn = next_turn(last, &asked.message, context.clock.now());
+    let prompt = ask(context, &configuration, &store, &bus, &turn, chosen.as_deref()).await?;
+    if asked.json {
+        print_json(&as_json(&prompt))?;
+    } else {
+        print(&text(&prompt))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The turn that is open, or the one that this message would begin.
+fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
+    use TurnState::{Queued, Running, Waiting};
+    if matches!(last.state, Queued | Running | Waiting) {
+        return last;
+    }
+    // A sub-agent has one turn only, and nobody writes to it.
+    let Some(said) = last.origin.messages().last() else { return last };
+    let new = said.message.clone();
+    let inbound = Inbound { content: Content::text(message), ..new.inbound };
+    let message = NewInbound { inbound, removed: 0, ..new };
+    let message = LoggedInbound { id: MessageId(i64::MAX), received_at: now, message };
+    TurnRecord {
+        id: TurnId(i64::MAX),
+        state: Queued,
+        started_at: now,
+        origin: Origin::Messages(vec![message]),
+        steps: Vec::new(),
+        notice: None,
+        session: last.session,
+    }
+}
+
+async fn ask(
+    context: &Context,
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+    bus: &Arc<Bus>,
+    turn: &TurnRecord,
+    chosen: Option<&str>,
+) -> Result<Prompt, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let channels = registry::channels(document, settings, &context.clock)?.channels;
+    let channels = channels.into_iter().map(|one| one.channel).collect();
+    let channels = Arc::new(Channels::new(channels));
+    let workspaces = AgentWorkspaces::open(&configuration.agents, store.clone())?;
+    let parts = (store, &channels, bus, &Arc::new(Events::default()));
+    let agents = agents(context, configuration, &workspaces, parts)?;
+    let roles = turn.origin.messages().iter().map(|message| bus.role(&message.message.inbound));
+    let role = roles.min().unwrap_or(Role::User);
+    Ok(agents.for_session(&turn.session, chosen).prompt(turn, role).await?)
+}
+
+fn as_json(prompt: &Prompt) -> serde_json::Value {
+    let Prompt { model, room, parts, request } = prompt;
+    let part = |part: &PromptPart| json!({ "name": part.name, "tokens": part.tokens });
+    let tool = |tool: &avocet_protocol::ToolSpec| json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
+    json!({
+        "model": model,
+        "room": room,
+        "tokens": request.estimated_tokens(),
+        "parts": parts.iter().map(part).collect::<Vec<_>>(),
+        "messages": request.messages,
+        "tools": request.tools.iter().map(tool).collect::<Vec<_>>(),
+    })
+}
+
+fn text(prompt: &Prompt) -> String {
+    let Prompt { model, room, parts, request } = prompt;
+    let all = request.estimated_tokens();
+    let (all, room) = (thousands(all), thousands(*room));
+    let mut text = format!("{model}: about {all} of {room} tokens\n\n");
+    let rows = parts.iter().map(|part| vec![part.name.clone(), thousands(part.tokens)]);
+    text.push_str(&columns(&rows.collect::<Vec<_>>()));
+    for message in &request.messages {
+        let (who, said) = shown(message);
+        // Writing to a text cannot fail.
+        write!(text, "\n── {who} ──\n{said}\n").unwrap_or_default();
+    }
+    for tool in request.tools.iter() {
+        let (name, description) = (&tool.name, &tool.description);
+        write!(text, "\n── tool {name} ──\n{description}\n{}\n", tool.parameters)
+            .unwrap_or_default();
+    }
+    text
+}
+
+fn shown(message: &Message) -> (String, String) {
+    match message {
+        Message::System { text } => ("system".to_owned(), text.clone()),
+        Message::User { text, .. } => ("user".to_owned(), text.clone()),
+        Message::ToolResult { call, result, .. } => (format!("result {call}"), result.clone()),
+        Message::Assistant { text, calls, .. } => {
+            let mut said = text.clone();
+            for call in calls {
+                let arguments = serde_json::Value::Object(call.arguments.clone());
+                let line = if said.is_empty() { "" } else { "\n" };
+                write!(said, "{line}→ {} {} {arguments}", call.id, call.name).unwrap_or_default();
+            }
+            ("assistant".to_owned(), said)
+        }
+    }
+}
