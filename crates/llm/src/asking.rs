@@ -89,6 +89,8 @@ pub(crate) struct Said {
     pub(crate) usage: Usage,
     /// Whether it was cut off at its output limit.
     pub(crate) truncated: bool,
+    /// Whether a filter of the provider ended it.
+    pub(crate) filtered: bool,
 }
 
 /// What an event brings.
@@ -184,10 +186,10 @@ impl Endpoint {
         if usage.output == 0 {
             usage.output = said.text.len() as u64 / BYTES_A_TOKEN;
         }
-        let Said { calls, reasoning, truncated, .. } = said;
+        let Said { calls, reasoning, truncated, filtered, .. } = said;
         let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
         let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
-        ModelReply { text, calls, reasoning, spent, truncated }
+        ModelReply { text, calls, reasoning, spent, truncated, filtered }
     }
 
     /// Reads an answer while it streams; `left` is the time that its beginning has.

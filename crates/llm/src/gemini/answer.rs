@@ -138,10 +138,10 @@ impl Answer for PartialAnswer {
             }
             Meaning::Done | Meaning::Cut | Meaning::Declined | Meaning::Other => {}
         }
-        let truncated = matches!(meaning, Meaning::Cut | Meaning::Declined);
+        let (truncated, filtered) = (meaning == Meaning::Cut, meaning == Meaning::Declined);
         let call = |FunctionCall { name, args }| ToolCall {
             name,
-            arguments: given_arguments(&args, truncated),
+            arguments: given_arguments(&args, truncated || filtered),
         };
         Ok(Said {
             text: self.text,
@@ -149,6 +149,7 @@ impl Answer for PartialAnswer {
             reasoning: self.signatures.kept(),
             usage: self.usage.total(),
             truncated,
+            filtered,
         })
     }
 

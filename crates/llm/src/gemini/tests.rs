@@ -213,9 +213,10 @@ async fn why_an_answer_ends() {
     const DECLINES: [&str; 6] =
         ["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"];
     let cases = [("STOP", false), ("MAX_TOKENS", true), ("OTHER", false), ("NEW", false)];
-    for (reason, truncated) in cases.into_iter().chain(DECLINES.map(|reason| (reason, true))) {
+    for (reason, truncated) in cases.into_iter().chain(DECLINES.map(|reason| (reason, false))) {
         let reply = ask_for(streams(&[text("so"), ends(reason)])).await.0.reply.unwrap();
         assert_eq!((reply.text.as_str(), reply.truncated), ("so", truncated), "{reason}");
+        assert_eq!(reply.filtered, DECLINES.contains(&reason), "{reason}");
     }
     for reason in DECLINES {
         let error = ask_for(streams(&[ends(reason)])).await.0.reply.unwrap_err();

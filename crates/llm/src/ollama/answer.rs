@@ -103,6 +103,7 @@ impl Answer for PartialAnswer {
             reasoning: thought.then_some(Value::String(self.thinking)),
             usage: self.usage,
             truncated,
+            filtered: false,
         })
     }
 
