@@ -271,6 +271,9 @@ fn answer(turn: &TurnRecord, reply: &ModelReply) -> Answer {
     if reply.truncated {
         text.push_str("\n\n[The answer was cut off at the model's output limit.]");
     }
+    if reply.filtered {
+        text.push_str("\n\n[A filter of the model's provider ended the answer here.]");
+    }
     Answer { step: next_step(turn), text, usage: reply.usage() }
 }
 

@@ -200,10 +200,17 @@ async fn f12_a_model_that_fails_is_a_visible_error() {
 
 #[tokio::test]
 async fn an_answer_that_was_cut_off_says_so() {
-    let reply = ModelReply { text: "once".to_owned(), truncated: true, ..ModelReply::default() };
-    let world = World::new(vec![Scripted::Reply(reply)]).await;
-    let end = world.turn("hi").await;
-    assert_eq!(answered(&end), "once\n\n[The answer was cut off at the model's output limit.]");
+    let once = ModelReply { text: "once".to_owned(), ..ModelReply::default() };
+    let cut = ModelReply { truncated: true, ..once.clone() };
+    let filtered = ModelReply { filtered: true, ..once };
+    for (reply, says) in [
+        (cut, "once\n\n[The answer was cut off at the model's output limit.]"),
+        (filtered, "once\n\n[A filter of the model's provider ended the answer here.]"),
+    ] {
+        let world = World::new(vec![Scripted::Reply(reply)]).await;
+        let end = world.turn("hi").await;
+        assert_eq!(answered(&end), says);
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 //! help, held to its limits, and its answer is read while it streams. Calls that are written as text stay
 //! in the text: [`Dialected`](crate::Dialected) reads them.
 
+mod refusal;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 
 use crate::Limits;
-use crate::detail::{clean, says};
+use crate::detail::clean;
 use crate::hidden::Visible;
 use crate::limits::limited;
 use crate::lines;
@@ -89,6 +91,8 @@ pub(crate) struct Said {
     pub(crate) usage: Usage,
     /// Whether it was cut off at its output limit.
     pub(crate) truncated: bool,
+    /// Whether a filter of the provider ended it.
+    pub(crate) filtered: bool,
 }
 
 /// What an event brings.
@@ -184,10 +188,10 @@ impl Endpoint {
         if usage.output == 0 {
             usage.output = said.text.len() as u64 / BYTES_A_TOKEN;
         }
-        let Said { calls, reasoning, truncated, .. } = said;
+        let Said { calls, reasoning, truncated, filtered, .. } = said;
         let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
         let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
-        ModelReply { text, calls, reasoning, spent, truncated }
+        ModelReply { text, calls, reasoning, spent, truncated, filtered }
     }
 
     /// Reads an answer while it streams; `left` is the time that its beginning has.
@@ -269,38 +273,6 @@ impl Endpoint {
         self.bad_answer(error.to_string())
     }
 
-    /// What an answer other than 200 means.
-    async fn refusal<A: Answer>(&self, response: HttpResponse) -> ModelError {
-        let (status, retry_after) = (response.status(), response.retry_after());
-        let body = response.text(MAX_BODY).await.unwrap_or_default();
-        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
-        let says = says(&error).unwrap_or(&body);
-        let code = error["error"]["code"].as_str().unwrap_or_default();
-        let (status, asked) = A::refusal(status, &error);
-        self.refused(status, code, says, asked.or(retry_after))
-    }
-
-    /// What a refusal means, and who can do something about it.
-    fn refused(
-        &self,
-        status: u16,
-        code: &str,
-        says: &str,
-        retry_after: Option<Duration>,
-    ) -> ModelError {
-        let detail = self.clean(&format!("{status}: {}", says.trim()));
-        let model = self.name.clone();
-        match status {
-            401 | 403 => ModelError::Unauthorized { model, detail },
-            402 => ModelError::Refused { model, detail },
-            413 => ModelError::TooLong { model, detail },
-            429 if code == "insufficient_quota" => ModelError::Refused { model, detail },
-            408 | 409 | 425 | 429 | 500.. => ModelError::Busy { model, detail, retry_after },
-            _ if is_about_length(says, code) => ModelError::TooLong { model, detail },
-            _ => ModelError::Refused { model, detail },
-        }
-    }
-
     fn clean(&self, text: &str) -> String {
         clean(&self.http.redacted(text), self.api_key.as_ref())
     }
@@ -312,22 +284,4 @@ fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
     let of_images = request.images.values().map(|image| image.bytes.len() as u64 * 4 / 3).sum();
     let text = length.saturating_sub(of_images) / BYTES_A_TOKEN;
     text + request.images.len() as u64 * TOKENS_AN_IMAGE
-}
-
-/// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
-/// Ollama, LM Studio, OpenRouter, Anthropic and Gemini.
-fn is_about_length(says: &str, code: &str) -> bool {
-    const WORDS: [&str; 9] = [
-        "context length",
-        "context window",
-        "context size",
-        "maximum context",
-        "too many tokens",
-        "prompt is too long",
-        "exceed context limit",
-        "exceeds the maximum number of tokens",
-        "payload size exceeds",
-    ];
-    let says = says.to_lowercase();
-    code == "context_length_exceeded" || WORDS.iter().any(|words| says.contains(words))
 }

@@ -117,7 +117,7 @@ impl Model for Dialected {
         let translated = translated(style, request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
         let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let read = streamed.read(&reply.text, reply.truncated);
+        let read = streamed.read(&reply.text, reply.truncated || reply.filtered);
         if let Some(dialect) = read.dialect {
             tracing::debug!(model = self.name(), dialect = dialect.name(), "calls are in the text");
         }

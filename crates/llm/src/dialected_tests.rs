@@ -55,7 +55,7 @@ async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls
     let (text, calls) = ("I look.".to_owned(), vec![read_file("a.rs")]);
     assert_eq!(
         reply,
-        ModelReply { text, calls, spent: spent.clone(), truncated: true, reasoning: None }
+        ModelReply { text, calls, spent: spent.clone(), truncated: true, ..ModelReply::default() }
     );
 }
 

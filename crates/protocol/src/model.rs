@@ -52,6 +52,8 @@ pub struct ModelReply {
     pub spent: Vec<Spent>,
     /// Whether it was cut off at its output limit.
     pub truncated: bool,
+    /// Whether a filter of the provider ended it.
+    pub filtered: bool,
 }
 
 impl ModelReply {

@@ -17,6 +17,8 @@ use crate::model_server::{ModelServer, Refused};
 pub use card::Card;
 pub use stream::line;
 
+/// The key that a server wants that wants one.
+pub const KEY: &str = "ollama-test-1234567890";
 /// The one model that there is.
 pub const MODEL: &str = "qwen-test:8b";
 
@@ -135,12 +137,24 @@ fn check(request: &HttpRequest, card: &Card) -> Result<Value, Refusal> {
     if request.path != "/api/chat" || request.method != "POST" {
         return Err(Refusal { status: 404, message: NO_PAGE.to_owned() });
     }
+    check_key(request, card)?;
     let mut body = parse(request)?;
     body::check(&body)?;
     check_model(&body)?;
     card.check(&body)?;
     card.cut(&mut body)?;
     Ok(body)
+}
+
+/// A server of one's own wants no key, and reads none.
+fn check_key(request: &HttpRequest, card: &Card) -> Result<(), Refusal> {
+    let sent = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    match card.key {
+        Some(key) if sent != Some(key) => {
+            Err(Refusal { status: 401, message: "unauthorized".to_owned() })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn parse(request: &HttpRequest) -> Result<Value, Refusal> {

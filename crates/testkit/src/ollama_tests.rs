@@ -64,6 +64,21 @@ fn each_refusal_of_a_door() {
 }
 
 #[test]
+fn only_who_wants_a_key_refuses_another() {
+    let with_key = |key: &str| HttpRequest {
+        headers: vec![("authorization".to_owned(), format!("Bearer {key}"))],
+        ..asked(&with(&json!({})))
+    };
+    let keyed = Card { key: Some(KEY), ..Card::default() };
+    for request in [asked(&with(&json!({}))), with_key("another")] {
+        let refusal = check(&request, &keyed).unwrap_err();
+        assert_eq!((refusal.status, refusal.message.as_str()), (401, "unauthorized"));
+        assert!(check(&request, &Card::default()).is_ok());
+    }
+    assert!(check(&with_key(KEY), &keyed).is_ok());
+}
+
+#[test]
 fn each_refusal_of_a_field() {
     let message = |message: Value| json!({ "messages": [message] });
     let called = |arguments: Value| {

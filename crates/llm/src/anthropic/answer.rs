@@ -180,13 +180,14 @@ impl Answer for PartialAnswer {
                 Block::Other => {}
             }
         }
-        if stop_reason == "refusal" && text.is_empty() && calls.is_empty() {
+        let filtered = stop_reason == "refusal";
+        if filtered && text.is_empty() && calls.is_empty() {
             return Err(Fault::Declined("it will not answer this (refusal)".to_owned()));
         }
         let truncated =
             matches!(stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded");
         let reasoning = (!thoughts.is_empty()).then_some(Value::Array(thoughts));
-        Ok(Said { text, calls, reasoning, usage: self.usage.total(), truncated })
+        Ok(Said { text, calls, reasoning, usage: self.usage.total(), truncated, filtered })
     }
 
     fn whole(body: &str) -> Result<Said, Fault> {

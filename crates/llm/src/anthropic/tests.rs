@@ -231,6 +231,7 @@ async fn why_an_answer_ends() {
     for (stop_reason, truncated) in cases {
         let reply = reply_of(&pieces, stop_reason).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.truncated), ("so", truncated), "{stop_reason}");
+        assert_eq!(reply.filtered, stop_reason == "refusal", "{stop_reason}");
     }
     let error = reply_of(&[], "refusal").await.unwrap_err();
     assert_eq!(

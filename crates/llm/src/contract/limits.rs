@@ -15,6 +15,7 @@ pub(super) async fn f20_nobody_there_is_not_waited_for<W: Wire>() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (clock, setup) = (Arc::<ManualClock>::default(), Setup { retries: 1, ..Setup::of::<W>() });
     let model = W::model(format!("http://{address}"), &setup, clock.clone());
+    model.facts().await;
     // Nothing but the wait before it is tried again takes time.
     let error = ask_patiently(model.as_ref(), &clock, 1).await.reply.unwrap_err();
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");

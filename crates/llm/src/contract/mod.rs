@@ -30,8 +30,8 @@ trait Wire {
     /// What cannot be said on this wire, so that its cases hold nothing.
     const CANNOT: &'static [Ability] = &[];
 
-    /// Starts the strict fake; its model sees pictures.
-    async fn start(answer: Answering) -> Server;
+    /// Starts the strict fake; its model sees pictures, unless the setup is for one that does not.
+    async fn start(answer: Answering, setup: &Setup) -> Server;
 
     /// A model at this address.
     fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model>;
@@ -53,12 +53,14 @@ trait Wire {
     fn refusal(status: u16, says: &str) -> Value;
 
     /// The results of the calls at the end of a request, in order.
-    fn results(request: &Value) -> Vec<&str>;
+    fn results(request: &Value) -> Vec<String>;
 }
 
 /// What a wire may be unable to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ability {
+    /// How much of what is read came from the cache.
+    CountedCache,
     /// Thoughts that are given back with the calls that they led to.
     KeptThoughts,
 }
@@ -116,6 +118,17 @@ impl Setup {
 /// Whether the wire can say this.
 fn can<W: Wire>(ability: Ability) -> bool {
     !W::CANNOT.contains(&ability)
+}
+
+/// All arguments of the call with this number, for a wire on which calls come whole; none if there are
+/// none. What is no JSON stands in a string.
+fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
+    let pieces = bits.iter().filter_map(|bit| match bit {
+        Bit::Arguments(of, text) if *of == number => Some((*text).to_owned()),
+        _ => None,
+    });
+    let text = pieces.reduce(|text, more| text + &more)?;
+    Some(serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
 /// An answer in a stream.

@@ -68,8 +68,11 @@ impl<W: Wire> Served<W> {
         let last = answers.len() - 1;
         let answer =
             move |_: &Value| answers[next.fetch_add(1, Ordering::SeqCst).min(last)].clone();
-        let (server, clock) = (W::start(Box::new(answer)).await, Arc::<ManualClock>::default());
+        let server = W::start(Box::new(answer), &setup).await;
+        let clock = Arc::<ManualClock>::default();
         let model = W::model(server.base_url.clone(), &setup, clock.clone());
+        // The time that passes in a test is not that of the question what the model can do.
+        model.facts().await;
         Self { server, model, clock, wire: PhantomData }
     }
 

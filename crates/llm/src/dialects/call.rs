@@ -178,6 +178,14 @@ pub(crate) fn repaired(text: &str, is_cut: bool) -> Arguments {
     }
 }
 
+/// The arguments of a call that an API has as a value: an object by the book, a text from some servers.
+pub(crate) fn given_arguments(arguments: &Value, is_cut: bool) -> Arguments {
+    match arguments {
+        Value::String(text) => repaired(text, is_cut),
+        other => Arguments::parse(&other.to_string()),
+    }
+}
+
 /// The calls that a value stands for; none if it stands for something else, or only in part.
 pub(super) fn calls(value: &Value, tools: &[ToolSpec], sure: Sure) -> Option<Vec<ToolCall>> {
     match value {

@@ -23,7 +23,7 @@ use std::fmt;
 
 use avocet_protocol::{Message, SentCall, ToolCall, ToolSpec};
 
-pub(crate) use call::{known_elsewhere, repaired};
+pub(crate) use call::{given_arguments, known_elsewhere, repaired};
 pub(crate) use read::Reader;
 pub(crate) use stream::Streamed;
 

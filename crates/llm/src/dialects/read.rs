@@ -29,7 +29,7 @@ pub(crate) struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// Reads a whole reply; `is_cut` if it was cut off at the model's output limit.
+    /// Reads a whole reply; `is_cut` if it was cut off.
     pub(crate) fn read(&self, text: &str, is_cut: bool) -> Read {
         let mut state = State { is_cut, ..State::default() };
         state.advance(self, text, true);

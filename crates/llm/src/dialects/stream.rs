@@ -54,7 +54,7 @@ impl<'t> Streamed<'t> {
         *self = Self::new(self.reader);
     }
 
-    /// Everything has come. `text` is the reply, `is_cut` if it was cut off at the output limit.
+    /// Everything has come. `text` is the reply, `is_cut` if it was cut off.
     pub(crate) fn read(&self, text: &str, is_cut: bool) -> Read {
         self.reader.read(text, is_cut)
     }

@@ -3,19 +3,20 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Arguments, ToolCall, Usage};
+use avocet_protocol::{ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::signatures::Signatures;
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::detail::says;
+use crate::dialects::given_arguments;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
 pub(super) struct PartialAnswer {
     text: String,
-    calls: Vec<ToolCall>,
+    calls: Vec<FunctionCall>,
     signatures: Signatures,
     usage: WireUsage,
     begun: bool,
@@ -67,6 +68,7 @@ struct Part {
 #[serde(default)]
 struct FunctionCall {
     name: String,
+    /// An object; a string on some servers that stand in for Google.
     args: Value,
 }
 
@@ -136,12 +138,18 @@ impl Answer for PartialAnswer {
             }
             Meaning::Done | Meaning::Cut | Meaning::Declined | Meaning::Other => {}
         }
+        let (truncated, filtered) = (meaning == Meaning::Cut, meaning == Meaning::Declined);
+        let call = |FunctionCall { name, args }| ToolCall {
+            name,
+            arguments: given_arguments(&args, truncated || filtered),
+        };
         Ok(Said {
             text: self.text,
-            calls: self.calls,
+            calls: self.calls.into_iter().map(call).collect(),
             reasoning: self.signatures.kept(),
             usage: self.usage.total(),
-            truncated: matches!(meaning, Meaning::Cut | Meaning::Declined),
+            truncated,
+            filtered,
         })
     }
 
@@ -171,10 +179,10 @@ impl Answer for PartialAnswer {
 
 impl PartialAnswer {
     fn add(&mut self, part: Part) {
-        self.begun = true;
         let Part { text, thought, thought_signature, function_call } = part;
-        if let Some(FunctionCall { name, args }) = function_call {
-            self.calls.push(ToolCall { name, arguments: Arguments::parse(&args.to_string()) });
+        self.begun |= function_call.is_some() || text.as_ref().is_some_and(|text| !text.is_empty());
+        if let Some(call) = function_call {
+            self.calls.push(call);
             self.signatures.calls.push(thought_signature);
             return;
         }

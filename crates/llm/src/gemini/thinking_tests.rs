@@ -97,26 +97,6 @@ async fn a_signature_of_the_text_goes_back_with_the_text() {
 }
 
 #[tokio::test]
-async fn thoughts_are_not_shown() {
-    let parts = [
-        json!({ "text": "What do they want?", "thought": true }),
-        json!({ "text": "Hello." }),
-        json!({ "text": "", "thoughtSignature": signature("a") }),
-    ];
-    let asked = ask_for(streams(&parts)).await;
-    let reply = asked.reply.unwrap();
-    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("Hello.", "Hello."));
-    assert!(!format!("{:?}", reply.reasoning).contains("want"), "not even to the log");
-}
-
-#[tokio::test]
-async fn f40_a_reply_that_is_only_a_thought_is_empty() {
-    let asked = ask_for(ModelAnswer::thinks("hm", ModelAnswer::says(""))).await;
-    let reply = asked.reply.unwrap();
-    assert!(reply.text.is_empty() && reply.calls.is_empty() && asked.shown.is_empty());
-}
-
-#[tokio::test]
 async fn a_reply_without_a_signature_has_no_reasoning() {
     let parts = [json!({ "functionCall": { "name": "f", "args": {} } })];
     let reply = ask_for(streams(&parts)).await.reply.unwrap();

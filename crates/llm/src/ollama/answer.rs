@@ -1,18 +1,19 @@
 //! An answer, put together from the lines of its stream (Ollama API, "Generate a chat completion"), or
 //! read whole from a server that does not stream.
 
-use avocet_protocol::{Arguments, ToolCall, Usage};
+use avocet_protocol::{ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::asking::{Answer, Fault, Framing, Piece, Said};
+use crate::dialects::given_arguments;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
 pub(super) struct PartialAnswer {
     text: String,
     thinking: String,
-    calls: Vec<ToolCall>,
+    calls: Vec<Function>,
     usage: Usage,
     begun: bool,
     /// Why it ended.
@@ -64,10 +65,7 @@ impl Answer for PartialAnswer {
         }
         let Message { content, thinking, tool_calls } = line.message;
         let (content, thinking) = (content.unwrap_or_default(), thinking.unwrap_or_default());
-        for Call { function: Function { name, arguments } } in tool_calls.into_iter().flatten() {
-            let arguments = Arguments::parse(&arguments.to_string());
-            self.calls.push(ToolCall { name, arguments });
-        }
+        self.calls.extend(tool_calls.into_iter().flatten().map(|call| call.function));
         self.text.push_str(&content);
         self.thinking.push_str(&thinking);
         self.begun |= !(content.is_empty() && thinking.is_empty() && self.calls.is_empty());
@@ -94,12 +92,18 @@ impl Answer for PartialAnswer {
             return Err(format!("the model was not asked ({reason})").into());
         }
         let thought = !self.calls.is_empty() && !self.thinking.is_empty();
+        let truncated = reason == "length";
+        let call = |Function { name, arguments }| ToolCall {
+            name,
+            arguments: given_arguments(&arguments, truncated),
+        };
         Ok(Said {
             text: self.text,
-            calls: self.calls,
+            calls: self.calls.into_iter().map(call).collect(),
             reasoning: thought.then_some(Value::String(self.thinking)),
             usage: self.usage,
-            truncated: reason == "length",
+            truncated,
+            filtered: false,
         })
     }
 

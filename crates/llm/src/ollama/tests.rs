@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Arguments, Image, ImageRef, Message, Reasoning, SentCall, Usage};
+use avocet_protocol::{Arguments, Image, ImageRef, Message, Reasoning, SentCall, ToolCall};
 use avocet_testkit::http::Piece;
 use avocet_testkit::ollama::{Card as Known, MODEL, OllamaFake, line};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Asked, SECOND, ask, ask_patiently, ask_through, call, request, with_image};
+use crate::testing::{Asked, SECOND, ask, ask_through, call, cut_up, request, with_image};
 
 pub(super) fn config(base_url: String) -> OllamaConfig {
     OllamaConfig { base_url, ..OllamaConfig::default() }
@@ -136,32 +136,6 @@ async fn f33_a_later_request_begins_as_the_earlier_one() {
     assert_eq!(earlier["tools"], later["tools"]);
 }
 
-#[tokio::test]
-async fn text_is_streamed_and_counted() {
-    let (asked, _) = ask_for(ModelAnswer::says("all of it, word for word")).await;
-    let reply = asked.reply.unwrap();
-    assert_eq!(
-        (reply.text.as_str(), asked.shown.as_str()),
-        ("all of it, word for word", reply.text.as_str())
-    );
-    assert_eq!(reply.usage(), Usage::new(12, 3));
-    assert!(!reply.truncated && reply.calls.is_empty());
-}
-
-#[tokio::test]
-async fn calls_come_whole() {
-    let calls = vec![
-        ("read_file".to_owned(), json!({"path": "ä", "start_line": 3})),
-        ("list_directory".to_owned(), json!({})),
-    ];
-    let (asked, _) = ask_for(ModelAnswer::Calls(calls)).await;
-    let expected = [
-        call("read_file", &json!({"path": "ä", "start_line": 3})),
-        call("list_directory", &json!({})),
-    ];
-    assert_eq!(asked.reply.unwrap().calls, expected);
-}
-
 fn says(content: &str) -> Value {
     json!({ "message": { "role": "assistant", "content": content }, "done": false })
 }
@@ -175,30 +149,34 @@ fn streams(lines: &[Value]) -> ModelAnswer {
 }
 
 #[tokio::test]
-async fn f8_calls_come_in_many_shapes() {
+async fn f8_calls_that_come_in_one_line_are_two_even_in_the_last() {
     let called =
         |arguments: Value| json!({ "function": { "name": "one", "arguments": arguments } });
-    let calls = |calls: &[Value]| json!({ "message": { "content": null, "tool_calls": calls } });
-    let (x, y) = (called(json!({ "x": 1 })), called(json!({ "y": 2 })));
-    let as_text = [called(json!("{\"x\": 1}")), called(json!("{\"y\": 2}"))];
-    let expected = [call("one", &json!({"x": 1})), call("one", &json!({"y": 2}))];
-    let mut last = calls(&[x.clone(), y.clone()]);
+    let both = [called(json!({ "x": 1 })), called(json!({ "y": 2 }))];
+    let together = json!({ "message": { "content": null, "tool_calls": both } });
+    let mut last = together.clone();
     last["done"] = json!(true);
-    for lines in [
-        vec![calls(&[x.clone(), y.clone()]), done("stop")],
-        vec![calls(&[x]), calls(&[y]), done("stop")],
-        vec![calls(&as_text), done("stop")],
-        vec![last],
+    for lines in [vec![together, done("stop")], vec![last]] {
+        let calls = ask_for(streams(&lines)).await.0.reply.unwrap().calls;
+        assert_eq!(calls, [call("one", &json!({ "x": 1 })), call("one", &json!({ "y": 2 }))]);
+    }
+}
+
+#[tokio::test]
+async fn f8_arguments_that_are_text_are_repaired_only_if_they_are_whole() {
+    let object = json!({ "x": 1 });
+    for (arguments, reason, expected) in [
+        (json!("{x: 1,}"), "stop", Some(&object)),
+        (json!("{\"x\": 1"), "length", None),
+        (json!([1]), "stop", None),
     ] {
-        assert_eq!(ask_for(streams(&lines)).await.0.reply.unwrap().calls, expected);
-    }
-    for nothing in [json!({ "name": "one" }), json!({ "name": "one", "arguments": null })] {
-        let lines = [calls(&[json!({ "function": nothing })]), done("stop")];
+        let called = json!([{ "function": { "name": "one", "arguments": arguments } }]);
+        let lines = [json!({ "message": { "tool_calls": called } }), done(reason)];
         let reply = ask_for(streams(&lines)).await.0.reply.unwrap();
-        assert_eq!(reply.calls, [call("one", &json!({}))]);
+        let text = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+        let malformed = ToolCall { name: "one".to_owned(), arguments: Arguments::Malformed(text) };
+        assert_eq!(reply.calls, [expected.map_or(malformed, |object| call("one", object))]);
     }
-    let reply = ask_for(streams(&[calls(&[called(json!([1]))]), done("stop")])).await.0.reply;
-    assert_eq!(reply.unwrap().calls[0].arguments, Arguments::Malformed("[1]".to_owned()));
 }
 
 #[tokio::test]
@@ -212,10 +190,7 @@ async fn why_an_answer_ends() {
 }
 
 #[tokio::test]
-async fn tokens_are_estimated_where_nobody_counts_them() {
-    let reply = ask_for(streams(&[says("12345678"), done("stop")])).await.0.reply.unwrap();
-    assert!(reply.usage().output == 2 && reply.usage().input > 50, "{:?}", reply.usage());
-    // What the server still has from the last request, it does not read and does not count.
+async fn what_the_server_still_has_and_does_not_count_is_estimated() {
     let mut cached = done("stop");
     cached["eval_count"] = json!(7);
     let reply = ask_for(streams(&[says("12345678"), cached])).await.0.reply.unwrap();
@@ -228,64 +203,32 @@ fn json_answer(status: u16, body: &Value) -> ModelAnswer {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_is_understood() {
-    let mut body = says("hello");
-    for (key, value) in [("done", json!(true)), ("prompt_eval_count", json!(7))] {
-        body[key] = value;
-    }
-    body["eval_count"] = json!(2);
-    let (asked, _) = ask_for(json_answer(200, &body)).await;
-    let reply = asked.reply.unwrap();
-    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("hello", "hello"));
-    assert_eq!(reply.usage(), Usage::new(7, 2));
-}
-
-#[tokio::test]
-async fn thoughts_are_not_shown_and_go_back_with_their_calls_to_who_had_them() {
-    let then = ModelAnswer::call("f", json!({}));
-    let asked = ask_for(ModelAnswer::thinks("What do they want?", then)).await.0;
-    let reply = asked.reply.unwrap();
-    assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
-    let thought =
-        |model: &str| Reasoning { model: model.to_owned(), content: json!("What do they want?") };
-    let ours = thought(&format!("home/{MODEL}"));
-    assert_eq!(reply.reasoning, Some(ours.clone()));
-
-    let step = |reasoning: Reasoning| {
-        let call =
-            SentCall { id: "1".to_owned(), name: "f".to_owned(), arguments: Default::default() };
-        let text = String::new();
-        let step = Message::Assistant { text, calls: vec![call], reasoning: Some(reasoning) };
-        let result =
-            Message::ToolResult { call: "1".to_owned(), ok: true, result: "seen".to_owned() };
-        ModelRequest { messages: vec![Message::user("hi"), step, result], ..request() }
-    };
-    let back = sent(Known::default(), &step(ours), |_| {}).await;
-    assert_eq!(back["messages"][1]["thinking"], "What do they want?");
+async fn thoughts_go_back_in_the_message_with_their_calls() {
+    let call = SentCall { id: "1".to_owned(), name: "f".to_owned(), arguments: Default::default() };
+    let thought = Reasoning { model: format!("home/{MODEL}"), content: json!("hm") };
+    let step =
+        Message::Assistant { text: String::new(), calls: vec![call], reasoning: Some(thought) };
+    let result = Message::ToolResult { call: "1".to_owned(), ok: true, result: "seen".to_owned() };
+    let request = ModelRequest { messages: vec![Message::user("hi"), step, result], ..request() };
+    let back = sent(Known::default(), &request, |_| {}).await;
+    assert_eq!(back["messages"][1]["thinking"], "hm");
     assert_eq!(back["messages"][2]["tool_name"], "f");
-    let others = sent(Known::default(), &step(thought("other/model")), |_| {}).await;
-    assert!(others["messages"][1]["thinking"].is_null(), "{others}");
 }
 
 #[tokio::test]
-async fn f40_a_reply_that_is_only_a_thought_is_empty() {
-    let asked = ask_for(ModelAnswer::thinks("hm", ModelAnswer::says(""))).await.0;
-    let reply = asked.reply.unwrap();
-    assert!(reply.text.is_empty() && reply.calls.is_empty() && asked.shown.is_empty());
-    assert_eq!(reply.reasoning, None);
+async fn a_thought_that_led_to_no_call_is_not_kept() {
+    let asked = ask_for(ModelAnswer::thinks("hm", ModelAnswer::says("Hello."))).await.0;
+    assert_eq!(asked.reply.unwrap().reasoning, None);
 }
 
 #[tokio::test]
-async fn a_refusal_says_what_to_do_about_it_and_is_not_repeated() {
+async fn a_refusal_says_what_to_do_about_it() {
     let table = [
-        (400, "invalid options", "refused the request: 400: invalid options"),
         (
             400,
             "registry.ollama.ai/library/gemma:latest does not support tools",
             "does not support tools; set tools = \"json\" in the provider's table",
         ),
-        (400, "the input length exceeds the context length", "start afresh with /new"),
-        (401, "unauthorized", "refused the key (401: unauthorized); check api_key"),
         (
             404,
             "model 'x' not found",
@@ -296,11 +239,9 @@ async fn a_refusal_says_what_to_do_about_it_and_is_not_repeated() {
         let whole = json!({ "error": message });
         let line = json!({ "error": message, "status": status });
         for answer in [json_answer(status, &whole), streams(&[line])] {
-            let (fake, model) = serve(vec![answer], &Arc::default()).await;
-            let error = ask(&model).await.reply.unwrap_err();
+            let error = ask_for(answer).await.0.reply.unwrap_err();
             assert!(error.to_string().contains(says), "{error}");
             assert!(!error.is_transient(), "{error}");
-            assert_eq!(fake.requests().len(), 1);
         }
     }
 }
@@ -327,29 +268,13 @@ async fn f36_the_first_error_names_the_fix() {
 }
 
 #[tokio::test]
-async fn f31_what_can_help_is_tried_again() {
+async fn what_may_pass_by_itself_is_told_from_what_will_not() {
     let busy =
         json!({ "error": "server busy, please try again. maximum pending requests exceeded" });
-    let table = [
-        (json_answer(503, &busy), "good"),
-        (json_answer(500, &json!({ "error": "llama runner process has terminated" })), "good"),
-        (streams(&[says("so "), busy]), "so <good"),
-        (streams(&[says("half an ")]), "half an <good"),
-        (streams(&[done("load")]), "good"),
-        (streams(&[]), "good"),
-        (ModelAnswer::Events(vec!["no json\n".to_owned()]), "good"),
-        (ModelAnswer::Events(vec!["{\"message\": {\"content\"".to_owned()]), "good"),
-        (ModelAnswer::Raw(vec![head(), Piece::chunk(b"\xFF\n"), Piece::end()]), "good"),
-        (ModelAnswer::Raw(vec![head(), Piece::Reset]), "good"),
-    ];
-    for (first, shown) in table {
-        let clock = Arc::<ManualClock>::default();
-        let (fake, model) = serve(vec![first, ModelAnswer::says("good")], &clock).await;
-        let asked = ask_patiently(&model, &clock, 1).await;
-        assert_eq!(asked.reply.unwrap().text, "good");
-        assert_eq!(asked.shown, shown);
-        assert_eq!(fake.requests().len(), 2);
-    }
+    let error = ask_for(streams(&[says("so "), busy])).await.0.reply.unwrap_err();
+    assert!(matches!(error, ModelError::Busy { .. }), "an error without a status: {error:?}");
+    let error = ask_for(streams(&[done("load")])).await.0.reply.unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("was not asked (load)"), "{error}");
 }
 
 fn head() -> Piece {
@@ -357,12 +282,11 @@ fn head() -> Piece {
 }
 
 #[tokio::test]
-async fn f20_a_silent_model_is_cut_and_one_that_is_loaded_has_time() {
+async fn f20_a_model_that_is_loaded_has_time_and_one_that_thinks_is_alive() {
     let thinks = json!({ "message": { "content": "", "thinking": "hm" } });
     let begun = vec![head(), Piece::chunk(line(&thinks).as_bytes())];
     let table = [
         (vec![], 300, "no answer began within 300 s"),
-        (vec![head()], 300, "no answer began within 300 s"),
         (begun, 60, "it fell silent, no more came within 60 s"),
     ];
     for (mut pieces, seconds, detail) in table {
@@ -377,45 +301,16 @@ async fn f20_a_silent_model_is_cut_and_one_that_is_loaded_has_time() {
 }
 
 #[tokio::test]
-async fn an_answer_cut_at_every_byte_is_the_same() {
-    let called = json!([{ "function": { "name": "one", "arguments": { "ü": "é" } } }]);
-    let lines = [says("grün "), says("😀 "), json!({ "message": { "tool_calls": called } })];
-    let lines: String = lines.iter().chain([&done("stop")]).map(line).collect();
+async fn lines_are_told_apart_however_they_end_and_come() {
+    let lines: String = [says("grün "), says("😀 "), done("stop")].iter().map(line).collect();
     let windows = lines.replace('\n', "\r\n\r\n");
     let endless = lines.trim_end().to_owned();
     for stream in [lines, windows, endless] {
-        let mut pieces = vec![head()];
-        pieces.extend(stream.as_bytes().chunks(1).map(Piece::chunk));
-        pieces.push(Piece::end());
-        let (asked, _) = ask_for(ModelAnswer::Raw(pieces)).await;
-        let reply = asked.reply.unwrap();
-        assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("grün 😀 ", "grün 😀 "));
-        assert_eq!(reply.calls, [call("one", &json!({"ü": "é"}))]);
+        for length in [1, stream.len()] {
+            let reply = ask_for(cut_up(stream.as_bytes(), &[length])).await.0.reply.unwrap();
+            assert_eq!(reply.text, "grün 😀 ", "{stream:?} in pieces of {length}");
+        }
     }
-    let (asked, _) = ask_for(ModelAnswer::Raw(vec![
-        head(),
-        Piece::chunk(
-            [says("a"), says("b"), done("stop")].iter().map(line).collect::<String>().as_bytes(),
-        ),
-        Piece::end(),
-    ]))
-    .await;
-    assert_eq!(asked.reply.unwrap().text, "ab", "several lines in one piece");
-}
-
-#[tokio::test]
-async fn f15_the_key_is_sent_and_is_in_no_error() {
-    const KEY: &str = "ollama-test-key";
-    let answer = json_answer(401, &json!({ "error": format!("invalid key {KEY}") }));
-    let fake = OllamaFake::start(move |_| answer.clone()).await;
-    let api_key = Some(Secret::new(KEY.to_owned()));
-    let config = OllamaConfig { api_key, ..config(fake.base_url()) };
-    let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
-    let error = ask(&model).await.reply.unwrap_err();
-    assert!(error.to_string().contains("[secret]"), "{error}");
-    assert!(!format!("{error} {error:?} {model:?}").contains(KEY), "{error:?} {model:?}");
-    let sent = headers(config.api_key.as_ref());
-    assert_eq!(sent, [("authorization", format!("Bearer {KEY}"))]);
 }
 
 #[tokio::test]

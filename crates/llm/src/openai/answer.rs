@@ -120,13 +120,14 @@ impl Answer for PartialAnswer {
         let Some(finish) = self.finish else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        if finish == "content_filter" && self.text.is_empty() && self.calls.is_empty() {
+        let filtered = finish == "content_filter";
+        if filtered && self.text.is_empty() && self.calls.is_empty() {
             return Err("the provider's content filter held the answer back".to_owned().into());
         }
         let truncated = finish == "length";
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
             name,
-            arguments: repaired(&arguments, truncated),
+            arguments: repaired(&arguments, truncated || filtered),
         });
         Ok(Said {
             text: self.text,
@@ -134,6 +135,7 @@ impl Answer for PartialAnswer {
             reasoning: None,
             usage: self.usage,
             truncated,
+            filtered,
         })
     }
 

@@ -73,8 +73,11 @@ async fn f8_pieces_of_calls_without_an_index_belong_to_the_call_before_them() {
 async fn f8_arguments_are_repaired_only_if_they_are_whole() {
     let function = json!({"name": "one", "arguments": "{'x': 1,"});
     let open = [json!({ "tool_calls": [{ "index": 0, "function": function }] })];
-    let reply = reply_of(events(&open, "length")).await;
-    assert_eq!(reply.calls[0].arguments, Arguments::Malformed("{'x': 1,".to_owned()));
+    for (finish, filtered) in [("length", false), ("content_filter", true)] {
+        let reply = reply_of(events(&open, finish)).await;
+        assert_eq!(reply.calls[0].arguments, Arguments::Malformed("{'x': 1,".to_owned()));
+        assert_eq!((reply.truncated, reply.filtered), (!filtered, filtered));
+    }
     assert_eq!(reply_of(events(&open, "stop")).await.calls, [call("one", &json!({"x": 1}))]);
 }
 

@@ -17,6 +17,8 @@ pub struct Card {
     pub context_length: u64,
     /// The parameters of its Modelfile, a line each.
     pub parameters: &'static str,
+    /// The key that the server wants; none for one's own, as opposed to Ollama's.
+    pub key: Option<&'static str>,
     /// How questions about it fail, one by one, before one is answered.
     pub failures: Vec<Vec<Piece>>,
 }
@@ -27,6 +29,7 @@ impl Default for Card {
             capabilities: Some(vec!["completion", "tools", "thinking", "vision"]),
             context_length: 40_960,
             parameters: "stop                           \"<|im_end|>\"\ntemperature  0.6",
+            key: None,
             failures: Vec::new(),
         }
     }

@@ -19,7 +19,7 @@ impl Wire for Messages {
     /// Of what is read, the cache has some and gets some.
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 3, cache_written: 4 };
 
-    async fn start(answer: Answering) -> Server {
+    async fn start(answer: Answering, _: &Setup) -> Server {
         let fake = AnthropicFake::start(answer).await;
         Server::new(fake, AnthropicFake::base_url, AnthropicFake::requests, AnthropicFake::refusals)
     }
@@ -83,8 +83,8 @@ impl Wire for Messages {
         json!({ "type": "error", "error": { "type": kind(status), "message": says } })
     }
 
-    fn results(request: &Value) -> Vec<&str> {
-        last_results(request)
+    fn results(request: &Value) -> Vec<String> {
+        last_results(request).into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -19,7 +19,7 @@ impl Wire for Chat {
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
     const CANNOT: &'static [Ability] = &[Ability::KeptThoughts];
 
-    async fn start(answer: Answering) -> Server {
+    async fn start(answer: Answering, _: &Setup) -> Server {
         let fake = OpenAiFake::start_with_eyes(answer).await;
         Server::new(fake, OpenAiFake::base_url, OpenAiFake::requests, OpenAiFake::refusals)
     }
@@ -81,8 +81,8 @@ impl Wire for Chat {
         json!({ "error": { "message": says, "code": status } })
     }
 
-    fn results(request: &Value) -> Vec<&str> {
-        last_results(request)
+    fn results(request: &Value) -> Vec<String> {
+        last_results(request).into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -19,7 +19,7 @@ impl Wire for Responses {
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 4, cache_written: 0 };
 
-    async fn start(answer: Answering) -> Server {
+    async fn start(answer: Answering, _: &Setup) -> Server {
         let fake = ResponsesFake::start(answer).await;
         Server::new(fake, ResponsesFake::base_url, ResponsesFake::requests, ResponsesFake::refusals)
     }
@@ -98,8 +98,8 @@ impl Wire for Responses {
         json!({ "error": { "code": code, "message": says, "param": null } })
     }
 
-    fn results(request: &Value) -> Vec<&str> {
-        last_results(request)
+    fn results(request: &Value) -> Vec<String> {
+        last_results(request).into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -76,10 +76,12 @@ impl Answer for PartialAnswer {
     }
 
     fn finish(self) -> Result<Said, Fault> {
-        let truncated = match &self.end {
+        let (truncated, filtered) = match &self.end {
             None => return Err("the stream ended before the answer did".to_owned().into()),
-            Some(Ending::Complete) => false,
-            Some(Ending::Incomplete(reason)) => reason == "max_output_tokens",
+            Some(Ending::Complete) => (false, false),
+            Some(Ending::Incomplete(reason)) => {
+                (reason == "max_output_tokens", reason == "content_filter")
+            }
         };
         let (mut text, mut calls, mut parts) = (String::new(), Vec::new(), Vec::new());
         for (_, item) in self.items {
@@ -89,21 +91,22 @@ impl Answer for PartialAnswer {
                     parts.push(Value::from(SAID));
                 }
                 Item::Called { name, arguments } => {
-                    calls.push(ToolCall { name, arguments: repaired(&arguments, truncated) });
+                    calls.push(ToolCall {
+                        name,
+                        arguments: repaired(&arguments, truncated || filtered),
+                    });
                     parts.push(Value::from(CALLED));
                 }
                 Item::Thought(thought) => parts.extend(thought),
                 Item::Other => {}
             }
         }
-        if let Some(Ending::Incomplete(reason)) = &self.end
-            && (reason == "content_filter" && text.is_empty() && calls.is_empty())
-        {
+        if filtered && text.is_empty() && calls.is_empty() {
             let held_back = "the provider's content filter held the answer back";
             return Err(Fault::Declined(held_back.to_owned()));
         }
         let reasoning = parts.iter().any(Value::is_object).then_some(Value::Array(parts));
-        Ok(Said { text, calls, reasoning, usage: self.usage, truncated })
+        Ok(Said { text, calls, reasoning, usage: self.usage, truncated, filtered })
     }
 
     fn whole(body: &str) -> Result<Said, Fault> {

@@ -227,7 +227,7 @@ async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
     assert!(error.to_string().contains("content filter") && !error.is_transient(), "{error}");
     let said = message(&json!({ "type": "output_text", "text": "half" }));
     let reply = reply_of(&[done(0, &said), filtered]).await;
-    assert_eq!((reply.text.as_str(), reply.truncated), ("half", false));
+    assert_eq!((reply.text.as_str(), reply.truncated, reply.filtered), ("half", false, true));
 }
 
 #[tokio::test]

@@ -1,0 +1,62 @@
+//! What a refusal means, in whatever words it comes, and who can do something about it.
+
+use std::time::Duration;
+
+use avocet_net::HttpResponse;
+use avocet_protocol::ModelError;
+use serde_json::Value;
+
+use super::{Answer, Endpoint, MAX_BODY};
+use crate::detail::says;
+
+impl Endpoint {
+    /// What an answer other than 200 means.
+    pub(super) async fn refusal<A: Answer>(&self, response: HttpResponse) -> ModelError {
+        let (status, retry_after) = (response.status(), response.retry_after());
+        let body = response.text(MAX_BODY).await.unwrap_or_default();
+        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let says = says(&error).unwrap_or(&body);
+        let code = error["error"]["code"].as_str().unwrap_or_default();
+        let (status, asked) = A::refusal(status, &error);
+        self.refused(status, code, says, asked.or(retry_after))
+    }
+
+    /// What a refusal means, and who can do something about it.
+    pub(super) fn refused(
+        &self,
+        status: u16,
+        code: &str,
+        says: &str,
+        retry_after: Option<Duration>,
+    ) -> ModelError {
+        let detail = self.clean(&format!("{status}: {}", says.trim()));
+        let model = self.name.clone();
+        match status {
+            401 | 403 => ModelError::Unauthorized { model, detail },
+            402 => ModelError::Refused { model, detail },
+            413 => ModelError::TooLong { model, detail },
+            429 if code == "insufficient_quota" => ModelError::Refused { model, detail },
+            408 | 409 | 425 | 429 | 500.. => ModelError::Busy { model, detail, retry_after },
+            _ if is_about_length(says, code) => ModelError::TooLong { model, detail },
+            _ => ModelError::Refused { model, detail },
+        }
+    }
+}
+
+/// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
+/// Ollama, LM Studio, OpenRouter, Anthropic and Gemini.
+fn is_about_length(says: &str, code: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "context length",
+        "context window",
+        "context size",
+        "maximum context",
+        "too many tokens",
+        "prompt is too long",
+        "exceed context limit",
+        "exceeds the maximum number of tokens",
+        "payload size exceeds",
+    ];
+    let says = says.to_lowercase();
+    code == "context_length_exceeded" || WORDS.iter().any(|words| says.contains(words))
+}

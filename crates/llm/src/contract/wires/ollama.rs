@@ -1,0 +1,109 @@
+//! Ollama's own API, at Ollama's, where a key is wanted. A call comes whole: its pieces are put together
+//! before they are sent.
+
+use std::sync::Arc;
+
+use avocet_protocol::{Model, Secret, Usage};
+use avocet_testkit::ManualClock;
+use avocet_testkit::ollama::{Card, KEY, MODEL, OllamaFake, last_results, line};
+use serde_json::{Map, Value, json};
+
+use crate::contract::server::{Answering, Server};
+use crate::contract::{Ability, Bit, End, Setup, Wire, given, suite};
+use crate::{Ollama, OllamaConfig};
+
+struct Chat;
+
+impl Wire for Chat {
+    const NAME: &'static str = "home/qwen-test:8b";
+    const KEY: &'static str = KEY;
+    const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
+    const CANNOT: &'static [Ability] = &[Ability::CountedCache];
+
+    /// Whether the model sees, the server says.
+    async fn start(answer: Answering, setup: &Setup) -> Server {
+        let eyes = setup.images.then_some("vision");
+        let able = ["completion", "tools", "thinking"].into_iter().chain(eyes).collect();
+        let card = Card { capabilities: Some(able), key: Some(KEY), ..Card::default() };
+        let fake = OllamaFake::start_as(card, answer).await;
+        Server::new(fake, OllamaFake::base_url, OllamaFake::requests, OllamaFake::refusals)
+    }
+
+    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+        let config = OllamaConfig {
+            base_url,
+            api_key: Some(Secret::new(setup.key.to_owned())),
+            max_retries: setup.retries,
+            first_token_seconds: setup.first_token_seconds,
+            ..OllamaConfig::default()
+        };
+        Arc::new(Ollama::new("home", MODEL, &config, clock).unwrap())
+    }
+
+    fn greeting() -> Vec<String> {
+        vec![line(&says(&Bit::Text(""), &[]).unwrap_or_default())]
+    }
+
+    fn alive() -> String {
+        "\n".to_owned()
+    }
+
+    fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String> {
+        let mut lines = Self::greeting();
+        lines.extend(bits.iter().filter_map(|bit| says(bit, bits)).map(|said| line(&said)));
+        lines.extend(match end {
+            End::Done => Some(line(&done("stop"))),
+            End::Full => Some(line(&done("length"))),
+            End::Lost => None,
+            End::Failed(status, says) => Some(line(&json!({ "error": says, "status": status }))),
+        });
+        lines
+    }
+
+    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
+        let call = call.map(
+            |(name, arguments)| json!([{ "function": { "name": name, "arguments": arguments } }]),
+        );
+        let mut whole = done("stop");
+        whole["message"] = json!({ "role": "assistant", "content": text, "tool_calls": call });
+        if let Some(usage) = usage {
+            whole["prompt_eval_count"] = json!(usage.input);
+            whole["eval_count"] = json!(usage.output);
+        }
+        whole
+    }
+
+    fn refusal(_: u16, says: &str) -> Value {
+        json!({ "error": says })
+    }
+
+    fn results(request: &Value) -> Vec<String> {
+        last_results(request).into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// What is sent of a bit; nothing if it went with its call.
+fn says(bit: &Bit<'_>, bits: &[Bit<'_>]) -> Option<Value> {
+    let called = |id: Option<&str>, name: &str, arguments: Option<Value>| {
+        let arguments = arguments.map(|arguments| ("arguments".to_owned(), arguments));
+        let function: Map<String, Value> =
+            [("name".to_owned(), json!(name))].into_iter().chain(arguments).collect();
+        json!({ "content": "", "tool_calls": [{ "id": id, "function": function }] })
+    };
+    let mut message = match bit {
+        Bit::Text(text) => json!({ "content": text }),
+        Bit::Thought(text) => json!({ "content": "", "thinking": text }),
+        Bit::Call(number, id, name) => called(*id, name, given(*number, bits)),
+        Bit::Arguments(..) => return None,
+        Bit::Whole(_, name, arguments) => called(Some("a"), name, Some(arguments.clone())),
+    };
+    message["role"] = json!("assistant");
+    Some(json!({ "model": MODEL, "message": message, "done": false }))
+}
+
+fn done(reason: &str) -> Value {
+    json!({ "model": MODEL, "message": { "role": "assistant", "content": "" }, "done": true,
+        "done_reason": reason })
+}
+
+suite!(Chat);
