@@ -4,6 +4,8 @@
 
 mod anthropic;
 mod asking;
+#[cfg(feature = "testing")]
+pub mod benching;
 mod chain;
 #[cfg(test)]
 mod contract;
@@ -11,6 +13,8 @@ mod detail;
 mod dialected;
 mod dialects;
 mod ending;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 mod gemini;
 mod hidden;
 mod limits;

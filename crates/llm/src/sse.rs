@@ -2,7 +2,7 @@
 
 use avocet_net::{HttpResponse, NetError};
 use eventsource_stream::{EventStreamError, Eventsource};
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
 /// Bytes of a body that are read; no answer is that long.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -24,10 +24,16 @@ pub(crate) fn events(response: HttpResponse) -> BoxStream<'static, Result<String
             Err(error) => Some((Err(error), None)),
         }
     });
-    let events = chunks.eventsource().map(|event| match event {
+    split(chunks).boxed()
+}
+
+/// The data of each event in a body that comes in these pieces.
+pub(crate) fn split<B: AsRef<[u8]>>(
+    chunks: impl Stream<Item = Result<B, NetError>>,
+) -> impl Stream<Item = Result<String, NetError>> {
+    chunks.eventsource().map(|event| match event {
         Ok(event) => Ok(event.data),
         Err(EventStreamError::Transport(error)) => Err(error),
         Err(error) => Err(NetError::Broken(error.to_string())),
-    });
-    events.boxed()
+    })
 }

@@ -13,7 +13,7 @@ use crate::detail::says;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct PartialAnswer {
+pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<ToolCall>,
     signatures: Signatures,
