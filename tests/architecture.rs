@@ -57,11 +57,29 @@ fn no_edge_is_outside_of_the_table() {
             let Some(edge) = bare(&dependency.name) else { continue };
             let for_tests = dependency.kind == DependencyKind::Development;
             used.insert(edge.to_owned());
-            let fits = allowed.contains(edge) || (for_tests && FOR_TESTS.contains(&edge));
+            let for_tests =
+                for_tests && (FOR_TESTS.contains(&edge) || dependency.name == *package.name);
+            let fits = allowed.contains(edge) || for_tests;
             assert!(fits, "{name} must not depend on {edge}: see ARCHITECTURE.md");
         }
         let unused: Vec<_> = allowed.difference(&used).collect();
         assert!(unused.is_empty(), "{name} does not depend on {unused:?}: ARCHITECTURE.md says so");
+    }
+}
+
+#[test]
+fn what_only_tests_need_of_a_crate_is_in_no_program() {
+    let metadata = workspace();
+    let programs = metadata.packages.iter().filter(|one| folder(&metadata, one) != "tests");
+    for package in programs {
+        for dependency in &package.dependencies {
+            let for_tests = dependency.kind == DependencyKind::Development;
+            let wanted = |feature: &String| ["fail-points", "testing"].contains(&feature.as_str());
+            let fits = for_tests || !dependency.features.iter().any(wanted);
+            assert!(fits, "{} has {:?} for good", package.name, dependency.features);
+        }
+        let default = package.features.get("default").map_or(&[][..], Vec::as_slice);
+        assert!(default.is_empty(), "{} has {default:?} on by default", package.name);
     }
 }
 

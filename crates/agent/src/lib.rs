@@ -2,6 +2,8 @@
 //! in the log before the next one begins, and a turn resumes where its log ends.
 
 mod agent_loop;
+#[cfg(feature = "testing")]
+pub mod benching;
 mod budgets;
 mod calls;
 mod context;

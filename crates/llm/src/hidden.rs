@@ -24,6 +24,8 @@ pub(crate) struct Visible {
     last_hidden: Option<char>,
     /// Where the open text stands between code and other text.
     code: Code,
+    /// So many bytes of the open text are no code.
+    known: usize,
     /// Calls that are written as text are left as they stand.
     keeps_calls: bool,
 }
@@ -145,23 +147,27 @@ impl Visible {
     }
 
     fn next_said(&mut self, rest: &str, is_all: bool) -> Next {
-        match self.code.cross(rest, is_all) {
-            code::Next::Code(bytes) => Next::Show(bytes),
-            code::Next::Wait => Next::Wait,
-            code::Next::Text(bytes) => match mark::find(&rest[..bytes]) {
-                Some(0) => match mark::at_start(rest, is_all) {
-                    _ if self.keeps_calls
-                        && let Some(next) = Self::next_call(rest, is_all) =>
-                    {
-                        next
-                    }
-                    Sight::Mark(bytes, mark) => Next::Mark(bytes, mark),
-                    Sight::Open => Next::Wait,
-                    Sight::Nothing => Next::Show(mark::opener_bytes(rest)),
-                },
-                Some(before) => Next::Show(before),
-                None => Next::Show(bytes),
+        // Once for a line, however many marks may begin in it.
+        if self.known == 0 {
+            match self.code.cross(rest, is_all) {
+                code::Next::Code(bytes) => return Next::Show(bytes),
+                code::Next::Wait => return Next::Wait,
+                code::Next::Text(bytes) => self.known = bytes,
+            }
+        }
+        match mark::find(&rest[..self.known]) {
+            Some(0) => match mark::at_start(rest, is_all) {
+                _ if self.keeps_calls
+                    && let Some(next) = Self::next_call(rest, is_all) =>
+                {
+                    next
+                }
+                Sight::Mark(bytes, mark) => Next::Mark(bytes, mark),
+                Sight::Open => Next::Wait,
+                Sight::Nothing => Next::Show(mark::opener_bytes(rest)),
             },
+            Some(before) => Next::Show(before),
+            None => Next::Show(self.known),
         }
     }
 
@@ -179,6 +185,7 @@ impl Visible {
 
     fn say(&mut self, text: &str) {
         self.code.pass(text);
+        self.known = self.known.saturating_sub(text.len());
         let text = match self.has_hidden && self.text.trim().is_empty() {
             true => text.trim_start(),
             false => text,
@@ -188,6 +195,7 @@ impl Visible {
 
     fn hide(&mut self, text: &str) {
         self.has_hidden = true;
+        self.known = 0;
         self.last_hidden = text.chars().next_back().or(self.last_hidden);
     }
 

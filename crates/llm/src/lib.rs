@@ -4,6 +4,8 @@
 
 mod anthropic;
 mod asking;
+#[cfg(feature = "testing")]
+pub mod benching;
 mod chain;
 #[cfg(test)]
 mod contract;
@@ -12,6 +14,8 @@ mod dialected;
 mod dialects;
 mod ending;
 mod facts;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 mod gemini;
 mod hidden;
 mod known;

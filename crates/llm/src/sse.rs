@@ -9,12 +9,18 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The data of each event, in order, until the body ends.
 pub(crate) fn events(response: HttpResponse) -> BoxStream<'static, Result<String, NetError>> {
-    let events = chunks(response).eventsource().map(|event| match event {
+    split(chunks(response)).boxed()
+}
+
+/// The data of each event in a body that comes in these pieces.
+pub(crate) fn split<B: AsRef<[u8]>>(
+    chunks: impl Stream<Item = Result<B, NetError>>,
+) -> impl Stream<Item = Result<String, NetError>> {
+    chunks.eventsource().map(|event| match event {
         Ok(event) => Ok(event.data),
         Err(EventStreamError::Transport(error)) => Err(error),
         Err(error) => Err(NetError::Broken(error.to_string())),
-    });
-    events.boxed()
+    })
 }
 
 /// The body, piece by piece.

@@ -9,7 +9,7 @@ use crate::asking::{Answer, Fault, Piece, Said};
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct PartialAnswer {
+pub(crate) struct PartialAnswer {
     blocks: Vec<PartialBlock>,
     usage: WireUsage,
     begun: bool,

@@ -1,6 +1,6 @@
 //! Any endpoint that speaks the Messages API of Anthropic (Anthropic API reference, "Messages").
 
-mod answer;
+pub(crate) mod answer;
 mod config;
 mod request;
 
@@ -66,6 +66,13 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     key.into_iter().chain([("anthropic-version", VERSION.to_owned())]).collect()
 }
 
+impl Anthropic {
+    /// A request as the API has it.
+    pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&Body::new(&self.endpoint.name, &self.options, request))
+    }
+}
+
 #[async_trait]
 impl Model for Anthropic {
     fn name(&self) -> &str {
@@ -81,8 +88,7 @@ impl Model for Anthropic {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let name = &self.endpoint.name;
-        let body = || serde_json::to_vec(&Body::new(name, &self.options, request));
+        let body = || self.body(request);
         self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
     }
 }

@@ -2,76 +2,13 @@
 //! README says what a case looks like.
 
 use std::path::Path;
-use std::sync::Mutex;
 
-use avocet_protocol::{Arguments, Delta, ToolCall, ToolSpec};
-use serde_json::{Value, json};
+use avocet_protocol::{Arguments, ToolCall};
+use serde_json::Value;
 
 use super::read::Read;
-use super::{DIALECTS, Dialect, Reader, Streamed, named};
-use crate::hidden::Visible;
-
-pub(super) fn tools() -> Vec<ToolSpec> {
-    let aliases = |name: &str| match name {
-        "edit_file" => &["code_edit", "edit"][..],
-        "list_directory" => &["ls", "navigate"],
-        "read_file" => &["cat", "file", "show"],
-        "write_file" => &["write"],
-        _ => &[],
-    };
-    let tool = |name: &str, description: &str, properties: Value, required: Value| ToolSpec {
-        name: name.to_owned(),
-        aliases: aliases(name).iter().map(|alias| (*alias).to_owned()).collect(),
-        description: description.to_owned(),
-        parameters: json!({ "type": "object", "properties": properties, "required": required,
-            "additionalProperties": false }),
-    };
-    let text = |about: &str| json!({ "type": "string", "description": about });
-    let path = json!({ "type": "string", "description": "Path relative to the workspace root.",
-        "x-aliases": ["file_path"] });
-    vec![
-        tool(
-            "edit_file",
-            "Replace a text in a file.",
-            json!({ "path": path,
-                "old_text": { "type": "string", "description": "What is there.",
-                    "x-aliases": ["find_text", "old_string"] },
-                "new_text": text("What comes in its place.") }),
-            json!(["path", "old_text", "new_text"]),
-        ),
-        tool("list_directory", "List a directory.", json!({ "path": text("Which.") }), json!([])),
-        tool("memory_read", "Recall every note.", json!({}), json!([])),
-        tool(
-            "read_file",
-            "Read a text file, or some of its lines.",
-            json!({
-                "path": path,
-                "start_line": { "type": "integer", "description": "The first line, from 1.",
-                    "x-aliases": ["l"], "x-range": "end_line" },
-                "end_line": { "type": "integer", "description": "The last line." },
-            }),
-            json!(["path"]),
-        ),
-        tool(
-            "search",
-            "Find lines in files.",
-            json!({
-                "pattern": { "type": "string", "description": "What to find.", "x-aliases": ["t"] },
-                "path": text("Where to look."),
-                "all": { "type": "boolean", "description": "Hidden files, too.", "x-aliases": ["a"] },
-                "kinds": { "type": "array", "items": { "type": "string" }, "description": "Endings." },
-            }),
-            json!(["pattern"]),
-        ),
-        tool(
-            "write_file",
-            "Write a file.",
-            json!({ "path": path,
-                "content": text("The whole file.") }),
-            json!(["path", "content"]),
-        ),
-    ]
-}
+use super::{DIALECTS, Dialect, Reader, named};
+use crate::fuzzing::{read_streamed, tools};
 
 struct Case {
     title: String,
@@ -120,37 +57,6 @@ fn corpus() -> Vec<(&'static dyn Dialect, Vec<Case>)> {
     DIALECTS.map(|dialect| (dialect, cases(&file(dialect.name())))).into_iter().collect()
 }
 
-/// A reply that comes in these pieces, and what was shown meanwhile and at the end.
-pub(super) fn streamed(
-    reader: Reader<'_>,
-    pieces: &[&str],
-    is_cut: bool,
-) -> (Read, String, String) {
-    let shown = Mutex::new(String::new());
-    let show = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Restart => shown.lock().unwrap().push('⟲'),
-    };
-    let streamed = Mutex::new(Streamed::new(reader));
-    let mut visible = Visible::keeping_calls();
-    let pass = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => streamed.lock().unwrap().push(text, show),
-        Delta::Restart => {
-            streamed.lock().unwrap().restart();
-            shown.lock().unwrap().clear();
-        }
-    };
-    for piece in pieces {
-        visible.push(piece, pass);
-    }
-    let text = visible.finish(pass);
-    let meanwhile = shown.lock().unwrap().clone();
-    let streamed = streamed.into_inner().unwrap();
-    let read = streamed.read(&text, is_cut);
-    streamed.finish(&read.text, show);
-    (read, meanwhile, shown.into_inner().unwrap())
-}
-
 fn is_like(call: &ToolCall, expected: &str) -> bool {
     let (name, arguments) = expected.split_once(' ').unwrap();
     call.name == name
@@ -189,7 +95,7 @@ fn f7_every_reply_of_the_corpus_is_read_as_it_is_meant() {
                     continue;
                 }
                 let reader = Reader { told, tools: &tools };
-                let (read, _, shown) = streamed(reader, &[&case.reply], case.is_cut);
+                let (read, _, shown) = read_streamed(reader, &[&case.reply], case.is_cut);
                 let native = if told.is_none() { "native, " } else { "" };
                 faults.extend(
                     fault(case, &read, &shown)
@@ -216,7 +122,7 @@ fn f7_it_does_not_matter_where_a_reply_is_cut() {
                 places.map(|at| case.reply.split_at(at)).map(|(a, b)| vec![a, b]).collect();
             cuts.push(case.reply.split("").collect());
             for pieces in cuts {
-                let (read, meanwhile, shown) = streamed(reader, &pieces, case.is_cut);
+                let (read, meanwhile, shown) = read_streamed(reader, &pieces, case.is_cut);
                 assert_eq!(fault(case, &read, &shown), None, "{}: {pieces:?}", dialect.name());
                 assert!(
                     case.text.starts_with(meanwhile.trim_end()),

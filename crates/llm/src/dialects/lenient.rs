@@ -13,7 +13,7 @@ const SMART_SINGLE: [char; 2] = ['‘', '’'];
 
 /// Why a text is no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// It ends before the value does.
     Open,
     /// What stands at this byte does not belong there.
@@ -28,7 +28,7 @@ pub(super) enum Fault {
 ///
 /// # Errors
 /// [`Fault`], if what is meant can only be guessed.
-pub(super) fn value(text: &str, may_close: bool) -> Result<(Value, usize), Fault> {
+pub(crate) fn value(text: &str, may_close: bool) -> Result<(Value, usize), Fault> {
     let mut parser = Parser { text, at: 0, may_close };
     let value = parser.value(0)?;
     Ok((value, parser.at))

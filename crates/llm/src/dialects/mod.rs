@@ -5,7 +5,7 @@ mod call;
 mod harmony;
 mod hermes;
 mod json;
-mod lenient;
+pub(crate) mod lenient;
 mod llama;
 mod made_up;
 mod mistral;
@@ -24,6 +24,8 @@ use std::fmt;
 use avocet_protocol::{Message, SentCall, ToolCall, ToolSpec};
 
 pub(crate) use call::{given_arguments, known_elsewhere, repaired};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use read::Read;
 pub(crate) use read::Reader;
 pub(crate) use stream::Streamed;
 
@@ -99,6 +101,12 @@ pub(crate) const PLAIN: &dyn Dialect = &json::Json;
 /// The dialect of this name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn Dialect> {
     DIALECTS.into_iter().find(|dialect| dialect.name() == name)
+}
+
+/// The names of all dialects.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
+    DIALECTS.into_iter().map(Dialect::name)
 }
 
 /// A call and what it came to.

@@ -4,8 +4,8 @@ use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::corpus_tests::{streamed, tools};
 use super::{Answered, DIALECTS, Dialect, Reader, as_text};
+use crate::fuzzing::{read_streamed, tools};
 
 fn sent(id: &str, name: &str, arguments: Value) -> SentCall {
     let Value::Object(arguments) = arguments else { panic!("{arguments} is no object") };
@@ -116,7 +116,7 @@ fn f8_arguments_that_cannot_be_read_are_a_call_that_can_be_corrected() {
     ];
     for ((before, after), arguments) in forms.iter().flat_map(|f| arguments.map(|a| (f, a))) {
         let text = format!("{before}{arguments}{after}");
-        let (read, _, shown) = streamed(Reader { told: None, tools: &tools }, &[&text], false);
+        let (read, _, shown) = read_streamed(Reader { told: None, tools: &tools }, &[&text], false);
         let [ToolCall { name, arguments: Arguments::Malformed(kept) }] = &read.calls[..] else {
             panic!("{text}: {read:?}");
         };
@@ -180,7 +180,7 @@ fn a_long_call_in_tiny_pieces_is_held_back_and_read_at_its_end() {
         let whole = dialect.render_calls(std::slice::from_ref(&call), &tools);
         let pieces: Vec<&str> = whole.split_inclusive([' ', '\\']).collect();
         let reader = Reader { told: None, tools: &tools };
-        let (read, meanwhile, shown) = streamed(reader, &pieces, false);
+        let (read, meanwhile, shown) = read_streamed(reader, &pieces, false);
         let arguments = Arguments::Object(call.arguments.clone());
         assert_eq!(read.calls, [ToolCall { name: call.name.clone(), arguments }]);
         assert_eq!((meanwhile.as_str(), shown.as_str()), ("", ""));
@@ -345,7 +345,7 @@ proptest! {
             let whole = format!("{before}{}", dialect.render_calls(&sent, &tools));
             for told in [Some(dialect), None] {
                 let reader = Reader { told, tools: &tools };
-                let (read, meanwhile, shown) = streamed(reader, &cut(&whole, &cuts), false);
+                let (read, meanwhile, shown) = read_streamed(reader, &cut(&whole, &cuts), false);
                 prop_assert_eq!(&read.calls, &calls, "{}: {}", dialect.name(), whole);
                 prop_assert_eq!(&read.text, before.trim_end(), "{}: {}", dialect.name(), whole);
                 prop_assert_eq!(shown.trim_end(), &read.text, "{}: {}", dialect.name(), whole);
@@ -373,7 +373,7 @@ proptest! {
         let (tools, whole) = (tools(), parts.concat());
         for told in DIALECTS.map(Some).into_iter().chain([None]) {
             let reader = Reader { told, tools: &tools };
-            let (read, _, shown) = streamed(reader, &cut(&whole, &cuts), is_cut);
+            let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), is_cut);
             let last = shown.rsplit('⟲').next().unwrap_or_default();
             prop_assert!(read.text.trim_end() == last.trim_end(), "{:?} is shown as {:?}", read.text, last);
         }

@@ -14,7 +14,7 @@ use crate::dialects::given_arguments;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct PartialAnswer {
+pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<FunctionCall>,
     signatures: Signatures,

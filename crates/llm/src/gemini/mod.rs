@@ -1,7 +1,7 @@
 //! Google's Gemini models, behind the Generative Language API (Gemini API reference,
 //! "models.streamGenerateContent").
 
-mod answer;
+pub(crate) mod answer;
 mod config;
 mod request;
 mod schema;
@@ -71,6 +71,13 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("x-goog-api-key", key.expose().to_owned())).into_iter().collect()
 }
 
+impl Gemini {
+    /// A request as the API has it.
+    pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&Body::new(&self.endpoint.name, &self.options, request))
+    }
+}
+
 #[async_trait]
 impl Model for Gemini {
     fn name(&self) -> &str {
@@ -86,8 +93,7 @@ impl Model for Gemini {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let name = &self.endpoint.name;
-        let body = || serde_json::to_vec(&Body::new(name, &self.options, request));
+        let body = || self.body(request);
         self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
     }
 }

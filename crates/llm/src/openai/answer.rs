@@ -10,7 +10,7 @@ use crate::dialects::repaired;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct PartialAnswer {
+pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<PartialCall>,
     usage: Usage,

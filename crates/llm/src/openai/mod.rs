@@ -1,13 +1,13 @@
 //! Any endpoint that speaks OpenAI's chat completions (OpenAI itself, OpenRouter, Ollama, llama.cpp,
 //! vLLM, LM Studio), or its Responses, which are in `responses/`.
 
-mod answer;
+pub(crate) mod answer;
 mod config;
 mod facts;
 mod options;
 mod quirks;
 mod request;
-mod responses;
+pub(crate) mod responses;
 
 use std::sync::Arc;
 
@@ -82,6 +82,20 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("authorization", format!("Bearer {}", key.expose()))).into_iter().collect()
 }
 
+impl OpenAi {
+    /// A request as the API has it.
+    pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+        let options = &self.options;
+        match self.api {
+            OpenAiApi::Chat => options.written(&Body::new(options, request)),
+            OpenAiApi::Responses => {
+                let name = &self.endpoint.name;
+                options.written(&responses::Body::new(name, options, request))
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl Model for OpenAi {
     fn name(&self) -> &str {
@@ -98,15 +112,10 @@ impl Model for OpenAi {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let Self { endpoint, options, .. } = self;
+        let (endpoint, body) = (&self.endpoint, || self.body(request));
         match self.api {
-            OpenAiApi::Chat => {
-                let body = || options.written(&Body::new(options, request));
-                endpoint.ask::<PartialAnswer>(request, body, deltas).await
-            }
+            OpenAiApi::Chat => endpoint.ask::<PartialAnswer>(request, body, deltas).await,
             OpenAiApi::Responses => {
-                let body =
-                    || options.written(&responses::Body::new(&endpoint.name, options, request));
                 endpoint.ask::<responses::PartialAnswer>(request, body, deltas).await
             }
         }

@@ -11,7 +11,7 @@ use crate::dialects::repaired;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(in crate::openai) struct PartialAnswer {
+pub(crate) struct PartialAnswer {
     items: Vec<(Option<u64>, Item)>,
     usage: Usage,
     begun: bool,

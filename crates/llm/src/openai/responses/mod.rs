@@ -5,7 +5,7 @@ mod answer;
 mod event;
 mod request;
 
-pub(super) use answer::PartialAnswer;
+pub(crate) use answer::PartialAnswer;
 pub(super) use request::Body;
 
 /// What stands for the text of a step among its thoughts.

@@ -1,0 +1,147 @@
+//! What it takes to build a request from a session of so many messages, each time from a real log: what is not
+//! sent must not cost. Figures only; `cargo bench -p avocet-agent --bench requests`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_agent::benching::messages;
+use avocet_agent::{AgentLoop, Budgets, Limits, Scene, TurnEnd};
+use avocet_protocol::{
+    Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
+    ModelReply, ModelRequest, NewInbound, Outcome, Sender, SessionId, Settlement, Spent,
+    TurnRecord, Turns, Usage,
+};
+use avocet_store::SqliteStore;
+use avocet_store::testing::TempStore;
+use avocet_testkit::{FakeFiles, FakeRoles, FakeToolbox, ManualClock, RecordedEvents};
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use jiff::tz::TimeZone;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+
+fn main() {
+    divan::main();
+}
+
+/// Tokens that a request may have: some 160 of the messages.
+const ROOM: u64 = 16_000;
+
+/// Items are the messages that are sent.
+#[divan::bench(args = [10, 100, 1000, 10_000], sample_count = 20, sample_size = 5)]
+fn a_request(bencher: Bencher<'_, '_>, said: usize) {
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let (world, turn) = runtime.block_on(World::after(said));
+    let sent = build(&runtime, &world, &turn).len();
+    let bencher = bencher.counter(ItemsCount::new(sent));
+    bencher.bench_local(|| black_box(build(&runtime, &world, &turn)));
+}
+
+fn build(runtime: &Runtime, world: &World, turn: &TurnRecord) -> Vec<Message> {
+    runtime.block_on(messages(&world.agent, turn)).expect("it fits")
+}
+
+/// Says the same to everything, and in few words what was said before.
+#[derive(Debug)]
+struct Echo;
+
+#[async_trait]
+impl Model for Echo {
+    fn name(&self) -> &str {
+        "test/echo"
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts::default()
+    }
+
+    async fn complete(
+        &self,
+        _request: &ModelRequest,
+        _deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let spent = Spent { model: "test/echo".to_owned(), usage: Usage::new(1, 1), cost: None };
+        let text = "word ".repeat(80);
+        let spent = vec![spent];
+        Ok(ModelReply { text, calls: Vec::new(), reasoning: None, spent, truncated: false })
+    }
+}
+
+/// An agent and its log.
+struct World {
+    agent: AgentLoop,
+    store: Arc<SqliteStore>,
+    _log: TempStore,
+}
+
+impl World {
+    /// A session in which so many messages were said, and the turn that comes next.
+    async fn after(said: usize) -> (Self, TurnRecord) {
+        let world = Self::new().await;
+        for number in 0..said / 2 {
+            world.turn(number).await;
+        }
+        let turn = world.claim(said).await;
+        (world, turn)
+    }
+
+    async fn new() -> Self {
+        let (log, clock) = (TempStore::new(), Arc::new(ManualClock::default()));
+        let store = log.open(clock.clone()).await;
+        let model = Arc::new(Echo);
+        let agent = AgentLoop {
+            model: model.clone(),
+            toolbox: Arc::new(FakeToolbox::default()),
+            log: store.clone(),
+            events: Arc::new(RecordedEvents::default()),
+            files: Arc::new(FakeFiles::default()),
+            clock,
+            limits: Limits { context_tokens: ROOM, ..Limits::default() },
+            ledger: store.clone(),
+            budgets: Budgets::default(),
+            cheap: model,
+            system: "be kind".into(),
+            zone: TimeZone::UTC,
+        };
+        Self { agent, store, _log: log }
+    }
+
+    /// A turn, to its end, as the daemon has it.
+    async fn turn(&self, number: usize) {
+        let turn = self.claim(number).await;
+        let id = turn.id;
+        let scene = Scene {
+            chat: Some(session().address()),
+            cancel: CancellationToken::new(),
+            asked_by: Vec::new(),
+            roles: Arc::new(FakeRoles),
+        };
+        let end = self.agent.run_tool_loop(turn, &scene).await;
+        let Ok(TurnEnd::Answered(answer)) = end else { panic!("{end:?}") };
+        let (outcome, answer) = (Outcome::Replied, Some(answer));
+        let settlement = Settlement { outcome, answer, notice: None, reply: None };
+        self.store.settle(id, &settlement).await.expect("a log");
+    }
+
+    /// A turn that begins with a message.
+    async fn claim(&self, number: usize) -> TurnRecord {
+        let inbound = Inbound::new(
+            session().address(),
+            Sender::new("me".parse().expect("a name")),
+            format!("k{number}").parse().expect("a key"),
+            Content::text("word ".repeat(80)),
+        );
+        let kind = InboundKind::Text;
+        let message = NewInbound { session: session(), kind, inbound, removed: 0 };
+        self.store.accept(&message, None).await.expect("a log");
+        match self.store.claim(&session(), true, Duration::ZERO).await.expect("a log") {
+            Claim::Turn(claimed) => claimed.turn,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::parse("terminal:local:a").expect("a session")
+}

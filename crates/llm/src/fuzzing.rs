@@ -1,0 +1,257 @@
+//! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: each entry point reads
+//! them in its way, and panics where what always has to hold does not.
+
+mod answers;
+mod tools;
+
+use std::cell::RefCell;
+
+use avocet_protocol::Delta;
+use serde_json::Value;
+
+use crate::dialects::lenient::{self, Fault};
+use crate::dialects::{Read, Reader, Streamed, known_names, named};
+use crate::hidden::Visible;
+
+pub(crate) use answers::split as events;
+pub use answers::{anthropic, gemini, openai_chat, openai_responses, sse};
+pub(crate) use tools::tools;
+
+/// Reads bytes, and panics if that is wrong.
+pub type EntryPoint = fn(&[u8]);
+
+/// Every entry point by the name of its fuzz target.
+pub const TARGETS: [(&str, EntryPoint); 17] = [
+    ("anthropic", anthropic),
+    ("endless", endless),
+    ("gemini", gemini),
+    ("harmony", harmony),
+    ("hermes", hermes),
+    ("hidden", hidden),
+    ("json", json),
+    ("lenient", lenient),
+    ("llama", llama),
+    ("mistral", mistral),
+    ("openai_chat", openai_chat),
+    ("openai_responses", openai_responses),
+    ("react", react),
+    ("shell", shell),
+    ("sse", sse),
+    ("streamed", streamed),
+    ("xml", xml),
+];
+
+/// Bytes to which a text is repeated: what takes quadratic time takes seconds then.
+const ENDLESS: usize = 64 * 1024;
+
+/// A reply of a model that was told to write harmony.
+pub fn harmony(data: &[u8]) {
+    dialect("harmony", data);
+}
+
+/// A reply of a model that was told to write hermes.
+pub fn hermes(data: &[u8]) {
+    dialect("hermes", data);
+}
+
+/// A reply of a model that was told to write json.
+pub fn json(data: &[u8]) {
+    dialect("json", data);
+}
+
+/// A reply of a model that was told to write llama.
+pub fn llama(data: &[u8]) {
+    dialect("llama", data);
+}
+
+/// A reply of a model that was told to write mistral.
+pub fn mistral(data: &[u8]) {
+    dialect("mistral", data);
+}
+
+/// A reply of a model that was told to write react.
+pub fn react(data: &[u8]) {
+    dialect("react", data);
+}
+
+/// A reply of a model that was told to write shell.
+pub fn shell(data: &[u8]) {
+    dialect("shell", data);
+}
+
+/// A reply of a model that was told to write xml.
+pub fn xml(data: &[u8]) {
+    dialect("xml", data);
+}
+
+/// However a reply comes, the same is read, and is shown in the end.
+pub fn streamed(data: &[u8]) {
+    for told in known_names().map(Some).chain([None]) {
+        streams_as_whole(told, &String::from_utf8_lossy(data));
+    }
+}
+
+/// However an answer comes, the same of it is visible.
+pub fn hidden(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let visible = |pieces: &[&str]| {
+        let shown = RefCell::new(String::new());
+        let show = |delta: Delta<'_>| match delta {
+            Delta::Text(text) => shown.borrow_mut().push_str(text),
+            Delta::Restart => shown.borrow_mut().clear(),
+        };
+        let mut visible = Visible::default();
+        pieces.iter().for_each(|piece| visible.push(piece, show));
+        let text = visible.finish(show);
+        assert_eq!(shown.into_inner(), text, "what was shown is not what there is");
+        text
+    };
+    assert_eq!(visible(&[&text]), visible(&in_pieces(&text)));
+}
+
+/// What is repeated over and over comes to an end, and soon: the fuzzer has a time limit.
+pub fn endless(data: &[u8]) {
+    endlessly(data, ENDLESS);
+}
+
+/// JSON is read as others read it, and what is repaired needs no more repairs.
+pub fn lenient(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let strict = serde_json::from_str::<Value>(&text);
+    for may_close in [false, true] {
+        match (lenient::value(&text, may_close), &strict) {
+            (Ok((value, bytes)), strict) => {
+                assert!(text.is_char_boundary(bytes));
+                let again = lenient::value(&value.to_string(), false).map(|(value, _)| value);
+                assert!(again.is_ok_and(|again| is_like(&again, &value)), "{value}");
+                assert!(
+                    strict.as_ref().is_ok_and(|strict| is_like(strict, &value)) || strict.is_err()
+                );
+            }
+            // Of a name that is there twice nobody knows which value is meant.
+            (Err(fault), Ok(strict)) => {
+                assert!(matches!(fault, Fault::At(at) if at <= text.len()), "{strict}: {fault:?}");
+                assert!(lenient::value(&strict.to_string(), false).is_ok(), "{strict}");
+            }
+            (Err(Fault::At(at)), Err(_)) => assert!(text.is_char_boundary(at)),
+            (Err(Fault::Open), Err(_)) => {}
+        }
+    }
+}
+
+fn dialect(name: &str, data: &[u8]) {
+    let (text, tools) = (String::from_utf8_lossy(data), tools());
+    let reader = Reader { told: named(name), tools: &tools };
+    assert!(reader.told.is_some(), "there is no {name}");
+    for is_cut in [false, true] {
+        let read = reader.read(&text, is_cut);
+        assert_eq!(read.calls.is_empty(), read.dialect.is_none());
+        // Parts of a text are joined with two line breaks; nothing else is added.
+        assert!(read.text.len() <= text.len() + 2 * read.calls.len(), "{:?}", read.text);
+    }
+    streams_as_whole(Some(name), &text);
+}
+
+fn streams_as_whole(told: Option<&str>, text: &str) {
+    let tools = tools();
+    let reader = Reader { told: told.and_then(named), tools: &tools };
+    let (whole, _, _) = read_streamed(reader, &[text], false);
+    let (read, meanwhile, shown) = read_streamed(reader, &in_pieces(text), false);
+    assert_eq!(read.calls, whole.calls, "{told:?}");
+    assert_eq!((&read.text, read.is_done), (&whole.text, whole.is_done), "{told:?}");
+    // Blanks that were shown before a call, and others stand in their place, are all that is taken back.
+    let last = shown.rsplit('⟲').next().unwrap_or_default();
+    assert_eq!(last.trim_end(), read.text.trim_end(), "{told:?}");
+    assert!(read.text.starts_with(meanwhile.trim_end()), "{told:?}: {meanwhile:?} was shown");
+}
+
+fn endlessly(data: &[u8], bytes: usize) {
+    if data.is_empty() {
+        return;
+    }
+    let (text, tools) = (String::from_utf8_lossy(data), tools());
+    let whole = text.repeat(bytes / text.len() + 1);
+    let reader = Reader { told: None, tools: &tools };
+    let read = reader.read(&whole, false);
+    let (again, _, _) = read_streamed(reader, &in_pieces(&whole), false);
+    assert!(read.calls.len() <= whole.len() && again.calls.len() <= whole.len());
+}
+
+/// A reply that comes in these pieces, and what was shown meanwhile and at the end; `⟲` stands for what
+/// was taken back because it turned out not to be said.
+pub(crate) fn read_streamed(
+    reader: Reader<'_>,
+    pieces: &[&str],
+    is_cut: bool,
+) -> (Read, String, String) {
+    let shown = RefCell::new(String::new());
+    let show = |delta: Delta<'_>| match delta {
+        Delta::Text(text) => shown.borrow_mut().push_str(text),
+        Delta::Restart => shown.borrow_mut().push('⟲'),
+    };
+    let streamed = RefCell::new(Streamed::new(reader));
+    let mut visible = Visible::keeping_calls();
+    let pass = |delta: Delta<'_>| match delta {
+        Delta::Text(text) => streamed.borrow_mut().push(text, show),
+        Delta::Restart => {
+            streamed.borrow_mut().restart();
+            shown.borrow_mut().clear();
+        }
+    };
+    pieces.iter().for_each(|piece| visible.push(piece, pass));
+    let text = visible.finish(pass);
+    let meanwhile = shown.borrow().clone();
+    let streamed = streamed.into_inner();
+    let read = streamed.read(&text, is_cut);
+    streamed.finish(&read.text, show);
+    (read, meanwhile, shown.into_inner())
+}
+
+/// Whether two values are the same; what is read of a fraction may differ in its last digit.
+fn is_like(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_like(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let same = |(name, value)| other.get(name).is_some_and(|other| is_like(value, other));
+            one.len() == other.len() && one.iter().all(same)
+        }
+        (Value::Number(one), Value::Number(other)) => match (one.as_f64(), other.as_f64()) {
+            (Some(one), Some(other)) => (one - other).abs() <= one.abs() * 1e-9,
+            (one, other) => one == other,
+        },
+        (one, other) => one == other,
+    }
+}
+
+/// A text in pieces of 1 to 16 bytes, which its content decides.
+fn in_pieces(text: &str) -> Vec<&str> {
+    let (mut rest, mut lengths, mut pieces) = (text, lengths(text.as_bytes()), Vec::new());
+    while !rest.is_empty() {
+        let length = rest.ceil_char_boundary(lengths.next().unwrap_or(1));
+        let (piece, more) = rest.split_at(length);
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces
+}
+
+/// Lengths from 1 to 16, which the data decides (FNV-1a, then xorshift).
+fn lengths(data: &[u8]) -> impl Iterator<Item = usize> + use<> {
+    let hash = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mut state = hash | 1;
+    std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state & 0xf) as usize + 1
+    })
+}
+
+#[cfg(test)]
+#[path = "fuzzing_tests.rs"]
+mod tests;

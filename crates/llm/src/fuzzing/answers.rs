@@ -1,0 +1,85 @@
+//! Any bytes as the body of a provider's answer, and as server-sent events.
+
+use avocet_net::NetError;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::Value;
+
+use super::lengths;
+use crate::asking::{Answer, Fault, Piece, Said};
+use crate::{anthropic as messages, gemini as google, openai, sse as events};
+
+/// An answer of OpenAI's chat completions.
+pub fn openai_chat(data: &[u8]) {
+    answer::<openai::answer::PartialAnswer>(data);
+}
+
+/// An answer of OpenAI's Responses.
+pub fn openai_responses(data: &[u8]) {
+    answer::<openai::responses::PartialAnswer>(data);
+}
+
+/// An answer of Anthropic's Messages.
+pub fn anthropic(data: &[u8]) {
+    answer::<messages::answer::PartialAnswer>(data);
+}
+
+/// An answer of Gemini.
+pub fn gemini(data: &[u8]) {
+    answer::<google::answer::PartialAnswer>(data);
+}
+
+/// However a body comes, the same events are in it.
+pub fn sse(data: &[u8]) {
+    let (whole, cut) = (split(&[data]), split(&in_pieces(data)));
+    match (&whole, &cut) {
+        (Ok(whole), Ok(cut)) => assert_eq!(whole, cut),
+        (Err(_), Err(_)) => {}
+        _ => panic!("{whole:?} in pieces is {cut:?}"),
+    }
+}
+
+/// However an answer comes, the same is read; and what was shown of it is what it says.
+fn answer<A: Answer>(data: &[u8]) {
+    let (whole, cut) = (split(&[data]), split(&in_pieces(data)));
+    if let (Ok(whole), Ok(cut)) = (whole, cut) {
+        assert_eq!(said::<A>(&whole), said::<A>(&cut));
+    }
+    drop(A::whole(&String::from_utf8_lossy(data)));
+    let error: Value = serde_json::from_slice(data).unwrap_or_default();
+    A::refusal(400, &error);
+}
+
+/// What an answer of these events says.
+pub(super) fn said<A: Answer>(events: &[String]) -> Result<Said, Fault> {
+    let (mut answer, mut shown) = (A::default(), String::new());
+    for event in events {
+        match answer.take(event)? {
+            Piece::Text(text) => shown.push_str(&text),
+            Piece::End => break,
+            Piece::Nothing | Piece::KeepAlive => {}
+        }
+    }
+    let said = answer.finish()?;
+    // Items that come side by side are told apart only at the end.
+    assert_eq!(shown.len(), said.text.len(), "{shown:?} was shown of {:?}", said.text);
+    Ok(said)
+}
+
+/// The events of a body.
+pub(crate) fn split(pieces: &[&[u8]]) -> Result<Vec<String>, String> {
+    let pieces = pieces.iter().map(|piece| Ok::<_, NetError>(*piece));
+    let events = events::split(stream::iter(pieces)).collect::<Vec<_>>().now_or_never();
+    let events = events.unwrap_or_default().into_iter();
+    events.map(|event| event.map_err(|error| error.to_string())).collect()
+}
+
+/// Bytes in pieces, which their content decides.
+fn in_pieces(data: &[u8]) -> Vec<&[u8]> {
+    let (mut rest, mut lengths, mut pieces) = (data, lengths(data), Vec::new());
+    while !rest.is_empty() {
+        let (piece, more) = rest.split_at(lengths.next().unwrap_or(1).min(rest.len()));
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces
+}

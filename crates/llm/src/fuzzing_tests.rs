@@ -1,0 +1,137 @@
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::answers::{said, split};
+use super::{TARGETS, endlessly};
+use crate::asking::Answer;
+use crate::{anthropic, gemini, openai};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn corpus_file(path: &str) -> String {
+    std::fs::read_to_string(root().join("tests/corpus").join(path)).unwrap()
+}
+
+/// What stands in the cases of a file of the corpus.
+fn bodies(path: &str) -> Vec<String> {
+    let file = format!("\n{}", corpus_file(path));
+    let cases = file.split("\n=== ").skip(1).map(|case| case.split_once('\n').unwrap().1);
+    cases.map(|body| body.split("\n--- ").next().unwrap().to_owned()).collect()
+}
+
+fn corpus() -> Vec<String> {
+    let folders = ["answers", "dialects"].into_iter().flat_map(|folder| {
+        let files = std::fs::read_dir(root().join("tests/corpus").join(folder)).unwrap();
+        files.map(move |file| format!("{folder}/{}", file.unwrap().file_name().display()))
+    });
+    let mut files: Vec<String> = folders.filter(|file| file.ends_with(".txt")).collect();
+    files.sort();
+    files.iter().flat_map(|file| bodies(file)).collect()
+}
+
+fn is_read<A: Answer>(file: &str) {
+    for body in bodies(file) {
+        let events = split(&[body.as_bytes()]).unwrap();
+        let said = said::<A>(&events).unwrap_or_else(|fault| panic!("{file}: {fault:?}\n{body}"));
+        assert!(!said.text.is_empty() || !said.calls.is_empty(), "{file}: {body}");
+    }
+}
+
+#[test]
+fn every_answer_of_the_corpus_is_one() {
+    is_read::<openai::answer::PartialAnswer>("answers/openai_chat.txt");
+    is_read::<openai::responses::PartialAnswer>("answers/openai_responses.txt");
+    is_read::<anthropic::answer::PartialAnswer>("answers/anthropic.txt");
+    is_read::<gemini::answer::PartialAnswer>("answers/gemini.txt");
+}
+
+#[test]
+fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+    let folder = root().join("fuzz/fuzz_targets");
+    let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
+    for (name, _) in TARGETS {
+        let target = std::fs::read_to_string(folder.join(format!("{name}.rs"))).unwrap();
+        assert!(target.contains(&format!("avocet_llm::fuzzing::{name}(")), "{target}");
+        assert!(manifest.contains(&format!("\nname = \"{name}\"\n")), "{name} is in no [[bin]]");
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), TARGETS.len());
+}
+
+/// Every entry point, for an input that is too long to be repeated at length.
+fn run_all(data: &[u8]) {
+    TARGETS.into_iter().filter(|(name, _)| *name != "endless").for_each(|(_, run)| run(data));
+}
+
+#[test]
+fn the_corpus_holds_at_every_entry_point() {
+    corpus().iter().for_each(|body| run_all(body.as_bytes()));
+}
+
+/// A change to an input, as a fuzzer makes them.
+#[derive(Debug, Clone)]
+enum Change {
+    Cut(Index, Index),
+    Repeat(Index, Index),
+    Insert(Index, Vec<u8>),
+    Flip(Index, u8),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let (place, words) =
+        (any::<Index>, vec!["<", "</", "|>", "[", "{\"", "}", "`", "```\n", "\n\n", "\\u", "<|"]);
+    prop_oneof![
+        (place(), place()).prop_map(|(from, to)| Change::Cut(from, to)),
+        (place(), place()).prop_map(|(from, to)| Change::Repeat(from, to)),
+        (place(), select(words)).prop_map(|(at, word)| Change::Insert(at, word.into())),
+        (place(), prop::collection::vec(any::<u8>(), 1..5))
+            .prop_map(|(at, bytes)| Change::Insert(at, bytes)),
+        (place(), any::<u8>()).prop_map(|(at, bits)| Change::Flip(at, bits)),
+    ]
+}
+
+fn changed(mut input: Vec<u8>, change: &Change) -> Vec<u8> {
+    let bytes = input.len();
+    let range = |from: &Index, to: &Index| {
+        let (from, to) = (from.index(bytes + 1), to.index(bytes + 1));
+        from.min(to)..from.max(to)
+    };
+    match change {
+        Change::Cut(from, to) => drop(input.drain(range(from, to))),
+        Change::Repeat(from, to) => input.extend_from_within(range(from, to)),
+        Change::Insert(at, more) => {
+            let at = at.index(bytes + 1);
+            drop(input.splice(at..at, more.iter().copied()));
+        }
+        Change::Flip(at, bits) if bytes > 0 => input[at.index(bytes)] ^= bits,
+        Change::Flip(..) => {}
+    }
+    input
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_bytes_hold_at_every_entry_point(data in prop::collection::vec(any::<u8>(), 0..200)) {
+        run_all(&data);
+    }
+
+    #[test]
+    fn changed_inputs_of_the_corpus_hold_at_every_entry_point(
+        input in select(corpus()),
+        changes in prop::collection::vec(change(), 1..5),
+    ) {
+        let data = changes.iter().fold(input.into_bytes(), changed);
+        run_all(&data);
+    }
+
+    #[test]
+    fn any_changed_input_may_be_repeated(input in select(corpus()), change in change()) {
+        let data = changed(input.into_bytes(), &change);
+        endlessly(&data[..data.len().min(40)], 2000);
+    }
+}
