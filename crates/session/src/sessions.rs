@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fetch::Fetcher;
 use crate::lane::{LaneLimits, Lanes, Parts};
-use crate::patient::{PatientLedger, PatientLog};
+use crate::patient::{Patience, PatientLedger, PatientLog};
 use crate::running::RunningTurns;
 use crate::{commands, expiry};
 
@@ -43,20 +43,16 @@ impl Sessions {
             channels: parts.channels.clone(),
             clock: parts.clock.clone(),
         };
+        let patience =
+            Patience { running: running.clone(), clock: parts.clock.clone(), stop: cut.clone() };
         parts.agent.log = Arc::new(PatientLog {
             fetcher: fetcher.clone(),
             log: parts.agent.log.clone(),
             deliverer: parts.deliverer.clone(),
-            running: running.clone(),
-            clock: parts.clock.clone(),
-            stop: cut.clone(),
+            patience: patience.clone(),
         });
-        parts.agent.ledger = Arc::new(PatientLedger {
-            ledger: parts.agent.ledger.clone(),
-            running: running.clone(),
-            clock: parts.clock.clone(),
-            stop: cut.clone(),
-        });
+        parts.agent.ledger =
+            Arc::new(PatientLedger { ledger: parts.agent.ledger.clone(), patience });
         let lanes =
             Arc::new(Lanes::new(parts, fetcher, limits, running, cut, group.child("lanes")));
         commands::act_on_all(&lanes).await?;
