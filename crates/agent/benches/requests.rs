@@ -64,7 +64,7 @@ impl Model for Echo {
         let spent = Spent { model: "test/echo".to_owned(), usage: Usage::new(1, 1), cost: None };
         let text = "word ".repeat(80);
         let spent = vec![spent];
-        Ok(ModelReply { text, calls: Vec::new(), reasoning: None, spent, truncated: false })
+        Ok(ModelReply { text, calls: Vec::new(), reasoning: None, spent, ..ModelReply::default() })
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, SessionId, Spending,
-    StoreError, Total, TurnId, thousands, within,
+    Spent, StoreError, Total, TurnId, Usage, thousands, within,
 };
 
 use crate::{AgentLoop, Limits};
@@ -89,12 +89,38 @@ impl AgentLoop {
         }
         let left = until.saturating_sub(self.clock.elapsed());
         let asking = model.complete(request, deltas);
-        let reply = within(self.clock.as_ref(), left, asking)
-            .await
-            .map_err(|_| NoAnswer::Limit(self.limits.took_too_long()))??;
-        self.ledger.record_usage(turn, session, purpose, &reply.spent).await?;
-        Ok(reply)
+        let (spent, reply) = match within(self.clock.as_ref(), left, asking).await {
+            Ok(Ok(reply)) => (reply.spent.clone(), Ok(reply)),
+            Ok(Err(error)) => (estimate(model, request, &error).await, Err(error.into())),
+            Err(_) => {
+                let spent = vec![of_request(model, model.name(), request).await];
+                (spent, Err(NoAnswer::Limit(self.limits.took_too_long())))
+            }
+        };
+        self.ledger.record_usage(turn, session, purpose, &spent).await?;
+        reply
     }
+}
+
+/// What a request has cost about that came to no answer: nothing, unless one may have begun.
+async fn estimate(model: &dyn Model, request: &ModelRequest, error: &ModelError) -> Vec<Spent> {
+    match error {
+        ModelError::TimedOut { model: name, .. } | ModelError::BadAnswer { model: name, .. } => {
+            vec![of_request(model, name, request).await]
+        }
+        ModelError::Unauthorized { .. }
+        | ModelError::Refused { .. }
+        | ModelError::TooLong { .. }
+        | ModelError::Busy { .. }
+        | ModelError::Unreachable { .. } => Vec::new(),
+    }
+}
+
+/// What it costs a model to read a request, about. Another of its chain has another price.
+async fn of_request(model: &dyn Model, name: &str, request: &ModelRequest) -> Spent {
+    let usage = Usage::new(request.estimated_tokens(), 0);
+    let price = model.facts().await.price.filter(|_| name == model.name());
+    Spent { model: name.to_owned(), usage, cost: price.map(|price| price.of(usage)) }
 }
 
 impl Budgets {

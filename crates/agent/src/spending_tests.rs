@@ -30,8 +30,8 @@ fn per_turn(dollars: f64) -> Budgets {
 async fn f18_tokens_are_capped_per_turn_over_a_crash_too() {
     let limits = Limits { max_tokens: 220, ..Limits::default() };
     let Scripted::Reply(step) = step(0, 0.0) else { panic!() };
-    let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());
-    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail });
+    let (model, detail) = ("test/scripted".to_owned(), "no route".to_owned());
+    let breaks = Scripted::Error(ModelError::Unreachable { model, detail });
     let world = World::new(vec![Scripted::Reply(step.clone()), breaks]).await;
     world.turn("go").await;
     let (mut world, turn) = world.restart(vec![Scripted::Reply(step)]).await;
@@ -123,4 +123,21 @@ async fn what_is_spent_by_whom_and_for_what_is_in_the_log_before_the_turn_goes_o
     let Spending { turn, session, .. } = world.spending(id).await;
     assert_eq!((turn.cost, turn.usage), (Money::dollars(0.5), Usage::new(100, 10)));
     assert_eq!((session.usage.total(), session.unpriced), (112, 2));
+}
+
+#[tokio::test]
+async fn a_request_whose_answer_broke_off_is_counted_as_read_and_one_that_did_not_arrive_is_not() {
+    let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());
+    let broken = ModelError::BadAnswer { model: model.clone(), detail: detail.clone() };
+    let late = ModelError::TimedOut { model: model.clone(), detail: detail.clone() };
+    let away = ModelError::Unreachable { model, detail };
+    for (error, counts) in [(broken, true), (late, true), (away, false)] {
+        let world = World::new(vec![Scripted::Error(error.clone())]).await;
+        world.turn("go").await;
+        let turn = world.record().await.id;
+        let usage = world.spending(turn).await.turn.usage;
+        let request = &world.model.requests()[0];
+        let read = if counts { request.estimated_tokens() } else { 0 };
+        assert_eq!((usage.input, usage.output), (read, 0), "{error}");
+    }
 }

@@ -33,8 +33,10 @@ const SHARE: u64 = 8;
 /// What condensing the past of a session came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compaction {
-    /// A summary stands in its place.
+    /// A summary can stand in its place.
     Done {
+        /// The summary, and up to where it stands.
+        condensed: Condensed,
         /// About so many tokens of later requests.
         before: u64,
         /// And now.
@@ -70,10 +72,11 @@ impl Summary {
 }
 
 impl AgentLoop {
-    /// Puts a summary in the place of all that was said in a session.
+    /// A summary that can stand in the place of all that was said in a session. Whoever asks writes
+    /// it down.
     ///
     /// # Errors
-    /// [`StoreError`] if the log cannot be read or written.
+    /// [`StoreError`] if the log cannot be read, or not be told what the summary has cost.
     pub async fn compact(&self, session: &SessionId) -> Result<Compaction, StoreError> {
         let past = self.log.history(session, TurnId(i64::MAX), self.history_budget()).await?;
         let Some(last) = past.turns.last().map(|turn| turn.id) else {
@@ -96,8 +99,7 @@ impl AgentLoop {
         }
         let summary_to = Some(last);
         let condensed = Condensed { summary: Some(summary), summary_to, ..past.condensed };
-        self.log.condense(session, &condensed).await?;
-        Ok(Compaction::Done { before, after })
+        Ok(Compaction::Done { condensed, before, after })
     }
 
     /// A summary of these turns, and of what had been condensed before, as far as there is one.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Content, Deliveries,
-    Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, SessionStatus, StoreError,
-    TurnEvent, TurnEvents, WaitId,
+    Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, SessionId, SessionStatus,
+    StoreError, TurnEvent, TurnEvents, WaitId,
 };
 use avocet_supervise::{Panicked, catch};
 
@@ -175,6 +175,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     };
     if let CommandEffect::Stopped(turns) = &effect {
         lanes.running.end(turns);
+        lanes.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
     }
     emit(None, vec![command.id], Outcome::Replied);
@@ -221,7 +222,10 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
         return Ok(Plan::say(format!("/{name} is for my owner, and only in a private chat.")));
     }
     Ok(match known.verb {
-        Verb::Compact => Plan::act(CommandAction::Compact, "I condense what was said before.", ""),
+        Verb::Compact => {
+            let already = "I am to condense what was said before already.";
+            Plan::act(CommandAction::Compact, "I condense what was said before.", already)
+        }
         Verb::Help => Plan::say(help(role, *chat)),
         Verb::Id => Plan::say(format!(
             "This chat is {address}. Its session is {}. You are {}.",
@@ -248,7 +252,7 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
         }
         Verb::Status => {
             let status = lanes.parts.query.session_status(&message.session).await?;
-            Plan::say(status_text(lanes, &status))
+            Plan::say(status_text(lanes, &message.session, &status))
         }
         Verb::Stop => Plan::act(CommandAction::Stop, "Stopped.", "I was not doing anything."),
         Verb::Usage => Plan::say(usage(lanes, &message.session, role, *chat).await?),
@@ -312,8 +316,12 @@ fn resolve(argument: &str, resolution: Resolution, done: &str) -> Plan {
     Plan::act(action, done, "There is nothing to decide.")
 }
 
-fn status_text(lanes: &Lanes, status: &SessionStatus) -> String {
+/// What `/status` says while `/compact` is carried out.
+const CONDENSING: &str = "I am condensing what was said before.";
+
+fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {
+        None if lanes.running.condenses(session) => CONDENSING.to_owned(),
         None => "I am not doing anything.".to_owned(),
         Some(open) => {
             let for_seconds = open.started_at.until(lanes.parts.clock.now()).as_secs();

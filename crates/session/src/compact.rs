@@ -1,38 +1,82 @@
 //! `/compact`: what was said before is condensed when somebody wants it, in the lane, between turns.
 
 use avocet_agent::Compaction;
-use avocet_protocol::{Content, Deliveries, LoggedInbound, StoreError};
+use avocet_protocol::{Condensed, Content, Deliveries, LoggedInbound, StoreError};
+use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 
+/// What is said of a compaction that was begun and came to no end.
+const INTERRUPTED: &str = "I was interrupted while condensing; say /compact again.";
+
 impl Lanes {
-    /// Condenses the past of the command's session and says in its chat what came of it. What is not
-    /// finished when the daemon stops is begun anew at the next start.
-    pub(crate) async fn compact(&self, command: &LoggedInbound) -> Result<(), StoreError> {
+    /// Condenses the past of the command's session and says in its chat what came of it. What was
+    /// begun before is not begun again: the process may have died of it.
+    pub(crate) async fn compact(
+        &self,
+        command: &LoggedInbound,
+        begun: bool,
+    ) -> Result<(), StoreError> {
+        if begun {
+            return self.end_compaction(command, None, INTERRUPTED).await;
+        }
         let session = &command.message.session;
         let status = self.patiently(|| self.parts.query.session_status(session)).await?;
         let agent = self.parts.agents.for_session(session, status.model.as_deref());
+        // Before it begins in the log: whoever stops it afterwards finds it here.
+        let entered = self.running.enter_compaction(session);
+        let begin = || self.parts.turns.begin_compaction(command.id);
+        match self.patiently(begin).await {
+            // It was stopped between the claim and here.
+            Err(StoreError::Stale(_)) => return Ok(()),
+            begun => begun?,
+        }
         let came_to = tokio::select! {
             biased;
+            // Whoever stopped it has said so.
+            () = entered.stopped.cancelled() => return Ok(()),
             () = self.cut.cancelled() => return Ok(()),
-            came_to = agent.compact(session) => came_to?,
+            came_to = catch(agent.compact(session)) => came_to,
+        };
+        let came_to = match came_to {
+            Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => {
+                tracing::error!(%session, error = bug, "what was said cannot be condensed");
+                Compaction::Failed(format!("There was an internal error: {bug}."))
+            }
+            Ok(came_to) => came_to?,
         };
         tracing::info!(%session, ?came_to, "compaction");
-        let notice = self.plan(command, &Content::text(words(&came_to)));
-        let compacted = || self.parts.turns.compacted(command.id, notice.as_ref());
-        match self.patiently(compacted).await {
-            // Another command has taken its place.
-            Err(StoreError::Stale(_)) => {}
-            compacted => compacted?,
+        self.end_compaction(command, condensed(&came_to), &words(&came_to)).await
+    }
+
+    async fn end_compaction(
+        &self,
+        command: &LoggedInbound,
+        condensed: Option<&Condensed>,
+        said: &str,
+    ) -> Result<(), StoreError> {
+        let notice = self.plan(command, &Content::text(said));
+        let end = || self.parts.turns.compacted(command.id, condensed, notice.as_ref());
+        match self.patiently(end).await {
+            // It was stopped when it was all but done.
+            Err(StoreError::Stale(_)) => return Ok(()),
+            ended => ended?,
         }
         self.parts.deliverer.wake(&command.message.inbound.address);
         Ok(())
     }
 }
 
+fn condensed(came_to: &Compaction) -> Option<&Condensed> {
+    match came_to {
+        Compaction::Done { condensed, .. } => Some(condensed),
+        Compaction::Nothing | Compaction::Failed(_) => None,
+    }
+}
+
 fn words(came_to: &Compaction) -> String {
     match came_to {
-        Compaction::Done { before, after } => format!(
+        Compaction::Done { before, after, .. } => format!(
             "What was said before is condensed: about {before} tokens have become {after}. The log \
              keeps all of it."
         ),

@@ -176,8 +176,9 @@ impl Lanes {
                 let wait = self.parts.clock.now().until(whole);
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
             }
-            Claim::Compact(command) => {
-                self.compact(&command).await?;
+            Claim::Compact { command, begun } => {
+                // As small as a lane that waits.
+                Box::pin(self.compact(&command, begun)).await?;
                 return Ok(!self.cut.is_cancelled());
             }
             Claim::Suspect => {
@@ -231,7 +232,7 @@ impl Lanes {
         let Claimed { mut turn, attempts, deaths_alone, model } = claimed;
         let id = turn.id;
         let session = turn.session.clone();
-        let entered = self.running.enter(id);
+        let entered = self.running.enter(id, &session);
         let ended = entered.ended.clone();
         // Whoever ended it between the claim and this list found nobody to tell.
         if self.running.ends() != ends && !self.is_open(&session, id).await? {

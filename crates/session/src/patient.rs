@@ -18,44 +18,59 @@ use crate::running::RunningTurns;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// A [`TurnLog`] that writes again for as long as the reason passes by itself.
+/// How both write again for as long as the reason passes by itself.
 #[derive(Debug, Clone)]
-pub(crate) struct PatientLog {
-    pub(crate) log: Arc<dyn TurnLog>,
-    pub(crate) deliverer: Deliverer,
+pub(crate) struct Patience {
     pub(crate) running: Arc<RunningTurns>,
-    pub(crate) fetcher: Fetcher,
     pub(crate) clock: Arc<dyn Clock>,
     /// Fires when there is no more time to be patient.
     pub(crate) stop: CancellationToken,
 }
 
-impl PatientLog {
+impl Patience {
     /// Every attempt is a sign of life: a turn that waits for room on the disk is not stuck.
-    async fn patiently<T, W>(&self, turn: TurnId, write: impl Fn() -> W + Send) -> Result<T>
+    async fn patiently<T, W>(
+        &self,
+        turn: impl Into<Option<TurnId>> + Send,
+        work: impl Fn() -> W + Send,
+    ) -> Result<T>
     where
         W: Future<Output = Result<T>> + Send,
     {
-        let write = || {
-            self.running.sign(turn);
-            write()
+        let turn = turn.into();
+        let work = || {
+            turn.into_iter().for_each(|turn| self.running.sign(turn));
+            work()
         };
-        patiently(self.clock.as_ref(), &self.stop, write).await
+        patiently(self.clock.as_ref(), &self.stop, work).await
     }
+}
+
+/// A [`TurnLog`] that is written patiently.
+#[derive(Debug, Clone)]
+pub(crate) struct PatientLog {
+    pub(crate) log: Arc<dyn TurnLog>,
+    pub(crate) deliverer: Deliverer,
+    pub(crate) fetcher: Fetcher,
+    pub(crate) patience: Patience,
 }
 
 #[async_trait::async_trait]
 impl TurnLog for PatientLog {
     async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
-        self.patiently(before, || self.log.history(session, before, budget)).await
+        self.patience.patiently(before, || self.log.history(session, before, budget)).await
     }
 
     async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()> {
-        patiently(self.clock.as_ref(), &self.stop, || self.log.condense(session, condensed)).await
+        let condense = || {
+            self.patience.running.sign_session(session);
+            self.log.condense(session, condensed)
+        };
+        self.patience.patiently(None, condense).await
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {
-        self.patiently(turn, || self.log.record_step(turn, step)).await
+        self.patience.patiently(turn, || self.log.record_step(turn, step)).await
     }
 
     async fn start_call(
@@ -64,7 +79,7 @@ impl TurnLog for PatientLog {
         class: ToolClass,
         evidence: Option<&Evidence>,
     ) -> Result<()> {
-        self.patiently(call.turn, || self.log.start_call(call, class, evidence)).await
+        self.patience.patiently(call.turn, || self.log.start_call(call, class, evidence)).await
     }
 
     async fn finish_call(
@@ -75,11 +90,13 @@ impl TurnLog for PatientLog {
         writes: &[LogWrite],
     ) -> Result<()> {
         let _said = Said { deliverer: &self.deliverer, writes };
-        self.patiently(call.turn, || self.log.finish_call(call, result, kept, writes)).await
+        self.patience
+            .patiently(call.turn, || self.log.finish_call(call, result, kept, writes))
+            .await
     }
 
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
-        let mut steered = self.patiently(turn, || self.log.close_step(turn, step)).await?;
+        let mut steered = self.patience.patiently(turn, || self.log.close_step(turn, step)).await?;
         self.fetcher.fetch(turn, &mut steered, self).await?;
         Ok(steered)
     }
@@ -90,35 +107,19 @@ impl TurnLog for PatientLog {
         message: MessageId,
         attachments: &[Attachment],
     ) -> Result<()> {
-        self.patiently(turn, || self.log.set_attachments(turn, message, attachments)).await
+        self.patience.patiently(turn, || self.log.set_attachments(turn, message, attachments)).await
     }
 
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {
-        self.patiently(turn, || self.log.sent_texts(turn, chat)).await
+        self.patience.patiently(turn, || self.log.sent_texts(turn, chat)).await
     }
 }
 
-/// A [`Ledger`] that writes again for as long as the reason passes by itself.
+/// A [`Ledger`] that is written patiently.
 #[derive(Debug, Clone)]
 pub(crate) struct PatientLedger {
     pub(crate) ledger: Arc<dyn Ledger>,
-    pub(crate) running: Arc<RunningTurns>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Fires when there is no more time to be patient.
-    pub(crate) stop: CancellationToken,
-}
-
-impl PatientLedger {
-    async fn patiently<T, W>(&self, turn: Option<TurnId>, work: impl Fn() -> W + Send) -> Result<T>
-    where
-        W: Future<Output = Result<T>> + Send,
-    {
-        let work = || {
-            turn.into_iter().for_each(|turn| self.running.sign(turn));
-            work()
-        };
-        patiently(self.clock.as_ref(), &self.stop, work).await
-    }
+    pub(crate) patience: Patience,
 }
 
 #[async_trait::async_trait]
@@ -131,7 +132,7 @@ impl Ledger for PatientLedger {
         spent: &[Spent],
     ) -> Result<()> {
         let record = || self.ledger.record_usage(turn, session, purpose, spent);
-        self.patiently(turn, record).await
+        self.patience.patiently(turn, record).await
     }
 
     async fn spent(
@@ -140,7 +141,7 @@ impl Ledger for PatientLedger {
         session: &SessionId,
         day_start: Timestamp,
     ) -> Result<Spending> {
-        self.patiently(turn, || self.ledger.spent(turn, session, day_start)).await
+        self.patience.patiently(turn, || self.ledger.spent(turn, session, day_start)).await
     }
 }
 

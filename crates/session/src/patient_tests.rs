@@ -44,9 +44,11 @@ async fn what_a_full_disk_delays_is_written_down_once_there_is_room() {
     let full = Arc::new(FullAtFirst::default());
     let ledger = PatientLedger {
         ledger: full.clone(),
-        running: Arc::new(RunningTurns::new(clock.clone())),
-        clock: clock.clone(),
-        stop: CancellationToken::new(),
+        patience: Patience {
+            running: Arc::new(RunningTurns::new(clock.clone())),
+            clock: clock.clone(),
+            stop: CancellationToken::new(),
+        },
     };
     let session = SessionId::parse("terminal:local:a").unwrap();
     let spent = [Spent { model: "m".to_owned(), usage: Usage::new(1, 1), cost: None }];

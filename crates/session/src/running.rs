@@ -1,17 +1,19 @@
-//! The turns that run now: how they are told that they were ended, and whether they move.
+//! The turns and compactions that run now: how they are told that they were ended, and whether turns
+//! move.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, TurnId};
+use avocet_protocol::{Clock, SessionId, TurnId};
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
-/// The turns that run now.
+/// The turns that run now, and the compactions.
 #[derive(Debug)]
 pub(crate) struct RunningTurns {
     turns: DashMap<TurnId, Running>,
+    compactions: DashMap<SessionId, CancellationToken>,
     /// How often somebody has ended turns.
     ends: AtomicU64,
     clock: Arc<dyn Clock>,
@@ -19,6 +21,7 @@ pub(crate) struct RunningTurns {
 
 #[derive(Debug)]
 struct Running {
+    session: SessionId,
     ended: CancellationToken,
     /// When it last gave a sign of life.
     sign: Duration,
@@ -26,7 +29,7 @@ struct Running {
 
 impl RunningTurns {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { turns: DashMap::new(), ends: AtomicU64::new(0), clock }
+        Self { turns: DashMap::new(), compactions: DashMap::new(), ends: AtomicU64::new(0), clock }
     }
 
     /// How often somebody has ended turns so far. Whoever takes a turn looks before and after: what
@@ -36,10 +39,30 @@ impl RunningTurns {
     }
 
     /// Puts a turn on the list for as long as the guard lives.
-    pub(crate) fn enter(&self, turn: TurnId) -> Entered<'_> {
+    pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> Entered<'_> {
         let ended = CancellationToken::new();
-        self.turns.insert(turn, Running { ended: ended.clone(), sign: self.clock.elapsed() });
+        let (session, sign) = (session.clone(), self.clock.elapsed());
+        self.turns.insert(turn, Running { session, ended: ended.clone(), sign });
         Entered { list: self, turn, ended }
+    }
+
+    /// Puts the compaction of a session on the list for as long as the guard lives.
+    pub(crate) fn enter_compaction(&self, session: &SessionId) -> Condensing<'_> {
+        let stopped = CancellationToken::new();
+        self.compactions.insert(session.clone(), stopped.clone());
+        Condensing { list: self, session: session.clone(), stopped }
+    }
+
+    /// Tells the compaction of a session, if there is one, that it was stopped in the log.
+    pub(crate) fn stop_compaction(&self, session: &SessionId) {
+        if let Some(stopped) = self.compactions.get(session) {
+            stopped.cancel();
+        }
+    }
+
+    /// Whether the past of a session is being condensed on demand.
+    pub(crate) fn condenses(&self, session: &SessionId) -> bool {
+        self.compactions.contains_key(session)
     }
 
     /// Tells turns that they were ended in the log.
@@ -55,6 +78,13 @@ impl RunningTurns {
     /// The turn moves: it has something written, or tries to.
     pub(crate) fn sign(&self, turn: TurnId) {
         if let Some(mut running) = self.turns.get_mut(&turn) {
+            running.sign = self.clock.elapsed();
+        }
+    }
+
+    /// As [`Self::sign`], of the turn that the session runs.
+    pub(crate) fn sign_session(&self, session: &SessionId) {
+        for mut running in self.turns.iter_mut().filter(|turn| turn.session == *session) {
             running.sign = self.clock.elapsed();
         }
     }
@@ -79,5 +109,20 @@ pub(crate) struct Entered<'l> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         self.list.turns.remove(&self.turn);
+    }
+}
+
+/// A compaction on the list.
+#[derive(Debug)]
+pub(crate) struct Condensing<'l> {
+    list: &'l RunningTurns,
+    session: SessionId,
+    /// Fires when it was stopped.
+    pub(crate) stopped: CancellationToken,
+}
+
+impl Drop for Condensing<'_> {
+    fn drop(&mut self) {
+        self.list.compactions.remove(&self.session);
     }
 }

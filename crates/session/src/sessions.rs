@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fetch::Fetcher;
 use crate::lane::{LaneLimits, Lanes, Parts};
-use crate::patient::{PatientLedger, PatientLog};
+use crate::patient::{Patience, PatientLedger, PatientLog};
 use crate::running::RunningTurns;
 use crate::{commands, expiry};
 
@@ -38,6 +38,8 @@ impl Sessions {
     ) -> Result<Self, StoreError> {
         let cut = CancellationToken::new();
         let running = Arc::new(RunningTurns::new(parts.clock.clone()));
+        let patience =
+            Patience { running: running.clone(), clock: parts.clock.clone(), stop: cut.clone() };
         for agent in parts.agents.agents.iter_mut() {
             let fetcher = Fetcher {
                 attachments: parts.attachments.clone(),
@@ -49,15 +51,11 @@ impl Sessions {
                 fetcher,
                 log: agent.run.log.clone(),
                 deliverer: parts.deliverer.clone(),
-                running: running.clone(),
-                clock: parts.clock.clone(),
-                stop: cut.clone(),
+                patience: patience.clone(),
             });
             agent.run.ledger = Arc::new(PatientLedger {
                 ledger: agent.run.ledger.clone(),
-                running: running.clone(),
-                clock: parts.clock.clone(),
-                stop: cut.clone(),
+                patience: patience.clone(),
             });
         }
         let lanes = Arc::new(Lanes::new(parts, limits, running, cut, group.child("lanes")));

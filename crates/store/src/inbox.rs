@@ -13,6 +13,7 @@ use rusqlite::params;
 use crate::cancel::{cancel_turn, open_turn};
 use crate::correct::correct;
 use crate::outbox::{Source, insert_planned};
+use crate::past;
 use crate::people;
 use crate::rows::{self, INBOUND, to_json};
 use crate::tx::{Result, Tx};
@@ -291,13 +292,7 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
             )?;
             Ok(stopped)
         }
-        CommandAction::Compact => {
-            tx.update(
-                "UPDATE sessions SET compact_for = ?2 WHERE id = ?1",
-                params![session.as_str(), command.0],
-            )?;
-            Ok(CommandEffect::Done)
-        }
+        CommandAction::Compact => past::want_compaction(tx, &session, command).map(done_or_nothing),
         CommandAction::SetMode(mode) => {
             tx.update(
                 "UPDATE sessions SET mode = ?2 WHERE id = ?1",
@@ -333,8 +328,17 @@ fn done_or_nothing(done: bool) -> CommandEffect {
     if done { CommandEffect::Done } else { CommandEffect::Nothing }
 }
 
-/// Ends the session's open turn, unless it was begun for a message that came after the command.
+/// Ends what the session does, and what it is to condense.
 fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+    let compaction = past::stop_compaction(tx, session)?;
+    match stop_turn(tx, session, command)? {
+        CommandEffect::Nothing if compaction => Ok(CommandEffect::Stopped(Vec::new())),
+        effect => Ok(effect),
+    }
+}
+
+/// Ends the session's open turn, unless it was begun for a message that came after the command.
+fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
     let Some(turn) = open_turn(tx, session)? else { return Ok(CommandEffect::Nothing) };
     let first = tx.db.one("SELECT min(id) FROM inbound WHERE turn = ?1", [turn.0], |row| {
         row.get::<_, Option<i64>>(0)

@@ -119,7 +119,7 @@ fn record(
 
 /// A figure of one answer, so bounded that millions of them have a sum: a provider may count nonsense.
 /// About 10^12 tokens, or a thousand dollars.
-fn credible(figure: u64) -> u64 {
+pub(crate) fn credible(figure: u64) -> u64 {
     figure.min(1 << 40)
 }
 

@@ -1,6 +1,8 @@
 //! What a session has behind it, as far as its requests carry it, and how it is condensed.
 
-use avocet_protocol::{Condensed, LoggedInbound, MessageId, Past, Planned, SessionId, TurnId};
+use avocet_protocol::{
+    Condensed, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, TurnId,
+};
 use rusqlite::params;
 
 use crate::outbox::{Source, insert_planned};
@@ -67,35 +69,83 @@ fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<usize> {
     )
 }
 
-/// Condenses the past, unless it has been forgotten meanwhile.
-pub(crate) fn condense(tx: &Tx<'_>, session: &SessionId, condensed: &Condensed) -> Result<()> {
+/// Condenses the past, unless it has been forgotten meanwhile; whether it did.
+pub(crate) fn condense(tx: &Tx<'_>, session: &SessionId, condensed: &Condensed) -> Result<bool> {
     let id = |turn: Option<TurnId>| turn.map_or(0, |turn| turn.0);
     let (summary_to, shortened_to) = (id(condensed.summary_to), id(condensed.shortened_to));
-    tx.update(
+    let condensed = tx.update(
         "UPDATE sessions SET summary = ?2, summary_to = ?3, shortened_to = ?4 WHERE id = ?1 \
              AND NOT coalesce((SELECT max(id) FROM inbound WHERE turn = max(?3, ?4)) \
                  <= fresh_from, 0)",
         params![session.as_str(), condensed.summary, summary_to, shortened_to],
     )?;
-    Ok(())
+    Ok(condensed > 0)
 }
 
-/// The command that wants the session condensed, if one does.
-pub(crate) fn compaction(tx: &Tx<'_>, session: &SessionId) -> Result<Option<LoggedInbound>> {
-    tx.db.row(
-        &format!("{INBOUND} WHERE id = (SELECT compact_for FROM sessions WHERE id = ?1)"),
+/// The command that wants the session condensed, if one does, and whether that has begun.
+pub(crate) fn compaction(
+    tx: &Tx<'_>,
+    session: &SessionId,
+) -> Result<Option<(LoggedInbound, bool)>> {
+    let wanted = "SELECT compact_for FROM sessions WHERE id = ?1 AND compact_for IS NOT NULL";
+    let wanted = tx.db.row(wanted, [session.as_str()], |row| row.get::<_, i64>(0))?;
+    let Some(wanted) = wanted else { return Ok(None) };
+    let command = tx.db.row(&format!("{INBOUND} WHERE id = ?1"), [wanted.abs()], rows::inbound)?;
+    Ok(command.map(|command| (command, wanted < 0)))
+}
+
+/// Wants the session condensed; false if that is wanted already.
+pub(crate) fn want_compaction(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    command: MessageId,
+) -> Result<bool> {
+    let wanted = tx.update(
+        "UPDATE sessions SET compact_for = ?2 WHERE id = ?1 AND compact_for IS NULL",
+        params![session.as_str(), command.0],
+    )?;
+    Ok(wanted > 0)
+}
+
+/// Nobody wants the session condensed any more; whether anybody did.
+pub(crate) fn stop_compaction(tx: &Tx<'_>, session: &SessionId) -> Result<bool> {
+    let stopped = tx.update(
+        "UPDATE sessions SET compact_for = NULL WHERE id = ?1 AND compact_for IS NOT NULL",
         [session.as_str()],
-        rows::inbound,
+    )?;
+    Ok(stopped > 0)
+}
+
+/// What has begun is told by its sign from what waits.
+pub(crate) fn begin_compaction(tx: &Tx<'_>, command: MessageId) -> Result<()> {
+    tx.update_one(
+        format_args!("the compaction for {command}"),
+        "UPDATE sessions SET compact_for = -compact_for \
+             WHERE id = (SELECT session FROM inbound WHERE id = ?1) AND compact_for = ?1",
+        [command.0],
     )
 }
 
 /// The command has been carried out, and this is said of it.
-pub(crate) fn compacted(tx: &Tx<'_>, command: MessageId, notice: Option<&Planned>) -> Result<()> {
-    let what = format_args!("the compaction for {command}");
-    tx.update_one(
-        what,
-        "UPDATE sessions SET compact_for = NULL WHERE compact_for = ?1",
+pub(crate) fn compacted(
+    tx: &Tx<'_>,
+    command: MessageId,
+    condensed: Option<&Condensed>,
+    notice: Option<&Planned>,
+) -> Result<()> {
+    let session = tx.db.row(
+        "SELECT id FROM sessions \
+         WHERE id = (SELECT session FROM inbound WHERE id = ?1) AND abs(compact_for) = ?1",
         [command.0],
+        |row| rows::parsed::<SessionId>(row, "id"),
     )?;
+    let stale = || StoreError::Stale(format!("the compaction for {command}"));
+    let session = session.ok_or_else(stale)?;
+    stop_compaction(tx, &session)?;
+    if let Some(condensed) = condensed
+        && !condense(tx, &session, condensed)?
+    {
+        return Ok(());
+    }
     notice.map_or(Ok(()), |notice| insert_planned(tx, notice, None, Source::Notice))
 }

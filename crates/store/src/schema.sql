@@ -14,7 +14,7 @@ CREATE TABLE sessions (
     used_at    INTEGER NOT NULL,
     usage_from INTEGER NOT NULL DEFAULT 0,      -- what was spent up to this row of usage was before /new
     model      TEXT,                            -- provider/model; NULL: the agent's
-    compact_for INTEGER,                        -- the message with a /compact that is not carried out
+    compact_for INTEGER,                        -- the message with a /compact that is not carried out; negative: it has begun
     shortened_to INTEGER NOT NULL DEFAULT 0,    -- long results of turns up to this one are cut
     summary    TEXT,                            -- what stands for the turns up to summary_to
     summary_to INTEGER NOT NULL DEFAULT 0

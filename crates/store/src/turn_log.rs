@@ -9,6 +9,7 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::inbox::use_session;
+use crate::ledger::credible;
 use crate::outbox::{Source, insert_planned};
 use crate::past;
 use crate::rows::{self, to_json};
@@ -26,7 +27,7 @@ impl TurnLog for SqliteStore {
     async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()> {
         let (session, condensed) = (session.clone(), condensed.clone());
         self.write("condense", Durability::Process, move |tx| {
-            past::condense(tx, &session, &condensed)
+            past::condense(tx, &session, &condensed).map(drop)
         })
         .await
     }
@@ -154,8 +155,8 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
             turn.0,
             step.number,
             step.text,
-            step.usage.input,
-            step.usage.output,
+            credible(step.usage.input),
+            credible(step.usage.output),
             step.reasoning.as_ref().map(to_json).transpose()?,
         ],
     )?;

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, Claimed, LATE, LoggedInbound, MessageId, NewWait, OpenPrompt, OpenWait, Outcome,
-    Planned, QueueMode, Resolution, SessionId, Settlement, Timestamp, TurnId, TurnState, Turns,
-    WaitId,
+    Answer, Claim, Claimed, Condensed, LATE, LoggedInbound, MessageId, NewWait, OpenPrompt,
+    OpenWait, Outcome, Planned, QueueMode, Resolution, SessionId, Settlement, Timestamp, TurnId,
+    TurnState, Turns, WaitId,
 };
 use rusqlite::params;
 
+use crate::ledger::credible;
 use crate::past;
 use crate::preview;
 use crate::recover::put_back;
@@ -28,10 +29,22 @@ impl Turns for SqliteStore {
         .await
     }
 
-    async fn compacted(&self, command: MessageId, notice: Option<&Planned>) -> Result<()> {
-        let notice = notice.cloned();
+    async fn begin_compaction(&self, command: MessageId) -> Result<()> {
+        self.write("begin-compaction", Durability::Process, move |tx| {
+            past::begin_compaction(tx, command)
+        })
+        .await
+    }
+
+    async fn compacted(
+        &self,
+        command: MessageId,
+        condensed: Option<&Condensed>,
+        notice: Option<&Planned>,
+    ) -> Result<()> {
+        let (condensed, notice) = (condensed.cloned(), notice.cloned());
         self.write("compacted", Durability::Synced, move |tx| {
-            past::compacted(tx, command, notice.as_ref())
+            past::compacted(tx, command, condensed.as_ref(), notice.as_ref())
         })
         .await
     }
@@ -93,7 +106,7 @@ impl Turns for SqliteStore {
                          WHERE state IN ('queued', 'running', 'waiting') AND state = 'queued' \
                      UNION ALL SELECT session, 1, id FROM inbound \
                          WHERE state = 'queued' AND turn IS NULL AND kind = 'text' \
-                     UNION ALL SELECT id, 1, compact_for FROM sessions \
+                     UNION ALL SELECT id, 1, abs(compact_for) FROM sessions \
                          WHERE compact_for IS NOT NULL) \
                  GROUP BY session ORDER BY min(begun), min(id)",
                 (),
@@ -132,8 +145,8 @@ fn claim(
             tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
             turn
         }
-        None if let Some(command) = past::compaction(tx, session)? => {
-            return Ok(Claim::Compact(Box::new(command)));
+        None if let Some((command, begun)) = past::compaction(tx, session)? => {
+            return Ok(Claim::Compact { command: Box::new(command), begun });
         }
         None => match begin_turn(tx, session, burst, default_mode)? {
             Begun::Nothing => return Ok(Claim::Nothing),
@@ -312,7 +325,7 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
         tx.insert(
             "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed) \
              VALUES (?1, ?2, ?3, ?4, ?5, 1)",
-            params![turn.0, step, text, usage.input, usage.output],
+            params![turn.0, step, text, credible(usage.input), credible(usage.output)],
         )?;
     }
     end_messages(tx, turn, *outcome)?;

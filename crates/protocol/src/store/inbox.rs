@@ -112,11 +112,12 @@ pub enum NoCorrection {
 pub enum CommandAction {
     /// Nothing but its reply.
     None,
-    /// Ends the turn of the session that was begun before the command came.
+    /// Ends the turn of the session that was begun before the command came, and a compaction.
     Stop,
     /// As [`Self::Stop`], and later turns do not see what was said so far.
     Forget,
-    /// Has what was said so far condensed, when the session does nothing else.
+    /// Has what was said so far condensed, when the session does nothing else; nothing where that is
+    /// wanted already.
     Compact,
     /// Changes what happens to messages that arrive during a turn.
     SetMode(QueueMode),
@@ -155,7 +156,8 @@ pub enum CommandEffect {
     Done,
     /// There was nothing to act on.
     Nothing,
-    /// These turns were ended; whoever works on them lets go.
+    /// These turns were ended, and the compaction of the session if there was one; whoever works on
+    /// them lets go.
     Stopped(Vec<TurnId>),
     /// So many chunks wait in the outbox again.
     Resent(u64),

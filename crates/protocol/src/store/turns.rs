@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId, Timestamp, TurnId,
-    TurnRecord, Usage, WaitId, WaitKind,
+    CallId, Condensed, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId, Timestamp,
+    TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Turns as the lanes see them: taken, settled, made to wait, resolved.
@@ -22,8 +22,19 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// came late ([`LoggedInbound::is_late`]) are answered together in every mode, a hundred at most.
     async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim>;
 
-    /// What a command wanted condensed is, or cannot be: it is said in its chat.
-    async fn compacted(&self, command: MessageId, notice: Option<&Planned>) -> Result<()>;
+    /// The compaction that a command wants begins: if the process dies under it, it is not begun
+    /// again. [`StoreError::Stale`](crate::StoreError::Stale) if it was stopped or has begun before.
+    async fn begin_compaction(&self, command: MessageId) -> Result<()>;
+
+    /// The end of a compaction: what the past has become, if it has become shorter, and what is said
+    /// of it, in one transaction. What was forgotten meanwhile is not condensed, and nothing is said.
+    /// [`StoreError::Stale`](crate::StoreError::Stale) if it was stopped or has ended before.
+    async fn compacted(
+        &self,
+        command: MessageId,
+        condensed: Option<&Condensed>,
+        notice: Option<&Planned>,
+    ) -> Result<()>;
 
     /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the
     /// parent's result, in one transaction. Durable when this returns. Returns the session that
@@ -66,8 +77,13 @@ pub enum Claim {
     Nothing,
     /// The next turn was running when the process died: it is taken alone, with `suspects`.
     Suspect,
-    /// What was said so far is to be condensed: this command wants it. [`Turns::compacted`] ends that.
-    Compact(Box<LoggedInbound>),
+    /// What was said so far is to be condensed. [`Turns::compacted`] ends that.
+    Compact {
+        /// The command that wants it.
+        command: Box<LoggedInbound>,
+        /// Whether it was begun before and came to no end: the process may have died of it.
+        begun: bool,
+    },
     /// A burst of messages is still coming (queue mode collect): not before this.
     Later(Timestamp),
     /// The turn is running now.

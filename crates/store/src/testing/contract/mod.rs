@@ -129,7 +129,11 @@ rules! {
     past:
         history_is_whole_turns_within_the_budget
         what_is_condensed_stands_for_its_turns
-        a_compaction_waits_for_its_lane_and_is_not_lost;
+        a_compaction_waits_for_its_lane_and_is_not_lost
+        a_compaction_is_begun_once
+        a_compaction_can_be_stopped
+        what_is_forgotten_is_not_said_to_be_condensed
+        a_figure_that_makes_no_sense_ends_no_turn;
     calls:
         a_step_closes_when_every_call_has_its_result
         reasoning_is_kept_as_it_came

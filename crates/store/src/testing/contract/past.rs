@@ -1,12 +1,12 @@
 //! Rules of what a session has behind it: whole turns, what stands for older ones, `/compact`.
 
 use avocet_protocol::{
-    Claim, CommandAction, CommandReply, Condensed, Past, SessionId, StoreError, ToolClass, TurnId,
-    TurnRecord,
+    Claim, CommandAction, CommandEffect, CommandReply, Condensed, MessageId, NewStep, Past,
+    SessionId, StoreError, ToolClass, TurnId, TurnRecord, Usage,
 };
 
 use super::Backend;
-use super::world::{World, planned, session};
+use super::world::{World, planned, reply, session};
 
 /// Answers so many messages of a session, each with a call and a thousand bytes; their turns.
 async fn answer(world: &World<'_>, a: &SessionId, texts: &[&str]) -> Vec<TurnId> {
@@ -76,31 +76,140 @@ pub async fn what_is_condensed_stands_for_its_turns(backend: &impl Backend) {
     assert_eq!(seen(&world, &a, usize::MAX).await, (texts(&["4"]), false));
 }
 
+/// `/compact`, settled; whether it is told that it will be done.
+async fn compact(world: &World<'_>, a: &SessionId) -> (MessageId, CommandEffect) {
+    compact_by(world, a, "/compact").await
+}
+
+async fn compact_by(world: &World<'_>, a: &SessionId, text: &str) -> (MessageId, CommandEffect) {
+    let command = world.command(a, text).await;
+    let (action, reply) = (CommandAction::Compact, CommandReply::default());
+    (command, world.ports.inbox.settle_command(command, &action, &reply).await.unwrap())
+}
+
+/// The compaction that the lane finds, and whether it was begun before.
+async fn found(world: &World<'_>, a: &SessionId) -> (MessageId, bool) {
+    match world.claim(a).await {
+        Claim::Compact { command, begun } => (command.id, begun),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_stale<T>(done: Result<T, StoreError>) -> bool {
+    matches!(done, Err(StoreError::Stale(_)))
+}
+
+/// What three answers come to, the last included.
+fn all_of(turns: &[TurnId]) -> Condensed {
+    let summary_to = turns.last().copied();
+    Condensed { summary: Some("they counted".to_owned()), summary_to, shortened_to: None }
+}
+
 /// A `/compact` is carried out between turns, once, also after a restart.
 pub async fn a_compaction_waits_for_its_lane_and_is_not_lost(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
     world.say(&a, "1").await;
     let running = world.take(&a).await;
-    let compact = world.command(&a, "/compact").await;
-    let (action, reply) = (CommandAction::Compact, CommandReply::default());
-    world.ports.inbox.settle_command(compact, &action, &reply).await.unwrap();
+    let (command, effect) = compact(&world, &a).await;
+    assert_eq!(effect, CommandEffect::Done);
+    assert_eq!(
+        compact_by(&world, &a, "/compact now").await.1,
+        CommandEffect::Nothing,
+        "it is wanted already"
+    );
     assert_eq!(world.claim(&a).await, Claim::Nothing, "a turn runs");
     world.reply(running.id, "ok").await;
     world.say(&a, "2").await;
     let world = world.restart().await;
     assert_eq!(world.ports.turns.open_sessions().await.unwrap(), std::slice::from_ref(&a));
-    for _ in 0..2 {
-        match world.claim(&a).await {
-            Claim::Compact(command) => assert_eq!(command.id, compact),
-            other => panic!("{other:?}"),
-        }
-    }
+    assert_eq!(found(&world, &a).await, (command, false));
+    world.ports.turns.begin_compaction(command).await.unwrap();
     world.deliveries(&a.address()).await;
-    let notice = planned(&a, &["condensed"]);
-    world.ports.turns.compacted(compact, Some(&notice)).await.unwrap();
+    let (condensed, notice) = (all_of(&[running.id]), planned(&a, &["condensed"]));
+    let turns = &world.ports.turns;
+    turns.compacted(command, Some(&condensed), Some(&notice)).await.unwrap();
     assert_eq!(world.delivered_texts(&a).await, ["condensed"]);
-    let again = world.ports.turns.compacted(compact, Some(&notice)).await;
-    assert!(matches!(again, Err(StoreError::Stale(_))), "{again:?}");
+    let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
+    assert_eq!(past.condensed, condensed);
+    assert!(is_stale(turns.compacted(command, None, Some(&notice)).await));
     assert_eq!(world.take(&a).await.origin.messages()[0].model_text(), "2");
+}
+
+/// A process that dies under a compaction finds it begun, and does not begin it again.
+pub async fn a_compaction_is_begun_once(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let (command, _) = compact(&world, &a).await;
+    world.ports.turns.begin_compaction(command).await.unwrap();
+    let world = world.restart().await;
+    assert_eq!(world.ports.turns.open_sessions().await.unwrap(), std::slice::from_ref(&a));
+    assert_eq!(found(&world, &a).await, (command, true));
+    assert!(is_stale(world.ports.turns.begin_compaction(command).await));
+    world.ports.turns.compacted(command, None, None).await.unwrap();
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
+/// `/stop` and `/new` end a compaction, begun or not; what it comes to then is not written.
+pub async fn a_compaction_can_be_stopped(backend: &impl Backend) {
+    for (chat, action, begun) in [
+        ("a", CommandAction::Stop, false),
+        ("b", CommandAction::Stop, true),
+        ("c", CommandAction::Forget, true),
+    ] {
+        let world = World::new(backend).await;
+        let a = session(chat);
+        let turns = answer(&world, &a, &["1"]).await;
+        let (command, _) = compact(&world, &a).await;
+        if begun {
+            world.ports.turns.begin_compaction(command).await.unwrap();
+        }
+        let (stop, reply) = (world.command(&a, "/stop").await, CommandReply::default());
+        let effect = world.ports.inbox.settle_command(stop, &action, &reply).await.unwrap();
+        assert_eq!(effect, CommandEffect::Stopped(Vec::new()), "{action:?}");
+        assert!(is_stale(world.ports.turns.begin_compaction(command).await), "{action:?}");
+        let condensed = all_of(&turns);
+        let ended = world.ports.turns.compacted(command, Some(&condensed), None).await;
+        assert!(is_stale(ended), "{action:?}");
+        let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
+        assert_eq!(past.condensed, Condensed::default(), "{action:?}");
+        assert_eq!(world.claim(&a).await, Claim::Nothing, "{action:?}");
+    }
+}
+
+/// A summary of what is forgotten is not written, and nobody is told that it was.
+pub async fn what_is_forgotten_is_not_said_to_be_condensed(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turns = answer(&world, &a, &["1"]).await;
+    let forget = world.command(&a, "/new").await;
+    let (action, reply) = (CommandAction::Forget, CommandReply::default());
+    world.ports.inbox.settle_command(forget, &action, &reply).await.unwrap();
+    let (command, _) = compact(&world, &a).await;
+    world.ports.turns.begin_compaction(command).await.unwrap();
+    world.deliveries(&a.address()).await;
+    let (condensed, notice) = (all_of(&turns), planned(&a, &["condensed"]));
+    world.ports.turns.compacted(command, Some(&condensed), Some(&notice)).await.unwrap();
+    assert_eq!(world.delivered_texts(&a).await, [] as [String; 0]);
+    let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
+    assert_eq!(past, Past::default());
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
+/// Steps are kept whatever a provider says that they have cost.
+pub async fn a_figure_that_makes_no_sense_ends_no_turn(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await.id;
+    let nonsense = Usage::new(u64::MAX, u64::MAX);
+    let (text, calls) = (String::new(), Vec::new());
+    let step = NewStep { number: 0, text, calls, reasoning: None, usage: nonsense };
+    world.ports.log.record_step(turn, &step).await.unwrap();
+    let mut end = reply("ok");
+    if let Some(answer) = &mut end.answer {
+        answer.step = 1;
+        answer.usage = nonsense;
+    }
+    world.settle(turn, &end).await.unwrap();
 }
