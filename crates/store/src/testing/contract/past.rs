@@ -95,7 +95,7 @@ async fn found(world: &World<'_>, a: &SessionId) -> (MessageId, bool) {
     }
 }
 
-fn is_stale<T>(done: Result<T, StoreError>) -> bool {
+fn is_stale<T>(done: &Result<T, StoreError>) -> bool {
     matches!(done, Err(StoreError::Stale(_)))
 }
 
@@ -132,7 +132,7 @@ pub async fn a_compaction_waits_for_its_lane_and_is_not_lost(backend: &impl Back
     assert_eq!(world.delivered_texts(&a).await, ["condensed"]);
     let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
     assert_eq!(past.condensed, condensed);
-    assert!(is_stale(turns.compacted(command, None, Some(&notice)).await));
+    assert!(is_stale(&turns.compacted(command, None, Some(&notice)).await));
     assert_eq!(world.take(&a).await.origin.messages()[0].model_text(), "2");
 }
 
@@ -145,7 +145,7 @@ pub async fn a_compaction_is_begun_once(backend: &impl Backend) {
     let world = world.restart().await;
     assert_eq!(world.ports.turns.open_sessions().await.unwrap(), std::slice::from_ref(&a));
     assert_eq!(found(&world, &a).await, (command, true));
-    assert!(is_stale(world.ports.turns.begin_compaction(command).await));
+    assert!(is_stale(&world.ports.turns.begin_compaction(command).await));
     world.ports.turns.compacted(command, None, None).await.unwrap();
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
@@ -167,10 +167,10 @@ pub async fn a_compaction_can_be_stopped(backend: &impl Backend) {
         let (stop, reply) = (world.command(&a, "/stop").await, CommandReply::default());
         let effect = world.ports.inbox.settle_command(stop, &action, &reply).await.unwrap();
         assert_eq!(effect, CommandEffect::Stopped(Vec::new()), "{action:?}");
-        assert!(is_stale(world.ports.turns.begin_compaction(command).await), "{action:?}");
+        assert!(is_stale(&world.ports.turns.begin_compaction(command).await), "{action:?}");
         let condensed = all_of(&turns);
         let ended = world.ports.turns.compacted(command, Some(&condensed), None).await;
-        assert!(is_stale(ended), "{action:?}");
+        assert!(is_stale(&ended), "{action:?}");
         let past = world.ports.log.history(&a, TurnId(i64::MAX), usize::MAX).await.unwrap();
         assert_eq!(past.condensed, Condensed::default(), "{action:?}");
         assert_eq!(world.claim(&a).await, Claim::Nothing, "{action:?}");
