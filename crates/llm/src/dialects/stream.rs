@@ -40,10 +40,12 @@ impl<'t> Streamed<'t> {
         if !self.state.read.calls.is_empty() {
             return;
         }
+        // Blanks count once something is said; until then they are not copied with every piece.
+        if self.shown.is_empty() && self.state.read.text.is_empty() {
+            return;
+        }
         let text = self.state.so_far(self.shown.len());
-        // Blanks count once something is said.
-        let is_said = !self.shown.is_empty() || !text.trim().is_empty();
-        if is_said && !text.is_empty() {
+        if !text.is_empty() {
             show(Delta::Text(&text));
             self.shown.push_str(&text);
         }
