@@ -80,13 +80,8 @@ impl AgentLoop {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
+        self.look_at_budgets(bill).await?;
         let Bill { turn, session, purpose, until } = bill;
-        let today = self.clock.now().day_start();
-        let spending = self.ledger.spent(turn, session, today).await?;
-        if let Some(notice) = self.budgets.reached(self.limits, &spending) {
-            tracing::info!(notice, "nothing more is spent");
-            return Err(NoAnswer::Limit(notice));
-        }
         let left = until.saturating_sub(self.clock.elapsed());
         let asking = model.complete(request, deltas);
         let (spent, reply) = match within(self.clock.as_ref(), left, asking).await {
@@ -99,6 +94,19 @@ impl AgentLoop {
         };
         self.ledger.record_usage(turn, session, purpose, &spent).await?;
         reply
+    }
+
+    /// Whether something more may be spent.
+    pub(crate) async fn look_at_budgets(&self, bill: Bill<'_>) -> Result<(), NoAnswer> {
+        let today = self.clock.now().day_start();
+        let spending = self.ledger.spent(bill.turn, bill.session, today).await?;
+        match self.budgets.reached(self.limits, &spending) {
+            None => Ok(()),
+            Some(notice) => {
+                tracing::info!(notice, "nothing more is spent");
+                Err(NoAnswer::Limit(notice))
+            }
+        }
     }
 }
 

@@ -103,6 +103,8 @@ impl AgentLoop {
         {
             return Ok(messages);
         }
+        // What was said before is not given up for an answer that nobody pays for.
+        self.look_at_budgets(bill).await?;
         self.fits_at_all(context, turn, room)?;
         self.make_room(context, turn, room.messages, bill).await?;
         let mut least = match fits(context, Trim::default()) {

@@ -163,6 +163,21 @@ async fn f10_nothing_is_given_up_for_a_message_that_does_not_fit_anyway() {
 }
 
 #[tokio::test]
+async fn f10_a_spent_budget_costs_no_history() {
+    let (mut world, _, cheap) = small(|_| Scripted::says("ok"), |_| unreachable!()).await;
+    for number in 0..4 {
+        world.turn(&format!("question {number} {}", "x".repeat(4000))).await;
+        world.settle("ok").await;
+    }
+    world.agent.budgets.day_tokens = Some(1);
+    let notice = failed(world.turn(&"x".repeat(16_000)).await);
+    assert!(notice.starts_with("The budget of this day is spent: "), "{notice}");
+    assert_eq!(cheap.requests().len(), 0);
+    let past = world.store.history(&session(), avocet_protocol::TurnId(99), usize::MAX).await;
+    assert_eq!(past.unwrap().condensed, avocet_protocol::Condensed::default());
+}
+
+#[tokio::test]
 async fn a_summary_that_a_large_model_has_left_is_cut_for_a_small_one() {
     let (mut world, model, _) = small(|_| Scripted::says("ok"), |_| Scripted::says("s")).await;
     world.turn("question 0").await;

@@ -15,7 +15,8 @@ pub(crate) fn says(error: &Value) -> Option<&str> {
 /// What a provider says, short, on a line, and without our key, which some repeat.
 pub(crate) fn clean(text: &str, key: Option<&Secret>) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some(key) = key {
+    // A key that is empty is in every text.
+    if let Some(key) = key.filter(|key| !key.expose().is_empty()) {
         text = text.replace(key.expose(), "[secret]");
     }
     if text.chars().count() > MAX_DETAIL {

@@ -85,12 +85,17 @@ impl OpenAiFake {
     }
 }
 
-/// What the user said last, in a request, without what the agent says of the moment.
+/// What the user said last, in a request, without what the agent says of the moment, and of who wrote
+/// it in a group.
 #[must_use]
 pub fn last_user_text(request: &Value) -> &str {
     let messages = request["messages"].as_array().unwrap();
     let last = messages.iter().rev().find(|message| message["role"] == "user");
-    last.map(content::text).map(what_was_said).unwrap_or_default()
+    let said = last.map(content::text).map(what_was_said).unwrap_or_default();
+    match said.split_once("]: ") {
+        Some((name, said)) if name.starts_with('[') => said,
+        _ => said,
+    }
 }
 
 /// The results of the calls at the end of a request, in order.
