@@ -87,8 +87,10 @@ impl AgentLoop {
         let bill = Bill { turn: None, session, purpose: Purpose::Summary, until };
         let summary = match self.summarise(&past, &past.turns, room, bill).await? {
             Summary { incomplete: Some(why), .. } => return Ok(Compaction::Failed(why)),
-            Summary { text: None, .. } => return Ok(Compaction::Nothing),
-            Summary { text: Some(text), .. } => text,
+            summary => match summary.with_gap() {
+                None => return Ok(Compaction::Nothing),
+                Some(text) => text,
+            },
         };
         let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn, &self.zone));
         let before = window::tokens(&turns.collect::<Vec<_>>())

@@ -127,8 +127,9 @@ impl Registry {
     /// The tool of this name, or else that which others call so.
     fn find(&self, call: &ToolCall, role: Role) -> Result<&Registered, ToolError> {
         let name = call.name.as_str();
+        let alike = || self.tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
         let other = || self.tools.get(aliases::tool(name)?);
-        self.tools.get(name).or_else(other).ok_or_else(|| {
+        self.tools.get(name).or_else(alike).or_else(other).ok_or_else(|| {
             let names: Vec<&str> = self.offered(role).map(Registered::name).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);

@@ -227,8 +227,10 @@ async fn a_tool_answers_to_the_names_that_others_have_for_it() {
 #[tokio::test]
 async fn a_tool_of_its_own_goes_before_what_others_call_so() {
     let registry = with_tools(&["read_file", "show"]);
-    let done = run(&registry, call("show", r#"{"path": "a"}"#)).await;
-    assert_eq!(done, Ok(json!(["show", "a", null]).into()));
+    for name in ["show", "Show"] {
+        let done = run(&registry, call(name, r#"{"path": "a"}"#)).await;
+        assert_eq!(done, Ok(json!(["show", "a", null]).into()), "{name}");
+    }
     let specs = registry.specs(Role::Owner);
     assert!(specs[0].aliases.contains(&"cat".to_owned()), "{specs:?}");
     assert!(!specs[0].aliases.contains(&"show".to_owned()), "{specs:?}");

@@ -51,7 +51,9 @@ fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
     // A sub-agent has one turn only, and nobody writes to it.
     let Some(said) = last.origin.messages().last() else { return last };
     let new = said.message.clone();
-    let inbound = Inbound { content: Content::text(message), ..new.inbound };
+    let content = Content::text(message);
+    let inbound =
+        Inbound { content, written_at: None, corrects: None, edited_at: None, ..new.inbound };
     let message = NewInbound { inbound, removed: 0, ..new };
     let message = LoggedInbound { id: MessageId(i64::MAX), received_at: now, message };
     TurnRecord {

@@ -99,8 +99,9 @@ impl Answer for PartialAnswer {
             self.begun = true;
             self.take_call(call);
         }
-        if choice.finish_reason.is_some() {
-            self.finish = choice.finish_reason;
+        // Some servers have an empty one in every chunk.
+        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+            self.finish = Some(reason);
         }
         match choice.delta.content.filter(|text| !text.is_empty()) {
             Some(text) => {
@@ -122,7 +123,8 @@ impl Answer for PartialAnswer {
         };
         let filtered = finish == "content_filter";
         if filtered && self.text.is_empty() && self.calls.is_empty() {
-            return Err("the provider's content filter held the answer back".to_owned().into());
+            let detail = "the provider's content filter held the answer back".to_owned();
+            return Err(Fault::Declined(detail));
         }
         let truncated = finish == "length";
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {

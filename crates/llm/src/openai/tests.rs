@@ -7,6 +7,7 @@ use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::asking::Answer;
 use crate::testing::{ask, call, with_image};
 
 async fn start(
@@ -79,6 +80,23 @@ async fn f8_arguments_are_repaired_only_if_they_are_whole() {
         assert_eq!((reply.truncated, reply.filtered), (!filtered, filtered));
     }
     assert_eq!(reply_of(events(&open, "stop")).await.calls, [call("one", &json!({"x": 1}))]);
+}
+
+#[tokio::test]
+async fn what_a_filter_holds_back_whole_is_refused_and_not_asked_again() {
+    let answer = ModelAnswer::Events(events(&[], "content_filter"));
+    let (fake, model) = start(answer, |config| config).await;
+    let error = ask(&model).await.reply.unwrap_err();
+    assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
+    assert_eq!(fake.requests().len(), 1);
+}
+
+#[test]
+fn an_empty_reason_is_no_end() {
+    let chunk = json!({ "choices": [{ "delta": { "content": "half" }, "finish_reason": "" }] });
+    let mut answer = PartialAnswer::default();
+    Answer::take(&mut answer, &chunk.to_string()).unwrap();
+    assert!(Answer::finish(answer).is_err());
 }
 
 #[tokio::test]
