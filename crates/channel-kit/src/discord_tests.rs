@@ -167,3 +167,12 @@ proptest! {
         assert_inert(&super::markdown(&styled));
     }
 }
+
+#[test]
+fn a_link_goes_before_a_character_is_broken() {
+    let family = "👨\u{200d}👩\u{200d}👧";
+    let chunks = split(&render(&format!("**[{family}](http://x.org)")), Limit::new(20, size));
+    let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+    assert_eq!(texts, ["**", family]);
+    chunks.iter().for_each(assert_reads_the_same);
+}

@@ -89,7 +89,7 @@ impl Rest {
     /// Where the next chunk ends: behind `at`.
     fn end(&mut self) -> usize {
         let mut most = self.reach(self.at);
-        if most == self.at {
+        if most == self.at || self.breaks_what_plain_text_keeps(most) {
             self.drop_styles();
             self.at = Breaks::of(&self.styled).visible(self.at);
             most = self.reach(self.at);
@@ -113,6 +113,14 @@ impl Rest {
 
     fn fits(&self, start: usize, end: usize) -> bool {
         self.limit.fits(&self.styled.slice(start..end))
+    }
+
+    /// Whether a cut at `most` is inside the first of what a person sees as one character, which would
+    /// fit without its styles.
+    fn breaks_what_plain_text_keeps(&self, most: usize) -> bool {
+        let first = self.styled.text[self.at..].graphemes(true).next().unwrap_or_default();
+        let plain = Styled { text: first.to_owned(), styles: Vec::new() };
+        most < self.at + first.len() && self.limit.fits(&plain)
     }
 
     /// How far a chunk from `start` could go.

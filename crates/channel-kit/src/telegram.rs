@@ -122,8 +122,15 @@ fn allowed(styled: &Styled) -> Vec<StyleRange> {
     });
     let kept: Vec<StyleRange> = kept.collect();
     let code = places(&kept, is_code);
-    let cut = kept.into_iter().flat_map(|range| around(range, &code)).collect();
-    nested(trimmed(&styled.text, nested(cut)))
+    let mut cut = nested(kept.into_iter().flat_map(|range| around(range, &code)).collect());
+    loop {
+        // What is cut where others end may begin or end in white space in its turn.
+        let again = nested(trimmed(&styled.text, cut.clone()));
+        if again == cut {
+            return cut;
+        }
+        cut = again;
+    }
 }
 
 fn is_code(style: &Style) -> bool {

@@ -219,6 +219,19 @@ fn telegram_takes_the_corpus() {
     }
 }
 
+#[test]
+fn what_is_cut_at_another_range_is_trimmed_too() {
+    let text = "👍  \n👍a 👍".to_owned();
+    let link = Style::Link { url: "http://x.org".to_owned() };
+    let styles = vec![
+        StyleRange::new(0..11, Style::Bold),
+        StyleRange::new(4..17, link),
+        StyleRange::new(4..12, Style::Italic),
+    ];
+    let found = entities(&Styled { text: text.clone(), styles });
+    assert_eq!(refusal(&text, &found), None, "{found:?}");
+}
+
 proptest! {
     #[test]
     fn telegram_takes_any_message(markdown in soup()) {
