@@ -164,8 +164,18 @@ impl Answer for PartialAnswer {
             return Err("the stream ended before the answer did".to_owned().into());
         };
         let (mut text, mut calls, mut thoughts) = (String::new(), Vec::new(), Vec::new());
-        for PartialBlock { block, json, .. } in self.blocks {
+        let truncated =
+            matches!(stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded");
+        let filtered = stop_reason == "refusal";
+        let mut blocks = self.blocks.into_iter().peekable();
+        while let Some(PartialBlock { block, json, .. }) = blocks.next() {
             match block {
+                // Only the last can have been cut off before its arguments began.
+                Block::ToolUse { name, .. }
+                    if (truncated || filtered) && json.is_empty() && blocks.peek().is_none() =>
+                {
+                    calls.push(ToolCall { name, arguments: Arguments::Malformed(json) });
+                }
                 Block::Text { text: more } => text.push_str(&more),
                 Block::ToolUse { name, input } => {
                     let input = if json.is_empty() { input.to_string() } else { json };
@@ -180,12 +190,9 @@ impl Answer for PartialAnswer {
                 Block::Other => {}
             }
         }
-        let filtered = stop_reason == "refusal";
         if filtered && text.is_empty() && calls.is_empty() {
             return Err(Fault::Declined("it will not answer this (refusal)".to_owned()));
         }
-        let truncated =
-            matches!(stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded");
         let reasoning = (!thoughts.is_empty()).then_some(Value::Array(thoughts));
         Ok(Said { text, calls, reasoning, usage: self.usage.total(), truncated, filtered })
     }

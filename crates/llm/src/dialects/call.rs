@@ -168,6 +168,7 @@ pub(super) fn arguments(text: &str) -> Arguments {
 /// As [`Arguments::parse`], after repairs. Of what was cut off, nobody knows what is missing.
 pub(crate) fn repaired(text: &str, is_cut: bool) -> Arguments {
     match Arguments::parse(text) {
+        _ if is_cut && text.trim().is_empty() => Arguments::Malformed(text.to_owned()),
         Arguments::Malformed(_) => match lenient::value(text, !is_cut) {
             Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => {
                 Arguments::Object(object)
