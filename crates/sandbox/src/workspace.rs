@@ -369,10 +369,20 @@ fn remove_left_over(parent: &Dir, prefix: &str, own: &str) {
     for entry in parent.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with(prefix) && name.ends_with(TEMPORARY) && !name.starts_with(own) {
+        if is_temporary(&name, prefix) && !name.starts_with(own) {
             parent.remove_file(&*name).unwrap_or_default();
         }
     }
+}
+
+/// Whether a name is the prefix, two numbers (process and write), and what temporary files end in:
+/// those of `main.rs` begin as those of `main` do, and are not theirs.
+fn is_temporary(name: &str, prefix: &str) -> bool {
+    let numbers = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(TEMPORARY));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    numbers
+        .and_then(|numbers| numbers.split_once('-'))
+        .is_some_and(|(process, write)| is_number(process) && is_number(write))
 }
 
 /// The SHA-256 of a file's content, in hexadecimal.

@@ -161,11 +161,13 @@ fn a_write_keeps_permissions_and_cleans_up_after_a_dead_process() {
     fs::set_permissions(world.real("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(world.real(".run.sh.1-7.avocet-tmp"), "half").unwrap();
     fs::write(world.real(".other.1-7.avocet-tmp"), "half").unwrap();
+    fs::write(world.real(".run.sh.bak.1-7.avocet-tmp"), "of another file").unwrap();
     world.write("run.sh", "2").unwrap();
     let mode = fs::metadata(world.real("run.sh")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
     assert!(!world.real(".run.sh.1-7.avocet-tmp").exists());
     assert!(world.real(".other.1-7.avocet-tmp").exists());
+    assert!(world.real(".run.sh.bak.1-7.avocet-tmp").exists());
     assert_eq!(world.list(".").unwrap().len(), 3);
 }
 
