@@ -11,7 +11,7 @@ use crate::AgentLoop;
 use crate::budgets::{Bill, NoAnswer};
 use crate::history::{Trim, conversation};
 use crate::instructions::Instructions;
-use crate::summary::cut;
+use crate::summary::{SHARE, cut};
 use crate::window::{
     self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, tokens, trims,
     turns_to_go,
@@ -41,8 +41,6 @@ pub(crate) struct Room {
 /// Bytes of text that are read of a session's past for each token that a request may have: more than
 /// fits, since what does not is condensed.
 const BYTES_A_TOKEN: usize = 8;
-/// The part of a request that a summary is cut to when it has become too much of it.
-const SHARE: u64 = 8;
 
 impl Context {
     pub(crate) fn messages(&self, turn: &TurnRecord, trim: Trim) -> Vec<Message> {
@@ -150,7 +148,9 @@ impl AgentLoop {
             context.past.condensed.shortened_to = Some(last);
         }
         let size = tokens(&context.messages(turn, old_steps));
-        if size > enough(room) || context.past.has_gap {
+        let is_something =
+            !context.past.turns.is_empty() || context.past.condensed.summary.is_some();
+        if context.past.has_gap || (is_something && size > enough(room)) {
             let summary = context.past.condensed.summary.take();
             context.past.condensed.summary = summary.map(|text| cut(text, room / SHARE));
             let condensed = context.past.condensed.clone();

@@ -28,7 +28,7 @@ const INSTRUCTIONS: &str = "You keep the memory of an assistant. You are given w
 /// beginning is left out.
 const MOST_PIECES: usize = 8;
 /// The part of a request that a summary may be.
-const SHARE: u64 = 8;
+pub(crate) const SHARE: u64 = 8;
 
 /// What condensing the past of a session came to.
 #[derive(Debug, Clone, PartialEq, Eq)]

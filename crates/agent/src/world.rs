@@ -48,20 +48,7 @@ impl World {
         let tools = Arc::new(FakeToolbox::verifying(verdict));
         let events = Arc::new(RecordedEvents::default());
         let files = Arc::new(FakeFiles::default());
-        let agent = AgentLoop {
-            model: model.clone(),
-            toolbox: tools.clone(),
-            log: store.clone(),
-            events: events.clone(),
-            files: files.clone(),
-            clock: clock.clone(),
-            limits: Limits::default(),
-            ledger: store.clone(),
-            budgets: Budgets::default(),
-            cheap: model.clone(),
-            system: "be kind".into(),
-            zone: TimeZone::UTC,
-        };
+        let agent = agent(&model, &tools, &store, &events, &files, &clock);
         Self { agent, model, tools, events, clock, store, files, log, said: AtomicUsize::default() }
     }
 
@@ -172,23 +159,34 @@ impl World {
         drop((agent, store));
         let store = log.open(clock.clone()).await;
         let model = Arc::new(ScriptedModel::new(answers));
-        let agent = AgentLoop {
-            model: model.clone(),
-            toolbox: tools.clone(),
-            log: store.clone(),
-            events: events.clone(),
-            files: files.clone(),
-            clock: clock.clone(),
-            limits: Limits::default(),
-            ledger: store.clone(),
-            budgets: Budgets::default(),
-            cheap: model.clone(),
-            system: "be kind".into(),
-            zone: TimeZone::UTC,
-        };
+        let agent = self::agent(&model, &tools, &store, &events, &files, &clock);
         let world = Self { agent, model, tools, events, clock, store, files, log, said };
         let turn = world.claim().await;
         (world, turn)
+    }
+}
+
+fn agent(
+    model: &Arc<ScriptedModel>,
+    toolbox: &Arc<FakeToolbox>,
+    store: &Arc<SqliteStore>,
+    events: &Arc<RecordedEvents>,
+    files: &Arc<FakeFiles>,
+    clock: &Arc<ManualClock>,
+) -> AgentLoop {
+    AgentLoop {
+        model: model.clone(),
+        toolbox: toolbox.clone(),
+        log: store.clone(),
+        events: events.clone(),
+        files: files.clone(),
+        clock: clock.clone(),
+        limits: Limits::default(),
+        ledger: store.clone(),
+        budgets: Budgets::default(),
+        cheap: model.clone(),
+        system: "be kind".into(),
+        zone: TimeZone::UTC,
     }
 }
 

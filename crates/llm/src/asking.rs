@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse, NetError};
 use avocet_protocol::{
-    Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret, Spent, ToolCall,
-    Usage,
+    Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret, Spent,
+    TOKENS_AN_IMAGE, ToolCall, Usage,
 };
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -28,8 +28,6 @@ use crate::sse;
 const MAX_BODY: usize = 16 * 1024 * 1024;
 /// About what a token is, where the provider does not count.
 const BYTES_A_TOKEN: u64 = 4;
-/// About what a picture costs, whatever its size in bytes.
-const TOKENS_AN_IMAGE: u64 = 1000;
 
 /// Where a model is, and how long and how often it is asked.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     Arguments, Clock, Description, Evidence, PreparedCall, Role, Tool, ToolCall, ToolContext,
-    ToolError, ToolName, ToolOutcome, ToolSpec, Toolbox, Verdict, within,
+    ToolError, ToolName, ToolOutcome, ToolSpec, Toolbox, Verdict, fits, within,
 };
 use avocet_supervise::catch;
 use jsonschema::Validator;
@@ -141,13 +141,6 @@ impl Registry {
             ToolError::NotFound(format!("{name}; {meant}{listed}"))
         })
     }
-}
-
-/// Whether a name fits a pattern in which `*` stands for any characters.
-fn fits(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(name) = name.strip_prefix(start) else { return false };
-    (0..=name.len()).any(|at| name.is_char_boundary(at) && fits(rest, &name[at..]))
 }
 
 impl Registered {
