@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use avocet_protocol::{
     ChatKind, Deltas, InboundKind, Inbox, Message, Model, ModelError, ModelFacts, ModelReply,
-    ModelRequest, Query, Sender, TurnLog,
+    ModelRequest, Past, Query, Sender, TurnLog,
 };
 use avocet_testkit::{Scripted, ScriptedModel};
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::world::{World, answered, failed, session};
@@ -217,6 +218,38 @@ async fn old_results_are_shortened_before_a_turn_is_left_out() {
     let first = &world.store.transcript(&session(), 99).await.unwrap()[0];
     let kept = first.steps[0].calls[0].result().unwrap().value.to_string();
     assert!(kept.contains(&"z".repeat(1200)), "the log keeps all of it");
+}
+
+#[tokio::test]
+async fn long_results_of_old_turns_leave_no_turn_out() {
+    let mut world = World::new(Vec::new()).await;
+    let steps = AtomicUsize::new(0);
+    let model = Arc::new(ScriptedModel::answering(move |_| {
+        match steps.fetch_add(1, Ordering::Relaxed) % 2 {
+            0 => Scripted::calls(&[("echo", json!({ "n": "z".repeat(10_000) }))]),
+            _ => Scripted::says("ok"),
+        }
+    }));
+    world.agent.model = model.clone();
+    world.agent.cheap = Arc::new(ScriptedModel::answering(|_| unreachable!("there is room")));
+    world.agent.limits.context_tokens = 26_000;
+    for number in 0..14 {
+        assert_eq!(answered(&world.turn(&format!("question {number}")).await), "ok");
+        world.settle("ok").await;
+    }
+    let last = texts(&model.requests().pop().unwrap());
+    assert!(last.contains("question 0"), "its results are short, but it is there");
+}
+
+#[tokio::test]
+async fn a_past_that_is_too_long_to_be_read_goes_by_halves() {
+    let world = World::new(vec![Scripted::says("ok")]).await;
+    world.turn("question").await;
+    let turn = world.record().await;
+    for (count, has_gap, goes) in [(0, false, 0), (6, false, 1), (6, true, 3), (1, true, 1)] {
+        let past = Past { turns: vec![turn.clone(); count], has_gap, ..Past::default() };
+        assert_eq!(window::turns_to_go(&past, &TimeZone::UTC, u64::MAX), goes, "{count} {has_gap}");
+    }
 }
 
 #[tokio::test]

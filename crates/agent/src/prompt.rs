@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{ModelRequest, Role, StoreError, TurnRecord, estimated_tokens};
+use avocet_protocol::{ModelRequest, StoreError, TurnRecord, estimated_tokens};
 
 use crate::history::{Trim, beginning, past_turn};
-use crate::{AgentLoop, make_valid, window};
+use crate::{AgentLoop, Scene, make_valid, window};
 
 /// A request as it would be made, without its pictures.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,13 +30,13 @@ pub struct PromptPart {
 }
 
 impl AgentLoop {
-    /// What the model would be sent next in this turn, which works for somebody of this role.
+    /// What the model would be sent next in this turn.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
-    pub async fn prompt(&self, turn: &TurnRecord, role: Role) -> Result<Prompt, StoreError> {
+    pub async fn prompt(&self, turn: &TurnRecord, scene: &Scene) -> Result<Prompt, StoreError> {
         let context = self.open_context(turn).await?;
-        let tools = self.toolbox.specs(role);
+        let tools = self.toolbox.specs(scene.role(turn));
         let mut parts: Vec<PromptPart> = Vec::new();
         let mut part = |name: String, tokens: u64| parts.push(PromptPart { name, tokens });
         for one in &context.instructions.parts {

@@ -1,7 +1,7 @@
 //! Shorter results and arguments: what a step did long ago is needed by its outline only. A pure
 //! function of what is in the log, so that every request shortens alike.
 
-use avocet_protocol::{Message, SentCall};
+use avocet_protocol::{Message, Past, SentCall};
 use serde_json::Value;
 
 /// How much of a text stays.
@@ -15,13 +15,12 @@ pub(crate) struct Keep {
 }
 
 /// Of turns that are older than the last ones.
-pub(crate) const OLD: Keep = Keep { bytes: 400, thoughts: false };
+pub(crate) const OLD: Keep = Keep { bytes: Past::SHORT, thoughts: false };
 /// Of the steps of the turn that goes on that are older than its last ones.
-pub(crate) const OLD_STEP: Keep = Keep { bytes: 400, thoughts: true };
-/// Bytes that say that something is shortened: what is longer by less stays as it is.
-const NOTICE: usize = 120;
+pub(crate) const OLD_STEP: Keep = Keep { bytes: Past::SHORT, thoughts: true };
 
-/// A message whose results and arguments are no longer than this; what it says stays.
+/// A message whose results and arguments are no longer than this; what it says stays, and what is longer
+/// by less than the remark is.
 pub(crate) fn shortened(message: Message, keep: Keep) -> Message {
     match message {
         Message::ToolResult { call, ok, result } => {
@@ -44,7 +43,7 @@ fn shortened_call(call: SentCall, keep: Keep) -> SentCall {
 
 fn shorten_value(value: &mut Value, keep: Keep) {
     match value {
-        Value::String(text) if text.len() > keep.bytes.saturating_add(NOTICE) => {
+        Value::String(text) if text.len() > keep.bytes.saturating_add(Past::REMARK) => {
             let shown = &text[..text.floor_char_boundary(keep.bytes)];
             *text = format!("{shown}[… {} bytes in all]", text.len());
         }
@@ -57,7 +56,7 @@ fn shorten_value(value: &mut Value, keep: Keep) {
 }
 
 fn text(text: String, keep: Keep, handle: &str) -> String {
-    if text.len() <= keep.bytes.saturating_add(NOTICE) {
+    if text.len() <= keep.bytes.saturating_add(Past::REMARK) {
         return text;
     }
     let shown = &text[..text.floor_char_boundary(keep.bytes)];

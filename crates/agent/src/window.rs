@@ -9,8 +9,8 @@ use crate::{Limits, images, make_valid};
 
 /// Tokens that are left for the answer, where the model does not say how many it can write.
 const ANSWER: u64 = 8192;
-/// Turns whose results are never shortened before those of others are.
-const RECENT: usize = 2;
+/// Steps of the turn that goes on that are not shortened before others are.
+const RECENT_STEPS: usize = 2;
 /// Steps of the turn that goes on are shortened, and left out, so many at a time: with each change the
 /// requests lose the beginning that they have in common.
 const STEPS: usize = 4;
@@ -40,12 +40,13 @@ pub(crate) fn tokens(messages: &[Message]) -> u64 {
 
 /// The last turn whose results are not needed any more; none if all of those are short already.
 pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
-    let place = past.turns.len().checked_sub(RECENT + 1)?;
+    let place = past.turns.len().checked_sub(Past::RECENT + 1)?;
     let last = past.turns[place].id;
     (past.condensed.shortened_to < Some(last)).then_some(last)
 }
 
-/// How many of the turns of the past go, so that the others have at most so many tokens: at least one.
+/// How many of the turns of the past go, so that the others have at most so many tokens: at least one,
+/// and at least half of those that were read where there are more than could be.
 pub(crate) fn turns_to_go(past: &Past, zone: &TimeZone, allowed: u64) -> usize {
     let mut used = 0;
     let kept = past.turns.iter().rev().take_while(|turn| {
@@ -53,7 +54,9 @@ pub(crate) fn turns_to_go(past: &Past, zone: &TimeZone, allowed: u64) -> usize {
         used <= allowed
     });
     let kept = kept.count();
-    past.turns.len().saturating_sub(kept).max(1).min(past.turns.len())
+    let all = past.turns.len();
+    let least = if past.has_gap { all / 2 } else { 0 };
+    all.saturating_sub(kept).max(least).max(1).min(all)
 }
 
 /// The turn that goes on with its older steps as short as those of old turns.
@@ -63,7 +66,7 @@ pub(crate) fn old_steps_shortened(turn: &TurnRecord) -> Trim {
 
 /// The steps before those that the model works with just now.
 fn older_steps(turn: &TurnRecord) -> usize {
-    turn.steps.len().saturating_sub(RECENT) / STEPS * STEPS
+    turn.steps.len().saturating_sub(RECENT_STEPS) / STEPS * STEPS
 }
 
 /// The shortest that the turn that goes on can be.

@@ -286,7 +286,11 @@ pub(crate) fn agents(
             system: SYSTEM.into(),
             zone: TimeZone::system(),
         };
-        agents.push((place.profile.sessions.clone(), agent(&place.profile, run)));
+        let agent = agent(&place.profile, run);
+        if let (Some(name), []) = (&agent.name, &place.profile.sessions[..]) {
+            tracing::warn!("[agents.{name}] answers nobody: it has no `sessions`");
+        }
+        agents.push((place.profile.sessions.clone(), agent));
     }
     let (_, default) = agents.remove(0);
     Ok(Agents { agents: BySession::new(default, agents), models })

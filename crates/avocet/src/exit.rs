@@ -66,7 +66,7 @@ fails_with! {
     std::io::Error => |error| Exit::Failed;
     StoreError => |error| log_exit(&error);
     OpenError => |error| match &error {
-        OpenError::Locked { .. } => Exit::TryLater,
+        OpenError::Locked { .. } | OpenError::Older { .. } => Exit::TryLater,
         OpenError::Directory { .. } | OpenError::Pragma { .. } => Exit::Configuration,
         OpenError::Newer { .. } | OpenError::Damaged { .. } | OpenError::MovedAside { .. } => {
             Exit::Database

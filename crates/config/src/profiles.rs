@@ -11,6 +11,9 @@ use crate::{AgentDefaults, ConfigError, Document};
 /// The name of the agent that answers whatever no other does.
 pub const DEFAULTS: &str = "defaults";
 
+/// Tokens in which instructions and tools have room.
+const LEAST_CONTEXT: u64 = 2000;
+
 /// An agent.
 #[derive(Debug, Clone)]
 pub struct Profile {
@@ -29,8 +32,8 @@ pub struct ProfileKeys {
     /// What is different from `[agents.defaults]`.
     #[serde(flatten)]
     pub agent: AgentDefaults,
-    /// The sessions that it answers: ids, in which `*` stands for any characters. The first agent that
-    /// one of these fits, by name, answers.
+    /// The sessions that it answers: ids, in which `*` stands for any characters. Where patterns of
+    /// several agents fit, the one that says more has the session.
     pub sessions: Vec<String>,
 }
 
@@ -41,6 +44,7 @@ pub struct ProfileKeys {
 /// sessions.
 pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
     let defaults: AgentDefaults = document.table(&path(DEFAULTS))?;
+    check_limits(document, &path(DEFAULTS), &defaults)?;
     let mut found =
         vec![Profile { name: DEFAULTS.to_owned(), agent: defaults, sessions: Vec::new() }];
     for name in document.keys_at("agents")?.keys().filter(|name| *name != DEFAULTS) {
@@ -70,7 +74,23 @@ fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
     let mut whole = document.keys_at(&self::path(DEFAULTS))?;
     whole.extend(own);
     let agent = document.read_as(&path, Value::Object(whole))?;
+    check_limits(document, &path, &agent)?;
     Ok(Profile { name: name.to_owned(), agent, sessions })
+}
+
+/// Refuses limits with which nothing would ever be answered.
+fn check_limits(document: &Document, path: &str, agent: &AgentDefaults) -> Result<(), ConfigError> {
+    let limits = [
+        ("max_tool_iterations", u64::from(agent.max_tool_iterations), 1),
+        ("max_turn_seconds", agent.max_turn_seconds, 1),
+        ("max_turn_tokens", agent.max_turn_tokens, LEAST_CONTEXT),
+        ("context_tokens", agent.context_tokens, LEAST_CONTEXT),
+    ];
+    let too_small = limits.into_iter().find(|(_, value, least)| value < least);
+    let Some((key, value, least)) = too_small else { return Ok(()) };
+    let at = format!("{path}.{key}");
+    let message = format!("`{at}`: with {value} nothing can be answered; it is at least {least}");
+    Err(document.error_at(&at, message))
 }
 
 fn check_pattern(

@@ -54,6 +54,14 @@ fn what_is_wrong_with_an_agent_is_said_of_its_own_table() {
              agent",
         ),
         (
+            "[agents.defaults]\nmax_turn_seconds = 0\n",
+            "2:1: `agents.defaults.max_turn_seconds`: with 0 nothing can be answered; it is at least 1",
+        ),
+        (
+            "[agents.a]\nmax_tool_calls = 0\ncontext_tokens = 1999\n",
+            "3:1: `agents.a.context_tokens`: with 1999 nothing can be answered; it is at least 2000",
+        ),
+        (
             "[agents.a]\nsessions = [\"work\"]\n",
             "2:13: `agents.a.sessions[0]`: \"work\" fits no session; write channel:account:chat, with \
              * for any characters",

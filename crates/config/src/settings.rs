@@ -110,9 +110,9 @@ pub struct AgentDefaults {
     pub max_tool_iterations: u32,
     /// Tool calls in one answer.
     pub max_tool_calls: u32,
-    /// Seconds that one answer may take, waiting for people not counted.
+    /// Seconds that one answer may take, waiting for people not counted; at least 1.
     pub max_turn_seconds: u64,
-    /// Tokens that one answer may cost, read and written.
+    /// Tokens that one answer may cost, read and written; at least 2,000.
     pub max_turn_tokens: u64,
     /// Tokens that a request may have, as far as the model's window is not smaller: at least 2,000. A
     /// conversation that has become longer is condensed.

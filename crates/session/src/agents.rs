@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_agent::AgentLoop;
-use avocet_protocol::{LoggedInbound, Models, SessionId, TurnRecord, fits};
+use avocet_protocol::{LoggedInbound, Models, SessionId, TurnRecord, fits, specificity};
 
 /// Something of which some sessions have their own: those whose ids fit patterns.
 #[derive(Debug, Clone)]
@@ -13,18 +13,22 @@ pub struct BySession<T> {
 }
 
 impl<T> BySession<T> {
-    /// `default` for all sessions but those that fit a pattern of the others; the first wins.
+    /// `default` for all sessions but those that fit a pattern of the others.
     #[must_use]
     pub fn new(default: T, others: Vec<(Vec<String>, T)>) -> Self {
         Self { default, others }
     }
 
-    /// That of a session. In a pattern `*` stands for any characters.
+    /// That of a session. In a pattern `*` stands for any characters; of several that fit, the one
+    /// that says more wins.
     #[must_use]
     pub fn of(&self, session: &SessionId) -> &T {
-        let id = session.to_string();
-        let fitting = |(patterns, _): &&(Vec<String>, T)| patterns.iter().any(|one| fits(one, &id));
-        self.others.iter().find(fitting).map_or(&self.default, |(_, own)| own)
+        let id = session.as_str();
+        let fitting = self.others.iter().filter_map(|(patterns, own)| {
+            let fitting = patterns.iter().filter(|pattern| fits(pattern, id));
+            Some((fitting.map(|pattern| specificity(pattern)).max()?, own))
+        });
+        fitting.max_by_key(|(says, _)| *says).map_or(&self.default, |(_, own)| own)
     }
 
     /// That of the sessions that fit no pattern.
@@ -68,8 +72,9 @@ pub struct Agents {
 
 impl Agents {
     /// Who runs a turn: the agent of the session at its root, with the model that its session has
-    /// chosen.
-    pub(crate) fn for_turn(
+    /// chosen. `asked_by` are the messages that the turn at the root of a child works on.
+    #[must_use]
+    pub fn for_turn(
         &self,
         turn: &TurnRecord,
         asked_by: &[LoggedInbound],
@@ -105,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_whose_pattern_fits_has_the_session() {
+    fn the_one_whose_pattern_says_most_has_the_session() {
         let list = |patterns: &[&str]| patterns.iter().map(|one| (*one).to_owned()).collect();
         let agents = BySession::new(
             "default",
             vec![
+                (list(&["telegram:*", "*:7:3"]), "telegram"),
                 (list(&["telegram:work:*", "terminal:local:me"]), "work"),
-                (list(&["telegram:*"]), "telegram"),
                 (list(&[]), "nobody"),
             ],
         );

@@ -38,6 +38,19 @@ pub enum OpenError {
         /// The newest that this version knows.
         known: i64,
     },
+    /// An older version has written it, and whoever only looks changes nothing.
+    #[error(
+        "{path} was written by an older version (schema {found}, this one reads {known}); start the \
+         daemon once, or again if it still runs, which brings the log up to date"
+    )]
+    Older {
+        /// The database.
+        path: PathBuf,
+        /// Its schema version.
+        found: usize,
+        /// The one that this version reads.
+        known: usize,
+    },
     /// It is damaged, and has been moved aside.
     #[error(
         "{path} is damaged ({detail}). It was moved to {moved} together with its -wal and -shm. \

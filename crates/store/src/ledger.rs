@@ -51,11 +51,6 @@ impl Ledger for SqliteStore {
 
 /// `Query::usage`.
 pub(crate) fn usage(db: Db<'_>, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>> {
-    // Who only looks may find a log that no daemon of this version has opened yet.
-    let table = "SELECT 1 FROM sqlite_schema WHERE name = 'usage'";
-    if db.row(table, (), |_| Ok(()))?.is_none() {
-        return Ok(Vec::new());
-    }
     let (of, order) = match by {
         UsageBy::Model => ("model", "cost DESC, sum(input + output) DESC, of"),
         UsageBy::Session => ("session", "cost DESC, sum(input + output) DESC, of"),

@@ -46,9 +46,13 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     sync_directory(path)
 }
 
-/// Refuses a database that a newer version has written.
-pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<usize, OpenError> {
-    version_below(connection, path, last(MIGRATIONS))
+/// Refuses a database that another version has written.
+pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let known = last(MIGRATIONS);
+    match version_below(connection, path, known)? {
+        found if found < known => Err(OpenError::Older { path: path.to_owned(), found, known }),
+        _ => Ok(()),
+    }
 }
 
 fn version_below(connection: &Connection, path: &Path, known: usize) -> Result<usize, OpenError> {

@@ -9,12 +9,15 @@ use crate::outbox::{Source, insert_planned};
 use crate::rows::{self, INBOUND};
 use crate::tx::{Db, Result, Tx};
 
+/// How many times the budget may be read, if most of it is shortened.
+const MOST_TIMES: usize = 16;
+
 /// The past of a session before a turn.
 pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
     let condensed = condensed(db, session)?;
     let left_out = condensed.summary_to.map_or(0, |turn| turn.0);
     let mut past = Past { condensed, ..Past::default() };
-    let (mut next, mut used) = (before, 0_usize);
+    let (mut next, mut used, mut read) = (before, 0_usize, 0_usize);
     loop {
         // Turns are begun in the order of their messages: what is behind one that is forgotten is
         // forgotten too. A child has no messages.
@@ -28,8 +31,12 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
             |row| Ok((TurnId(row.get(0)?), row.get::<_, bool>(1)?)),
         )?;
         let Some((id, false)) = found else { break };
-        used = used.saturating_add(turn_bytes(db, id)?);
-        if used > budget && !past.turns.is_empty() {
+        let is_recent = past.turns.len() < Past::RECENT && Some(id) > past.condensed.shortened_to;
+        let (whole, shortened) = turn_bytes(db, id)?;
+        used = used.saturating_add(if is_recent { whole } else { shortened });
+        read = read.saturating_add(whole);
+        let is_too_much = used > budget || read / MOST_TIMES > budget;
+        if is_too_much && !past.turns.is_empty() {
             past.has_gap = true;
             break;
         }
@@ -56,17 +63,25 @@ fn condensed(db: Db<'_>, session: &SessionId) -> Result<Condensed> {
     Ok(found.unwrap_or_default())
 }
 
-/// The text of a turn, in bytes, without reading it.
-fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<usize> {
-    db.one(
+/// The text of a turn, in bytes, without reading it: as it is, and as it is sent when its results are
+/// shortened.
+fn turn_bytes(db: Db<'_>, turn: TurnId) -> Result<(usize, usize)> {
+    let (said, thought): (usize, usize) = db.one(
         "SELECT (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = ?1) \
-              + (SELECT coalesce(sum(octet_length(text) + coalesce(octet_length(reasoning), 0)), 0) \
-                 FROM steps WHERE turn = ?1) \
-              + (SELECT coalesce(sum(octet_length(arguments) + octet_length(result)), 0) \
-                 FROM calls WHERE turn = ?1)",
+              + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = ?1), \
+                (SELECT coalesce(sum(octet_length(reasoning)), 0) FROM steps WHERE turn = ?1)",
         [turn.0],
-        |row| row.get(0),
-    )
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let (whole, shortened): (usize, usize) = db.one(
+        "SELECT coalesce(sum(octet_length(arguments) + coalesce(octet_length(result), 0)), 0), \
+                coalesce(sum(min(octet_length(arguments), ?2) \
+                    + min(coalesce(octet_length(result), 0), ?2)), 0) \
+         FROM calls WHERE turn = ?1",
+        params![turn.0, Past::SHORT + Past::REMARK],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok((said + thought + whole, said + shortened))
 }
 
 /// Condenses the past, unless it has been forgotten meanwhile; whether it did.

@@ -166,6 +166,23 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+#[tokio::test]
+async fn whoever_only_looks_leaves_a_database_of_an_older_version_alone() {
+    let directory = TempDir::new().unwrap();
+    open(directory.path()).await.unwrap().close().await;
+    let path = directory.path().join(DATABASE);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 3).unwrap();
+    let looked = SqliteStore::open_read_only(directory.path(), &Group::new("test"));
+    assert_eq!(
+        looked.unwrap_err().to_string(),
+        format!(
+            "{} was written by an older version (schema 3, this one reads 4); start the daemon once, \
+             or again if it still runs, which brings the log up to date",
+            path.display()
+        ),
+    );
+}
+
 /// Damages the closed database of a directory.
 async fn damaged(directory: &Path, damage: fn(&Path)) -> Result<SqliteStore, OpenError> {
     let store = open(directory).await.unwrap();

@@ -3,16 +3,17 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_agent::{Prompt, PromptPart};
+use avocet_agent::{Prompt, PromptPart, Scene};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, Role, Roles,
-    Timestamp, TurnId, TurnRecord, TurnState, thousands,
+    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, Timestamp,
+    TurnId, TurnRecord, TurnState, Turns, thousands,
 };
 use avocet_session::Events;
 use avocet_store::SqliteStore;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::Context;
 use crate::cli;
@@ -82,9 +83,13 @@ async fn ask(
     let workspaces = AgentWorkspaces::open(&configuration.agents, store.clone())?;
     let parts = (store, &channels, bus, &Arc::new(Events::default()));
     let agents = agents(context, configuration, &workspaces, parts)?;
-    let roles = turn.origin.messages().iter().map(|message| bus.role(&message.message.inbound));
-    let role = roles.min().unwrap_or(Role::User);
-    Ok(agents.for_session(&turn.session, chosen).prompt(turn, role).await?)
+    let asked_by = match turn.origin {
+        Origin::Messages(_) => Vec::new(),
+        Origin::Child { .. } => store.asked_by(turn.id).await?,
+    };
+    let cancel = CancellationToken::new();
+    let scene = Scene { chat: None, cancel, asked_by, roles: bus.clone() };
+    Ok(agents.for_turn(turn, &scene.asked_by, chosen).prompt(turn, &scene).await?)
 }
 
 fn as_json(prompt: &Prompt) -> serde_json::Value {

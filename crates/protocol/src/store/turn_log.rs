@@ -15,6 +15,9 @@ use crate::{
 pub trait TurnLog: fmt::Debug + Send + Sync {
     /// What a session has behind it before the turn `before`: what was condensed, and the turns
     /// since, as many as fit into `budget` bytes of text, whole turns only, the newest in any case.
+    /// Of turns before the last [`Past::RECENT`], results and arguments count as if they were
+    /// shortened, since they are before a turn is left out; but no more than sixteen times the budget
+    /// is read.
     async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past>;
 
     /// Condenses the past of a session: later requests carry it so. Nothing is lost from the log.
@@ -68,6 +71,16 @@ pub struct Past {
     pub turns: Vec<TurnRecord>,
     /// Whether there are turns between both, for which there was no room.
     pub has_gap: bool,
+}
+
+impl Past {
+    /// Turns whose results are never shortened before those of others are.
+    pub const RECENT: usize = 2;
+    /// Bytes of a result, or of one text of the arguments, that stay when it is shortened; a remark of
+    /// [`Past::REMARK`] bytes at most stands for the others.
+    pub const SHORT: usize = 400;
+    /// See [`Past::SHORT`].
+    pub const REMARK: usize = 120;
 }
 
 /// How the older part of a session's past goes into its requests. It changes seldom and in large

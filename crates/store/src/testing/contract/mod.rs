@@ -128,6 +128,7 @@ rules! {
         sessions_with_work_are_found;
     past:
         history_is_whole_turns_within_the_budget
+        long_results_do_not_hide_the_turns_before_them
         what_is_condensed_stands_for_its_turns
         a_compaction_waits_for_its_lane_and_is_not_lost
         a_compaction_is_begun_once

@@ -1,22 +1,34 @@
 //! Rules of what a session has behind it: whole turns, what stands for older ones, `/compact`.
 
 use avocet_protocol::{
-    Claim, CommandAction, CommandEffect, CommandReply, Condensed, MessageId, NewStep, Past,
-    SessionId, StoreError, ToolClass, TurnId, TurnRecord, Usage,
+    CallResult, Claim, CommandAction, CommandEffect, CommandReply, Condensed, MessageId, NewStep,
+    Past, SessionId, StoreError, ToolClass, TurnId, TurnRecord, Usage,
 };
 
+use serde_json::json;
+
 use super::Backend;
-use super::world::{World, planned, reply, session};
+use super::world::{World, good, planned, reply, session};
 
 /// Answers so many messages of a session, each with a call and a thousand bytes; their turns.
 async fn answer(world: &World<'_>, a: &SessionId, texts: &[&str]) -> Vec<TurnId> {
+    answer_with(world, a, texts, &good()).await
+}
+
+/// The same, with this result of each call.
+async fn answer_with(
+    world: &World<'_>,
+    a: &SessionId,
+    texts: &[&str],
+    result: &CallResult,
+) -> Vec<TurnId> {
     let mut turns = Vec::new();
     for text in texts {
         world.say(a, text).await;
         let turn = world.take(a).await;
         let calls = world.step(turn.id, 0, &["read"]).await;
         world.start(calls[0], ToolClass::Pure).await;
-        world.finish(calls[0]).await;
+        world.ports.log.finish_call(calls[0], result, None, &[]).await.unwrap();
         world.ports.log.close_step(turn.id, 0).await.unwrap();
         world.reply(turn.id, &"x".repeat(1000)).await;
         turns.push(turn.id);
@@ -46,6 +58,27 @@ pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
     assert_eq!(seen(&world, &a, usize::MAX).await, (texts(&["1", "2", "3"]), false));
     assert_eq!(seen(&world, &a, 2900).await, (texts(&["2", "3"]), true));
     assert_eq!(seen(&world, &a, 900).await, (texts(&["3"]), true));
+}
+
+/// What would be shortened before a turn is left out counts as if it were; reading has its limit.
+pub async fn long_results_do_not_hide_the_turns_before_them(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let long = CallResult { ok: true, value: json!("x".repeat(4000)) };
+    let turns = answer_with(&world, &a, &["1", "2", "3", "4", "5"], &long).await;
+    let all = texts(&["1", "2", "3", "4", "5"]);
+    assert_eq!(seen(&world, &a, 18_000).await, (all.clone(), false));
+    assert_eq!(seen(&world, &a, 12_500).await, (texts(&["3", "4", "5"]), true));
+    let shortened_to = turns.last().copied();
+    let condensed = Condensed { shortened_to, ..Condensed::default() };
+    world.ports.log.condense(&a, &condensed).await.unwrap();
+    assert_eq!(seen(&world, &a, 9000).await, (all, false));
+
+    let longest = CallResult { ok: true, value: json!("x".repeat(100_000)) };
+    answer_with(&world, &a, &["6", "7", "8"], &longest).await;
+    let condensed = Condensed { shortened_to: Some(TurnId(i64::MAX)), ..Condensed::default() };
+    world.ports.log.condense(&a, &condensed).await.unwrap();
+    assert_eq!(seen(&world, &a, 19_000).await, (texts(&["6", "7", "8"]), true));
 }
 
 /// What was condensed stays so over restarts, stands for its turns, and is forgotten with them.
