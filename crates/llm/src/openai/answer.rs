@@ -21,6 +21,7 @@ pub(crate) struct PartialAnswer {
 #[derive(Debug, Default)]
 struct PartialCall {
     index: Option<u64>,
+    id: String,
     name: String,
     arguments: String,
 }
@@ -44,8 +45,16 @@ struct Choice {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Delta {
-    content: Option<String>,
+    /// A string by the book; from some servers a list of parts.
+    content: Option<Content>,
     tool_calls: Option<Vec<CallDelta>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Value>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,7 +112,7 @@ impl Answer for PartialAnswer {
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             self.finish = Some(reason);
         }
-        match choice.delta.content.filter(|text| !text.is_empty()) {
+        match choice.delta.content.map(Content::text).filter(|text| !text.is_empty()) {
             Some(text) => {
                 self.begun = true;
                 self.text.push_str(&text);
@@ -160,27 +169,57 @@ fn failed(error: &Value) -> Fault {
 }
 
 impl PartialAnswer {
-    /// The pieces of a call belong together by their index. Where a server leaves it out, a new id
-    /// or name begins a new call.
+    /// The pieces of a call belong together by their index; where a server leaves it out, by their id.
+    /// Where there is neither, a name begins a new call.
     fn take_call(&mut self, piece: CallDelta) {
         let CallDelta { index, id, function: FunctionDelta { name, arguments } } = piece;
+        let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
         let place = match index {
-            Some(_) => self.calls.iter().position(|call| call.index == index),
-            None => {
-                let begins = id.is_some() || name.is_some();
-                (!begins).then(|| self.calls.len().checked_sub(1)).flatten()
-            }
+            Some(_) => self.calls.iter().rposition(|call| call.index == index),
+            None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
+            None if !name.is_empty() => None,
+            None => self.calls.len().checked_sub(1),
         };
+        let place = place.filter(|place| !self.calls[*place].ends_before(&id, &name));
         let place = place.unwrap_or_else(|| {
             self.calls.push(PartialCall { index, ..PartialCall::default() });
             self.calls.len() - 1
         });
         let call = &mut self.calls[place];
-        call.name.push_str(&name.unwrap_or_default());
+        if !id.is_empty() {
+            call.id = id;
+        }
+        // Some servers repeat it in every piece.
+        if name != call.name {
+            call.name.push_str(&name);
+        }
         match arguments {
             None | Some(Value::Null) => {}
             Some(Value::String(text)) => call.arguments.push_str(&text),
             Some(other) => call.arguments.push_str(&other.to_string()),
+        }
+    }
+}
+
+impl PartialCall {
+    /// Whether a piece in its place is of another call all the same: some servers give all calls one
+    /// index. It is not by a new id alone, which some servers make for every piece.
+    fn ends_before(&self, id: &str, name: &str) -> bool {
+        let is_other =
+            |ours: &str, other: &str| !ours.is_empty() && !other.is_empty() && ours != other;
+        let has_arguments = !self.arguments.is_empty();
+        !name.is_empty() && is_other(&self.id, id) || has_arguments && is_other(&self.name, name)
+    }
+}
+
+impl Content {
+    fn text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Parts(parts) => {
+                let texts = parts.iter().filter(|part| part["type"] == "text");
+                texts.filter_map(|part| part["text"].as_str()).collect()
+            }
         }
     }
 }

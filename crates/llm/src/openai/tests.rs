@@ -71,6 +71,74 @@ async fn f8_pieces_of_calls_without_an_index_belong_to_the_call_before_them() {
 }
 
 #[tokio::test]
+async fn f8_calls_are_told_apart_however_servers_name_their_pieces() {
+    let expected = [call("one", &json!({"x": 1})), call("two", &json!({"y": 2}))];
+    let tables = [
+        // All calls have one index.
+        json!([
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{\"x\": 1}"}},
+            {"index": 0, "id": "b", "function": {"name": "two", "arguments": "{\"y\": "}},
+            {"index": 0, "id": "b", "function": {"arguments": "2}"}},
+        ]),
+        json!([
+            {"index": 0, "function": {"name": "one", "arguments": "{\"x\": 1}"}},
+            {"index": 0, "function": {"name": "two", "arguments": "{\"y\": 2}"}},
+        ]),
+        // Names, and ids, are in every piece.
+        json!([
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{\"x\""}},
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": ": 1}"}},
+            {"id": "b", "function": {"name": "two", "arguments": "{\"y\""}},
+            {"id": "b", "function": {"name": "two", "arguments": ": 2}"}},
+        ]),
+        // Every piece has an id of its own.
+        json!([
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": ""}},
+            {"index": 0, "id": "b", "function": {"arguments": "{\"x\": 1}"}},
+            {"index": 1, "id": "c", "function": {"name": "two"}},
+            {"index": 1, "id": "d", "function": {"name": null, "arguments": "{\"y\": 2}"}},
+        ]),
+        // Only ids say what belongs together.
+        json!([
+            {"id": "a", "function": {"name": "one"}},
+            {"id": "b", "function": {"name": "two"}},
+            {"id": "a", "function": {"arguments": "{\"x\": 1}"}},
+            {"id": "b", "function": {"arguments": "{\"y\": 2}"}},
+        ]),
+        // Only names do.
+        json!([
+            {"id": "", "function": {"name": "one", "arguments": "{\"x\":"}},
+            {"id": "", "function": {"name": "", "arguments": "1}"}},
+            {"function": {"name": "two", "arguments": "{\"y\": 2}"}},
+        ]),
+    ];
+    for pieces in tables {
+        let pieces = pieces.as_array().unwrap();
+        let deltas: Vec<Value> =
+            pieces.iter().map(|piece| json!({ "tool_calls": [piece] })).collect();
+        assert_eq!(reply_of(events(&deltas, "tool_calls")).await.calls, expected, "{pieces:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_may_come_in_parts() {
+    let thought = json!({ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] });
+    let parts = [
+        thought,
+        json!({ "type": "text", "text": "hel" }),
+        json!({ "type": "text", "text": "lo" }),
+        json!({ "type": "reference", "reference_ids": [1] }),
+    ];
+    let streamed = parts.clone().map(|part| json!({ "content": [part] }));
+    assert_eq!(reply_of(events(&streamed, "stop")).await.text, "hello");
+    let message = json!({ "content": parts });
+    let whole = json!({ "choices": [{ "message": message, "finish_reason": "stop" }] });
+    let json = vec![("content-type", "application/json".to_owned())];
+    let reply = ask_for(ModelAnswer::Status(200, json, whole.to_string())).await.unwrap();
+    assert_eq!(reply.text, "hello");
+}
+
+#[tokio::test]
 async fn f8_arguments_are_repaired_only_if_they_are_whole() {
     let function = json!({"name": "one", "arguments": "{'x': 1,"});
     let open = [json!({ "tool_calls": [{ "index": 0, "function": function }] })];
