@@ -61,6 +61,8 @@ trait Wire {
 enum Ability {
     /// How much of what is read came from the cache.
     CountedCache,
+    /// What kind of error has come in the middle.
+    LateStatus,
     /// Thoughts that are given back with the calls that they led to.
     KeptThoughts,
 }
@@ -159,6 +161,7 @@ macro_rules! suite {
             calls::f8_what_is_cut_off_is_no_call_that_can_be_run,
             calls::pieces_of_calls_side_by_side_are_not_mixed_up,
             errors::a_refusal_says_who_can_do_something_about_it_and_is_not_repeated,
+            errors::a_context_that_is_exceeded_is_too_long_whatever_the_status,
             errors::an_error_in_the_middle_means_what_its_status_would,
             errors::f15_the_key_is_in_no_error,
             errors::the_fake_wants_its_key,

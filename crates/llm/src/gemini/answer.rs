@@ -167,13 +167,21 @@ impl Answer for PartialAnswer {
         answer.finish()
     }
 
-    /// A wrong key is told as a bad argument, and when to come back in the body.
+    /// A wrong key is told as a bad argument, when to come back in the body, and that it is not today,
+    /// by the name of the limit: that is out of credit, not busy.
     fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let details = error["error"]["details"].as_array().map_or(&[][..], Vec::as_slice);
         let is_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
             || says(error).is_some_and(|says| says.starts_with("API key"));
+        let limits = details.iter().filter_map(|detail| detail["violations"].as_array()).flatten();
+        let mut limits = limits.filter_map(|limit| limit["quotaId"].as_str());
+        let status = match status {
+            400 if is_key => 401,
+            429 if limits.any(|limit| limit.contains("PerDay")) => 402,
+            other => other,
+        };
         let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str());
-        (if status == 400 && is_key { 401 } else { status }, delay.and_then(seconds))
+        (status, delay.and_then(seconds))
     }
 }
 

@@ -376,6 +376,28 @@ async fn an_exhausted_quota_is_waited_for_as_long_as_it_says() {
     let Err(ModelError::Busy { retry_after: None, .. }) = asked.reply else { panic!() };
 }
 
+#[tokio::test]
+async fn a_quota_of_the_day_is_not_waited_for_and_one_of_the_minute_is() {
+    let limited = |limit: &str| {
+        let violation = json!({ "quotaMetric": "generativelanguage.googleapis.com/requests",
+            "quotaId": format!("GenerateRequestsPer{limit}PerProjectPerModel-FreeTier") });
+        let details = json!([
+            { "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation] },
+            { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s" },
+        ]);
+        error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", &details)
+    };
+    let today = limited("Day");
+    for answer in [json_answer(429, &today), streams(&[text("so "), today.clone()])] {
+        let error = ask_for(answer).await.0.reply.unwrap_err();
+        assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
+    }
+    let clock = Arc::<ManualClock>::default();
+    let now = json_answer(429, &limited("Minute"));
+    let (_fake, model) = serve(vec![now, ModelAnswer::says("good")], &clock).await;
+    assert_eq!(ask_through(&model, &clock, 7 * SECOND).await.reply.unwrap().text, "good");
+}
+
 #[test]
 fn f20_the_answer_begins_with_what_the_model_thinks_or_says() {
     let thought = parts(&[json!({ "text": "hm", "thought": true })]);

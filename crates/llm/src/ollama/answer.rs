@@ -28,9 +28,8 @@ struct Line {
     done_reason: Option<String>,
     prompt_eval_count: u64,
     eval_count: u64,
+    /// No line says which status it would have been.
     error: Option<String>,
-    /// What the status would have been.
-    status: Option<u16>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -61,7 +60,7 @@ impl Answer for PartialAnswer {
         let line: Line = serde_json::from_str(data)
             .map_err(|error| format!("a line is no part of an answer ({error})"))?;
         if let Some(error) = line.error {
-            return Err(Fault::Status(line.status.unwrap_or(500), error));
+            return Err(Fault::Status(500, error));
         }
         let Message { content, thinking, tool_calls } = line.message;
         let (content, thinking) = (content.unwrap_or_default(), thinking.unwrap_or_default());

@@ -5,6 +5,7 @@ use avocet_protocol::{ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::codes;
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::dialects::repaired;
 
@@ -157,14 +158,12 @@ impl Answer for PartialAnswer {
     }
 }
 
-/// An error in the middle of a stream: some servers say in `code` which status it would have been
-/// (OpenRouter documentation, "Errors").
+/// An error in the middle of a stream.
 fn failed(error: &Value) -> Fault {
     let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-    let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-    match status {
-        Some(status @ 400..600) => Fault::Status(status, says),
-        _ => Fault::Unreadable(format!("it failed in the middle: {says}")),
+    match codes::of_error(error) {
+        Some(status) => Fault::Status(status, says),
+        None => Fault::Unreadable(format!("it failed in the middle: {says}")),
     }
 }
 

@@ -175,21 +175,34 @@ async fn the_end_need_not_be_announced_twice() {
 }
 
 #[tokio::test]
-async fn codes_of_refusals_are_understood() {
-    let refusal = |status: u16, code: &str| {
-        let error = json!({ "error": { "message": "no", "code": code } });
-        ModelAnswer::Status(status, Vec::new(), error.to_string())
-    };
+async fn errors_in_words_mean_the_same_at_the_beginning_and_in_the_middle() {
+    let busy = "is busy";
     let table = [
-        (refusal(429, "insufficient_quota"), "local/qwen3 refused the request: 429: no"),
-        (refusal(429, "rate_limit_exceeded"), "local/qwen3 is busy (429: no); try again later"),
-        (
-            refusal(400, "context_length_exceeded"),
-            "the conversation is too long for local/qwen3 (400: no); start afresh with /new",
-        ),
+        (429, json!({ "code": "insufficient_quota" }), "refused the request"),
+        (429, json!({ "type": "insufficient_quota", "code": null }), "refused the request"),
+        (429, json!({ "code": "rate_limit_exceeded" }), busy),
+        (429, json!({ "type": "tokens", "code": "rate_limit_exceeded" }), busy),
+        (400, json!({ "code": "context_length_exceeded" }), "too long"),
+        (400, json!({ "code": 400, "type": "exceed_context_size_error" }), "too long"),
+        (500, json!({ "code": 500, "type": "exceed_context_size_error" }), "too long"),
+        (401, json!({ "code": "invalid_api_key" }), "refused the key"),
+        (401, json!({ "type": "authentication_error" }), "refused the key"),
+        (404, json!({ "code": "model_not_found" }), "refused the request"),
+        (400, json!({ "type": "invalid_request_error" }), "refused the request"),
+        (500, json!({ "code": "server_error" }), busy),
+        (503, json!({ "code": 503, "type": "unavailable_error" }), busy),
+        (429, json!({ "code": "429" }), busy),
     ];
-    for (answer, text) in table {
-        assert_eq!(ask_for(answer).await.unwrap_err().to_string(), text);
+    for (status, mut error, means) in table {
+        error["message"] = json!("no");
+        let error = json!({ "error": error }).to_string();
+        let middle = [delta_event(&json!({ "content": "so" }), None), event(&error)];
+        let beginning = ModelAnswer::Status(status, Vec::new(), error.clone());
+        for answer in [beginning, ModelAnswer::Events(middle.to_vec())] {
+            let says = ask_for(answer).await.unwrap_err();
+            assert!(says.to_string().contains(means), "{error}: {says}");
+            assert_eq!(says.is_transient(), means == busy, "{error}: {says}");
+        }
     }
 }
 

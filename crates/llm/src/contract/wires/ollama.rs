@@ -18,7 +18,7 @@ impl Wire for Chat {
     const NAME: &'static str = "home/qwen-test:8b";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
-    const CANNOT: &'static [Ability] = &[Ability::CountedCache];
+    const CANNOT: &'static [Ability] = &[Ability::CountedCache, Ability::LateStatus];
 
     /// Whether the model sees, the server says.
     async fn start(answer: Answering, setup: &Setup) -> Server {
@@ -55,7 +55,7 @@ impl Wire for Chat {
             End::Done => Some(line(&done("stop"))),
             End::Full => Some(line(&done("length"))),
             End::Lost => None,
-            End::Failed(status, says) => Some(line(&json!({ "error": says, "status": status }))),
+            End::Failed(_, says) => Some(line(&json!({ "error": says }))),
         });
         lines
     }
