@@ -8,14 +8,16 @@ use serde_json::Value;
 use super::codes;
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::dialects::repaired;
+use crate::finish::Finish;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<PartialCall>,
+    /// Bytes of what it thought.
+    thought: u64,
     usage: Usage,
-    begun: bool,
     finish: Option<String>,
 }
 
@@ -49,6 +51,10 @@ struct Delta {
     /// A string by the book; from some servers a list of parts.
     content: Option<Content>,
     tool_calls: Option<Vec<CallDelta>>,
+    /// What it thinks, by the name that most servers have for it.
+    reasoning_content: Option<Value>,
+    /// By the name of others.
+    reasoning: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -104,50 +110,39 @@ impl Answer for PartialAnswer {
             let cached = prompt_tokens_details.unwrap_or_default().cached_tokens;
             self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
         }
-        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::Nothing) };
-        for call in choice.delta.tool_calls.into_iter().flatten() {
-            self.begun = true;
-            self.take_call(call);
-        }
+        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::KeepAlive) };
         // Some servers have an empty one in every chunk.
-        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            self.finish = Some(reason);
-        }
-        match choice.delta.content.map(Content::text).filter(|text| !text.is_empty()) {
-            Some(text) => {
-                self.begun = true;
-                self.text.push_str(&text);
-                Ok(Piece::Text(text))
-            }
-            None => Ok(Piece::Nothing),
-        }
+        let finish = choice.finish_reason.filter(|reason| !reason.is_empty());
+        let has_ended = finish.is_some();
+        self.finish = finish.or(self.finish.take());
+        Ok(match self.take_delta(choice.delta) {
+            Piece::KeepAlive if has_ended => Piece::Unseen,
+            piece => piece,
+        })
     }
 
-    fn has_begun(&self) -> bool {
-        self.begun
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
     }
 
     fn finish(self) -> Result<Said, Fault> {
-        let Some(finish) = self.finish else {
+        let Some(reason) = self.finish else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        let filtered = finish == "content_filter";
-        if filtered && self.text.is_empty() && self.calls.is_empty() {
-            let detail = "the provider's content filter held the answer back".to_owned();
-            return Err(Fault::Declined(detail));
-        }
-        let truncated = finish == "length";
+        let is_empty = self.text.is_empty() && self.calls.is_empty();
+        let ended = finish(&reason).ended(&reason, "", is_empty)?;
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
             name,
-            arguments: repaired(&arguments, truncated || filtered),
+            arguments: repaired(&arguments, ended.is_cut()),
         });
         Ok(Said {
             text: self.text,
             calls: calls.collect(),
             reasoning: None,
+            thought: self.thought,
             usage: self.usage,
-            truncated,
-            filtered,
+            truncated: ended.truncated,
+            filtered: ended.filtered,
         })
     }
 
@@ -155,6 +150,24 @@ impl Answer for PartialAnswer {
         let mut answer = Self::default();
         answer.take(body)?;
         answer.finish()
+    }
+}
+
+/// What `finish_reason` means: at OpenAI, and on servers that hand through what their engine says.
+fn finish(reason: &str) -> Finish {
+    match reason.to_ascii_lowercase().as_str() {
+        "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "stop_sequence"
+        | "eos" | "eos_token" | "complete" | "completed" | "done" => Finish::Complete,
+        "length" | "max_tokens" | "max_output_tokens" | "model_length" => Finish::Truncated,
+        "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" => Finish::Filtered,
+        "error"
+        | "failed"
+        | "abort"
+        | "cancelled"
+        | "network_error"
+        | "insufficient_system_resource"
+        | "malformed_function_call" => Finish::Failed,
+        _ => Finish::Unknown,
     }
 }
 
@@ -168,6 +181,24 @@ fn failed(error: &Value) -> Fault {
 }
 
 impl PartialAnswer {
+    fn take_delta(&mut self, delta: Delta) -> Piece {
+        let thoughts = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
+        // Some servers say it by both names.
+        let thought = thoughts.filter_map(|thought| thought.as_str().map(str::len)).max();
+        let (text, parts) = delta.content.map(Content::read).unwrap_or_default();
+        let calls = delta.tool_calls.unwrap_or_default();
+        let thought = thought.unwrap_or_default() + parts;
+        let is_alive = thought > 0 || !calls.is_empty();
+        self.thought += thought as u64;
+        calls.into_iter().for_each(|call| self.take_call(call));
+        self.text.push_str(&text);
+        match text.is_empty() {
+            false => Piece::Text(text),
+            true if is_alive => Piece::Unseen,
+            true => Piece::KeepAlive,
+        }
+    }
+
     /// The pieces of a call belong together by their index; where a server leaves it out, by their id.
     /// Where there is neither, a name begins a new call.
     fn take_call(&mut self, piece: CallDelta) {
@@ -212,12 +243,17 @@ impl PartialCall {
 }
 
 impl Content {
-    fn text(self) -> String {
+    /// The text, and the bytes of the thoughts beside it.
+    fn read(self) -> (String, usize) {
         match self {
-            Self::Text(text) => text,
+            Self::Text(text) => (text, 0),
             Self::Parts(parts) => {
                 let texts = parts.iter().filter(|part| part["type"] == "text");
-                texts.filter_map(|part| part["text"].as_str()).collect()
+                let text = texts.filter_map(|part| part["text"].as_str()).collect();
+                let thoughts =
+                    parts.iter().filter_map(|part| part["thinking"].as_array()).flatten();
+                let bytes = thoughts.filter_map(|thought| Some(thought["text"].as_str()?.len()));
+                (text, bytes.sum())
             }
         }
     }

@@ -23,7 +23,7 @@ pub(super) enum Event {
         rename = "response.reasoning_text.delta",
         alias = "response.reasoning_summary_text.delta"
     )]
-    Thinking,
+    Thinking { delta: String },
     #[serde(
         rename = "response.completed",
         alias = "response.incomplete",

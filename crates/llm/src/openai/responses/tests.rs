@@ -224,7 +224,7 @@ async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
     filtered["incomplete_details"] = json!({ "reason": "content_filter" });
     let filtered = json!({ "type": "response.incomplete", "response": filtered });
     let error = asked(std::slice::from_ref(&filtered)).await.reply.unwrap_err();
-    assert!(error.to_string().contains("content filter") && !error.is_transient(), "{error}");
+    assert!(error.to_string().contains("content_filter") && !error.is_transient(), "{error}");
     let said = message(&json!({ "type": "output_text", "text": "half" }));
     let reply = reply_of(&[done(0, &said), filtered]).await;
     assert_eq!((reply.text.as_str(), reply.truncated, reply.filtered), ("half", false, true));
