@@ -66,6 +66,19 @@ pub(super) async fn an_error_in_the_middle_means_what_its_status_would<W: Wire>(
     }
 }
 
+pub(super) async fn what_a_filter_holds_back_whole_is_refused_and_not_asked_for_again<W: Wire>() {
+    if !can::<W>(Ability::Filters) {
+        return;
+    }
+    for bits in [&[][..], &[Bit::Thought("hm")]] {
+        let served = Served::<W>::new(vec![streamed::<W>(bits, End::Filtered)]).await;
+        let error = ask(served.model.as_ref()).await.reply.unwrap_err();
+        assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
+        assert!(error.to_string().contains("it will not answer this"), "{error}");
+        assert_eq!(served.server.requests().len(), 1);
+    }
+}
+
 pub(super) async fn the_fake_wants_its_key<W: Wire>() {
     let setup = Setup { key: "another", ..Setup::once::<W>() };
     let served = Served::<W>::start(vec![ModelAnswer::says("ok")], setup).await;

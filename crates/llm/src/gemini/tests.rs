@@ -399,6 +399,16 @@ async fn a_quota_of_the_day_is_not_waited_for_and_one_of_the_minute_is() {
 }
 
 #[test]
+fn counts_that_cannot_be_true_add_up_to_the_most_there_is() {
+    let most = u64::MAX;
+    let mut end = ends("STOP");
+    end["usageMetadata"] = json!({ "promptTokenCount": most, "toolUsePromptTokenCount": 1,
+        "candidatesTokenCount": 1, "thoughtsTokenCount": most });
+    let said = PartialAnswer::whole(&end.to_string()).unwrap();
+    assert_eq!(said.usage, Usage::new(most, most));
+}
+
+#[test]
 fn f20_the_answer_begins_with_what_the_model_thinks_or_says() {
     let thought = parts(&[json!({ "text": "hm", "thought": true })]);
     let called = parts(&[json!({ "functionCall": { "name": "one" } })]);

@@ -1,14 +1,15 @@
 //! What is peculiar to chat completions, and to the servers that speak them their own way. What every
 //! provider has to do is in `contract`.
 
-use avocet_protocol::Arguments;
+use avocet_protocol::{Arguments, Usage};
 use avocet_testkit::ManualClock;
-use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event};
+use avocet_testkit::http::Piece;
+use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::asking::Answer;
-use crate::testing::{ask, call, with_image};
+use crate::testing::{SECOND, Writing, ask, call, with_image};
 
 async fn start(
     answer: ModelAnswer,
@@ -151,12 +152,55 @@ async fn f8_arguments_are_repaired_only_if_they_are_whole() {
 }
 
 #[tokio::test]
-async fn what_a_filter_holds_back_whole_is_refused_and_not_asked_again() {
-    let answer = ModelAnswer::Events(events(&[], "content_filter"));
-    let (fake, model) = start(answer, |config| config).await;
-    let error = ask(&model).await.reply.unwrap_err();
-    assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
-    assert_eq!(fake.requests().len(), 1);
+async fn why_an_answer_ends() {
+    let ends = async |said: &[Value], reason: &str| {
+        ask_for(ModelAnswer::Events(events(said, reason))).await.map(|reply| {
+            let text = reply.text;
+            (text, reply.truncated, reply.filtered)
+        })
+    };
+    let so = [json!({ "content": "so" })];
+    let table = [
+        (&["stop", "tool_calls", "function_call", "eos", "end_turn", "STOP"][..], false, false),
+        (&["length", "max_tokens", "model_length", "MAX_TOKENS"], true, false),
+        (&["content_filter", "SAFETY", "sensitive"], false, true),
+        (&["something_new"], false, false),
+    ];
+    for (reasons, truncated, filtered) in table {
+        for reason in reasons {
+            let end = ends(&so, reason).await.unwrap();
+            assert_eq!(end, ("so".to_owned(), truncated, filtered), "{reason}");
+        }
+    }
+    let failed = ["error", "abort", "network_error", "insufficient_system_resource"];
+    let nothing = (&[][..], "something_new");
+    for (said, reason) in failed.map(|reason| (&so[..], reason)).into_iter().chain([nothing]) {
+        let error = ends(said, reason).await.unwrap_err();
+        assert!(error.is_transient() && error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn f20_what_an_answer_cost_is_waited_for_but_not_for_ever() {
+    let clock = Arc::<ManualClock>::default();
+    let usage = json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 2 } });
+    let mut body = events(&[json!({ "content": "so" })], "stop");
+    body.pop();
+    let pieces = vec![stream_head(), Piece::chunk(body.concat().as_bytes())];
+    let (answer, mut written) = Writing::begin(pieces);
+    let fake = OpenAiFake::start(move |_| answer.clone()).await;
+    let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
+    let model = OpenAi::new("local", "qwen3", &config, clock.clone()).unwrap();
+    let passing = async {
+        written.all().await;
+        clock.sleeper_within(10 * SECOND..=10 * SECOND).await;
+        clock.advance(9 * SECOND);
+        written.more(vec![Piece::chunk(event(&usage.to_string()).as_bytes())]).await;
+        written.all().await;
+        clock.advance(10 * SECOND);
+    };
+    let reply = tokio::join!(ask(&model), passing).0.reply.unwrap();
+    assert_eq!((reply.text.as_str(), reply.usage()), ("so", Usage::new(7, 2)));
 }
 
 #[test]

@@ -226,6 +226,10 @@ async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
     let error = asked(std::slice::from_ref(&filtered)).await.reply.unwrap_err();
     assert!(error.to_string().contains("content_filter") && !error.is_transient(), "{error}");
     let said = message(&json!({ "type": "output_text", "text": "half" }));
+    let mut odd = filtered.clone();
+    odd["response"]["incomplete_details"]["reason"] = json!("something_new");
+    let error = asked(&[done(0, &said), odd]).await.reply.unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("something_new"), "{error}");
     let reply = reply_of(&[done(0, &said), filtered]).await;
     assert_eq!((reply.text.as_str(), reply.truncated, reply.filtered), ("half", false, true));
 }
