@@ -175,6 +175,7 @@ macro_rules! suite {
             history::f1_a_long_history_is_one_that_the_api_takes,
             history::thoughts_of_another_model_are_not_sent,
             history::thoughts_that_led_to_calls_are_given_back_unchanged,
+            history::what_is_left_of_a_step_is_taken_back_without_the_call_that_only_ended_it,
             limits::f20_a_silent_model_is_cut_although_the_connection_lives,
             limits::f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_total,
             limits::f20_an_answer_that_is_whole_needs_no_end_of_its_connection,

@@ -5,7 +5,7 @@ pub(crate) mod answer;
 mod config;
 mod request;
 mod schema;
-mod signatures;
+pub(crate) mod signatures;
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::request::is_reasoning;
+use super::thoughts;
 use crate::testing::{Asked, ask, call, request, with_image};
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
@@ -144,6 +145,27 @@ async fn thoughts_stand_before_what_they_led_to() {
     ];
     for (text, thoughts, expected) in table {
         assert_eq!(step(text, thoughts.clone()).await, expected, "{thoughts}");
+    }
+}
+
+#[test]
+fn a_thought_goes_with_the_last_call_that_it_led_to() {
+    let [one, two] = [json!({ "id": "rs_1" }), json!({ "id": "rs_2" })];
+    let table = [
+        (json!([one, "call", "call"]), &[0][..], json!([one, "call"])),
+        (json!([one, "call", "call"]), &[1], json!([one, "call"])),
+        (json!([one, "call", "call"]), &[0, 1], json!([])),
+        (json!([one, "call", two, "call"]), &[0], json!([two, "call"])),
+        (json!([one, "call", two, "call"]), &[1], json!([one, "call"])),
+        (json!([one, "message", "call"]), &[0], json!([one, "message"])),
+        (json!([one, "message", two, "call"]), &[0], json!([one, "message"])),
+        (json!([one, two, "call"]), &[0], json!([])),
+        (json!(["call", "call", one]), &[1], json!(["call", one])),
+        (json!([one, two]), &[0], json!([one, two])),
+    ];
+    for (parts, places, expected) in table {
+        let kept = thoughts::without(parts.as_array().unwrap().clone(), places);
+        assert_eq!(Value::from(kept), expected, "{parts} without {places:?}");
     }
 }
 
