@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Arguments, Image, ImageRef, Message, ToolCall, Usage};
+use avocet_protocol::{Image, ImageRef, Message, ToolCall, ToolSpec, Usage};
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, event};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
@@ -54,6 +54,24 @@ async fn sent_with(messages: Vec<Message>, change: impl Fn(&mut GeminiConfig)) -
 async fn a_request_is_what_the_api_wants() {
     let sent = sent(request().messages).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
+}
+
+#[tokio::test]
+async fn a_tool_that_takes_any_object_is_offered_and_gets_one() {
+    let given = ModelAnswer::call("set", json!({ "of": "{\"a\": 1}", "mode": "all" }));
+    let (fake, model) = serve(vec![given], &Arc::default()).await;
+    let parameters = json!({ "type": "object", "properties": { "of": { "type": "object" },
+        "mode": { "type": "string", "enum": ["", "all"] } } });
+    let tool = ToolSpec {
+        name: "set".to_owned(),
+        aliases: Vec::new(),
+        description: "sets".to_owned(),
+        parameters,
+    };
+    let asked = ModelRequest { tools: Arc::new([tool]), ..request() };
+    let reply = model.complete(&asked, &|_| ()).await;
+    assert_eq!(fake.refusals(), [""; 0]);
+    assert_eq!(reply.unwrap().calls, [call("set", &json!({ "of": { "a": 1 }, "mode": "all" }))]);
 }
 
 #[test]
