@@ -57,12 +57,11 @@ pub(crate) enum Framing {
 pub(crate) trait Answer: Default + Send {
     /// What an event is.
     const FRAMING: Framing = Framing::Events;
+    /// How long more may come behind its end, as what it costs. Not every server closes the connection.
+    const FAREWELL: Duration = Duration::from_secs(10);
 
     /// Takes the data of the next event.
     fn take(&mut self, data: &str) -> Result<Piece, Fault>;
-
-    /// How long more may come behind its end, as what it costs. Not every server closes the connection.
-    const FAREWELL: Duration = Duration::from_secs(10);
 
     /// Whether its end has come.
     fn has_ended(&self) -> bool;
@@ -129,7 +128,7 @@ impl From<String> for Fault {
 }
 
 impl Said {
-    /// What it is long, for whoever is not told what it costs.
+    /// How long it is, in bytes, for whoever is not told what it costs.
     fn bytes(&self) -> u64 {
         let of_call = |call: &ToolCall| {
             let arguments = match &call.arguments {

@@ -164,11 +164,7 @@ impl Answer for PartialAnswer {
         let Some(reason) = self.stop_reason else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        let is_empty = self.blocks.iter().all(|partial| match &partial.block {
-            Block::Text { text } => text.is_empty(),
-            Block::ToolUse { .. } => false,
-            Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::Other => true,
-        });
+        let is_empty = self.blocks.iter().all(|partial| partial.block.says_nothing());
         let ended = finish(&reason).ended(&reason, "", is_empty)?;
         let Ended { truncated, filtered } = ended;
         let mut said = Said { usage: self.usage.total(), truncated, filtered, ..Said::default() };
@@ -207,6 +203,16 @@ impl Answer for PartialAnswer {
         let mut answer = Self::default();
         answer.take(body)?;
         answer.finish()
+    }
+}
+
+impl Block {
+    fn says_nothing(&self) -> bool {
+        match self {
+            Self::Text { text } => text.is_empty(),
+            Self::ToolUse { .. } => false,
+            Self::Thinking { .. } | Self::RedactedThinking { .. } | Self::Other => true,
+        }
     }
 }
 

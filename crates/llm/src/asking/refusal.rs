@@ -36,7 +36,9 @@ impl Endpoint {
             401 | 403 => ModelError::Unauthorized { model, detail },
             402 => ModelError::Refused { model, detail },
             413 => ModelError::TooLong { model, detail },
-            429 if code == "insufficient_quota" => ModelError::Refused { model, detail },
+            429 if matches!(code, "billing_hard_limit_reached" | "insufficient_quota") => {
+                ModelError::Refused { model, detail }
+            }
             // So do some servers answer whom OpenAI would have answered with 400.
             500 if is_about_length(says, code) && exceeds(says, code) => {
                 ModelError::TooLong { model, detail }

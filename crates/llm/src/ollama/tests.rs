@@ -298,6 +298,14 @@ async fn f20_a_model_that_is_loaded_has_time_and_one_that_thinks_is_alive() {
 }
 
 #[tokio::test]
+async fn f20_the_last_line_is_the_end_whatever_it_says() {
+    let mut last = done("stop");
+    last["message"]["content"] = json!("all of it");
+    let pieces = vec![head(), Piece::chunk(line(&last).as_bytes()), Piece::Hang];
+    assert_eq!(ask_for(ModelAnswer::Raw(pieces)).await.0.reply.unwrap().text, "all of it");
+}
+
+#[tokio::test]
 async fn lines_are_told_apart_however_they_end_and_come() {
     let lines: String = [says("grün "), says("😀 "), done("stop")].iter().map(line).collect();
     let windows = lines.replace('\n', "\r\n\r\n");

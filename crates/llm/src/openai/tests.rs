@@ -224,6 +224,7 @@ async fn errors_in_words_mean_the_same_at_the_beginning_and_in_the_middle() {
     let table = [
         (429, json!({ "code": "insufficient_quota" }), "refused the request"),
         (429, json!({ "type": "insufficient_quota", "code": null }), "refused the request"),
+        (429, json!({ "code": "billing_hard_limit_reached" }), "refused the request"),
         (429, json!({ "code": "rate_limit_exceeded" }), busy),
         (429, json!({ "type": "tokens", "code": "rate_limit_exceeded" }), busy),
         (400, json!({ "code": "context_length_exceeded" }), "too long"),

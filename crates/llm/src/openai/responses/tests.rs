@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use avocet_protocol::{Message, Model, ModelReply, ModelRequest, Reasoning, Secret, SentCall};
-use avocet_testkit::openai::KEY;
+use avocet_testkit::http::Piece;
 use avocet_testkit::openai::responses::{MODEL, PLAIN, ResponsesFake, event, response, thought};
+use avocet_testkit::openai::{KEY, stream_head};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
@@ -221,6 +222,15 @@ async fn what_does_not_come_in_pieces_counts_all_the_same() {
         let text = asked.reply.unwrap().text;
         assert_eq!((text.as_str(), asked.shown.as_str()), ("hello", "hello"), "{events:?}");
     }
+}
+
+#[tokio::test]
+async fn f20_the_whole_answer_is_the_end_whatever_it_says() {
+    let said = message(&json!({ "type": "output_text", "text": "all of it" }));
+    let last = event(&completed(&[said]));
+    let pieces = vec![stream_head(), Piece::chunk(last.as_bytes()), Piece::Hang];
+    let (_fake, model) = start(ModelAnswer::Raw(pieces), MODEL, |_| ()).await;
+    assert_eq!(ask(&model).await.reply.unwrap().text, "all of it");
 }
 
 #[tokio::test]
