@@ -122,8 +122,12 @@ impl Model for Dialected {
             tracing::debug!(model = self.name(), dialect = dialect.name(), "calls are in the text");
         }
         // What is written beside native calls is their copy.
-        let mut calls = if reply.calls.is_empty() { read.calls } else { reply.calls };
-        let answer = ending::take(&mut calls, tools);
+        let is_native = !reply.calls.is_empty();
+        let mut calls = if is_native { reply.calls } else { read.calls };
+        let taken = ending::take(&mut calls, tools);
+        let thought = |thought| if is_native { taken.out_of(thought) } else { thought };
+        let reasoning = reply.reasoning.map(thought);
+        let answer = taken.answer;
         if style == ToolStyle::None {
             calls.clear();
         }
@@ -134,7 +138,7 @@ impl Model for Dialected {
             _ => read.text,
         };
         streamed.finish(&text, deltas);
-        Ok(ModelReply { text, calls, ..reply })
+        Ok(ModelReply { text, calls, reasoning, ..reply })
     }
 }
 

@@ -14,6 +14,7 @@ mod dialected;
 mod dialects;
 mod ending;
 mod facts;
+mod finish;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod gemini;

@@ -16,7 +16,8 @@ impl Endpoint {
         let body = response.text(MAX_BODY).await.unwrap_or_default();
         let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
         let says = says(&error).unwrap_or(&body);
-        let code = error["error"]["code"].as_str().unwrap_or_default();
+        let (code, kind) = (&error["error"]["code"], &error["error"]["type"]);
+        let code = code.as_str().or(kind.as_str()).unwrap_or_default();
         let (status, asked) = A::refusal(status, &error);
         self.refused(status, code, says, asked.or(retry_after))
     }
@@ -35,12 +36,27 @@ impl Endpoint {
             401 | 403 => ModelError::Unauthorized { model, detail },
             402 => ModelError::Refused { model, detail },
             413 => ModelError::TooLong { model, detail },
-            429 if code == "insufficient_quota" => ModelError::Refused { model, detail },
+            429 if matches!(code, "billing_hard_limit_reached" | "insufficient_quota") => {
+                ModelError::Refused { model, detail }
+            }
+            // So do some servers answer whom OpenAI would have answered with 400.
+            500 if is_about_length(says, code) && exceeds(says, code) => {
+                ModelError::TooLong { model, detail }
+            }
             408 | 409 | 425 | 429 | 500.. => ModelError::Busy { model, detail, retry_after },
             _ if is_about_length(says, code) => ModelError::TooLong { model, detail },
             _ => ModelError::Refused { model, detail },
         }
     }
+}
+
+/// What a request that is too long is called in words.
+const TOO_LONG: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
+
+/// Whether an error that speaks of length says that there is too much: a server may also fail to make
+/// room for a context.
+fn exceeds(says: &str, code: &str) -> bool {
+    TOO_LONG.contains(&code) || says.to_lowercase().contains("exceed")
 }
 
 /// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
@@ -58,5 +74,5 @@ fn is_about_length(says: &str, code: &str) -> bool {
         "payload size exceeds",
     ];
     let says = says.to_lowercase();
-    code == "context_length_exceeded" || WORDS.iter().any(|words| says.contains(words))
+    TOO_LONG.contains(&code) || WORDS.iter().any(|words| says.contains(words))
 }

@@ -56,7 +56,10 @@ pub(super) fn said<A: Answer>(events: &[String]) -> Result<Said, Fault> {
         match answer.take(event)? {
             Piece::Text(text) => shown.push_str(&text),
             Piece::End => break,
-            Piece::Nothing | Piece::KeepAlive => {}
+            Piece::Unseen | Piece::KeepAlive => {}
+        }
+        if A::FAREWELL.is_zero() && answer.has_ended() {
+            break;
         }
     }
     let said = answer.finish()?;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::asking::Fault;
+use crate::openai::codes::status;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
@@ -22,7 +23,7 @@ pub(super) enum Event {
         rename = "response.reasoning_text.delta",
         alias = "response.reasoning_summary_text.delta"
     )]
-    Thinking,
+    Thinking { delta: String },
     #[serde(
         rename = "response.completed",
         alias = "response.incomplete",
@@ -85,14 +86,7 @@ impl From<WireError> for Fault {
             return (*error).into();
         }
         let code = code.as_str().unwrap_or_default();
-        let status = match code {
-            "insufficient_quota" => 402,
-            "context_length_exceeded" => 413,
-            "rate_limit_exceeded" => 429,
-            "server_is_overloaded" | "slow_down" => 503,
-            _ if code.starts_with("invalid_") || code.contains("image") => 400,
-            _ => 500,
-        };
+        let status = status(code).unwrap_or(500);
         let message = message.filter(|message| !message.is_empty());
         Self::Status(status, message.unwrap_or_else(|| format!("it failed ({code})")))
     }
