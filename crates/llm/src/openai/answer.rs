@@ -31,8 +31,7 @@ struct PartialCall {
 
 #[derive(Debug, Deserialize)]
 struct Chunk {
-    #[serde(default)]
-    choices: Vec<Choice>,
+    choices: Option<Vec<Choice>>,
     usage: Option<WireUsage>,
     error: Option<Value>,
 }
@@ -40,8 +39,8 @@ struct Chunk {
 #[derive(Debug, Deserialize)]
 struct Choice {
     /// `message` where the answer is not streamed.
-    #[serde(alias = "message", default)]
-    delta: Delta,
+    #[serde(alias = "message")]
+    delta: Option<Delta>,
     finish_reason: Option<String>,
 }
 
@@ -83,15 +82,15 @@ struct FunctionDelta {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WireUsage {
-    prompt_tokens: u64,
-    completion_tokens: u64,
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
     prompt_tokens_details: Option<InputDetails>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct InputDetails {
-    cached_tokens: u64,
+    cached_tokens: Option<u64>,
 }
 
 impl Answer for PartialAnswer {
@@ -107,15 +106,22 @@ impl Answer for PartialAnswer {
         if let Some(WireUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
             chunk.usage
         {
-            let cached = prompt_tokens_details.unwrap_or_default().cached_tokens;
-            self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
+            let [read, written, cached] = [
+                prompt_tokens,
+                completion_tokens,
+                prompt_tokens_details.and_then(|details| details.cached_tokens),
+            ]
+            .map(Option::unwrap_or_default);
+            self.usage = Usage { cached, ..Usage::new(read, written) };
         }
-        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::KeepAlive) };
+        let Some(choice) = chunk.choices.into_iter().flatten().next() else {
+            return Ok(Piece::KeepAlive);
+        };
         // Some servers have an empty one in every chunk.
         let finish = choice.finish_reason.filter(|reason| !reason.is_empty());
         let has_ended = finish.is_some();
         self.finish = finish.or(self.finish.take());
-        Ok(match self.take_delta(choice.delta) {
+        Ok(match self.take_delta(choice.delta.unwrap_or_default()) {
             Piece::KeepAlive if has_ended => Piece::Unseen,
             piece => piece,
         })

@@ -140,6 +140,19 @@ async fn a_text_may_come_in_parts() {
 }
 
 #[tokio::test]
+async fn what_is_null_is_not_there() {
+    let usage = json!({ "prompt_tokens": 7, "completion_tokens": null,
+        "prompt_tokens_details": { "cached_tokens": null } });
+    let said = json!({ "choices": [{ "delta": { "content": "so", "tool_calls": null },
+        "finish_reason": null }], "usage": null, "error": null });
+    let end = json!({ "choices": [{ "delta": null, "finish_reason": "stop" }] });
+    let spent = json!({ "choices": null, "usage": usage });
+    let events = [said, end, spent].map(|value| event(&value.to_string()));
+    let reply = reply_of(events.to_vec()).await;
+    assert_eq!((reply.text.as_str(), reply.spent[0].usage.input), ("so", 7));
+}
+
+#[tokio::test]
 async fn f8_arguments_are_repaired_only_if_they_are_whole() {
     let function = json!({"name": "one", "arguments": "{'x': 1,"});
     let open = [json!({ "tool_calls": [{ "index": 0, "function": function }] })];
