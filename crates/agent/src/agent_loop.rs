@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budgets::{Bill, NoAnswer};
 use crate::context::Context;
-use crate::{Budgets, Limits, images};
+use crate::{Budgets, Limits, Lost, images};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub struct AgentLoop {
     pub ledger: Arc<dyn Ledger>,
     /// What they may cost.
     pub budgets: Budgets,
+    /// What they have cost that is not in the ledger yet.
+    pub lost: Arc<Lost>,
     /// The instructions that lead every request, before those of the workspace.
     pub system: Arc<str>,
     /// The time zone in which the model is told the time.
@@ -242,13 +244,12 @@ impl AgentLoop {
     ) -> Result<ModelReply, NoAnswer> {
         use ModelError::{Refused, TooLong};
         let deltas = |delta: Delta<'_>| {
-            self.events.emit(
-                bill.session,
-                match delta {
-                    Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
-                    Delta::Restart => TurnEvent::Restarted,
-                },
-            );
+            let event = match delta {
+                Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
+                Delta::Restart => TurnEvent::Restarted,
+                Delta::Lost(_) => return,
+            };
+            self.events.emit(bill.session, event);
         };
         let model = self.model.as_ref();
         let reply = self.ask_within_budgets(model, bill, &request, &deltas).await;

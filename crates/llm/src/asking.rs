@@ -27,7 +27,7 @@ use crate::sse;
 /// The most that is read of an answer that is no stream, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 /// About what a token is, where the provider does not count.
-const BYTES_A_TOKEN: u64 = 4;
+pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
 /// Where a model is, and how long and how often it is asked.
 #[derive(Debug)]
@@ -139,7 +139,8 @@ impl Endpoint {
             let body = body().map_err(|error| self.bad_answer(error.to_string()))?;
             let input = estimated_tokens(body.len() as u64, request);
             let asking = self.ask_once::<A>(body, input, &shown);
-            self.limited(self.limits.total, "it did not come to an end", asking).await
+            let asking = self.limited(self.limits.total, "it did not come to an end", asking);
+            shown.attempt(&self.name, input, asking).await
         };
         retrying(self.clock.as_ref(), self.retries, &take_back, attempt).await
     }

@@ -123,6 +123,7 @@ async fn what_was_shown_of_an_answer_that_broke_off_is_taken_back() {
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().push('<'),
+        Delta::Lost(_) => {}
     };
     chain.complete(&request(), &deltas).await.unwrap();
     assert_eq!(shown.into_inner().unwrap(), "half an <a whole answer");
@@ -147,6 +148,27 @@ impl Model for Breaks {
         let (model, detail) = (self.name().to_owned(), "reset".to_owned());
         Err(ModelError::BadAnswer { model, detail })
     }
+}
+
+#[tokio::test]
+async fn what_the_models_that_failed_have_cost_is_told_as_it_is_lost() {
+    let broken = |model: &str| {
+        let (model, detail) = (model.to_owned(), "reset".to_owned());
+        Scripted::Error(ModelError::BadAnswer { model, detail })
+    };
+    let answers = vec![vec![broken("a/one")], vec![broken("b/two")], vec![Scripted::says("three")]];
+    let (chain, _) = chain(answers);
+    let lost = Mutex::new(Vec::new());
+    let deltas = |delta: Delta<'_>| {
+        if let Delta::Lost(spent) = delta {
+            lost.lock().unwrap().push((spent.model.clone(), spent.usage));
+        }
+    };
+    let reply = chain.complete(&request(), &deltas).await.unwrap();
+    assert_eq!(reply.spent.len(), 1);
+    let read = Usage::new(request().estimated_tokens(), 0);
+    let expected = ["a/one", "b/two"].map(|model| (model.to_owned(), read));
+    assert_eq!(lost.into_inner().unwrap(), expected);
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ impl ModelReply {
 }
 
 /// What one call of a model cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// `provider/model`.
     pub model: String,
@@ -130,6 +130,9 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// What came so far does not count: the request is made again.
     Restart,
+    /// An attempt came to nothing and may have to be paid all the same. It is told as soon as that is
+    /// known, while the request is dropped included, and is not in the reply. Estimated.
+    Lost(&'a Spent),
 }
 
 /// Where a model puts the pieces of its answer. Pieces are for showing; the reply is what counts.
@@ -165,7 +168,8 @@ pub trait Model: fmt::Debug + Send + Sync {
         request.clone()
     }
 
-    /// Asks the model once. Retries that can help have been made when this returns.
+    /// Asks the model once. Retries that can help have been made when this returns. What came to
+    /// nothing and may have cost something is told by [`Delta::Lost`].
     ///
     /// # Errors
     /// [`ModelError`] says who can do something about it.
@@ -240,6 +244,19 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// Whether the model may have read the request, so that it has to be paid.
+    #[must_use]
+    pub fn may_have_cost(&self) -> bool {
+        match self {
+            Self::TimedOut { .. } | Self::BadAnswer { .. } => true,
+            Self::Unauthorized { .. }
+            | Self::Refused { .. }
+            | Self::TooLong { .. }
+            | Self::Busy { .. }
+            | Self::Unreachable { .. } => false,
+        }
+    }
+
     /// Whether asking again can help.
     #[must_use]
     pub fn is_transient(&self) -> bool {

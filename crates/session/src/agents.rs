@@ -79,6 +79,15 @@ impl Agents {
         self.for_session(root, chosen)
     }
 
+    /// Writes down what was spent on turns and compactions that were dropped before their end.
+    pub(crate) async fn book_lost(&self) {
+        for agent in self.agents.iter() {
+            if let Err(error) = agent.run.book_lost().await {
+                tracing::error!(%error, "what was given up is not in the ledger");
+            }
+        }
+    }
+
     /// Who answers a session, with the model that it has chosen. One that there is not any more is
     /// passed over.
     #[must_use]

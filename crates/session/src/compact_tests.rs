@@ -1,6 +1,8 @@
 //! A `/compact` that is stopped, seen, asked for twice, or dies: nobody waits for it, and nobody is
 //! told what did not happen.
 
+use avocet_protocol::{Ledger, Timestamp};
+
 use super::*;
 
 const DOING: &str = "I condense what was said before.";
@@ -42,6 +44,9 @@ async fn a_compaction_can_be_seen_and_stopped() {
     world.say("/status now").await;
     let status = world.channel.texts(7).await.remove(6);
     assert!(!status.contains("condensing"), "{status}");
+    let read = 100 + world.model.requests()[1].estimated_tokens() + 100;
+    let today = world.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
+    assert_eq!(today.usage.input, read, "what was given up is counted");
 }
 
 #[tokio::test]
