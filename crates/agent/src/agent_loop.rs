@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budgets::{Bill, NoAnswer};
 use crate::context::Context;
-use crate::{Budgets, Limits, Lost, images};
+use crate::{Budgets, Limits, Lost, images, window};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -225,10 +225,13 @@ impl AgentLoop {
             let request = ModelRequest { messages, tools: tools.clone(), images };
             let tokens = request.estimated_tokens();
             match self.ask_once(request, bill).await {
-                Err(NoAnswer::Model(error @ ModelError::TooLong { .. })) if attempts < TOO_MUCH => {
+                Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
+                    if attempts < TOO_MUCH =>
+                {
                     attempts += 1;
-                    tracing::info!(%error, tokens, "the request is made shorter");
-                    context.learn(tokens);
+                    tracing::info!(model, detail, tokens, "the request is made shorter");
+                    let window = window.map(|tokens| window::of(tokens, None, self.limits));
+                    context.learn(model, window.unwrap_or(tokens * 3 / 4));
                 }
                 reply => return reply,
             }

@@ -449,8 +449,8 @@ async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
 async fn a_picture_that_the_server_refuses_does_not_break_the_conversation() {
     let of = || ("fake/model".to_owned(), "not this image".to_owned());
     let ((model, detail), (name, too_long)) = (of(), of());
-    refused_a_picture(ModelError::Refused { model, detail }).await;
-    refused_a_picture(ModelError::TooLong { model: name, detail: too_long }).await;
+    refused_a_picture(ModelError::Refused { model, detail, lasting: false }).await;
+    refused_a_picture(ModelError::TooLong { model: name, detail: too_long, window: None }).await;
 }
 
 async fn refused_a_picture(refusal: ModelError) {

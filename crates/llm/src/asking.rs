@@ -259,7 +259,8 @@ impl Endpoint {
             Fault::Unreadable(detail) => self.bad_answer(detail),
             Fault::Status(status, says) => self.refused(status, "", &says, None),
             Fault::Declined(detail) => {
-                ModelError::Refused { model: self.name.clone(), detail: self.clean(&detail) }
+                let (model, detail) = (self.name.clone(), self.clean(&detail));
+                ModelError::Refused { model, detail, lasting: false }
             }
         }
     }

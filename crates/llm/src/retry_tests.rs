@@ -17,8 +17,8 @@ fn errors() -> [(ModelError, bool); 7] {
     let busy = ModelError::Busy { model, detail, retry_after: None };
     [
         (ModelError::Unauthorized { model: unauthorized.0, detail: unauthorized.1 }, false),
-        (ModelError::Refused { model: refused.0, detail: refused.1 }, false),
-        (ModelError::TooLong { model: too_long.0, detail: too_long.1 }, false),
+        (ModelError::Refused { model: refused.0, detail: refused.1, lasting: false }, false),
+        (ModelError::TooLong { model: too_long.0, detail: too_long.1, window: None }, false),
         (busy, false),
         (ModelError::Unreachable { model: away.0, detail: away.1 }, false),
         (ModelError::TimedOut { model: late.0, detail: late.1 }, true),

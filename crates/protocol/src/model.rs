@@ -191,13 +191,15 @@ pub enum ModelError {
         /// What the provider said.
         detail: String,
     },
-    /// The operator: there is no such model, or the request does not fit it.
+    /// The operator: there is no such model, nobody pays for it, or the request does not fit it.
     #[error("{model} refused the request: {detail}")]
     Refused {
         /// Which model.
         model: String,
         /// What the provider said.
         detail: String,
+        /// Whether it would refuse any other request too: the first two.
+        lasting: bool,
     },
     /// The user: the conversation is longer than the model takes.
     #[error("the conversation is too long for {model} ({detail}); start afresh with /new")]
@@ -206,6 +208,9 @@ pub enum ModelError {
         model: String,
         /// What the provider said.
         detail: String,
+        /// The model's window ([`ModelFacts::context`]), if the request was never sent because it is
+        /// smaller.
+        window: Option<u64>,
     },
     /// Nobody but time: too many requests, or the provider is overloaded.
     #[error("{model} is busy ({detail}); try again later")]
