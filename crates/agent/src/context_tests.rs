@@ -308,6 +308,21 @@ async fn a_model_that_says_too_long_after_all_is_asked_with_less() {
     }
 }
 
+#[tokio::test]
+async fn whoever_reads_less_at_once_than_the_first_of_its_chain_summarises_in_smaller_pieces() {
+    let mut world = World::new(Vec::new()).await;
+    world.agent.model = Arc::new(ScriptedModel::answering(|_| Scripted::says("ok")));
+    for number in 0..12 {
+        world.turn(&format!("question {number}: {}", "x".repeat(2000))).await;
+        world.settle("ok").await;
+    }
+    let model = Arc::new(ScriptedModel::answering(|_| Scripted::says("they talk")));
+    let (refused, takes) = (AtomicU32::default(), 4000);
+    world.agent.cheap = Arc::new(Narrow { model: model.clone(), takes, is_chain: true, refused });
+    compact(&world).await;
+    assert!(model.requests().len() > 1);
+}
+
 /// What was said becomes a summary; its tokens before and after.
 async fn compact(world: &World) -> (u64, u64) {
     match world.agent.compact(&session()).await {
