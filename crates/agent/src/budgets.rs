@@ -114,6 +114,12 @@ impl AgentLoop {
 }
 
 impl Budgets {
+    /// Whether any of them is about money, which counts only what has a price.
+    #[must_use]
+    pub fn are_in_dollars(&self) -> bool {
+        self.turn_cost.or(self.day_cost).or(self.session_cost).is_some()
+    }
+
     /// What the user is told if nothing more may be spent; none if something may. The budget that
     /// lasts longest is named: who waits for it waits for all.
     fn reached(self, limits: Limits, spending: &Spending) -> Option<String> {

@@ -38,7 +38,8 @@ async fn a_session_is_answered_by_the_model_that_it_has_chosen_until_it_goes_bac
     let said = says(&world, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
     let expected = [
         "hi",
-        "b/new answers here from now on; /model default goes back.",
+        "b/new answers here from now on; /model default goes back. Price unknown: budgets in dollars do \
+         not count it.",
         "b/new: hi 2",
         "test/scripted answers here again, as the configuration has it.",
         "hi 3",
@@ -159,4 +160,20 @@ async fn a_child_has_the_model_that_its_parent_has_chosen() {
     let said = says(&world, &["/model b/new", "ask a child"]).await;
     assert_eq!(said[1], "the child says three");
     assert_eq!(chosen.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn whoever_chooses_a_model_is_told_if_no_budget_in_dollars_counts_it() {
+    let remark = "Price unknown: budgets in dollars do not count it.";
+    let none = Budgets { turn_cost: None, day_cost: None, ..Budgets::default() };
+    let table = [
+        ("/model a/known", Budgets::default(), false),
+        ("/model b/new", Budgets::default(), true),
+        ("/model b/new", none, false),
+    ];
+    for (command, budgets, remarked) in table {
+        let world = World::with(parrot(), Setup { budgets, ..choice() }).await;
+        let said = says(&world, &[command]).await.remove(0);
+        assert_eq!(said.ends_with(remark), remarked, "{said}");
+    }
 }
