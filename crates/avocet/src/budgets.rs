@@ -53,15 +53,16 @@ pub(crate) fn tell_unknown_prices(
 enum Holds {
     /// Somebody relies on it: the key.
     Configured(&'static str),
-    /// Nobody has said otherwise.
+    /// Nobody has said otherwise, or set one in tokens.
     ByDefault,
 }
 
 fn holds(document: &Document, budgets: Budgets) -> Option<Holds> {
     let in_dollars = |key: &&str| document.get(key).is_some_and(serde_json::Value::is_number);
     let configured = avocet_config::Budgets::IN_DOLLARS.into_iter().find(in_dollars);
-    let by_default = budgets.are_in_dollars().then_some(Holds::ByDefault);
-    configured.map(Holds::Configured).or(by_default)
+    let in_tokens = budgets.day_tokens.or(budgets.session_tokens).is_some();
+    let by_default = budgets.are_in_dollars() && !in_tokens;
+    configured.map(Holds::Configured).or(by_default.then_some(Holds::ByDefault))
 }
 
 async fn unpriced(models: &dyn Models) -> Vec<String> {
@@ -87,6 +88,7 @@ mod tests {
             ("turn_usd = \"none\"", Some(Holds::ByDefault)),
             ("turn_usd = \"none\"\nday_usd = \"none\"", None),
             ("turn_usd = \"none\"\nday_usd = 1", Some(Holds::Configured("budgets.day_usd"))),
+            ("session_tokens = 30", None),
             ("session_usd = 1", Some(Holds::Configured("budgets.session_usd"))),
         ];
         for (lines, expected) in table {
