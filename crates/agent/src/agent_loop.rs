@@ -256,7 +256,9 @@ impl AgentLoop {
         };
         let model = self.model.as_ref();
         let reply = self.ask_within_budgets(model, bill, &request, &deltas).await;
-        let refused = matches!(reply, Err(NoAnswer::Model(Refused { .. } | TooLong { .. })));
+        // Where the window is known, a shorter request can keep its pictures.
+        let refused =
+            matches!(reply, Err(NoAnswer::Model(Refused { .. } | TooLong { window: None, .. })));
         if !refused || request.images.is_empty() {
             return reply;
         }
