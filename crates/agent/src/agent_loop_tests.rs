@@ -448,12 +448,16 @@ async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
 #[tokio::test]
 async fn a_picture_that_the_server_refuses_does_not_break_the_conversation() {
     let of = || ("fake/model".to_owned(), "not this image".to_owned());
-    let ((model, detail), (name, too_long)) = (of(), of());
-    refused_a_picture(ModelError::Refused { model, detail }).await;
-    refused_a_picture(ModelError::TooLong { model: name, detail: too_long }).await;
+    let (model, detail) = of();
+    refused_a_picture(ModelError::Refused { model, detail, lasting: false }, [1, 0]).await;
+    for (window, shown) in [(None, [1, 0]), (Some(30_000), [1, 1])] {
+        let (model, detail) = of();
+        refused_a_picture(ModelError::TooLong { model, detail, window }, shown).await;
+    }
 }
 
-async fn refused_a_picture(refusal: ModelError) {
+/// What is said first against a request with a picture, and how many it has then and the next time.
+async fn refused_a_picture(refusal: ModelError, expected: [usize; 2]) {
     let mut world = World::new(Vec::new()).await;
     let answers = vec![Scripted::Error(refusal), Scripted::says("I cannot see it.")];
     let model = ScriptedModel::new(answers).with_eyes();
@@ -465,5 +469,5 @@ async fn refused_a_picture(refusal: ModelError) {
     let turn = world.claim().await;
     assert_eq!(answered(&world.run(turn).await.unwrap()), "I cannot see it.");
     let shown: Vec<usize> = model.requests().iter().map(|asked| asked.images.len()).collect();
-    assert_eq!(shown, [1, 0]);
+    assert_eq!(shown, expected);
 }

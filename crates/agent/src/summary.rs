@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    Condensed, Delta, Message, ModelRequest, Past, Purpose, SessionId, StoreError, TurnId,
-    TurnRecord, estimated_tokens,
+    Condensed, Delta, Message, ModelError, ModelRequest, Past, Purpose, SessionId, StoreError,
+    TurnId, TurnRecord, estimated_tokens,
 };
 
 use crate::AgentLoop;
@@ -112,8 +112,20 @@ impl AgentLoop {
         room: u64,
         bill: Bill<'_>,
     ) -> Result<Summary, StoreError> {
-        let bill = Bill { purpose: Purpose::Summary, ..bill };
         let window = window::room(self.cheap.facts().await, self.limits);
+        self.summarise_in(window, past, turns, room, bill).await
+    }
+
+    /// As [`Self::summarise`], by a model that takes requests of so many tokens.
+    async fn summarise_in(
+        &self,
+        window: u64,
+        past: &Past,
+        turns: &[TurnRecord],
+        room: u64,
+        bill: Bill<'_>,
+    ) -> Result<Summary, StoreError> {
+        let bill = Bill { purpose: Purpose::Summary, ..bill };
         let share = room.min(window) / SHARE;
         let pieces = self.pieces(past, turns, window / 2);
         let skipped = pieces.len().saturating_sub(MOST_PIECES);
@@ -127,6 +139,13 @@ impl AgentLoop {
             match self.ask_for_summary(before.as_deref(), piece, bill).await {
                 Ok(written) => summary.text = Some(cut(written, share)),
                 Err(NoAnswer::Log(error)) => return Err(error),
+                // Only another of its chain could answer, which reads less at once.
+                Err(NoAnswer::Model(ModelError::TooLong { window: Some(narrow), .. }))
+                    if narrow < window =>
+                {
+                    let window = window::of(narrow, None, self.limits);
+                    return Box::pin(self.summarise_in(window, past, turns, room, bill)).await;
+                }
                 Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
                 Err(NoAnswer::Model(error)) => summary.incomplete = Some(format!("{error}.")),
             }

@@ -27,7 +27,7 @@ use crate::sse;
 /// The most that is read of an answer that is no stream, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 /// About what a token is, where the provider does not count.
-const BYTES_A_TOKEN: u64 = 4;
+pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
 /// Where a model is, and how long and how often it is asked.
 #[derive(Debug)]
@@ -169,7 +169,8 @@ impl Endpoint {
             let body = body().map_err(|error| self.bad_answer(error.to_string()))?;
             let input = estimated_tokens(body.len() as u64, request);
             let asking = self.ask_once::<A>(body, input, &shown);
-            self.limited(self.limits.total, "it did not come to an end", asking).await
+            let asking = self.limited(self.limits.total, "it did not come to an end", asking);
+            shown.attempt(&self.name, input, asking).await
         };
         retrying(self.clock.as_ref(), self.retries, &take_back, attempt).await
     }
@@ -304,7 +305,8 @@ impl Endpoint {
             Fault::Unreadable(detail) => self.bad_answer(detail),
             Fault::Status(status, says) => self.refused(status, "", &says, None),
             Fault::Declined(detail) => {
-                ModelError::Refused { model: self.name.clone(), detail: self.clean(&detail) }
+                let (model, detail) = (self.name.clone(), self.clean(&detail));
+                ModelError::Refused { model, detail, lasting: false }
             }
         }
     }

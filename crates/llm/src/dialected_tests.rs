@@ -33,6 +33,7 @@ async fn ask(style: ToolStyle, answer: Scripted) -> (ModelRequest, ModelReply, S
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().clear(),
+        Delta::Lost(_) => {}
     };
     let reply = Dialected::new(model.clone(), style).complete(&request, &show).await.unwrap();
     (model.requests().remove(0), reply, shown.into_inner().unwrap())

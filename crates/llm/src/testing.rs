@@ -58,6 +58,7 @@ pub(crate) async fn ask(model: &dyn Model) -> Asked {
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().push('<'),
+        Delta::Lost(_) => {}
     };
     let reply = model.complete(&request(), &deltas).await;
     Asked { reply, shown: shown.into_inner().unwrap() }

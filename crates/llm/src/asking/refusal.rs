@@ -32,21 +32,32 @@ impl Endpoint {
     ) -> ModelError {
         let detail = self.clean(&format!("{status}: {}", says.trim()));
         let model = self.name.clone();
+        let lasting = is_lasting(status, code, says);
         match status {
             401 | 403 => ModelError::Unauthorized { model, detail },
-            402 => ModelError::Refused { model, detail },
-            413 => ModelError::TooLong { model, detail },
-            429 if matches!(code, "billing_hard_limit_reached" | "insufficient_quota") => {
-                ModelError::Refused { model, detail }
-            }
+            413 => ModelError::TooLong { model, detail, window: None },
+            _ if lasting => ModelError::Refused { model, detail, lasting },
             // So do some servers answer whom OpenAI would have answered with 400.
             500 if is_about_length(says, code) && exceeds(says, code) => {
-                ModelError::TooLong { model, detail }
+                ModelError::TooLong { model, detail, window: None }
             }
             408 | 409 | 425 | 429 | 500.. => ModelError::Busy { model, detail, retry_after },
-            _ if is_about_length(says, code) => ModelError::TooLong { model, detail },
-            _ => ModelError::Refused { model, detail },
+            _ if is_about_length(says, code) => ModelError::TooLong { model, detail, window: None },
+            _ => ModelError::Refused { model, detail, lasting },
         }
+    }
+}
+
+/// Whether any other request would be refused too: there is no such model, or no money for it (which
+/// Anthropic says with 400). OpenRouter also says 404 where none of its endpoints can do what this one
+/// request wants.
+fn is_lasting(status: u16, code: &str, says: &str) -> bool {
+    match status {
+        402 => true,
+        404 => !says.contains("No endpoints found that support"),
+        429 => matches!(code, "billing_hard_limit_reached" | "insufficient_quota"),
+        400 => says.contains("credit balance is too low"),
+        _ => false,
     }
 }
 
@@ -76,3 +87,7 @@ fn is_about_length(says: &str, code: &str) -> bool {
     let says = says.to_lowercase();
     TOO_LONG.contains(&code) || WORDS.iter().any(|words| says.contains(words))
 }
+
+#[cfg(test)]
+#[path = "refusal_tests.rs"]
+mod tests;
