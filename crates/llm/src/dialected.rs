@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dialects::{self, Dialect, Reader, Streamed};
-use crate::ending;
+use crate::{ending, schema};
 
 /// How a provider's models call tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +93,10 @@ impl Model for Dialected {
     }
 
     async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
-        translated(self.style, request).unwrap_or_else(|| request.clone())
+        translated(self.style, request).unwrap_or_else(|| {
+            let tools = request.tools.iter().map(schema::as_sent).collect();
+            ModelRequest { tools, ..request.clone() }
+        })
     }
 
     async fn complete(

@@ -40,6 +40,17 @@ async fn ask(style: ToolStyle, answer: Scripted) -> (ModelRequest, ModelReply, S
 }
 
 #[tokio::test]
+async fn what_is_shown_of_a_request_has_none_of_our_own_keys() {
+    let mut tool = tools()[0].clone();
+    tool.parameters["properties"]["path"]["x-aliases"] = json!(["file"]);
+    let messages = vec![Message::user("Read it.")];
+    let request = ModelRequest { messages, tools: [tool].into(), images: Default::default() };
+    let model = Arc::new(ScriptedModel::new(Vec::new()));
+    let sent = Dialected::new(model, ToolStyle::Native).as_sent(&request).await;
+    assert_eq!(*sent.tools, *tools());
+}
+
+#[tokio::test]
 async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls_are_read() {
     let spent = vec![Spent { model: String::new(), usage: Usage::new(7, 3), cost: None }];
     let answer = ModelReply {
