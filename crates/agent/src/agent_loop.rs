@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use avocet_protocol::{
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budgets::{Bill, NoAnswer};
 use crate::context::Context;
-use crate::{Budgets, Limits, Lost, images, window};
+use crate::{Budgets, Limits, Unbooked, images, window};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ pub struct AgentLoop {
     /// What they may cost.
     pub budgets: Budgets,
     /// What they have cost that is not in the ledger yet.
-    pub lost: Arc<Lost>,
+    pub unbooked: Arc<Unbooked>,
     /// The instructions that lead every request, before those of the workspace.
     pub system: Arc<str>,
     /// The time zone in which the model is told the time.
@@ -246,23 +247,30 @@ impl AgentLoop {
         bill: Bill<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         use ModelError::{Refused, TooLong};
+        let shown = AtomicBool::new(false);
         let deltas = |delta: Delta<'_>| {
             let event = match delta {
                 Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
                 Delta::Restart => TurnEvent::Restarted,
                 Delta::Lost(_) => return,
             };
+            shown.store(matches!(event, TurnEvent::Text { .. }), Ordering::Relaxed);
             self.events.emit(bill.session, event);
         };
         let model = self.model.as_ref();
         let reply = self.ask_within_budgets(model, bill, &request, &deltas).await;
         // Where the window is known, a shorter request can keep its pictures.
-        let refused =
-            matches!(reply, Err(NoAnswer::Model(Refused { .. } | TooLong { window: None, .. })));
+        let refused = matches!(
+            reply,
+            Err(NoAnswer::Model(Refused { lasting: false, .. } | TooLong { window: None, .. }))
+        );
         if !refused || request.images.is_empty() {
             return reply;
         }
         tracing::warn!("the request was refused; it is made without its pictures");
+        if shown.load(Ordering::Relaxed) {
+            deltas(Delta::Restart);
+        }
         request.images.clear();
         self.ask_within_budgets(model, bill, &request, &deltas).await
     }

@@ -82,21 +82,20 @@ impl AgentLoop {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         self.look_at_budgets(bill).await?;
-        let Bill { turn, session, purpose, until } = bill;
-        let left = until.saturating_sub(self.clock.elapsed());
+        let left = bill.until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
-            Delta::Lost(spent) => self.lost.add(bill, spent),
+            Delta::Lost(spent) => self.unbooked.add(bill, spent),
             Delta::Text(_) | Delta::Restart => deltas(delta),
         };
         let asking = model.complete(request, &with_losses);
         let answered = within(self.clock.as_ref(), left, asking).await;
-        self.book_lost().await?;
-        let Ok(answered) = answered else {
-            return Err(NoAnswer::Limit(self.limits.took_too_long()));
-        };
-        let reply = answered?;
-        self.ledger.record_usage(turn, session, purpose, &reply.spent).await?;
-        Ok(reply)
+        let spent = answered.as_ref().ok().and_then(|reply| reply.as_ref().ok());
+        spent.iter().flat_map(|reply| &reply.spent).for_each(|one| self.unbooked.add(bill, one));
+        self.book_costs().await?;
+        match answered {
+            Ok(reply) => Ok(reply?),
+            Err(_) => Err(NoAnswer::Limit(self.limits.took_too_long())),
+        }
     }
 
     /// Whether something more may be spent.

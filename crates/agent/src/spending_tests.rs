@@ -160,10 +160,10 @@ async fn what_is_given_up_is_counted_as_read_and_is_in_the_ledger_once_it_is_boo
         () = world.asked(1) => {}
     }
     assert_eq!(world.spending(id).await.turn.usage, Usage::default());
-    world.agent.book_lost().await.unwrap();
+    world.agent.book_costs().await.unwrap();
     let read = Usage::new(world.model.requests()[0].estimated_tokens(), 0);
     for _ in 0..2 {
         assert_eq!(world.spending(id).await.turn.usage, read, "once");
-        world.agent.book_lost().await.unwrap();
+        world.agent.book_costs().await.unwrap();
     }
 }

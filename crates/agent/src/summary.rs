@@ -26,7 +26,9 @@ const INSTRUCTIONS: &str = "You keep the memory of an assistant. You are given w
 
 /// Pieces in which a long past is read, each with the summary of those before; of a longer past, the
 /// beginning is left out.
-const MOST_PIECES: usize = 8;
+const MOST_PIECES: u64 = 8;
+/// Where a model with a smaller window stands in, the pieces are smaller, and there may be so many more.
+const MOST_TIMES: u64 = 4;
 /// The part of a request that a summary may be.
 pub(crate) const SHARE: u64 = 8;
 
@@ -113,13 +115,13 @@ impl AgentLoop {
         bill: Bill<'_>,
     ) -> Result<Summary, StoreError> {
         let window = window::room(self.cheap.facts().await, self.limits);
-        self.summarise_in(window, past, turns, room, bill).await
+        self.summarise_in((window, MOST_PIECES), past, turns, room, bill).await
     }
 
-    /// As [`Self::summarise`], by a model that takes requests of so many tokens.
+    /// As [`Self::summarise`], by a model that takes requests of so many tokens, in so many pieces.
     async fn summarise_in(
         &self,
-        window: u64,
+        (window, most): (u64, u64),
         past: &Past,
         turns: &[TurnRecord],
         room: u64,
@@ -128,7 +130,7 @@ impl AgentLoop {
         let bill = Bill { purpose: Purpose::Summary, ..bill };
         let share = room.min(window) / SHARE;
         let pieces = self.pieces(past, turns, window / 2);
-        let skipped = pieces.len().saturating_sub(MOST_PIECES);
+        let skipped = pieces.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
         let mut summary = Summary {
             text: past.condensed.summary.clone(),
             incomplete: None,
@@ -143,8 +145,10 @@ impl AgentLoop {
                 Err(NoAnswer::Model(ModelError::TooLong { window: Some(narrow), .. }))
                     if narrow < window =>
                 {
-                    let window = window::of(narrow, None, self.limits);
-                    return Box::pin(self.summarise_in(window, past, turns, room, bill)).await;
+                    let narrow = window::of(narrow, None, self.limits);
+                    let more = (most * window / narrow.max(1)).min(MOST_PIECES * MOST_TIMES);
+                    let narrow = (narrow, more);
+                    return Box::pin(self.summarise_in(narrow, past, turns, room, bill)).await;
                 }
                 Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
                 Err(NoAnswer::Model(error)) => summary.incomplete = Some(format!("{error}.")),

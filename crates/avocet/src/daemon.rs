@@ -284,7 +284,7 @@ pub(crate) fn agents(
             limits: limits(profile),
             ledger: store.clone(),
             budgets: budgets(&settings.budgets),
-            lost: Arc::default(),
+            unbooked: Arc::default(),
             system: SYSTEM.into(),
             zone: TimeZone::system(),
         };

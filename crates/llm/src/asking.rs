@@ -57,7 +57,8 @@ pub(crate) enum Framing {
 pub(crate) trait Answer: Default + Send {
     /// What an event is.
     const FRAMING: Framing = Framing::Events;
-    /// How long more may come behind its end, as what it costs. Not every server closes the connection.
+    /// How long more may come behind its end, as what it costs: without a limit of its own, as long as
+    /// between any two pieces. Not every server closes the connection, nor in good order.
     const FAREWELL: Duration = Duration::from_secs(10);
 
     /// Takes the data of the next event.
@@ -181,7 +182,7 @@ impl Endpoint {
         input: u64,
         shown: &Shown<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let begun = self.begin::<A>(body);
+        let begun = self.begin::<A>(body, shown);
         let begun = self.limited(self.limits.first_token, "no answer began", begun).await?;
         let mut visible = Visible::keeping_calls();
         match begun {
@@ -200,11 +201,16 @@ impl Endpoint {
     }
 
     /// Asks, and waits until anything of an answer has come.
-    async fn begin<A: Answer>(&self, body: Vec<u8>) -> Result<Begun<A>, ModelError> {
+    async fn begin<A: Answer>(
+        &self,
+        body: Vec<u8>,
+        shown: &Shown<'_>,
+    ) -> Result<Begun<A>, ModelError> {
         let response = self.post(body).await?;
         if response.status() != 200 {
             return Err(self.refusal::<A>(response).await);
         }
+        shown.begin();
         if response.is("application/json") {
             let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
             return A::whole(&text).map(Begun::Whole).map_err(|fault| self.failed(fault));
@@ -258,6 +264,9 @@ impl Endpoint {
             let next = self.next(&mut stream);
             piece = match self.limited(patience, "it fell silent, no more came", next).await {
                 Err(ModelError::TimedOut { .. }) if has_ended => break,
+                Err(ModelError::BadAnswer { .. }) if has_ended && A::FAREWELL < Duration::MAX => {
+                    break;
+                }
                 next => next?,
             };
         }

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent,
-};
+use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 
 use crate::Rests;
 use crate::retry::Shown;
@@ -95,14 +93,13 @@ impl Model for Chain {
                 shown.show(Delta::Restart);
             }
             match self.ask(model, &request, &shown).await {
-                Ok(mut reply) => {
-                    asked.spent.append(&mut reply.spent);
-                    if !is_empty(&reply) {
-                        return Ok(ModelReply { spent: asked.spent, ..reply });
-                    }
+                Ok(reply) if is_empty(&reply) => {
                     tracing::warn!(model = model.name(), "the model answered with nothing");
-                    asked.empty = Some(reply);
+                    // At once: nobody else would know of it if the next is given up.
+                    reply.spent.iter().for_each(|spent| shown.show(Delta::Lost(spent)));
+                    asked.empty = Some(ModelReply { spent: Vec::new(), ..reply });
                 }
+                Ok(reply) => return Ok(reply),
                 Err(error) => asked.failed(error),
             }
         }
@@ -115,7 +112,6 @@ impl Model for Chain {
 struct Asked {
     failed: Option<ModelError>,
     empty: Option<ModelReply>,
-    spent: Vec<Spent>,
     /// The largest window of those that were passed over, and what is said of that model.
     small: Option<(u64, ModelError)>,
 }
@@ -141,13 +137,13 @@ impl Asked {
     }
 
     fn without_answer(self) -> Result<ModelReply, ModelError> {
-        let Self { failed, empty, spent, small } = self;
+        let Self { failed, empty, small } = self;
         let small = small.map(|(_, error)| error);
         match (empty, failed, small) {
             (None, Some(error @ ModelError::TooLong { .. }), _)
             | (None, _, Some(error))
             | (None, Some(error), None) => Err(error),
-            (empty, _, _) => Ok(ModelReply { spent, ..empty.unwrap_or_default() }),
+            (empty, _, _) => Ok(empty.unwrap_or_default()),
         }
     }
 }

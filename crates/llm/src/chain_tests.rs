@@ -184,25 +184,39 @@ async fn a_model_without_eyes_is_asked_without_the_pictures() {
     assert_eq!((seen(&first), seen(&second)), (1, 0));
 }
 
+/// What a chain replies, and what it has cost beside that.
+async fn ask_and_count(chain: &Chain) -> (ModelReply, Usage) {
+    let lost = Mutex::new(Usage::default());
+    let deltas = |delta: Delta<'_>| {
+        if let Delta::Lost(spent) = delta {
+            let mut lost = lost.lock().unwrap();
+            *lost = *lost + spent.usage;
+        }
+    };
+    let reply = chain.complete(&request(), &deltas).await.unwrap();
+    (reply, lost.into_inner().unwrap())
+}
+
 #[tokio::test]
 async fn f40_an_empty_answer_is_no_answer_and_the_next_model_is_asked_and_both_are_paid() {
     for empty in ["", " \n"] {
         let first = vec![Scripted::says(empty), Scripted::says("one")];
         let (chain, _) = chain(vec![first, vec![Scripted::says("two")]]);
-        let reply = chain.complete(&request(), &|_| {}).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.spent.len()), ("two", 2));
-        assert_eq!(reply.usage(), Usage::new(200, 20));
+        let (reply, lost) = ask_and_count(&chain).await;
+        assert_eq!((reply.text.as_str(), reply.usage()), ("two", Usage::new(100, 10)));
+        assert_eq!(lost, Usage::new(100, 10));
         assert_eq!(ask(&chain).await.unwrap(), "one", "it is not left alone for it");
     }
 }
 
 #[tokio::test]
-async fn f40_where_nobody_says_anything_the_empty_answer_comes_back_with_all_that_it_cost() {
+async fn f40_where_nobody_says_anything_the_empty_answer_comes_back_and_all_are_paid() {
     let nothing = || vec![Scripted::says("")];
     for answers in [vec![nothing(), nothing()], vec![nothing(), nothing(), vec![busy(None)]]] {
         let (chain, _) = chain(answers);
-        let reply = chain.complete(&request(), &|_| {}).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.spent.len()), ("", 2));
+        let (reply, lost) = ask_and_count(&chain).await;
+        assert_eq!((reply.text.as_str(), reply.spent), ("", vec![]));
+        assert_eq!(lost, Usage::new(200, 20));
     }
 }
 

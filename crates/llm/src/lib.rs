@@ -22,6 +22,7 @@ mod hidden;
 mod known;
 mod limits;
 mod lines;
+mod null;
 mod offline;
 mod ollama;
 mod openai;

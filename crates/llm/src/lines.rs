@@ -3,13 +3,15 @@
 use avocet_net::{HttpResponse, NetError};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
-use crate::sse::chunks;
+use crate::sse::{MAX_EVENT, chunks};
 
 /// What has been read, and not yet given out.
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
-    /// How many of them are known to hold no end of a line.
+    /// Where the next line begins.
+    start: usize,
+    /// Before here there is no end of it.
     searched: usize,
 }
 
@@ -23,9 +25,13 @@ pub(crate) fn lines(response: HttpResponse) -> BoxStream<'static, Result<String,
                 return Some((line, Some((chunks, buffer))));
             }
             match chunks.next().await {
+                Some(Ok(chunk)) if buffer.bytes.len() + chunk.as_ref().len() > MAX_EVENT => {
+                    let error = format!("a line is longer than {MAX_EVENT} bytes");
+                    return Some((Err(NetError::Broken(error)), None));
+                }
                 Some(Ok(chunk)) => buffer.bytes.extend_from_slice(chunk.as_ref()),
                 Some(Err(error)) => return Some((Err(error), None)),
-                None => return Some((text(buffer.bytes), None)),
+                None => return Some((text(&buffer.bytes), None)),
             }
         }
     });
@@ -35,19 +41,20 @@ pub(crate) fn lines(response: HttpResponse) -> BoxStream<'static, Result<String,
 }
 
 impl Buffer {
-    /// The next line, if it is there whole.
+    /// The next line, if it is there whole. Every byte is looked at once, and moved at most once a chunk.
     fn line(&mut self) -> Option<Result<String, NetError>> {
         let unsearched = &self.bytes[self.searched..];
         let Some(end) = unsearched.iter().position(|byte| *byte == b'\n') else {
-            self.searched = self.bytes.len();
+            self.bytes.drain(..self.start);
+            (self.start, self.searched) = (0, self.bytes.len());
             return None;
         };
-        let rest = self.bytes.split_off(self.searched + end + 1);
-        self.searched = 0;
-        Some(text(std::mem::replace(&mut self.bytes, rest)))
+        let (start, end) = (self.start, self.searched + end + 1);
+        (self.start, self.searched) = (end, end);
+        Some(text(&self.bytes[start..end]))
     }
 }
 
-fn text(line: Vec<u8>) -> Result<String, NetError> {
-    String::from_utf8(line).map_err(|error| NetError::Broken(error.to_string()))
+fn text(line: &[u8]) -> Result<String, NetError> {
+    String::from_utf8(line.to_vec()).map_err(|error| NetError::Broken(error.to_string()))
 }

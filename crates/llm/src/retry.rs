@@ -2,7 +2,7 @@
 //! Never where it cannot: a wrong key, a bad request, no credit.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, Delta, Deltas, ModelError, ModelReply, Spent, Usage};
@@ -57,17 +57,25 @@ pub(crate) struct Shown<'a> {
     deltas: Deltas<'a>,
     /// Bytes of text.
     written: AtomicU64,
+    /// Whether the model has taken the request.
+    begun: AtomicBool,
 }
 
 impl<'a> Shown<'a> {
     pub(crate) fn new(deltas: Deltas<'a>) -> Self {
-        Self { deltas, written: AtomicU64::new(0) }
+        Self { deltas, written: AtomicU64::new(0), begun: AtomicBool::new(false) }
+    }
+
+    /// The model has taken the request: whatever becomes of it has to be paid.
+    pub(crate) fn begin(&self) {
+        self.begun.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn show(&self, delta: Delta<'_>) {
         let show = match delta {
             Delta::Text("") => false,
             Delta::Text(text) => {
+                self.begin();
                 self.written.fetch_add(text.len() as u64, Ordering::Relaxed);
                 true
             }
@@ -80,18 +88,20 @@ impl<'a> Shown<'a> {
     }
 
     /// Waits for an attempt of a model to answer a request of `input` tokens. Where it comes to nothing
-    /// after the model may have begun, or is given up by dropping this, says what that cost, about.
+    /// after the model may have begun, or is given up by dropping this (nobody knows then how far the
+    /// request came), says what that cost, about.
     pub(crate) async fn attempt(
         &self,
         model: &str,
         input: u64,
         asking: impl Future<Output = Result<ModelReply, ModelError>>,
     ) -> Result<ModelReply, ModelError> {
+        self.begun.store(false, Ordering::Relaxed);
         let mut attempt = Attempt { shown: self, model, input, is_lost: true };
         let answered = asking.await;
         attempt.is_lost = match &answered {
             Ok(_) => false,
-            Err(error) => error.may_have_cost() || self.written.load(Ordering::Relaxed) > 0,
+            Err(error) => error.may_have_cost() || self.begun.load(Ordering::Relaxed),
         };
         answered
     }

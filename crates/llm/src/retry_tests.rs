@@ -29,6 +29,11 @@ fn errors() -> [(ModelError, bool); 7] {
 /// What is told to be lost of one attempt with a request of 100 tokens, of which this is shown before it
 /// comes to its end; without one, it is dropped.
 fn lost(text: &str, end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
+    lost_of(|shown| shown.show(Delta::Text(text)), end)
+}
+
+/// The same, of an attempt in which this comes before its end.
+fn lost_of(comes: impl Fn(&Shown<'_>), end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
@@ -37,7 +42,7 @@ fn lost(text: &str, end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
     };
     let shown = Shown::new(&deltas);
     let asking = async {
-        shown.show(Delta::Text(text));
+        comes(&shown);
         match end {
             Some(end) => end,
             None => std::future::pending().await,
@@ -54,6 +59,11 @@ fn what_may_have_begun_and_comes_to_nothing_is_lost_with_what_was_written() {
         let expected = if is_lost { vec![Usage::new(100, 0)] } else { vec![] };
         assert_eq!(lost("", Some(Err(error.clone()))), expected, "{error}");
         assert_eq!(lost("four", Some(Err(error.clone()))), [Usage::new(100, 1)], "{error}");
+        assert_eq!(
+            lost_of(|shown| shown.begin(), Some(Err(error.clone()))),
+            [Usage::new(100, 0)],
+            "{error}"
+        );
     }
     assert_eq!(lost("four", Some(Ok(ModelReply::default()))), []);
     assert_eq!(lost("four", None), [Usage::new(100, 1)], "given up");

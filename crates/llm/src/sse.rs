@@ -10,7 +10,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 /// Bytes of a body that are read; no answer is that long.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of an event that are read: the last one of an answer may hold all of it.
-const MAX_EVENT: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// What has been read, and not yet given out.
 #[derive(Debug, Default)]

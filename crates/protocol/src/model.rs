@@ -130,8 +130,9 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// What came so far does not count: the request is made again.
     Restart,
-    /// An attempt came to nothing and may have to be paid all the same. It is told as soon as that is
-    /// known, while the request is dropped included, and is not in the reply. Estimated.
+    /// An attempt came to nothing and may have to be paid all the same: it broke off, is dropped, or said
+    /// nothing. It is told as soon as that is known and is not in the reply. Estimated, where the
+    /// provider has not said it.
     Lost(&'a Spent),
 }
 

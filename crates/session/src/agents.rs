@@ -20,7 +20,7 @@ impl<T> BySession<T> {
     }
 
     /// That of a session. In a pattern `*` stands for any characters; of several that fit, the one
-    /// that says more wins.
+    /// that says more wins, and of those that say as much the first.
     #[must_use]
     pub fn of(&self, session: &SessionId) -> &T {
         let id = session.as_str();
@@ -28,7 +28,7 @@ impl<T> BySession<T> {
             let fitting = patterns.iter().filter(|pattern| fits(pattern, id));
             Some((fitting.map(|pattern| specificity(pattern)).max()?, own))
         });
-        fitting.max_by_key(|(says, _)| *says).map_or(&self.default, |(_, own)| own)
+        fitting.rev().max_by_key(|(says, _)| *says).map_or(&self.default, |(_, own)| own)
     }
 
     /// That of the sessions that fit no pattern.
@@ -86,9 +86,9 @@ impl Agents {
     }
 
     /// Writes down what was spent on turns and compactions that were dropped before their end.
-    pub(crate) async fn book_lost(&self) {
+    pub(crate) async fn book_costs(&self) {
         for agent in self.agents.iter() {
-            if let Err(error) = agent.run.book_lost().await {
+            if let Err(error) = agent.run.book_costs().await {
                 tracing::error!(%error, "what was given up is not in the ledger");
             }
         }

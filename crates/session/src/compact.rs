@@ -38,7 +38,7 @@ impl Lanes {
             () = self.cut.cancelled() => None,
             came_to = catch(agent.compact(session)) => Some(came_to),
         };
-        self.parts.agents.book_lost().await;
+        self.parts.agents.book_costs().await;
         let Some(came_to) = came_to else { return Ok(()) };
         let came_to = match came_to {
             Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => {

@@ -145,7 +145,7 @@ impl World {
             limits: Limits::default(),
             ledger: store.clone(),
             budgets: setup.budgets,
-            lost: Arc::default(),
+            unbooked: Arc::default(),
             system: "be kind".into(),
             zone: jiff::tz::TimeZone::UTC,
         };

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::finish::{Ended, Finish};
+use crate::null::or_default;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
@@ -40,7 +41,7 @@ enum Event {
     },
     MessageDelta {
         delta: MessageDelta,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         usage: WireUsage,
     },
     MessageStop,
@@ -58,8 +59,10 @@ enum Event {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Message {
+    #[serde(deserialize_with = "or_default")]
     content: Vec<Block>,
     stop_reason: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     usage: WireUsage,
 }
 

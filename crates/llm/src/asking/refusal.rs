@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Answer, Endpoint, MAX_BODY};
 use crate::detail::says;
+use crate::openai::codes;
 
 impl Endpoint {
     /// What an answer other than 200 means.
@@ -55,7 +56,7 @@ fn is_lasting(status: u16, code: &str, says: &str) -> bool {
     match status {
         402 => true,
         404 => !says.contains("No endpoints found that support"),
-        429 => matches!(code, "billing_hard_limit_reached" | "insufficient_quota"),
+        429 => codes::status(code) == Some(402),
         400 => says.contains("credit balance is too low"),
         _ => false,
     }

@@ -9,6 +9,7 @@ use super::codes;
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::dialects::repaired;
 use crate::finish::Finish;
+use crate::null::or_default;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
@@ -29,9 +30,11 @@ struct PartialCall {
     arguments: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Chunk {
-    choices: Option<Vec<Choice>>,
+    #[serde(deserialize_with = "or_default")]
+    choices: Vec<Choice>,
     usage: Option<WireUsage>,
     error: Option<Value>,
 }
@@ -39,8 +42,8 @@ struct Chunk {
 #[derive(Debug, Deserialize)]
 struct Choice {
     /// `message` where the answer is not streamed.
-    #[serde(alias = "message")]
-    delta: Option<Delta>,
+    #[serde(alias = "message", default, deserialize_with = "or_default")]
+    delta: Delta,
     finish_reason: Option<String>,
 }
 
@@ -67,7 +70,7 @@ enum Content {
 struct CallDelta {
     index: Option<u64>,
     id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     function: FunctionDelta,
 }
 
@@ -82,15 +85,19 @@ struct FunctionDelta {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WireUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<InputDetails>,
+    #[serde(deserialize_with = "or_default")]
+    prompt_tokens: u64,
+    #[serde(deserialize_with = "or_default")]
+    completion_tokens: u64,
+    #[serde(deserialize_with = "or_default")]
+    prompt_tokens_details: InputDetails,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct InputDetails {
-    cached_tokens: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
+    cached_tokens: u64,
 }
 
 impl Answer for PartialAnswer {
@@ -100,28 +107,21 @@ impl Answer for PartialAnswer {
         }
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+        if let Some(error) = chunk.error {
             return Err(failed(&error));
         }
         if let Some(WireUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
             chunk.usage
         {
-            let [read, written, cached] = [
-                prompt_tokens,
-                completion_tokens,
-                prompt_tokens_details.and_then(|details| details.cached_tokens),
-            ]
-            .map(Option::unwrap_or_default);
-            self.usage = Usage { cached, ..Usage::new(read, written) };
+            let InputDetails { cached_tokens: cached } = prompt_tokens_details;
+            self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
         }
-        let Some(choice) = chunk.choices.into_iter().flatten().next() else {
-            return Ok(Piece::KeepAlive);
-        };
+        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::KeepAlive) };
         // Some servers have an empty one in every chunk.
         let finish = choice.finish_reason.filter(|reason| !reason.is_empty());
         let has_ended = finish.is_some();
         self.finish = finish.or(self.finish.take());
-        Ok(match self.take_delta(choice.delta.unwrap_or_default()) {
+        Ok(match self.take_delta(choice.delta) {
             Piece::KeepAlive if has_ended => Piece::Unseen,
             piece => piece,
         })
@@ -230,7 +230,7 @@ impl PartialAnswer {
             call.name.push_str(&name);
         }
         match arguments {
-            None | Some(Value::Null) => {}
+            None => {}
             Some(Value::String(text)) => call.arguments.push_str(&text),
             Some(other) => call.arguments.push_str(&other.to_string()),
         }

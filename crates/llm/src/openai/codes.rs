@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The status that an error of this code or type would have had at the beginning; none if the word says
 /// nothing.
-pub(super) fn status(word: &str) -> Option<u16> {
+pub(crate) fn status(word: &str) -> Option<u16> {
     Some(match word {
         "authentication_error" | "invalid_api_key" => 401,
         "billing_hard_limit_reached" | "billing_not_active" | "insufficient_quota" => 402,

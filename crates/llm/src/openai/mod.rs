@@ -2,7 +2,7 @@
 //! vLLM, LM Studio), or its Responses, which are in `responses/`.
 
 pub(crate) mod answer;
-mod codes;
+pub(crate) mod codes;
 mod config;
 mod facts;
 mod options;

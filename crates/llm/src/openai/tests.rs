@@ -140,6 +140,16 @@ async fn a_text_may_come_in_parts() {
 }
 
 #[tokio::test]
+async fn f20_an_answer_that_has_ended_is_whole_however_its_connection_ends() {
+    let mut body = events(&[json!({ "content": "so" })], "stop");
+    body.pop();
+    for end in [Piece::Close, Piece::Reset, Piece::chunk(b"data: {\n\n"), Piece::end()] {
+        let pieces = vec![stream_head(), Piece::chunk(body.concat().as_bytes()), end];
+        assert_eq!(ask_for(ModelAnswer::Raw(pieces)).await.unwrap().text, "so");
+    }
+}
+
+#[tokio::test]
 async fn what_is_null_is_not_there() {
     let usage = json!({ "prompt_tokens": 7, "completion_tokens": null,
         "prompt_tokens_details": { "cached_tokens": null } });

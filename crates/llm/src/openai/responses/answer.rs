@@ -186,7 +186,7 @@ impl PartialAnswer {
         if let Some(WireUsage { input_tokens, input_tokens_details, output_tokens }) =
             response.usage
         {
-            let cached = input_tokens_details.unwrap_or_default().cached_tokens;
+            let cached = input_tokens_details.cached_tokens;
             self.usage = Usage { cached, ..Usage::new(input_tokens, output_tokens) };
         }
         self.end = Some(match response.status.as_deref() {

@@ -267,6 +267,16 @@ async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
 }
 
 #[tokio::test]
+async fn what_is_null_is_not_there() {
+    let said = message(&json!({ "type": "output_text", "text": "so" }));
+    let usage = json!({ "input_tokens": 7, "output_tokens": null, "input_tokens_details": null });
+    let end = json!({ "type": "response.completed", "response": { "status": "completed",
+        "output": null, "usage": usage, "error": null, "incomplete_details": null } });
+    let reply = reply_of(&[done(0, &said), end]).await;
+    assert_eq!((reply.text.as_str(), reply.spent[0].usage.input), ("so", 7));
+}
+
+#[tokio::test]
 async fn errors_come_in_two_shapes() {
     let error = json!({ "code": "rate_limit_exceeded", "message": "slow down" });
     let flat = json!({ "type": "error", "code": error["code"], "message": error["message"] });
@@ -274,6 +284,16 @@ async fn errors_come_in_two_shapes() {
     for event in [flat, nested] {
         let error = asked(&[event]).await.reply.unwrap_err().to_string();
         assert!(error.contains("is busy (429: slow down)"), "{error}");
+    }
+    let word = json!({ "type": "insufficient_quota", "code": null, "message": "no" });
+    let number = json!({ "code": 400, "message": "no" });
+    for error in [word, number] {
+        let failed = json!({ "type": "response.failed",
+            "response": { "status": "failed", "error": error.clone() } });
+        for event in [json!({ "type": "error", "error": error }), failed] {
+            let error = asked(&[event]).await.reply.unwrap_err();
+            assert!(!error.is_transient() && error.to_string().ends_with(": no"), "{error}");
+        }
     }
     let silent = json!({ "type": "response.failed", "response": { "status": "failed" } });
     let error = asked(&[silent]).await.reply.unwrap_err();
