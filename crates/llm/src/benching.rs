@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use avocet_protocol::{Delta, ModelRequest, ToolSpec};
 
+use crate::asking::Framing;
 use crate::dialects::{Reader, Streamed, named};
 use crate::fuzzing;
 use crate::hidden::Visible;
@@ -60,7 +61,7 @@ pub fn stream(told: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize 
 /// # Errors
 /// What is wrong with the body.
 pub fn events(pieces: &[&[u8]]) -> Result<usize, String> {
-    fuzzing::events(pieces).map(|events| events.len())
+    fuzzing::split(Framing::Events, pieces).map(|events| events.len())
 }
 
 /// A provider's model, as far as its requests go.

@@ -6,7 +6,7 @@ use proptest::sample::{Index, select};
 use super::answers::{said, split};
 use super::{TARGETS, endlessly};
 use crate::asking::Answer;
-use crate::{anthropic, gemini, openai};
+use crate::{anthropic, gemini, ollama, openai};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -35,7 +35,7 @@ fn corpus() -> Vec<String> {
 
 fn is_read<A: Answer>(file: &str) {
     for body in bodies(file) {
-        let events = split(&[body.as_bytes()]).unwrap();
+        let events = split(A::FRAMING, &[body.as_bytes()]).unwrap();
         let said = said::<A>(&events).unwrap_or_else(|fault| panic!("{file}: {fault:?}\n{body}"));
         assert!(!said.text.is_empty() || !said.calls.is_empty(), "{file}: {body}");
     }
@@ -47,6 +47,7 @@ fn every_answer_of_the_corpus_is_one() {
     is_read::<openai::responses::PartialAnswer>("answers/openai_responses.txt");
     is_read::<anthropic::answer::PartialAnswer>("answers/anthropic.txt");
     is_read::<gemini::answer::PartialAnswer>("answers/gemini.txt");
+    is_read::<ollama::answer::PartialAnswer>("answers/ollama.txt");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::finish::Finish;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct PartialAnswer {
+pub(crate) struct PartialAnswer {
     text: String,
     thinking: String,
     calls: Vec<Function>,

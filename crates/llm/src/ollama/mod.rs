@@ -1,7 +1,7 @@
 //! A model behind Ollama's own API (Ollama API, "Generate a chat completion"), which says what it can
 //! do and takes as much of a conversation as it is told to.
 
-mod answer;
+pub(crate) mod answer;
 mod card;
 mod config;
 mod request;
