@@ -56,8 +56,8 @@ impl Buffer {
             (self.start, self.searched) = (0, self.bytes.len());
             return None;
         };
-        let (start, end) = (self.start, self.searched + end + 1);
-        (self.start, self.searched) = (end, end);
+        let (start, end) = (self.start, self.searched + end);
+        (self.start, self.searched) = (end + 1, end + 1);
         Some(text(&self.bytes[start..end]))
     }
 }

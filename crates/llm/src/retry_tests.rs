@@ -60,7 +60,12 @@ fn what_may_have_begun_and_comes_to_nothing_is_lost_with_what_was_written() {
         assert_eq!(lost("", Some(Err(error.clone()))), expected, "{error}");
         assert_eq!(lost("four", Some(Err(error.clone()))), [Usage::new(100, 1)], "{error}");
         assert_eq!(
-            lost_of(|shown| shown.begin(), Some(Err(error.clone()))),
+            lost_of(
+                |shown| {
+                    shown.begin();
+                },
+                Some(Err(error.clone()))
+            ),
             [Usage::new(100, 0)],
             "{error}"
         );
