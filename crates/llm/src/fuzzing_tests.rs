@@ -72,6 +72,12 @@ fn the_corpus_holds_at_every_entry_point() {
     corpus().iter().for_each(|body| run_all(body.as_bytes()));
 }
 
+#[test]
+fn what_a_fuzzer_has_found_holds() {
+    run_all("```bash\ns\u{fffd}\rearch =tc\n```\n".as_bytes());
+    run_all(format!("Sure: [memory{}read()]\u{fffd}a", "_".repeat(112)).as_bytes());
+}
+
 /// A change to an input, as a fuzzer makes them.
 #[derive(Debug, Clone)]
 enum Change {
