@@ -4,10 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::header::ACCEPT_ENCODING;
 
-use crate::guarded::{Answer, Dial, Outgoing, Resolve};
+use crate::guarded::{Answer, Dial, Resolve};
 use crate::{HttpResponse, NetError, builder, detail, send, with_headers};
 
 /// The system's resolver.
@@ -31,13 +32,14 @@ pub(crate) struct Pinned;
 impl Dial for Pinned {
     async fn get(
         &self,
-        request: &Outgoing<'_>,
+        url: &Url,
+        headers: &[(&str, &str)],
         to: &[SocketAddr],
     ) -> Result<Box<dyn Answer>, NetError> {
         let client = builder().dns_resolver(Judged(to.to_vec())).build();
         let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
-        let get = client.get(request.url.clone()).header(ACCEPT_ENCODING, "identity");
-        Ok(Box::new(send(with_headers(get, request.headers)?).await?))
+        let get = client.get(url.clone()).header(ACCEPT_ENCODING, "identity");
+        Ok(Box::new(send(with_headers(get, headers)?).await?))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Where requests may go that people, models and pages ask for: to the public Internet, by HTTP, and
-//! nowhere else. It decides about URLs and addresses, and knows no sockets.
+//! nowhere else. It decides about URLs and addresses, and opens no socket.
 
 mod special;
 
@@ -84,6 +84,8 @@ pub struct Refusal {
     pub rule: Rule,
 }
 
+const NO_URL: Refusal = Refusal { origin: None, address: None, rule: Rule::NoUrl };
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { origin, address, rule } = self;
@@ -164,8 +166,7 @@ impl Guard {
     /// # Errors
     /// [`Refusal`] if it may not be asked for, whatever its name resolves to.
     pub fn target(&self, url: &str) -> Result<Target, Refusal> {
-        let no_url = Refusal { origin: None, address: None, rule: Rule::NoUrl };
-        self.judge(Url::parse(url).map_err(|_| no_url)?)
+        self.judge(Url::parse(url).map_err(|_| NO_URL)?)
     }
 
     /// Judges what a redirect from a URL leads to, as [`Self::target`].
@@ -174,8 +175,7 @@ impl Guard {
     /// [`Refusal`] as well if it leads from `https` to `http`: what was asked for unreadably is
     /// not asked for again in the clear.
     pub fn redirected(&self, from: &Target, location: &str) -> Result<Target, Refusal> {
-        let url = from.url.join(location).map_err(|_| from.refusal(Rule::NoUrl))?;
-        let target = self.judge(url)?;
+        let target = self.judge(from.url.join(location).map_err(|_| NO_URL)?)?;
         match (from.url.scheme(), target.url.scheme()) {
             ("https", "http") => Err(target.refusal(Rule::Downgrade)),
             _ => Ok(target),

@@ -26,14 +26,15 @@ pub trait Resolve: std::fmt::Debug + Send + Sync {
 /// Connects and asks.
 #[async_trait]
 pub trait Dial: std::fmt::Debug + Send + Sync {
-    /// Sends a request to one of these addresses, and to no other whatever the URL says, and returns
-    /// when the answer begins. Follows no redirect.
+    /// Asks one of these addresses for a URL, and no other whatever the URL says, with these headers,
+    /// which no error and no log shows. Returns when the answer begins; follows no redirect.
     ///
     /// # Errors
     /// [`NetError`] if no answer begins.
     async fn get(
         &self,
-        request: &Outgoing<'_>,
+        url: &Url,
+        headers: &[(&str, &str)],
         to: &[SocketAddr],
     ) -> Result<Box<dyn Answer>, NetError>;
 }
@@ -52,15 +53,6 @@ pub trait Answer: Send {
     /// # Errors
     /// [`NetError::Broken`] if the body ends before its end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, NetError>;
-}
-
-/// A request that has been judged.
-#[derive(Debug, Clone, Copy)]
-pub struct Outgoing<'r> {
-    /// What is asked for.
-    pub url: &'r Url,
-    /// Names and values, which no error and no log shows.
-    pub headers: &'r [(&'r str, &'r str)],
 }
 
 /// How long and how much.
@@ -143,8 +135,8 @@ impl GuardedClient {
         Self { dialler, ..self }
     }
 
-    /// Asks for a URL with these headers, follows redirects, and reads what is there. Headers go to
-    /// the origin of the URL alone.
+    /// Asks for a URL with these headers, follows redirects, and reads what is there. Once a
+    /// redirect has left the origin of the URL, headers are sent no more.
     ///
     /// # Errors
     /// [`FetchError`] if it may not be asked for, there is no answer, or the answer is too much.
@@ -154,16 +146,18 @@ impl GuardedClient {
         page.unwrap_or(Err(FetchError::Slow(limit)))
     }
 
-    async fn page(&self, url: &str, headers: &[(&str, &str)]) -> Result<Page, FetchError> {
-        let first = self.guard.target(url)?;
-        let mut target = first.clone();
+    async fn page(&self, url: &str, mut headers: &[(&str, &str)]) -> Result<Page, FetchError> {
+        let mut target = self.guard.target(url)?;
         for _ in 0..=REDIRECTS {
-            let same = target.url().origin() == first.url().origin();
-            let answer = self.ask(&target, if same { headers } else { &[] }).await?;
+            let answer = self.ask(&target, headers).await?;
             let Some(location) = location(&*answer) else {
                 return self.read(target, answer).await;
             };
-            target = self.guard.redirected(&target, location)?;
+            let next = self.guard.redirected(&target, location)?;
+            if next.url().origin() != target.url().origin() {
+                headers = &[];
+            }
+            target = next;
         }
         Err(target.refusal(Rule::Redirects).into())
     }
@@ -178,7 +172,7 @@ impl GuardedClient {
             Host::Name(name) => self.resolver.resolve(name).await,
         };
         let to = self.guard.addresses(target, &found)?;
-        Ok(self.dialler.get(&Outgoing { url: target.url(), headers }, &to).await?)
+        Ok(self.dialler.get(target.url(), headers, &to).await?)
     }
 
     async fn read(&self, target: Target, mut answer: Box<dyn Answer>) -> Result<Page, FetchError> {

@@ -18,7 +18,7 @@ use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 
 pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
-pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, Outgoing, Page, Resolve};
+pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, Page, Resolve};
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
