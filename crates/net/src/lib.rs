@@ -1,5 +1,12 @@
-//! The only maker of HTTP clients. They are pooled and limited, take no proxy from the environment,
-//! follow no redirect, and their errors name neither URLs nor secrets.
+//! The only maker of HTTP clients. Those for what the operator has configured are pooled and limited,
+//! take no proxy from the environment, follow no redirect, and their errors name neither URLs nor
+//! secrets. [`GuardedClient`] is for URLs that others have chosen.
+
+mod dial;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
+mod guard;
+mod guarded;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,6 +16,9 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
+
+pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
+pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, Page, Resolve};
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -87,23 +97,12 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`NetError::Invalid`] if one of them cannot be sent, or as [`Self::new`].
-    #[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
     pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
         let secrets = headers.values().cloned().collect();
         let headers = headers.iter().map(|(name, value)| header(name, value));
         let headers = headers.collect::<Result<HeaderMap, NetError>>()?;
-        // A second installation is refused, and as good as the first.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("avocet/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_LIMIT)
-            .pool_idle_timeout(IDLE)
-            .redirect(Policy::none())
-            .no_proxy()
-            .default_headers(headers)
-            .build()
-            .map_err(|error| NetError::Invalid(detail(error)))?;
-        Ok(Self { client, secrets })
+        let client = builder().pool_idle_timeout(IDLE).default_headers(headers).build();
+        Ok(Self { client: client.map_err(|error| NetError::Invalid(detail(error)))?, secrets })
     }
 
     /// A text that a server sent, without what the headers of every request say, which some repeat.
@@ -171,6 +170,18 @@ pub struct FormData<'f> {
     pub file_name: &'f str,
     /// What is in it.
     pub bytes: Vec<u8>,
+}
+
+/// What holds for every client.
+#[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
+fn builder() -> reqwest::ClientBuilder {
+    // A second installation is refused, and as good as the first.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    reqwest::Client::builder()
+        .user_agent(concat!("avocet/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_LIMIT)
+        .redirect(Policy::none())
+        .no_proxy()
 }
 
 fn with_headers(

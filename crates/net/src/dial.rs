@@ -1,0 +1,73 @@
+//! The network as it is: the system's resolver, and connections to addresses that were judged.
+
+use std::net::{IpAddr, SocketAddr};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolving};
+use reqwest::header::ACCEPT_ENCODING;
+
+use crate::guarded::{Answer, Dial, Resolve};
+use crate::{HttpResponse, NetError, builder, detail, send, with_headers};
+
+/// The system's resolver.
+#[derive(Debug)]
+pub(crate) struct System;
+
+#[async_trait]
+impl Resolve for System {
+    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+        let found = tokio::net::lookup_host((name, 0)).await;
+        found.into_iter().flatten().map(|address| address.ip()).collect()
+    }
+}
+
+/// Connects to the addresses that it is given. Each request has a client of its own: a pool would
+/// hold connections that were made for another judgement.
+#[derive(Debug)]
+pub(crate) struct Pinned;
+
+#[async_trait]
+impl Dial for Pinned {
+    async fn get(
+        &self,
+        url: &Url,
+        headers: &[(&str, &str)],
+        to: &[SocketAddr],
+    ) -> Result<Box<dyn Answer>, NetError> {
+        let client = builder().dns_resolver(Judged(to.to_vec())).build();
+        let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
+        let get = client.get(url.clone()).header(ACCEPT_ENCODING, "identity");
+        Ok(Box::new(send(with_headers(get, headers)?).await?))
+    }
+}
+
+/// Answers every name with the addresses that were judged, so that no lookup can change them.
+struct Judged(Vec<SocketAddr>);
+
+impl reqwest::dns::Resolve for Judged {
+    fn resolve(&self, _: Name) -> Resolving {
+        let addresses: Addrs = Box::new(self.0.clone().into_iter());
+        Box::pin(std::future::ready(Ok(addresses)))
+    }
+}
+
+#[async_trait]
+impl Answer for HttpResponse {
+    fn status(&self) -> u16 {
+        Self::status(self)
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        Self::header(self, name)
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
+        Self::chunk(self).await
+    }
+}
+
+#[cfg(test)]
+#[path = "dial_tests.rs"]
+mod tests;

@@ -1,0 +1,72 @@
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::TARGETS;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What stands between quotes in the corpus of escapes: URLs, addresses and rules.
+fn corpus() -> Vec<String> {
+    let files = ["addresses.toml", "names.toml"].map(|file| {
+        std::fs::read_to_string(root().join("tests/corpus/escapes").join(file)).unwrap()
+    });
+    let quoted = |file: &String| -> Vec<String> {
+        file.lines()
+            .flat_map(|line| line.split('"').skip(1).step_by(2))
+            .map(str::to_owned)
+            .collect()
+    };
+    files.iter().flat_map(quoted).collect()
+}
+
+fn run_all(data: &[u8]) {
+    TARGETS.into_iter().for_each(|(_, run)| run(data));
+}
+
+#[test]
+fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+    let folder = root().join("fuzz/fuzz_targets");
+    let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
+    for (name, _) in TARGETS {
+        let target = std::fs::read_to_string(folder.join(format!("{name}.rs"))).unwrap();
+        assert!(target.contains(&format!("avocet_net::fuzzing::{name}(")), "{target}");
+        assert!(manifest.contains(&format!("\nname = \"{name}\"\n")), "{name} is in no [[bin]]");
+    }
+    let targets = std::fs::read_dir(folder).unwrap();
+    let targets = targets.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    assert_eq!(targets.filter(|it| it.contains("avocet_net::")).count(), TARGETS.len());
+}
+
+#[test]
+fn the_corpus_holds_at_every_entry_point() {
+    corpus().iter().for_each(|text| run_all(text.as_bytes()));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_hold_at_every_entry_point(data in prop::collection::vec(any::<u8>(), 0..100)) {
+        run_all(&data);
+    }
+
+    #[test]
+    fn any_host_holds_at_every_entry_point(host in r"[0-9a-fxX.:@\[\]%/\\\t。①lo-]{1,20}") {
+        run_all(format!("http://{host}/").as_bytes());
+        run_all(format!("//{host}").as_bytes());
+    }
+
+    #[test]
+    fn changed_urls_of_the_corpus_hold_at_every_entry_point(
+        text in select(corpus()),
+        more in select(corpus()),
+        (at, from) in any::<(Index, Index)>(),
+    ) {
+        let (text, more) = (text.into_bytes(), more.into_bytes());
+        let (at, from) = (at.index(text.len() + 1), from.index(more.len() + 1));
+        run_all(&[&text[..at], &more[from..]].concat());
+        run_all(&[&text[..at], &more[from..], &text[at..]].concat());
+    }
+}

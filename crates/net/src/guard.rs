@@ -1,0 +1,258 @@
+//! Where requests may go that people, models and pages ask for: to the public Internet, by HTTP, and
+//! nowhere else. It decides about URLs and addresses, and opens no socket.
+
+mod special;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use reqwest::Url;
+
+pub use special::is_public;
+
+/// Domains whose names mean the host or its network: special-use names (RFC 6761, 6762, 7686, 8375,
+/// 9476), `internal`, where clouds keep their metadata services, and what routers and offices use.
+const LOCAL_DOMAINS: [&str; 17] = [
+    "alt",
+    "corp",
+    "domain",
+    "example",
+    "home",
+    "home.arpa",
+    "internal",
+    "intranet",
+    "invalid",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "onion",
+    "private",
+    "svc",
+    "test",
+];
+
+/// Decides about URLs and addresses.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    own: HashSet<IpAddr>,
+    #[cfg(any(test, feature = "testing"))]
+    allowed: Option<SocketAddr>,
+}
+
+/// What a request would have broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    /// It is no URL, or its host is neither a name nor an address.
+    #[error("no URL")]
+    NoUrl,
+    /// Neither `http` nor `https`.
+    #[error("neither http nor https")]
+    Scheme,
+    /// A user name or a password before the host, which looks like another host.
+    #[error("a user name in the URL")]
+    UserInfo,
+    /// The name is one of the host or its network, whatever it resolves to.
+    #[error("a local name")]
+    LocalName,
+    /// The name cannot be resolved, or has no address.
+    #[error("no address")]
+    NoAddress,
+    /// The address belongs to this host.
+    #[error("an address of this host")]
+    Own,
+    /// The address is not of the public Internet, but this.
+    #[error("{0}")]
+    Special(&'static str),
+    /// A redirect from `https` to `http`.
+    #[error("a redirect from https to http")]
+    Downgrade,
+    /// More redirects than are followed.
+    #[error("too many redirects")]
+    Redirects,
+}
+
+/// A request that is not sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Scheme, host and port of the URL: what else is in it may be secret. None if it is no URL.
+    pub origin: Option<String>,
+    /// The address that is not allowed, where it is about an address.
+    pub address: Option<IpAddr>,
+    /// Why.
+    pub rule: Rule,
+}
+
+const NO_URL: Refusal = Refusal { origin: None, address: None, rule: Rule::NoUrl };
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { origin, address, rule } = self;
+        write!(f, "{} is refused: ", origin.as_deref().unwrap_or("the URL"))?;
+        match address {
+            Some(address) => write!(f, "{address} is not public: {rule}"),
+            None => write!(f, "{rule}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A URL that may be asked for, once its addresses have been judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    url: Url,
+    host: Host,
+    port: u16,
+}
+
+/// What stands for the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    /// An address, already judged.
+    Address(IpAddr),
+    /// A name, whose addresses are judged when it has been resolved.
+    Name(String),
+}
+
+impl Target {
+    /// The URL.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The URL, for good.
+    #[must_use]
+    pub fn into_url(self) -> Url {
+        self.url
+    }
+
+    /// The server.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// As [`Refusal`], for this URL.
+    #[must_use]
+    pub fn refusal(&self, rule: Rule) -> Refusal {
+        Refusal { origin: Some(origin(&self.url)), address: None, rule }
+    }
+}
+
+impl Guard {
+    /// A guard of a host with these addresses.
+    #[must_use]
+    pub fn new(own: impl IntoIterator<Item = IpAddr>) -> Self {
+        let own = own.into_iter().map(|address| address.to_canonical()).collect();
+        Self {
+            own,
+            #[cfg(any(test, feature = "testing"))]
+            allowed: None,
+        }
+    }
+
+    /// Lets requests to this one address and port pass, so that a test can answer them.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn allowing(self, address: SocketAddr) -> Self {
+        Self { allowed: Some(address), ..self }
+    }
+
+    /// Judges a URL as the URL standard reads it, with the address that it names if it names one.
+    ///
+    /// # Errors
+    /// [`Refusal`] if it may not be asked for, whatever its name resolves to.
+    pub fn target(&self, url: &str) -> Result<Target, Refusal> {
+        self.judge(Url::parse(url).map_err(|_| NO_URL)?)
+    }
+
+    /// Judges what a redirect from a URL leads to, as [`Self::target`].
+    ///
+    /// # Errors
+    /// [`Refusal`] as well if it leads from `https` to `http`: what was asked for unreadably is
+    /// not asked for again in the clear.
+    pub fn redirected(&self, from: &Target, location: &str) -> Result<Target, Refusal> {
+        let target = self.judge(from.url.join(location).map_err(|_| NO_URL)?)?;
+        match (from.url.scheme(), target.url.scheme()) {
+            ("https", "http") => Err(target.refusal(Rule::Downgrade)),
+            _ => Ok(target),
+        }
+    }
+
+    fn judge(&self, url: Url) -> Result<Target, Refusal> {
+        let refuse = |rule| Err(Refusal { origin: Some(origin(&url)), address: None, rule });
+        if !matches!(url.scheme(), "http" | "https") {
+            return refuse(Rule::Scheme);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return refuse(Rule::UserInfo);
+        }
+        let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+            return refuse(Rule::NoUrl);
+        };
+        // The parser has made every spelling of an address the usual one.
+        let host = match host.trim_matches(['[', ']']).parse() {
+            Ok(address) => Host::Address(address),
+            Err(_) if is_local(host) => return refuse(Rule::LocalName),
+            Err(_) => Host::Name(host.to_owned()),
+        };
+        let target = Target { url, host, port };
+        if let Host::Address(address) = target.host {
+            self.addresses(&target, &[address])?;
+        }
+        Ok(target)
+    }
+
+    /// Judges the addresses of a URL's host, and returns where to connect to. One that is not
+    /// allowed refuses the host: the owner of a name has no honest reason for it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if there is no address; else it names the first that is not allowed.
+    pub fn addresses(&self, target: &Target, found: &[IpAddr]) -> Result<Vec<SocketAddr>, Refusal> {
+        if found.is_empty() {
+            return Err(target.refusal(Rule::NoAddress));
+        }
+        let judged = found.iter().map(|address| {
+            let socket = SocketAddr::new(*address, target.port);
+            self.address(socket)
+                .map(|()| socket)
+                .map_err(|rule| Refusal { address: Some(*address), ..target.refusal(rule) })
+        });
+        judged.collect()
+    }
+
+    fn address(&self, to: SocketAddr) -> Result<(), Rule> {
+        #[cfg(any(test, feature = "testing"))]
+        if self.allowed == Some(to) {
+            return Ok(());
+        }
+        let address = to.ip();
+        if special::reached(address).iter().chain([&address]).any(|it| self.own.contains(it)) {
+            return Err(Rule::Own);
+        }
+        is_public(address)
+    }
+}
+
+/// Whether a name means something near. A name of one label is completed by the host's own search
+/// list; one with an empty label is no name at all.
+fn is_local(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let below = |domain: &&str| {
+        name.strip_suffix(*domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    !name.contains('.') || name.split('.').any(str::is_empty) || LOCAL_DOMAINS.iter().any(below)
+}
+
+/// Scheme, host and port.
+fn origin(url: &Url) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

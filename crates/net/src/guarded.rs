@@ -1,0 +1,199 @@
+//! The client for URLs that models, pages and people have chosen. One walk: the URL is judged, its
+//! name resolved once, every address judged, and only these are connected to; a redirect begins anew.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{Clock, within};
+use bytes::Bytes;
+use reqwest::Url;
+
+use crate::guard::{Guard, Host, Refusal, Rule, Target};
+use crate::{NetError, dial};
+
+/// How many redirects are followed.
+const REDIRECTS: usize = 5;
+
+/// Finds the addresses of names.
+#[async_trait]
+pub trait Resolve: std::fmt::Debug + Send + Sync {
+    /// All addresses of a name; none if it has none, or nobody answers.
+    async fn resolve(&self, name: &str) -> Vec<IpAddr>;
+}
+
+/// Connects and asks.
+#[async_trait]
+pub trait Dial: std::fmt::Debug + Send + Sync {
+    /// Asks one of these addresses for a URL, and no other whatever the URL says, with these headers,
+    /// which no error and no log shows. Returns when the answer begins; follows no redirect.
+    ///
+    /// # Errors
+    /// [`NetError`] if no answer begins.
+    async fn get(
+        &self,
+        url: &Url,
+        headers: &[(&str, &str)],
+        to: &[SocketAddr],
+    ) -> Result<Box<dyn Answer>, NetError>;
+}
+
+/// The beginning of an answer; the rest is read from it.
+#[async_trait]
+pub trait Answer: Send {
+    /// The status code.
+    fn status(&self) -> u16;
+
+    /// The value of a header, its name in lower case.
+    fn header(&self, name: &str) -> Option<&str>;
+
+    /// The next piece of the body; none at its end.
+    ///
+    /// # Errors
+    /// [`NetError::Broken`] if the body ends before its end.
+    async fn chunk(&mut self) -> Result<Option<Bytes>, NetError>;
+}
+
+/// How long and how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// For everything, from the first lookup to the last byte.
+    pub time: Duration,
+    /// Bytes of the body.
+    pub body: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(30), body: 5 * 1024 * 1024 }
+    }
+}
+
+/// What was found at a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Where it was found, after all redirects.
+    pub url: Url,
+    /// The status code.
+    pub status: u16,
+    /// The value of `Content-Type`.
+    pub content_type: Option<String>,
+    /// The whole body.
+    pub body: Vec<u8>,
+}
+
+/// Why there is no page.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// Whoever chose the URL: it may not be asked for. Asking again changes nothing.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The server: no answer, or not all of it.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The limit of time ran out.
+    #[error("the answer was not there within {} s", .0.as_secs())]
+    Slow(Duration),
+    /// The body has more bytes than this.
+    #[error("the answer is longer than {0} bytes")]
+    Long(usize),
+    /// The body is compressed though this was not asked for, and may unfold to any size.
+    #[error("the answer is compressed, which was not asked for")]
+    Compressed,
+}
+
+/// A client for URLs that others than the operator have chosen.
+#[derive(Debug, Clone)]
+pub struct GuardedClient {
+    guard: Guard,
+    resolver: Arc<dyn Resolve>,
+    dialler: Arc<dyn Dial>,
+    clock: Arc<dyn Clock>,
+    limits: Limits,
+}
+
+impl GuardedClient {
+    /// A client that asks the system's resolver.
+    #[must_use]
+    pub fn new(guard: Guard, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+        let (resolver, dialler) = (Arc::new(dial::System), Arc::new(dial::Pinned));
+        Self { guard, resolver, dialler, clock, limits }
+    }
+
+    /// As this one, with another resolver.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
+        Self { resolver, ..self }
+    }
+
+    /// As this one, with another way to connect.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn dialling(self, dialler: Arc<dyn Dial>) -> Self {
+        Self { dialler, ..self }
+    }
+
+    /// Asks for a URL with these headers, follows redirects, and reads what is there. Once a
+    /// redirect has left the origin of the URL, headers are sent no more.
+    ///
+    /// # Errors
+    /// [`FetchError`] if it may not be asked for, there is no answer, or the answer is too much.
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Page, FetchError> {
+        let limit = self.limits.time;
+        let page = within(&*self.clock, limit, self.page(url, headers)).await;
+        page.unwrap_or(Err(FetchError::Slow(limit)))
+    }
+
+    async fn page(&self, url: &str, mut headers: &[(&str, &str)]) -> Result<Page, FetchError> {
+        let mut target = self.guard.target(url)?;
+        for _ in 0..=REDIRECTS {
+            let answer = self.ask(&target, headers).await?;
+            let Some(location) = location(&*answer) else {
+                return self.read(target, answer).await;
+            };
+            let next = self.guard.redirected(&target, location)?;
+            if next.url().origin() != target.url().origin() {
+                headers = &[];
+            }
+            target = next;
+        }
+        Err(target.refusal(Rule::Redirects).into())
+    }
+
+    async fn ask(
+        &self,
+        target: &Target,
+        headers: &[(&str, &str)],
+    ) -> Result<Box<dyn Answer>, FetchError> {
+        let found = match target.host() {
+            Host::Address(address) => vec![*address],
+            Host::Name(name) => self.resolver.resolve(name).await,
+        };
+        let to = self.guard.addresses(target, &found)?;
+        Ok(self.dialler.get(target.url(), headers, &to).await?)
+    }
+
+    async fn read(&self, target: Target, mut answer: Box<dyn Answer>) -> Result<Page, FetchError> {
+        let coding = answer.header("content-encoding").unwrap_or("identity");
+        if !coding.eq_ignore_ascii_case("identity") {
+            return Err(FetchError::Compressed);
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            if body.len() + chunk.len() > self.limits.body {
+                return Err(FetchError::Long(self.limits.body));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let content_type = answer.header("content-type").map(str::to_owned);
+        Ok(Page { url: target.into_url(), status: answer.status(), content_type, body })
+    }
+}
+
+/// Where an answer says that the page is (RFC 9110, 15.4).
+fn location(answer: &dyn Answer) -> Option<&str> {
+    let redirect = matches!(answer.status(), 301 | 302 | 303 | 307 | 308);
+    answer.header("location").filter(|_| redirect)
+}
