@@ -274,12 +274,91 @@ async fn edit_file_replaces_exactly_what_was_meant() {
 }
 
 #[tokio::test]
+async fn edit_file_takes_lines_as_well_as_texts() {
+    let world = World::new().await;
+    let table = [
+        (
+            json!({"start_line": 2, "end_line": 3, "replace": "x\n", "expect": "two\nthree"}),
+            "replaced lines 2 to 3 of 3 in p.txt",
+            "one\r\nx",
+        ),
+        (json!({"l": 2, "replace": ""}), "deleted line 2 of 3 in p.txt", "one\r\nthree"),
+        (
+            json!({"insert_line": 1, "replace": "a\nb", "expect": "one\n"}),
+            "inserted 2 lines as line 1 of p.txt",
+            "a\r\nb\r\none\r\ntwo\r\nthree",
+        ),
+        (
+            json!({"insert_line": 4, "replace": "four"}),
+            "inserted 1 line as line 4 of p.txt",
+            "one\r\ntwo\r\nthree\r\nfour",
+        ),
+        (
+            json!({"find": "one\ntwo", "replace": "1\n2"}),
+            "replaced 1 occurrence in p.txt",
+            "1\r\n2\r\nthree",
+        ),
+    ];
+    for (mut arguments, done, after) in table {
+        world.put("p.txt", "one\r\ntwo\r\nthree");
+        arguments["path"] = json!("p.txt");
+        assert_eq!(world.value("edit_file", arguments).await, json!(done));
+        assert_eq!(world.get("p.txt"), after);
+    }
+}
+
+#[tokio::test]
+async fn edit_file_says_how_to_say_where() {
+    let world = World::new().await;
+    world.put("p.txt", "one\ntwo\nthree\n");
+    let table = [
+        (json!({}), "where to edit is missing; say where in one way"),
+        (json!({"find": "one", "start_line": 1}), "exclude each other; say where in one way"),
+        (json!({"insert_line": 1, "start_line": 1}), "exclude each other"),
+        (json!({"end_line": 1}), "end_line needs start_line"),
+        (json!({"insert_line": 1, "end_line": 1}), "end_line needs start_line"),
+        (json!({"find": "one", "end_line": 1}), "end_line needs start_line"),
+        (json!({"start_line": 1, "replace_all": true}), "replace_all needs find"),
+        (json!({"find": "one", "expect": "one"}), "expect goes with lines"),
+        (json!({"start_line": 0}), "0 is less than the minimum of 1"),
+        (
+            json!({"start_line": 3, "end_line": 4}),
+            "lines 3 to 4 are not in p.txt, which has 3 lines",
+        ),
+        (
+            json!({"start_line": 3, "end_line": 2}),
+            "lines 3 to 2 are not in p.txt, which has 3 lines",
+        ),
+        (
+            json!({"insert_line": 5}),
+            "insert_line 5 is not in p.txt, which has 3 lines; to append, give 4",
+        ),
+        (json!({"insert_line": 1, "replace": ""}), "nothing would be inserted"),
+        (json!({"start_line": 1, "replace": "one"}), "p.txt would not change"),
+        (
+            json!({"start_line": 1, "end_line": 2, "expect": "one\n2"}),
+            "p.txt is not as expected; there now (lines 1 to 2):\none\ntwo\nRead the file again",
+        ),
+    ];
+    for (mut arguments, error) in table {
+        arguments["path"] = json!("p.txt");
+        if arguments["replace"].is_null() {
+            arguments["replace"] = json!("x");
+        }
+        let found = world.error("edit_file", arguments.clone()).await;
+        assert!(found.contains(error), "{arguments}: {found}");
+        assert_eq!(world.get("p.txt"), "one\ntwo\nthree\n");
+    }
+}
+
+#[tokio::test]
 async fn an_interrupted_write_is_recognised() {
     let world = World::new().await;
     world.put("x.txt", "before");
     for (tool, arguments) in [
         ("write_file", json!({"path": "x.txt", "content": "after"})),
         ("edit_file", json!({"path": "x.txt", "find": "before", "replace": "after"})),
+        ("edit_file", json!({"path": "x.txt", "start_line": 1, "replace": "after"})),
     ] {
         world.put("x.txt", "before");
         let call = call(tool, &arguments);

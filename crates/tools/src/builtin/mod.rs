@@ -6,6 +6,7 @@ mod attachments;
 mod backup_file;
 mod edit_file;
 mod files;
+mod lines;
 mod list_directory;
 mod memory_read;
 mod memory_write;
