@@ -8,9 +8,9 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Arguments, Attachment, AttachmentKind, AttachmentSource, CallId, LogWrite, MAX_SENT_FILE_BYTES,
-    Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
-    TurnId, Verdict,
+    Arguments, Attachment, AttachmentKind, AttachmentSource, CallId, Evidence, LogWrite,
+    MAX_SENT_FILE_BYTES, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput, Toolbox, TurnId, Verdict,
 };
 use avocet_sandbox::Workspace;
 use avocet_store::SqliteStore;
@@ -379,6 +379,97 @@ async fn an_interrupted_write_is_recognised() {
     let evidence = world.registry.prepare(&call, false, &context()).await.unwrap().evidence;
     let verdict = world.registry.verify(&call, &evidence.unwrap()).await;
     assert_eq!(verdict, Verdict::DidNotHappen);
+}
+
+#[tokio::test]
+async fn directories_are_made_and_files_deleted() {
+    let world = World::new().await;
+    let make = json!({"path": "a/b"});
+    assert_eq!(world.value("mkdir", make.clone()).await, json!("made a/b"));
+    assert_eq!(world.value("mkdir", make).await, json!("a/b was there already"));
+    world.put("a/b/c.txt", "");
+    world.put("a/d.txt", "");
+    let full = "execution failed: delete_file (called as rm): a is a directory with 3 entries in it; \
+                to remove it with all of them, set recursive to true";
+    assert_eq!(world.error("rm", json!({"path": "a"})).await, full);
+    let table = [
+        (json!({"path": "./a/d.txt"}), "deleted a/d.txt"),
+        (json!({"path": "a", "recursive": true}), "deleted the directory a with 2 entries"),
+    ];
+    for (arguments, done) in table {
+        assert_eq!(world.value("delete_file", arguments).await, json!(done));
+    }
+    assert_eq!(world.value("list_directory", json!({})).await, json!([]));
+    let gone = world.error("delete_file", json!({"path": "a"})).await;
+    assert_eq!(gone, "file not found: a does not exist");
+    let root = world.error("delete_file", json!({"path": ".", "recursive": true})).await;
+    assert_eq!(root, "permission denied: .: the root of the workspace stays");
+}
+
+#[tokio::test]
+async fn an_interrupted_change_of_directories_is_recognised() {
+    let world = World::new().await;
+    let verdict = async |evidence: &Evidence, tool: &str| {
+        world.registry.verify(&call(tool, &json!({"path": "x"})), evidence).await
+    };
+    let prepare = async |tool: &str| {
+        let call = call(tool, &json!({"path": "x", "recursive": true}));
+        let call =
+            if tool == "create_directory" { self::call(tool, &json!({"path": "x"})) } else { call };
+        world.registry.prepare(&call, false, &context()).await.unwrap().evidence.unwrap()
+    };
+    let real = world.workspace.path().join("x");
+    let evidence = prepare("create_directory").await;
+    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::DidNotHappen);
+    fs::create_dir(&real).unwrap();
+    let made = json!("x was made before a restart and is there");
+    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::Happened(made));
+
+    world.put("x/a", "");
+    world.put("x/b", "");
+    let evidence = prepare("delete_file").await;
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
+    fs::remove_file(real.join("a")).unwrap();
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
+    fs::remove_dir_all(&real).unwrap();
+    let gone = json!("x was deleted before a restart and is gone");
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Happened(gone));
+
+    world.put("x", "one");
+    let evidence = prepare("delete_file").await;
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
+    world.put("x", "another");
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
+}
+
+#[tokio::test]
+async fn no_file_tool_opens_a_secret() {
+    let world = World::new().await;
+    world.put(".ENV", "KEY=1");
+    world.put("keys/id_rsa", "key");
+    let table = [
+        ("read_file", json!({"path": ".ENV"})),
+        ("write_file", json!({"path": "new/server.pem", "content": "x"})),
+        ("edit_file", json!({"path": ".ENV", "find": "1", "replace": "2"})),
+        ("edit_file", json!({"path": ".ENV", "insert_line": 1, "replace": "2"})),
+        ("delete_file", json!({"path": ".ENV"})),
+        ("delete_file", json!({"path": "keys", "recursive": true})),
+        ("message", json!({"files": ["keys/id_rsa"]})),
+    ];
+    for (tool, arguments) in table {
+        let error = world.error(tool, arguments).await;
+        assert!(error.starts_with("permission denied: "), "{tool}: {error}");
+        assert!(
+            error.contains("is not opened: ") && error.contains("[tools] secret_files"),
+            "{error}"
+        );
+    }
+    assert_eq!(world.get(".ENV"), "KEY=1");
+    let listed = json!([
+        {"name": ".ENV", "type": "secret"},
+        {"name": "keys", "type": "directory"},
+    ]);
+    assert_eq!(world.value("list_directory", json!({})).await, listed);
 }
 
 #[tokio::test]

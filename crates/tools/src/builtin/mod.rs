@@ -4,6 +4,8 @@ mod attachments;
 // The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
 #[cfg(test)]
 mod backup_file;
+mod create_directory;
+mod delete_file;
 mod edit_file;
 mod files;
 mod lines;
@@ -39,6 +41,8 @@ pub struct Parts {
 /// [`AlreadyRegistered`] if one of their names is taken.
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
+    registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
+    registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
