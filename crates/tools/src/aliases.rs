@@ -15,7 +15,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("list_directory", &["list_dir", "list_files", "ls", "navigate"]),
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
-    ("search_files", &["grep", "search", "search_file"]),
+    ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),
     ("write_file", &["create_file", "save_file", "write"]),
 ];
 

@@ -8,6 +8,8 @@ mod create_directory;
 mod delete_file;
 mod edit_file;
 mod files;
+mod hits;
+mod languages;
 mod lines;
 mod list_directory;
 mod memory_read;
@@ -15,6 +17,8 @@ mod memory_write;
 mod message;
 mod read_file;
 mod read_result;
+mod search_files;
+mod walk;
 mod write_file;
 
 use std::sync::Arc;
@@ -50,6 +54,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(message::Message::new(parts), Origin::BuiltIn)?;
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
+    registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;
     registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
     Ok(())
 }

@@ -2,94 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::time::Duration;
+mod search;
+mod world;
 
 use std::fs;
-use std::sync::Arc;
+use std::time::Duration;
 
 use avocet_protocol::{
-    Arguments, Attachment, AttachmentKind, AttachmentSource, CallId, Evidence, LogWrite,
-    MAX_SENT_FILE_BYTES, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome,
-    ToolOutput, Toolbox, TurnId, Verdict,
+    Attachment, AttachmentKind, AttachmentSource, CallId, Evidence, LogWrite, MAX_SENT_FILE_BYTES,
+    Role, ToolClass, ToolContext, ToolError, Toolbox, Verdict,
 };
-use avocet_sandbox::Workspace;
-use avocet_store::SqliteStore;
-use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock};
-use avocet_tools::{Parts, Registry, add_builtin};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
-
-struct World {
-    registry: Registry,
-    store: Arc<SqliteStore>,
-    workspace: TempDir,
-    _log: TempStore,
-}
-
-impl World {
-    async fn new() -> Self {
-        let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
-        let clock = Arc::new(ManualClock::default());
-        let store = log.open(clock.clone()).await;
-        let parts = Parts {
-            workspace: Arc::new(Workspace::open(workspace.path()).unwrap()),
-            notes: store.clone(),
-            kept_results: store.clone(),
-            destinations: Arc::new(FakeDestinations::default()),
-            roles: Arc::new(FakeRoles),
-        };
-        let mut registry = Registry::new(clock);
-        add_builtin(&mut registry, &parts).unwrap();
-        Self { registry, store, workspace, _log: log }
-    }
-
-    fn put(&self, path: &str, text: &str) {
-        let path = self.workspace.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn get(&self, path: &str) -> String {
-        fs::read_to_string(self.workspace.path().join(path)).unwrap()
-    }
-
-    async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let call = call(name, &arguments);
-        self.registry.prepare(&call, false, &context()).await?;
-        match self.registry.execute(&call, &context()).await? {
-            ToolOutcome::Finished(output) => Ok(output),
-            ToolOutcome::Waiting(request) => panic!("{request:?}"),
-        }
-    }
-
-    async fn value(&self, name: &str, arguments: Value) -> Value {
-        self.run(name, arguments).await.unwrap().value
-    }
-
-    async fn error(&self, name: &str, arguments: Value) -> String {
-        self.run(name, arguments).await.unwrap_err().to_string()
-    }
-}
-
-fn call(name: &str, arguments: &Value) -> ToolCall {
-    ToolCall { name: name.to_owned(), arguments: Arguments::parse(&arguments.to_string()) }
-}
-
-fn session() -> SessionId {
-    SessionId::parse("terminal:local:a").unwrap()
-}
-
-fn context() -> ToolContext {
-    ToolContext {
-        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
-        session: session(),
-        chat: Some(session().address()),
-        cancel: CancellationToken::new(),
-        role: Role::Owner,
-    }
-}
+use world::{World, call, context, session};
 
 #[tokio::test]
 async fn every_tool_is_described_to_the_model() {
