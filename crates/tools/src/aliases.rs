@@ -13,6 +13,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("edit_file", &["code_edit", "edit", "replace_in_file", "str_replace"]),
     ("exec_shell", &["bash", "execute_command", "run_command", "sh", "shell"]),
     ("list_directory", &["list_dir", "list_files", "ls", "navigate"]),
+    ("outline", &["file_outline", "list_symbols", "symbols"]),
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
     ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),

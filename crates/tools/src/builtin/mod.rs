@@ -15,6 +15,7 @@ mod list_directory;
 mod memory_read;
 mod memory_write;
 mod message;
+mod outline;
 mod read_file;
 mod read_result;
 mod search_files;
@@ -52,6 +53,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
     registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
     registry.add(message::Message::new(parts), Origin::BuiltIn)?;
+    registry.add(outline::Outline::new(parts), Origin::BuiltIn)?;
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
     registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;

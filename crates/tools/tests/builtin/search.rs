@@ -157,3 +157,17 @@ async fn a_search_that_nobody_wants_any_more_ends() {
     let error = world.registry.execute(&call, &context).await.unwrap_err().to_string();
     assert_eq!(error, "execution failed: the search was stopped");
 }
+
+#[tokio::test]
+async fn an_outline_shows_where_things_are() {
+    let world = World::new().await;
+    world.put("src/a.rs", "use std::fs;\n\nfn main() {\n}\n");
+    world.put("empty.txt", "");
+    world.put(".env", "A=1");
+    let outline = world.value("outline", json!({"path": "src/a.rs"})).await;
+    assert_eq!(outline, json!("src/a.rs, 4 lines\n     1\tuse std::fs\n     3\tfn main()"));
+    let empty = world.value("outline", json!({"path": "empty.txt"})).await;
+    assert!(empty.as_str().unwrap().starts_with("empty.txt has 0 lines, and nothing in it"));
+    let error = world.error("outline", json!({"path": ".env"})).await;
+    assert!(error.starts_with("permission denied: .env is not opened"), "{error}");
+}
