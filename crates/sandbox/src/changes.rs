@@ -53,6 +53,19 @@ impl Workspace {
         }
     }
 
+    /// Whether a file could be written here, as far as that can be seen: nothing else is there, and it is
+    /// no secret.
+    ///
+    /// # Errors
+    /// [`FileError`] as for writing.
+    pub fn can_write(&self, path: &WorkspacePath) -> Result<(), FileError> {
+        self.admit(path, false)?;
+        match self.kind(path)? {
+            None | Some(EntryKind::File(_)) if !path.is_root() => Ok(()),
+            _ => Err(wrong_kind(path, "a regular file")),
+        }
+    }
+
     /// Removes a file, a link (and not what it leads to), or a directory: one with something in it
     /// only if that is `recursive`.
     ///

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 /// Our tools, and what others call them. A row counts where its tool is registered, and a tool that
 /// has one of these names itself goes before it.
 const TOOLS: &[(&str, &[&str])] = &[
+    ("apply_patch", &["apply_diff", "patch"]),
     ("create_directory", &["create_dir", "make_directory", "mkdir"]),
     ("delete_file", &["delete", "remove_file", "rm"]),
     ("edit_file", &["code_edit", "edit", "replace_in_file", "str_replace"]),

@@ -4,6 +4,7 @@
 mod aliases;
 mod builtin;
 mod erased;
+mod patch;
 mod registry;
 mod schema;
 mod workspace_files;

@@ -1,5 +1,6 @@
 //! The built-in tools. A new one is a file here and a line in the list below.
 
+mod apply_patch;
 mod attachments;
 // The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub struct Parts {
 /// [`AlreadyRegistered`] if one of their names is taken.
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
+    registry.add(apply_patch::ApplyPatch::new(parts), Origin::BuiltIn)?;
     registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
