@@ -58,7 +58,12 @@ fn every_entry_point_has_a_fuzz_target_that_runs_it() {
         assert!(target.contains(&format!("avocet_llm::fuzzing::{name}(")), "{target}");
         assert!(manifest.contains(&format!("\nname = \"{name}\"\n")), "{name} is in no [[bin]]");
     }
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), TARGETS.len());
+    let targets = std::fs::read_dir(folder).unwrap();
+    let ours = targets.filter(|target| {
+        let target = std::fs::read_to_string(target.as_ref().unwrap().path()).unwrap();
+        target.contains("avocet_llm::")
+    });
+    assert_eq!(ours.count(), TARGETS.len());
 }
 
 /// Every entry point, for an input that is too long to be repeated at length.
