@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
@@ -126,7 +126,7 @@ impl Workspace {
 
     /// Complains if a path, or what it leads to through links, is a secret.
     pub(crate) fn admit(&self, path: &WorkspacePath, is_directory: bool) -> Result<(), FileError> {
-        self.admit_path(path, self.real(path.as_path().to_owned()), is_directory)
+        self.admit_path(path, &self.real(path.as_path().to_owned()), is_directory)
     }
 
     /// The same for what has this name itself, be it a link or not.
@@ -137,16 +137,16 @@ impl Workspace {
     ) -> Result<(), FileError> {
         let parent = self.real(path.parent().map_or_else(PathBuf::new, PathBuf::from));
         let name = path.as_path().file_name().unwrap_or_default();
-        self.admit_path(path, parent.join(name), is_directory)
+        self.admit_path(path, &parent.join(name), is_directory)
     }
 
     fn admit_path(
         &self,
         path: &WorkspacePath,
-        real: PathBuf,
+        real: &Path,
         is_directory: bool,
     ) -> Result<(), FileError> {
-        for place in [path.as_path(), &real] {
+        for place in [path.as_path(), real] {
             if let Some(why) = self.secrets().why(place, is_directory) {
                 let opened_by = place.display().to_string();
                 return Err(FileError::Secret { path: path.as_given(), why, opened_by });

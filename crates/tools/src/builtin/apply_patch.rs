@@ -124,10 +124,10 @@ impl Stage {
         };
         let (new, offsets) = patched(change, &old, hunks)?;
         let is_new_place = change.old() != change.new_path();
-        if let Some(path) = change.new_path().filter(|_| is_new_place) {
-            if self.at(workspace, path)?.after.is_some() {
-                return Err(failed(format!("{path}: there is a file of this name already")));
-            }
+        if let Some(path) = change.new_path().filter(|_| is_new_place)
+            && self.at(workspace, path)?.after.is_some()
+        {
+            return Err(failed(format!("{path}: there is a file of this name already")));
         }
         if let Some(path) = change.old() {
             self.at(workspace, path)?.after = None;

@@ -135,7 +135,7 @@ impl Search {
         let mut searched = 0;
         // What is wrong with the pattern is said even where there are no files.
         self.matcher("", arguments)?;
-        while let Some(file) = walk.next() {
+        for file in walk.by_ref() {
             if is_stopped() {
                 return Err(ToolError::ExecutionFailed("the search was stopped".to_owned()));
             }

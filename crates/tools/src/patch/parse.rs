@@ -102,47 +102,39 @@ impl<'p> Parser<'p> {
             return Err(format!("line {at}: {line:?} is no hunk header; write @@ -1,3 +1,4 @@"));
         };
         let mut hunk = Hunk { at, start, lines: Vec::new(), is_open: (false, false) };
+        let ends = |place: &str| {
+            format!("line {at}: the hunk ends {place} its @@ line says; correct the counts")
+        };
         while old > 0 || new > 0 {
-            let (number, line) = self.lines.next().map_or((0, None), |(n, line)| (n, Some(line)));
-            let ends = |counts: &str| {
-                format!("line {at}: the hunk ends {counts} its @@ line says; correct the counts")
-            };
-            let Some(line) = line else { return Err(ends("before")) };
+            let (number, line) = self.lines.next().ok_or_else(|| ends("before"))?;
             // Who writes an empty line of context may leave its blank out.
             let mark = line.chars().next().unwrap_or(' ');
-            let text = line.get(1..).unwrap_or_default();
-            match mark {
-                ' ' => (old, new) = (less(old, &ends)?, less(new, &ends)?),
-                '-' => old = less(old, &ends)?,
-                '+' => new = less(new, &ends)?,
+            let text = || line.get(1..).unwrap_or_default().to_owned();
+            let (old_lines, new_lines, read) = match mark {
+                ' ' => (1, 1, Line::Context(text())),
+                '-' => (1, 0, Line::Removed(text())),
+                '+' => (0, 1, Line::Added(text())),
                 '\\' => {
                     hunk.note_open();
                     continue;
                 }
                 _ => {
                     return Err(format!(
-                        "line {}: {line:?} begins with none of ' ', '-' and '+', and the hunk of line {at} \
-                         has {old} old and {new} new lines more by its @@ line",
+                        "line {}: {line:?} begins with none of ' ', '-' and '+', and the hunk of line \
+                         {at} has {old} old and {new} new lines more by its @@ line",
                         number + 1
                     ));
                 }
-            }
-            hunk.lines.push(match mark {
-                '-' => Line::Removed(text.to_owned()),
-                '+' => Line::Added(text.to_owned()),
-                _ => Line::Context(text.to_owned()),
-            });
+            };
+            old = usize::checked_sub(old, old_lines).ok_or_else(|| ends("after what"))?;
+            new = usize::checked_sub(new, new_lines).ok_or_else(|| ends("after what"))?;
+            hunk.lines.push(read);
         }
         if self.lines.next_if(|(_, line)| line.starts_with('\\')).is_some() {
             hunk.note_open();
         }
         Ok(hunk)
     }
-}
-
-/// One less, if there is one.
-fn less(count: usize, ends: &dyn Fn(&str) -> String) -> Result<usize, String> {
-    count.checked_sub(1).ok_or_else(|| ends("after what"))
 }
 
 impl Hunk {
