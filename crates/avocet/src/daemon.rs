@@ -101,7 +101,7 @@ impl Daemon {
         let attach = attach(&configured);
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
-        let workspaces = Arc::new(AgentWorkspaces::open(&configuration.agents, store.clone())?);
+        let workspaces = Arc::new(AgentWorkspaces::open(configuration, store.clone())?);
         let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),

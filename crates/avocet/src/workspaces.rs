@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use avocet_protocol::{Files, FilesError, TurnId, Turns, Workspaces};
 use avocet_sandbox::Workspace;
 use avocet_session::BySession;
+use avocet_store::DATABASE;
 use avocet_tools::WorkspaceFiles;
 
 use crate::exit::{Exit, Failure};
-use crate::places::Agent;
+use crate::places::{Agent, Configuration};
 
 /// A workspace, for tools and for who reads and writes by paths.
 #[derive(Debug, Clone)]
@@ -30,11 +31,15 @@ pub(crate) struct AgentWorkspaces {
 
 impl AgentWorkspaces {
     /// Opens those of all agents, of which the first answers what no other does.
-    pub(crate) fn open(agents: &[Agent], turns: Arc<dyn Turns>) -> Result<Self, Failure> {
+    pub(crate) fn open(
+        configuration: &Configuration,
+        turns: Arc<dyn Turns>,
+    ) -> Result<Self, Failure> {
+        let agents = &configuration.agents;
         let mut opened = BTreeMap::new();
         for Agent { workspace: path, .. } in agents {
             if !opened.contains_key(path) {
-                let workspace = Arc::new(Workspace::open(path)?);
+                let workspace = Arc::new(guarded(configuration, path)?);
                 let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
                 opened.insert(path.clone(), Opened { workspace, files });
             }
@@ -52,6 +57,17 @@ impl AgentWorkspaces {
         let missing = || format!("{} is no agent's workspace", path.display());
         self.opened.get(path).ok_or_else(|| Failure::new(Exit::Failed, missing()))
     }
+}
+
+/// A workspace whose secrets stay closed, as far as the operator does not open them.
+pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Workspace, Failure> {
+    let Configuration { document, settings, data_dir, .. } = configuration;
+    let mut own: Vec<PathBuf> = document.path().map(Path::to_owned).into_iter().collect();
+    own.push(data_dir.clone());
+    // They are named for the case that the data directory is the workspace.
+    own.extend(["", "-wal", "-shm"].map(|end| data_dir.join(format!("{DATABASE}{end}"))));
+    let guarded = Workspace::open(path)?.guarded(&settings.tools.secret_files, &own);
+    guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))
 }
 
 #[async_trait]

@@ -171,6 +171,11 @@ pub struct Tools {
     /// Tools that users have beside those that are for everybody: names, in which `*` stands for any
     /// characters. Without it they are for owners.
     pub users: Vec<String>,
+    /// Secrets that file tools may open all the same, by patterns of their names, or of their paths from
+    /// the root of a workspace, in which `*` stands for any characters. Without it nobody opens files
+    /// that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), nor this file or the
+    /// data directory.
+    pub secret_files: Vec<String>,
 }
 
 /// What comes with messages beside their text.

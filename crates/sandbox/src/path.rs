@@ -51,6 +51,13 @@ impl WorkspacePath {
         }
     }
 
+    /// Something in this directory.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        let relative = self.relative.join(name);
+        Self { given: relative.display().to_string(), relative }
+    }
+
     /// The directory that holds it; none for the root.
     pub(crate) fn parent(&self) -> Option<&Path> {
         self.relative.parent().filter(|parent| !parent.as_os_str().is_empty())

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt, Permissions};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 use crate::WorkspacePath;
 use crate::nearest::{nearest, same_name};
+use crate::secrets::{BadPattern, SECRET_FILES, Secrets};
 
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
@@ -71,6 +72,31 @@ pub enum FileError {
         /// What is read or written at once.
         limit: u64,
     },
+    /// A directory has something in it.
+    #[error(
+        "{path} is a directory with {entries} {} in it; to remove it with all of them, set \
+         recursive to true",
+        if *entries == 1 { "entry" } else { "entries" }
+    )]
+    NotEmpty {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// What is in it, and in the directories in it.
+        entries: usize,
+    },
+    /// It holds a password or a key, or is the daemon's own.
+    #[error(
+        "{path} is not opened: {why}. The operator can allow it with {SECRET_FILES} = \
+         [{opened_by:?}] in the configuration"
+    )]
+    Secret {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// Why it counts as a secret.
+        why: &'static str,
+        /// The pattern that opens it.
+        opened_by: String,
+    },
     /// The system refused.
     #[error("{path}: {detail}")]
     Refused {
@@ -98,6 +124,7 @@ pub struct Workspace {
     /// The same as it was given, through whatever links.
     named: PathBuf,
     handle: Dir,
+    secrets: Secrets,
 }
 
 /// Something in a directory.
@@ -118,15 +145,33 @@ pub enum EntryKind {
     File(u64),
     /// A symbolic link.
     Link,
+    /// A file that is not opened, nor looked at: see [`Workspace::guarded`].
+    Secret,
     /// A pipe, a socket, a device.
     Other,
 }
 
+impl EntryKind {
+    /// What something is, whatever its name.
+    pub(crate) fn of(found: &Metadata) -> Self {
+        match found.file_type() {
+            kind if kind.is_dir() => Self::Directory,
+            kind if kind.is_file() => Self::File(found.len()),
+            kind if kind.is_symlink() => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl Workspace {
-    /// Opens the workspace; makes the directory if it does not exist.
+    /// Opens the workspace; makes the directory if it does not exist. Files whose names say that they
+    /// hold passwords or keys are not opened by anybody.
     ///
     /// # Errors
     /// [`WorkspaceError`] if it cannot be made, opened or listed.
+    ///
+    /// # Panics
+    /// If the names of secrets are no patterns; they are written in the source.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let unusable = |error| WorkspaceError { path: path.to_owned(), error };
         std::fs::create_dir_all(path).map_err(|error| match error.kind() {
@@ -138,7 +183,35 @@ impl Workspace {
         let root = path.canonicalize().map_err(unusable)?;
         let handle = Dir::open_ambient_dir(&root, ambient_authority()).map_err(unusable)?;
         handle.entries().map_err(unusable)?;
-        Ok(Self { root, named, handle })
+        let secrets = match Secrets::new(&[], &[]) {
+            Ok(secrets) => secrets,
+            Err(error) => panic!("the names of secrets are written in the source: {error}"),
+        };
+        Ok(Self { root, named, handle, secrets })
+    }
+
+    /// The same with secrets of which some are `opened`, by patterns of names or of paths from the root,
+    /// in which `*` stands for any characters; and with the files and directories that are the daemon's
+    /// `own` among them, as far as they are below the root.
+    ///
+    /// # Errors
+    /// [`BadPattern`] if one of the patterns is none.
+    pub fn guarded(mut self, opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
+        let below = |path: &PathBuf| {
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let below = real.strip_prefix(&self.root).or_else(|_| path.strip_prefix(&self.named));
+            below.ok().filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned)
+        };
+        self.secrets = Secrets::new(opened, &own.iter().filter_map(below).collect::<Vec<_>>())?;
+        Ok(self)
+    }
+
+    pub(crate) fn handle(&self) -> &Dir {
+        &self.handle
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// The root, absolute.
@@ -214,6 +287,7 @@ impl Workspace {
 
     /// A regular file, to be read, and its size in bytes.
     fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
+        self.admit(path, false)?;
         // Otherwise a pipe that nobody writes to would be waited for while it is opened.
         let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
         let mut options = OpenOptions::new();
@@ -233,6 +307,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`]; if nothing is there, it names what was probably meant.
     pub fn size(&self, path: &WorkspacePath) -> Result<u64, FileError> {
+        self.admit(path, false)?;
         let found = self.handle.metadata(path.as_path());
         let found = found.map_err(|error| self.error(path, &error))?;
         if found.is_file() { Ok(found.len()) } else { Err(wrong_kind(path, "a regular file")) }
@@ -272,6 +347,7 @@ impl Workspace {
         if path.is_root() {
             return Err(wrong_kind(path, "a regular file"));
         }
+        self.admit(path, false)?;
         let parent = match path.parent() {
             None => self.handle.try_clone(),
             Some(parent) => {
@@ -300,17 +376,18 @@ impl Workspace {
             ErrorKind::NotADirectory => wrong_kind(path, "a directory"),
             _ => self.error(path, &error),
         })?;
+        let real = self.real(path.as_path().to_owned());
         let mut listed = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| self.error(path, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             // It may have gone since.
             let Ok(found) = entry.metadata() else { continue };
-            let kind = match found.file_type() {
-                kind if kind.is_dir() => EntryKind::Directory,
-                kind if kind.is_file() => EntryKind::File(found.len()),
-                kind if kind.is_symlink() => EntryKind::Link,
-                _ => EntryKind::Other,
+            let kind = match EntryKind::of(&found) {
+                EntryKind::File(_) if self.secrets.why(&real.join(&name), false).is_some() => {
+                    EntryKind::Secret
+                }
+                kind => kind,
             };
             listed.push(Entry { name, kind });
         }
@@ -318,7 +395,7 @@ impl Workspace {
         Ok(listed)
     }
 
-    fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
+    pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
             let nearest = nearest(&self.handle, path);
             return FileError::NotFound { path: path.as_given(), nearest };
@@ -327,7 +404,7 @@ impl Workspace {
     }
 }
 
-fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
+pub(crate) fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
     FileError::WrongKind { path: path.as_given(), expected }
 }
 

@@ -8,12 +8,16 @@ use serde_json::{Map, Value};
 /// Our tools, and what others call them. A row counts where its tool is registered, and a tool that
 /// has one of these names itself goes before it.
 const TOOLS: &[(&str, &[&str])] = &[
+    ("apply_patch", &["apply_diff", "patch"]),
+    ("create_directory", &["create_dir", "make_directory", "mkdir"]),
+    ("delete_file", &["delete", "remove_file", "rm"]),
     ("edit_file", &["code_edit", "edit", "replace_in_file", "str_replace"]),
     ("exec_shell", &["bash", "execute_command", "run_command", "sh", "shell"]),
     ("list_directory", &["list_dir", "list_files", "ls", "navigate"]),
+    ("outline", &["file_outline", "list_symbols", "symbols"]),
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
-    ("search_files", &["grep", "search", "search_file"]),
+    ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),
     ("write_file", &["create_file", "save_file", "write"]),
 ];
 

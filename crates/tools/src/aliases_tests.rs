@@ -39,6 +39,11 @@ fn the_names_of_other_agents_are_those_of_our_tools() {
         ("bash", "exec_shell"),
         ("Bash", "exec_shell"),
         ("search", "search_files"),
+        ("grep", "search_files"),
+        ("find", "search_files"),
+        ("mkdir", "create_directory"),
+        ("rm", "delete_file"),
+        ("patch", "apply_patch"),
         ("test", "run_tests"),
     ] {
         assert_eq!(tool(theirs), Some(ours));

@@ -4,6 +4,9 @@
 mod aliases;
 mod builtin;
 mod erased;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
+mod patch;
 mod registry;
 mod schema;
 mod workspace_files;

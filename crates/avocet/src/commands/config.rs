@@ -1,13 +1,13 @@
 //! `avocet config`: what holds, and what does not.
 
 use avocet_config::DEFAULTS;
-use avocet_sandbox::Workspace;
 use serde_json::{Map, Value, json};
 
 use crate::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
 use crate::places::{Agent, Configuration};
+use crate::workspaces::guarded;
 
 const NO_FILE: &str =
     "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)";
@@ -16,7 +16,7 @@ pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(&context.cli)?;
     // What does not exist yet is made by the daemon, not by a check.
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
-        Workspace::open(&agent.workspace)?;
+        guarded(&configuration, &agent.workspace)?;
     }
     if json {
         print_json(&as_json(&configuration))?;

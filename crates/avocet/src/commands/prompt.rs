@@ -80,7 +80,7 @@ async fn ask(
     let channels = registry::channels(document, settings, &context.clock)?.channels;
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let channels = Arc::new(Channels::new(channels));
-    let workspaces = AgentWorkspaces::open(&configuration.agents, store.clone())?;
+    let workspaces = AgentWorkspaces::open(configuration, store.clone())?;
     let parts = (store, &channels, bus, &Arc::new(Events::default()));
     let agents = agents(context, configuration, &workspaces, parts)?;
     let asked_by = match turn.origin {

@@ -1,4 +1,4 @@
-//! `edit_file`: exact find and replace.
+//! `edit_file`: a part of a file, by its text or by its lines.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::Parts;
 use super::files::{Files, evidence, read_text, shown, write};
+use super::lines::{Lines, line_end, plain, plain_ends};
 
 /// Places of an ambiguous text that are shown.
 const SHOWN: usize = 10;
@@ -30,18 +31,39 @@ impl EditFile {
 pub(super) struct Arguments {
     /// Path relative to the workspace root.
     path: String,
-    /// The exact text to replace, with its whitespace and line breaks, without line numbers.
-    find: String,
-    /// The text to put in its place.
+    /// Where, by text: the exact text to replace, with its whitespace and line breaks, without line
+    /// numbers.
+    find: Option<String>,
+    /// The text to put in its place. Empty to delete what is there.
     replace: String,
-    /// Replace every occurrence. Default: false; the text must then occur exactly once.
+    /// With find, replace every occurrence. Default: false; the text must then occur exactly once.
     replace_all: Option<bool>,
+    /// Where, by lines: the first line to replace, counted from 1.
+    #[schemars(range(min = 1), extend("x-aliases" = ["l"], "x-range" = "end_line"))]
+    start_line: Option<usize>,
+    /// The last line to replace. Default: start_line.
+    #[schemars(range(min = 1))]
+    end_line: Option<usize>,
+    /// Where, between lines: the line before which to insert; one more than the last to append.
+    #[schemars(range(min = 1))]
+    insert_line: Option<usize>,
+    /// With start_line or insert_line, what stood in these lines (in the line before which to insert)
+    /// when you read them. If something else stands there, nothing is changed.
+    expect: Option<String>,
+}
+
+/// Where to edit.
+enum Place<'a> {
+    Text { find: &'a str, all: bool },
+    Lines { first: usize, last: usize },
+    Before(usize),
 }
 
 /// A file after the edit.
 struct Edited {
     text: String,
-    count: usize,
+    /// What was done, to be followed by the path.
+    done: String,
 }
 
 #[async_trait]
@@ -49,8 +71,9 @@ impl Tool for EditFile {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Replace a text in a file of the workspace by another. The text to find \
-            must match exactly and occur once, unless replace_all is true.";
+        const TEXT: &str = "Change a part of a text file of the workspace. Say where in one of \
+            three ways: find (a text, which must match exactly and occur once, unless replace_all is \
+            true), start_line and end_line (lines to replace), or insert_line.";
         Description::new("edit_file", ToolClass::Verifiable, TEXT)
     }
 
@@ -73,10 +96,9 @@ impl Tool for EditFile {
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let replaced = self.files.with(move |workspace| {
-            let Edited { text, count } = edit(workspace, &arguments)?;
+            let Edited { text, done } = edit(workspace, &arguments)?;
             write(workspace, &arguments.path, text.as_bytes())?;
-            let occurrences = if count == 1 { "occurrence" } else { "occurrences" };
-            Ok(format!("replaced {count} {occurrences} in {}", arguments.path))
+            Ok(format!("{done} {}", arguments.path))
         });
         Ok(json!(replaced.await?).into())
     }
@@ -87,34 +109,149 @@ impl Tool for EditFile {
 }
 
 fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolError> {
-    let Arguments { path, find, replace, replace_all } = arguments;
-    if find.is_empty() {
-        return Err(ToolError::InvalidArgs(
-            "find is empty; to make a file, use write_file".to_owned(),
-        ));
+    let place = place(arguments)?;
+    let text = read_text(workspace, &arguments.path)?;
+    let path = shown(workspace, &arguments.path);
+    let edited = match place {
+        Place::Text { find, all } => by_text(&text, find, &arguments.replace, all, &path),
+        Place::Lines { first, last } => by_lines(&text, first, last, arguments, &path),
+        Place::Before(line) => inserted(&text, line, arguments, &path),
+    };
+    edited.and_then(|edited| match edited.text == text {
+        true => invalid(format!("{path} would not change: what is to be put there stands there")),
+        false => Ok(edited),
+    })
+}
+
+/// Where to edit, which is to be said in one way only.
+fn place(arguments: &Arguments) -> Result<Place<'_>, ToolError> {
+    let Arguments { find, replace, replace_all, start_line, end_line, insert_line, .. } = arguments;
+    let wrong = |what: &str| {
+        invalid(format!(
+            "{what}; say where in one way: find, or start_line with end_line, or insert_line"
+        ))
+    };
+    match (find, start_line, insert_line) {
+        (Some(find), None, None) => match () {
+            () if find.is_empty() => invalid("find is empty; to make a file, use write_file"),
+            () if find == replace => invalid("find and replace are the same; nothing would change"),
+            () if end_line.is_some() => wrong("end_line needs start_line and no find"),
+            () if arguments.expect.is_some() => {
+                wrong("expect goes with lines; find says itself what stood there")
+            }
+            () => Ok(Place::Text { find, all: replace_all.unwrap_or(false) }),
+        },
+        (None, _, _) if replace_all.is_some() => wrong("replace_all needs find"),
+        (None, Some(first), None) => {
+            Ok(Place::Lines { first: *first, last: end_line.unwrap_or(*first) })
+        }
+        (None, None, Some(_)) if end_line.is_some() => wrong("end_line needs start_line"),
+        (None, None, Some(_)) if replace.is_empty() => {
+            invalid("replace is empty; nothing would be inserted")
+        }
+        (None, None, Some(line)) => Ok(Place::Before(*line)),
+        (None, None, None) if end_line.is_some() => wrong("end_line needs start_line"),
+        (None, None, None) => wrong("where to edit is missing"),
+        _ => wrong("find, start_line and insert_line exclude each other"),
     }
-    if find == replace {
-        return Err(ToolError::InvalidArgs(
-            "find and replace are the same; nothing would change".to_owned(),
-        ));
-    }
-    let text = read_text(workspace, path)?;
-    let shown = || shown(workspace, path);
-    let count = text.matches(find.as_str()).count();
-    match (count, replace_all.unwrap_or(false)) {
+}
+
+fn invalid<T>(what: impl Into<String>) -> Result<T, ToolError> {
+    Err(ToolError::InvalidArgs(what.into()))
+}
+
+fn by_text(
+    text: &str,
+    find: &str,
+    replace: &str,
+    all: bool,
+    path: &str,
+) -> Result<Edited, ToolError> {
+    // A model sees no carriage returns: read_file shows lines without their ends.
+    let end = line_end(text);
+    let adapted = |part: &str| match end {
+        "\n" => part.to_owned(),
+        end => plain_ends(part).replace('\n', end),
+    };
+    let find = if text.contains(find) { find.to_owned() } else { adapted(find) };
+    let (find, replace) = (&find, &adapted(replace));
+    match (text.matches(find).count(), all) {
         (0, _) => Err(ToolError::ExecutionFailed(format!(
-            "the text to find is not in {}; it must match exactly, with whitespace and line \
-             breaks. Read the file again with read_file",
-            shown()
+            "the text to find is not in {path}; it must match exactly, with whitespace and line \
+             breaks. Read the file again with read_file"
         ))),
-        (1, _) | (_, true) => Ok(Edited { text: text.replace(find.as_str(), replace), count }),
-        (_, false) => Err(ToolError::ExecutionFailed(format!(
-            "the text to find occurs {count} times in {}; give more of the text around it, or \
+        (count, _) if count == 1 || all => {
+            let occurrences = if count == 1 { "occurrence" } else { "occurrences" };
+            let done = format!("replaced {count} {occurrences} in");
+            Ok(Edited { text: text.replace(find, replace), done })
+        }
+        (count, _) => Err(ToolError::ExecutionFailed(format!(
+            "the text to find occurs {count} times in {path}; give more of the text around it, or \
              set replace_all. Places:\n{}",
-            shown(),
-            places(&text, find)
+            places(text, find)
         ))),
     }
+}
+
+fn by_lines(
+    text: &str,
+    first: usize,
+    last: usize,
+    arguments: &Arguments,
+    path: &str,
+) -> Result<Edited, ToolError> {
+    let lines = Lines::of(text);
+    let count = lines.count();
+    if first > last || last > count {
+        return invalid(format!(
+            "lines {first} to {last} are not in {path}, which has {count} lines"
+        ));
+    }
+    expected(arguments, &lines.stands(first..=last), &span(first, last), path)?;
+    let text = lines.replaced(first..=last, &arguments.replace);
+    let did = if arguments.replace.is_empty() { "deleted" } else { "replaced" };
+    let done = format!("{did} {} of {count} in", span(first, last));
+    Ok(Edited { text, done })
+}
+
+fn inserted(
+    text: &str,
+    line: usize,
+    arguments: &Arguments,
+    path: &str,
+) -> Result<Edited, ToolError> {
+    let lines = Lines::of(text);
+    let count = lines.count();
+    if line > count + 1 {
+        return invalid(format!(
+            "insert_line {line} is not in {path}, which has {count} lines; to append, give {}",
+            count + 1
+        ));
+    }
+    let stands = if line > count { String::new() } else { lines.stands(line..=line) };
+    expected(arguments, &stands, &span(line, line), path)?;
+    let text = lines.inserted(line, &arguments.replace);
+    let new = arguments.replace.lines().count();
+    let done = format!(
+        "inserted {} as line {line} of",
+        if new == 1 { "1 line".to_owned() } else { format!("{new} lines") }
+    );
+    Ok(Edited { text, done })
+}
+
+/// Complains where something else stands than did when it was read.
+fn expected(arguments: &Arguments, stands: &str, span: &str, path: &str) -> Result<(), ToolError> {
+    match &arguments.expect {
+        Some(expect) if plain(expect) != stands => Err(ToolError::ExecutionFailed(format!(
+            "{path} is not as expected; there now ({span}):\n{stands}\nRead the file again with \
+             read_file; nothing was changed"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn span(first: usize, last: usize) -> String {
+    if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
 }
 
 /// The lines in which an ambiguous text begins.

@@ -32,14 +32,23 @@ impl Files {
         let now = self.with(move |workspace| {
             state(workspace, &workspace.resolve(&subject).map_err(tool_error)?)
         });
-        match now.await {
-            Ok(now) if now.as_ref() == Some(&evidence.after) => Verdict::Happened(json!(format!(
-                "{} was written before a restart and is as it should be",
-                evidence.subject
-            ))),
-            Ok(now) if now == evidence.before => Verdict::DidNotHappen,
-            Ok(_) | Err(_) => Verdict::Unknown,
+        verdict(evidence, now.await, "was written before a restart and is as it should be")
+    }
+}
+
+/// What has become of a call whose evidence says what was before and was to be after, where this is so
+/// now; `done` says what is behind the name of what it happened to.
+pub(super) fn verdict(
+    evidence: &Evidence,
+    now: Result<Option<String>, ToolError>,
+    done: &str,
+) -> Verdict {
+    match now {
+        Ok(now) if now.as_ref() == Some(&evidence.after) => {
+            Verdict::Happened(json!(format!("{} {done}", evidence.subject)))
         }
+        Ok(now) if now == evidence.before => Verdict::DidNotHappen,
+        Ok(_) | Err(_) => Verdict::Unknown,
     }
 }
 
@@ -55,7 +64,10 @@ pub(super) fn evidence(
 }
 
 /// The digest of a file; none if it does not exist.
-fn state(workspace: &Workspace, path: &WorkspacePath) -> Result<Option<String>, ToolError> {
+pub(super) fn state(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+) -> Result<Option<String>, ToolError> {
     let bytes = workspace.read_if_any(path).map_err(tool_error)?;
     Ok(bytes.as_deref().map(digest))
 }
@@ -88,9 +100,9 @@ pub(super) fn tool_error(error: FileError) -> ToolError {
     match error {
         FileError::Outside { .. } => ToolError::InvalidPath(text),
         FileError::NotFound { .. } => ToolError::FileNotFound(text),
-        FileError::WrongKind { .. } | FileError::TooLarge { .. } => {
+        FileError::WrongKind { .. } | FileError::TooLarge { .. } | FileError::NotEmpty { .. } => {
             ToolError::ExecutionFailed(text)
         }
-        FileError::Refused { .. } => ToolError::PermissionDenied(text),
+        FileError::Secret { .. } | FileError::Refused { .. } => ToolError::PermissionDenied(text),
     }
 }

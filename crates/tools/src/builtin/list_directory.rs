@@ -32,7 +32,8 @@ impl Tool for ListDirectory {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "List a directory of the workspace: name, type, and size in bytes.";
+        const TEXT: &str = "List a directory of the workspace: name, type, and size in bytes. \
+            Secrets (passwords, keys) are named only, and no tool opens them.";
         Description::new("list_directory", ToolClass::Pure, TEXT).parallel()
     }
 
@@ -57,6 +58,7 @@ fn shown(entry: &Entry) -> Value {
         EntryKind::Directory => json!({ "name": name, "type": "directory" }),
         EntryKind::File(bytes) => json!({ "name": name, "type": "file", "size": bytes }),
         EntryKind::Link => json!({ "name": name, "type": "link" }),
+        EntryKind::Secret => json!({ "name": name, "type": "secret" }),
         EntryKind::Other => json!({ "name": name, "type": "other" }),
     }
 }

@@ -1,17 +1,26 @@
 //! The built-in tools. A new one is a file here and a line in the list below.
 
+mod apply_patch;
 mod attachments;
 // The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
 #[cfg(test)]
 mod backup_file;
+mod create_directory;
+mod delete_file;
 mod edit_file;
 mod files;
+mod hits;
+mod languages;
+mod lines;
 mod list_directory;
 mod memory_read;
 mod memory_write;
 mod message;
+mod outline;
 mod read_file;
 mod read_result;
+mod search_files;
+mod walk;
 mod write_file;
 
 use std::sync::Arc;
@@ -38,13 +47,18 @@ pub struct Parts {
 /// [`AlreadyRegistered`] if one of their names is taken.
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
+    registry.add(apply_patch::ApplyPatch::new(parts), Origin::BuiltIn)?;
+    registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
+    registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
     registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
     registry.add(message::Message::new(parts), Origin::BuiltIn)?;
+    registry.add(outline::Outline::new(parts), Origin::BuiltIn)?;
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
+    registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;
     registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
     Ok(())
 }

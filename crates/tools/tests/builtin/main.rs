@@ -2,94 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::time::Duration;
+mod patches;
+mod search;
+mod world;
 
 use std::fs;
-use std::sync::Arc;
+use std::time::Duration;
 
 use avocet_protocol::{
-    Arguments, Attachment, AttachmentKind, AttachmentSource, CallId, LogWrite, MAX_SENT_FILE_BYTES,
-    Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
-    TurnId, Verdict,
+    Attachment, AttachmentKind, AttachmentSource, CallId, Evidence, LogWrite, MAX_SENT_FILE_BYTES,
+    Role, ToolClass, ToolContext, ToolError, Toolbox, Verdict,
 };
-use avocet_sandbox::Workspace;
-use avocet_store::SqliteStore;
-use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock};
-use avocet_tools::{Parts, Registry, add_builtin};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
-
-struct World {
-    registry: Registry,
-    store: Arc<SqliteStore>,
-    workspace: TempDir,
-    _log: TempStore,
-}
-
-impl World {
-    async fn new() -> Self {
-        let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
-        let clock = Arc::new(ManualClock::default());
-        let store = log.open(clock.clone()).await;
-        let parts = Parts {
-            workspace: Arc::new(Workspace::open(workspace.path()).unwrap()),
-            notes: store.clone(),
-            kept_results: store.clone(),
-            destinations: Arc::new(FakeDestinations::default()),
-            roles: Arc::new(FakeRoles),
-        };
-        let mut registry = Registry::new(clock);
-        add_builtin(&mut registry, &parts).unwrap();
-        Self { registry, store, workspace, _log: log }
-    }
-
-    fn put(&self, path: &str, text: &str) {
-        let path = self.workspace.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn get(&self, path: &str) -> String {
-        fs::read_to_string(self.workspace.path().join(path)).unwrap()
-    }
-
-    async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
-        let call = call(name, &arguments);
-        self.registry.prepare(&call, false, &context()).await?;
-        match self.registry.execute(&call, &context()).await? {
-            ToolOutcome::Finished(output) => Ok(output),
-            ToolOutcome::Waiting(request) => panic!("{request:?}"),
-        }
-    }
-
-    async fn value(&self, name: &str, arguments: Value) -> Value {
-        self.run(name, arguments).await.unwrap().value
-    }
-
-    async fn error(&self, name: &str, arguments: Value) -> String {
-        self.run(name, arguments).await.unwrap_err().to_string()
-    }
-}
-
-fn call(name: &str, arguments: &Value) -> ToolCall {
-    ToolCall { name: name.to_owned(), arguments: Arguments::parse(&arguments.to_string()) }
-}
-
-fn session() -> SessionId {
-    SessionId::parse("terminal:local:a").unwrap()
-}
-
-fn context() -> ToolContext {
-    ToolContext {
-        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
-        session: session(),
-        chat: Some(session().address()),
-        cancel: CancellationToken::new(),
-        role: Role::Owner,
-    }
-}
+use world::{World, call, context, session};
 
 #[tokio::test]
 async fn every_tool_is_described_to_the_model() {
@@ -274,12 +199,91 @@ async fn edit_file_replaces_exactly_what_was_meant() {
 }
 
 #[tokio::test]
+async fn edit_file_takes_lines_as_well_as_texts() {
+    let world = World::new().await;
+    let table = [
+        (
+            json!({"start_line": 2, "end_line": 3, "replace": "x\n", "expect": "two\nthree"}),
+            "replaced lines 2 to 3 of 3 in p.txt",
+            "one\r\nx",
+        ),
+        (json!({"l": 2, "replace": ""}), "deleted line 2 of 3 in p.txt", "one\r\nthree"),
+        (
+            json!({"insert_line": 1, "replace": "a\nb", "expect": "one\n"}),
+            "inserted 2 lines as line 1 of p.txt",
+            "a\r\nb\r\none\r\ntwo\r\nthree",
+        ),
+        (
+            json!({"insert_line": 4, "replace": "four"}),
+            "inserted 1 line as line 4 of p.txt",
+            "one\r\ntwo\r\nthree\r\nfour",
+        ),
+        (
+            json!({"find": "one\ntwo", "replace": "1\n2"}),
+            "replaced 1 occurrence in p.txt",
+            "1\r\n2\r\nthree",
+        ),
+    ];
+    for (mut arguments, done, after) in table {
+        world.put("p.txt", "one\r\ntwo\r\nthree");
+        arguments["path"] = json!("p.txt");
+        assert_eq!(world.value("edit_file", arguments).await, json!(done));
+        assert_eq!(world.get("p.txt"), after);
+    }
+}
+
+#[tokio::test]
+async fn edit_file_says_how_to_say_where() {
+    let world = World::new().await;
+    world.put("p.txt", "one\ntwo\nthree\n");
+    let table = [
+        (json!({}), "where to edit is missing; say where in one way"),
+        (json!({"find": "one", "start_line": 1}), "exclude each other; say where in one way"),
+        (json!({"insert_line": 1, "start_line": 1}), "exclude each other"),
+        (json!({"end_line": 1}), "end_line needs start_line"),
+        (json!({"insert_line": 1, "end_line": 1}), "end_line needs start_line"),
+        (json!({"find": "one", "end_line": 1}), "end_line needs start_line"),
+        (json!({"start_line": 1, "replace_all": true}), "replace_all needs find"),
+        (json!({"find": "one", "expect": "one"}), "expect goes with lines"),
+        (json!({"start_line": 0}), "0 is less than the minimum of 1"),
+        (
+            json!({"start_line": 3, "end_line": 4}),
+            "lines 3 to 4 are not in p.txt, which has 3 lines",
+        ),
+        (
+            json!({"start_line": 3, "end_line": 2}),
+            "lines 3 to 2 are not in p.txt, which has 3 lines",
+        ),
+        (
+            json!({"insert_line": 5}),
+            "insert_line 5 is not in p.txt, which has 3 lines; to append, give 4",
+        ),
+        (json!({"insert_line": 1, "replace": ""}), "nothing would be inserted"),
+        (json!({"start_line": 1, "replace": "one"}), "p.txt would not change"),
+        (
+            json!({"start_line": 1, "end_line": 2, "expect": "one\n2"}),
+            "p.txt is not as expected; there now (lines 1 to 2):\none\ntwo\nRead the file again",
+        ),
+    ];
+    for (mut arguments, error) in table {
+        arguments["path"] = json!("p.txt");
+        if arguments["replace"].is_null() {
+            arguments["replace"] = json!("x");
+        }
+        let found = world.error("edit_file", arguments.clone()).await;
+        assert!(found.contains(error), "{arguments}: {found}");
+        assert_eq!(world.get("p.txt"), "one\ntwo\nthree\n");
+    }
+}
+
+#[tokio::test]
 async fn an_interrupted_write_is_recognised() {
     let world = World::new().await;
     world.put("x.txt", "before");
     for (tool, arguments) in [
         ("write_file", json!({"path": "x.txt", "content": "after"})),
         ("edit_file", json!({"path": "x.txt", "find": "before", "replace": "after"})),
+        ("edit_file", json!({"path": "x.txt", "start_line": 1, "replace": "after"})),
     ] {
         world.put("x.txt", "before");
         let call = call(tool, &arguments);
@@ -300,6 +304,97 @@ async fn an_interrupted_write_is_recognised() {
     let evidence = world.registry.prepare(&call, false, &context()).await.unwrap().evidence;
     let verdict = world.registry.verify(&call, &evidence.unwrap()).await;
     assert_eq!(verdict, Verdict::DidNotHappen);
+}
+
+#[tokio::test]
+async fn directories_are_made_and_files_deleted() {
+    let world = World::new().await;
+    let make = json!({"path": "a/b"});
+    assert_eq!(world.value("mkdir", make.clone()).await, json!("made a/b"));
+    assert_eq!(world.value("mkdir", make).await, json!("a/b was there already"));
+    world.put("a/b/c.txt", "");
+    world.put("a/d.txt", "");
+    let full = "execution failed: delete_file (called as rm): a is a directory with 3 entries in it; \
+                to remove it with all of them, set recursive to true";
+    assert_eq!(world.error("rm", json!({"path": "a"})).await, full);
+    let table = [
+        (json!({"path": "./a/d.txt"}), "deleted a/d.txt"),
+        (json!({"path": "a", "recursive": true}), "deleted the directory a with 2 entries"),
+    ];
+    for (arguments, done) in table {
+        assert_eq!(world.value("delete_file", arguments).await, json!(done));
+    }
+    assert_eq!(world.value("list_directory", json!({})).await, json!([]));
+    let gone = world.error("delete_file", json!({"path": "a"})).await;
+    assert_eq!(gone, "file not found: a does not exist");
+    let root = world.error("delete_file", json!({"path": ".", "recursive": true})).await;
+    assert_eq!(root, "permission denied: .: the root of the workspace stays");
+}
+
+#[tokio::test]
+async fn an_interrupted_change_of_directories_is_recognised() {
+    let world = World::new().await;
+    let verdict = async |evidence: &Evidence, tool: &str| {
+        world.registry.verify(&call(tool, &json!({"path": "x"})), evidence).await
+    };
+    let prepare = async |tool: &str| {
+        let call = call(tool, &json!({"path": "x", "recursive": true}));
+        let call =
+            if tool == "create_directory" { self::call(tool, &json!({"path": "x"})) } else { call };
+        world.registry.prepare(&call, false, &context()).await.unwrap().evidence.unwrap()
+    };
+    let real = world.workspace.path().join("x");
+    let evidence = prepare("create_directory").await;
+    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::DidNotHappen);
+    fs::create_dir(&real).unwrap();
+    let made = json!("x was made before a restart and is there");
+    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::Happened(made));
+
+    world.put("x/a", "");
+    world.put("x/b", "");
+    let evidence = prepare("delete_file").await;
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
+    fs::remove_file(real.join("a")).unwrap();
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
+    fs::remove_dir_all(&real).unwrap();
+    let gone = json!("x was deleted before a restart and is gone");
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Happened(gone));
+
+    world.put("x", "one");
+    let evidence = prepare("delete_file").await;
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
+    world.put("x", "another");
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
+}
+
+#[tokio::test]
+async fn no_file_tool_opens_a_secret() {
+    let world = World::new().await;
+    world.put(".ENV", "KEY=1");
+    world.put("keys/id_rsa", "key");
+    let table = [
+        ("read_file", json!({"path": ".ENV"})),
+        ("write_file", json!({"path": "new/server.pem", "content": "x"})),
+        ("edit_file", json!({"path": ".ENV", "find": "1", "replace": "2"})),
+        ("edit_file", json!({"path": ".ENV", "insert_line": 1, "replace": "2"})),
+        ("delete_file", json!({"path": ".ENV"})),
+        ("delete_file", json!({"path": "keys", "recursive": true})),
+        ("message", json!({"files": ["keys/id_rsa"]})),
+    ];
+    for (tool, arguments) in table {
+        let error = world.error(tool, arguments).await;
+        assert!(error.starts_with("permission denied: "), "{tool}: {error}");
+        assert!(
+            error.contains("is not opened: ") && error.contains("[tools] secret_files"),
+            "{error}"
+        );
+    }
+    assert_eq!(world.get(".ENV"), "KEY=1");
+    let listed = json!([
+        {"name": ".ENV", "type": "secret"},
+        {"name": "keys", "type": "directory"},
+    ]);
+    assert_eq!(world.value("list_directory", json!({})).await, listed);
 }
 
 #[tokio::test]

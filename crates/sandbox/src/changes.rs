@@ -1,0 +1,172 @@
+//! What is made and removed in a workspace beside the content of files.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+
+use crate::workspace::wrong_kind;
+use crate::{Entry, EntryKind, FileError, Workspace, WorkspacePath};
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// A file, a pipe, a socket.
+    File,
+    /// A link, and not what it led to.
+    Link,
+    /// A directory with so many entries in it, those of the directories in it included.
+    Directory(usize),
+}
+
+impl Workspace {
+    /// Makes a directory, with those above it. Returns whether it was not there.
+    ///
+    /// # Errors
+    /// [`FileError`], for example if a file has the name.
+    pub fn create_directory(&self, path: &WorkspacePath) -> Result<bool, FileError> {
+        self.admit(path, true)?;
+        match self.handle().metadata(path.as_path()) {
+            Ok(found) if found.is_dir() => return Ok(false),
+            Ok(_) => return Err(wrong_kind(path, "a directory")),
+            Err(_) => {}
+        }
+        let made = self.handle().create_dir_all(path.as_path());
+        made.map_err(|error| self.error(path, &error))?;
+        Ok(true)
+    }
+
+    /// What is at a path; none if nothing is. A link is not followed.
+    ///
+    /// # Errors
+    /// [`FileError`] if that cannot be seen.
+    pub fn kind(&self, path: &WorkspacePath) -> Result<Option<EntryKind>, FileError> {
+        match self.handle().symlink_metadata(path.as_path()) {
+            Ok(found) => Ok(Some(EntryKind::of(&found))),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(self.error(path, &error)),
+        }
+    }
+
+    /// Whether a file could be written here, as far as that can be seen: nothing else is there, and it is
+    /// no secret.
+    ///
+    /// # Errors
+    /// [`FileError`] as for writing.
+    pub fn can_write(&self, path: &WorkspacePath) -> Result<(), FileError> {
+        self.admit(path, false)?;
+        match self.kind(path)? {
+            None | Some(EntryKind::File(_)) if !path.is_root() => Ok(()),
+            _ => Err(wrong_kind(path, "a regular file")),
+        }
+    }
+
+    /// Removes a file, a link (and not what it leads to), or a directory: one with something in it
+    /// only if that is `recursive`.
+    ///
+    /// # Errors
+    /// [`FileError`]; nothing is removed then, unless the system refuses in the middle of a directory.
+    pub fn remove(&self, path: &WorkspacePath, recursive: bool) -> Result<Removed, FileError> {
+        let (parent, name) = self.parent_of(path)?;
+        let refused = |error| self.error(path, &error);
+        let kind = EntryKind::of(&parent.symlink_metadata(name).map_err(refused)?);
+        self.admit_entry(path, kind == EntryKind::Directory)?;
+        if kind != EntryKind::Directory {
+            parent.remove_file(name).map_err(refused)?;
+            return Ok(if kind == EntryKind::Link { Removed::Link } else { Removed::File });
+        }
+        let entries = self.entries_below(path)?;
+        let removed = match (entries, recursive) {
+            (0, _) => parent.remove_dir(name),
+            // Links that come to be in it meanwhile are removed, not followed.
+            (_, true) => parent.remove_dir_all(name),
+            (_, false) => return Err(FileError::NotEmpty { path: path.as_given(), entries }),
+        };
+        removed.map_err(refused)?;
+        Ok(Removed::Directory(entries))
+    }
+
+    /// How many entries are in a directory and in those below it, if none of them is a secret.
+    ///
+    /// # Errors
+    /// [`FileError`] that names a secret, or a directory that cannot be read.
+    pub fn entries_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
+        let (mut count, mut open) = (0, vec![path.clone()]);
+        while let Some(directory) = open.pop() {
+            for Entry { name, kind } in self.list(&directory)? {
+                count += 1;
+                let entry = directory.join(&name);
+                match kind {
+                    EntryKind::Directory => open.push(entry),
+                    EntryKind::Secret => self.admit_entry(&entry, false)?,
+                    EntryKind::File(_) | EntryKind::Link | EntryKind::Other => {}
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// The directory that holds something, and its name there.
+    fn parent_of<'p>(&self, path: &'p WorkspacePath) -> Result<(Dir, &'p OsStr), FileError> {
+        let Some(name) = path.as_path().file_name().filter(|_| !path.is_root()) else {
+            let detail = "the root of the workspace stays".to_owned();
+            return Err(FileError::Refused { path: path.as_given(), detail });
+        };
+        let parent = match path.parent() {
+            None => self.handle().try_clone(),
+            Some(parent) => self.handle().open_dir(parent),
+        };
+        Ok((parent.map_err(|error| self.error(path, &error))?, name))
+    }
+
+    /// Complains if a path, or what it leads to through links, is a secret.
+    pub(crate) fn admit(&self, path: &WorkspacePath, is_directory: bool) -> Result<(), FileError> {
+        self.admit_path(path, &self.real(path.as_path().to_owned()), is_directory)
+    }
+
+    /// The same for what has this name itself, be it a link or not.
+    pub(crate) fn admit_entry(
+        &self,
+        path: &WorkspacePath,
+        is_directory: bool,
+    ) -> Result<(), FileError> {
+        let parent = self.real(path.parent().map_or_else(PathBuf::new, PathBuf::from));
+        let name = path.as_path().file_name().unwrap_or_default();
+        self.admit_path(path, &parent.join(name), is_directory)
+    }
+
+    fn admit_path(
+        &self,
+        path: &WorkspacePath,
+        real: &Path,
+        is_directory: bool,
+    ) -> Result<(), FileError> {
+        for place in [path.as_path(), real] {
+            if let Some(why) = self.secrets().why(place, is_directory) {
+                let opened_by = place.display().to_string();
+                return Err(FileError::Secret { path: path.as_given(), why, opened_by });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a path leads through links, as far as it is there.
+    pub(crate) fn real(&self, path: PathBuf) -> PathBuf {
+        if let Ok(real) = self.handle().canonicalize(&path) {
+            return real;
+        }
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => self.real(parent.to_owned()).join(name),
+            _ => path,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "changes_tests.rs"]
+mod tests;

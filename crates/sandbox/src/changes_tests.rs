@@ -1,0 +1,133 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+
+use super::*;
+
+struct World {
+    workspace: Workspace,
+    outside: TempDir,
+    _inside: TempDir,
+}
+
+/// A workspace with `src/lib.rs` and secrets, and a directory outside with a file.
+fn world() -> World {
+    let (inside, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    for path in ["src/lib.rs", ".env", "deep/a/b/id_rsa", "home/.ssh/config"] {
+        let path = inside.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    }
+    fs::write(outside.path().join("file"), "outside").unwrap();
+    World { workspace: Workspace::open(inside.path()).unwrap(), outside, _inside: inside }
+}
+
+impl World {
+    fn path(&self, path: &str) -> WorkspacePath {
+        self.workspace.resolve(path).unwrap()
+    }
+
+    fn remove(&self, path: &str, recursive: bool) -> Result<Removed, String> {
+        let removed = self.workspace.remove(&self.path(path), recursive);
+        removed.map_err(|error| error.to_string())
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        self.workspace.root().join(path).symlink_metadata().is_ok()
+    }
+}
+
+#[test]
+fn directories_are_made_with_those_above() {
+    let world = world();
+    let make = |path: &str| {
+        let made = world.workspace.create_directory(&world.path(path));
+        made.map_err(|error| error.to_string())
+    };
+    assert_eq!(make("a/b/c"), Ok(true));
+    assert_eq!(make("a/b"), Ok(false));
+    assert_eq!(make("."), Ok(false));
+    assert_eq!(make("src/lib.rs"), Err("src/lib.rs is not a directory".to_owned()));
+    assert!(make("src/lib.rs/x").is_err());
+    symlink(world.outside.path(), world.workspace.root().join("door")).unwrap();
+    assert!(make("door/x").is_err());
+    assert_eq!(fs::read_dir(world.outside.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_removed_is_in_the_workspace_and_no_more_than_was_meant() {
+    let world = world();
+    let root = world.workspace.root();
+    symlink(world.outside.path(), root.join("door")).unwrap();
+    symlink("src", root.join("same")).unwrap();
+    symlink("../../src", root.join("home/link")).unwrap();
+    fs::create_dir_all(root.join("tree/empty")).unwrap();
+    symlink(world.outside.path(), root.join("tree/out")).unwrap();
+    let full = "tree is a directory with 2 entries in it; to remove it with all of them, set \
+                recursive to true";
+    assert_eq!(world.remove("tree", false), Err(full.to_owned()));
+    assert_eq!(world.remove("tree/empty", false), Ok(Removed::Directory(0)));
+    assert_eq!(world.remove("tree", true), Ok(Removed::Directory(1)));
+    assert!(world.remove("door/file", false).unwrap_err().starts_with("door/file: "));
+    assert_eq!(world.remove("door", true), Ok(Removed::Link));
+    assert_eq!(world.remove("same", true), Ok(Removed::Link));
+    assert_eq!(fs::read_to_string(world.outside.path().join("file")).unwrap(), "outside");
+    assert_eq!(world.remove("src/lib.rs", false), Ok(Removed::File));
+    assert_eq!(world.remove("src/lib.rs", false), Err("src/lib.rs does not exist".to_owned()));
+    for path in [".", "", "src/.."] {
+        assert!(world.remove(path, true).unwrap_err().ends_with("workspace stays"), "{path}");
+    }
+    assert!(world.is_there("src"));
+}
+
+#[test]
+fn a_secret_is_neither_read_nor_written_nor_removed_through_whatever_link() {
+    let world = world();
+    let root = world.workspace.root();
+    symlink("../.env", root.join("src/notes")).unwrap();
+    symlink("home/.ssh", root.join("keys")).unwrap();
+    let table = [".env", "src/notes", "keys/config", "deep/a/b/id_rsa", "src/new.pem"];
+    for given in table {
+        let path = world.path(given);
+        let workspace = &world.workspace;
+        let errors = [
+            workspace.read(&path).map(|_| ()).unwrap_err(),
+            workspace.read_if_any(&path).map(|_| ()).unwrap_err(),
+            workspace.start_of(&path, 1).map(|_| ()).unwrap_err(),
+            workspace.size(&path).map(|_| ()).unwrap_err(),
+            workspace.write(&path, b"x").unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(error, FileError::Secret { .. }), "{given}: {error}");
+        }
+    }
+    assert_eq!(
+        world.remove(".env", false).unwrap_err(),
+        ".env is not opened: by its name it holds a password or a key. The operator can allow it \
+         with [tools] secret_files = [\".env\"] in the configuration"
+    );
+    let below = world.remove("deep", true).unwrap_err();
+    assert!(below.starts_with("deep/a/b/id_rsa is not opened"), "{below}");
+    assert!(world.is_there("deep/a/b/id_rsa"));
+    // The link is not the secret.
+    assert_eq!(world.remove("src/notes", false), Ok(Removed::Link));
+    assert!(world.is_there(".env"));
+    let listed = world.workspace.list(&world.path(".")).unwrap();
+    assert_eq!(listed[0], Entry { name: ".env".to_owned(), kind: EntryKind::Secret });
+    let listed = world.workspace.list(&world.path("keys")).unwrap();
+    assert_eq!(listed[0], Entry { name: "config".to_owned(), kind: EntryKind::Secret });
+}
+
+#[test]
+fn the_operator_opens_secrets_and_keeps_what_is_the_daemons_own() {
+    let World { workspace, _inside: inside, .. } = world();
+    let own = [workspace.root().join("src"), "/elsewhere".into(), workspace.root().to_owned()];
+    let open = Workspace::open(inside.path()).unwrap().guarded(&[".env".to_owned()], &own);
+    let open = open.unwrap();
+    let read = |path: &str| open.read(&open.resolve(path).unwrap()).map_err(|e| e.to_string());
+    assert_eq!(read(".env"), Ok(b"x".to_vec()));
+    assert!(read("src/lib.rs").unwrap_err().contains("it is the daemon's own"));
+    assert!(read("deep/a/b/id_rsa").is_err());
+    assert!(open.remove(&open.resolve("src").unwrap(), true).is_err());
+}

@@ -1,0 +1,248 @@
+//! `apply_patch`: changes to several files at once, all of them or none.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+};
+use avocet_sandbox::{Workspace, digest};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+use super::files::{Files, read_text, state, tool_error, verdict, write};
+use crate::patch::{Change, FilePatch, Hunk, apply, parse};
+
+#[derive(Debug)]
+pub(super) struct ApplyPatch {
+    files: Files,
+}
+
+impl ApplyPatch {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// The patch: for each file the lines --- a/path and +++ b/path (/dev/null for a file that is not
+    /// there), then hunks that begin with @@ -1,3 +1,4 @@. Paths are relative to the workspace root.
+    #[schemars(extend("x-aliases" = ["diff", "input"]))]
+    patch: String,
+}
+
+/// What a patch will have done to a file.
+#[derive(Debug)]
+struct Staged {
+    before: Option<String>,
+    after: Option<String>,
+}
+
+/// What a patch will have done.
+#[derive(Debug, Default)]
+struct Stage {
+    /// By the paths of files from the root.
+    files: BTreeMap<String, Staged>,
+    /// What is said of it, a line a file.
+    report: Vec<String>,
+}
+
+#[async_trait]
+impl Tool for ApplyPatch {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Change several files of the workspace at once by a unified diff, as git diff \
+            writes it: change, make, delete and rename files. Lines of context must match exactly. If a \
+            part of it does not fit, nothing is changed.";
+        Description::new("apply_patch", ToolClass::Verifiable, TEXT)
+    }
+
+    async fn prepare(
+        &self,
+        arguments: &Arguments,
+        _context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        let patch = arguments.patch.clone();
+        let noted = self.files.with(move |workspace| Ok(Stage::of(workspace, &patch)?.evidence()));
+        noted.await.map(Some)
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let report = self.files.with(move |workspace| {
+            let stage = Stage::of(workspace, &arguments.patch)?;
+            stage.write(workspace)?;
+            Ok(stage.report.join("\n"))
+        });
+        Ok(json!(report.await?).into())
+    }
+
+    async fn verify(&self, evidence: &Evidence) -> Verdict {
+        let subject = evidence.subject.clone();
+        let now = self.files.with(move |workspace| {
+            let states = subject.lines().map(|given| {
+                let path = workspace.resolve(given).map_err(tool_error)?;
+                Ok((given.to_owned(), state(workspace, &path)?))
+            });
+            Ok(Some(of_all(states.collect::<Result<Vec<_>, ToolError>>()?)))
+        });
+        verdict(evidence, now.await, "\nwere patched before a restart and are as they should be")
+    }
+}
+
+impl Stage {
+    /// Applies a patch to what stands in the workspace, and writes nothing.
+    fn of(workspace: &Workspace, patch: &str) -> Result<Self, ToolError> {
+        let files =
+            parse(patch).map_err(|error| ToolError::InvalidArgs(format!("patch: {error}")))?;
+        let mut stage = Self::default();
+        for file in &files {
+            stage.take(workspace, file)?;
+        }
+        stage.files.retain(|_, file| file.before != file.after);
+        match stage.files.is_empty() {
+            true => Err(ToolError::InvalidArgs("the patch changes nothing".to_owned())),
+            false => Ok(stage),
+        }
+    }
+
+    fn take(&mut self, workspace: &Workspace, file: &FilePatch) -> Result<(), ToolError> {
+        let FilePatch { change, hunks } = file;
+        let old = match change.old() {
+            None => String::new(),
+            Some(path) => match self.at(workspace, path)?.after.clone() {
+                Some(text) => text,
+                None => return Err(absent(workspace, path)),
+            },
+        };
+        let (new, offsets) = patched(change, &old, hunks)?;
+        let is_new_place = change.old() != change.new_path();
+        if let Some(path) = change.new_path().filter(|_| is_new_place)
+            && self.at(workspace, path)?.after.is_some()
+        {
+            return Err(failed(format!("{path}: there is a file of this name already")));
+        }
+        if let Some(path) = change.old() {
+            self.at(workspace, path)?.after = None;
+        }
+        if let Some(path) = change.new_path() {
+            self.at(workspace, path)?.after = Some(new);
+        }
+        self.report.push(match change {
+            Change::Create(path) => format!("made {path}"),
+            Change::Delete(path) => format!("deleted {path}"),
+            Change::Modify(path) => format!("changed {path}{offsets}"),
+            Change::Rename { from, to } => format!("renamed {from} to {to}{offsets}"),
+        });
+        Ok(())
+    }
+
+    /// A file as it will be so far.
+    fn at(&mut self, workspace: &Workspace, given: &str) -> Result<&mut Staged, ToolError> {
+        let path = workspace.resolve(given).map_err(tool_error)?;
+        let key = path.to_string();
+        if !self.files.contains_key(&key) {
+            let is_there = workspace.read_if_any(&path).map_err(tool_error)?.is_some();
+            let before = is_there.then(|| read_text(workspace, given)).transpose()?;
+            // What is a link or a pipe is not written to: that is said before anything is.
+            workspace.can_write(&path).map_err(tool_error)?;
+            self.files.insert(key.clone(), Staged { after: before.clone(), before });
+        }
+        self.files.get_mut(&key).ok_or_else(|| failed(format!("{given} is not staged")))
+    }
+
+    fn evidence(&self) -> Evidence {
+        let states = |of: fn(&Staged) -> &Option<String>| {
+            let states = self.files.iter().map(|(path, file)| {
+                (path.clone(), of(file).as_ref().map(|text| digest(text.as_bytes())))
+            });
+            of_all(states.collect())
+        };
+        Evidence {
+            subject: self.files.keys().cloned().collect::<Vec<_>>().join("\n"),
+            before: Some(states(|file| &file.before)),
+            after: states(|file| &file.after),
+        }
+    }
+
+    /// Writes all files. If one cannot be written, those before it are put back.
+    fn write(&self, workspace: &Workspace) -> Result<(), ToolError> {
+        let mut done: Vec<(&str, &Staged)> = Vec::new();
+        for (path, file) in &self.files {
+            let Err(error) = put(workspace, path, file.after.as_deref()) else {
+                done.push((path, file));
+                continue;
+            };
+            let mut kept = Vec::new();
+            for (path, file) in done.into_iter().rev() {
+                if let Err(error) = put(workspace, path, file.before.as_deref()) {
+                    kept.push(format!("{path} is changed and could not be put back: {error}"));
+                }
+            }
+            let outcome = match kept.is_empty() {
+                true => "nothing is changed".to_owned(),
+                false => kept.join("; "),
+            };
+            return Err(failed(format!("{error}; {outcome}")));
+        }
+        Ok(())
+    }
+}
+
+/// A file after its hunks, and what is to be said of where they fitted.
+fn patched(change: &Change, old: &str, hunks: &[Hunk]) -> Result<(String, String), ToolError> {
+    let path = change.new_path().or(change.old()).unwrap_or_default();
+    let applied = apply(old, hunks).map_err(|error| {
+        failed(format!("{path}: {error}. Nothing is changed; read the file again with read_file"))
+    })?;
+    if matches!(change, Change::Delete(_)) && !hunks.is_empty() && !applied.text.is_empty() {
+        return Err(failed(format!(
+            "{path}: the patch deletes it and does not remove all of its lines; nothing is changed"
+        )));
+    }
+    let offsets = applied.moved.iter().map(|(number, by)| {
+        let (way, by) =
+            if *by < 0 { ("up", by.unsigned_abs()) } else { ("down", by.unsigned_abs()) };
+        format!(
+            "; hunk {number} fitted {by} {} further {way}",
+            if by == 1 { "line" } else { "lines" }
+        )
+    });
+    Ok((applied.text, offsets.collect()))
+}
+
+/// Writes a file, or removes it where it is not to be there.
+fn put(workspace: &Workspace, path: &str, text: Option<&str>) -> Result<(), ToolError> {
+    match text {
+        Some(text) => write(workspace, path, text.as_bytes()),
+        None => {
+            let path = workspace.resolve(path).map_err(tool_error)?;
+            workspace.remove(&path, false).map(|_| ()).map_err(tool_error)
+        }
+    }
+}
+
+/// A digest of the states of several files.
+fn of_all(states: Vec<(String, Option<String>)>) -> String {
+    let lines =
+        states.into_iter().map(|(path, state)| format!("{path}\t{}\n", state.unwrap_or_default()));
+    digest(lines.collect::<String>().as_bytes())
+}
+
+fn absent(workspace: &Workspace, given: &str) -> ToolError {
+    match read_text(workspace, given) {
+        Err(error) => error,
+        Ok(_) => failed(format!("{given} is deleted or renamed earlier in the patch")),
+    }
+}
+
+fn failed(what: String) -> ToolError {
+    ToolError::ExecutionFailed(what)
+}

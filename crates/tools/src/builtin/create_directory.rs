@@ -1,0 +1,86 @@
+//! `create_directory`: a directory, with those above it.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+};
+use avocet_sandbox::{EntryKind, Workspace};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+use super::files::{Files, tool_error, verdict};
+
+/// What evidence calls a directory that is there.
+const THERE: &str = "directory";
+
+#[derive(Debug)]
+pub(super) struct CreateDirectory {
+    files: Files,
+}
+
+impl CreateDirectory {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Path relative to the workspace root. Directories above it that do not exist are made, too.
+    path: String,
+}
+
+#[async_trait]
+impl Tool for CreateDirectory {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Make a directory in the workspace. write_file makes the directories that \
+            it needs itself: use this for one that is to be empty.";
+        Description::new("create_directory", ToolClass::Verifiable, TEXT)
+    }
+
+    async fn prepare(
+        &self,
+        arguments: &Arguments,
+        _context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        let given = arguments.path.clone();
+        let noted = self.files.with(move |workspace| {
+            let subject = workspace.resolve(&given).map_err(tool_error)?.to_string();
+            let before = state(workspace, &given)?;
+            Ok(Evidence { subject, before, after: THERE.to_owned() })
+        });
+        noted.await.map(Some)
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let made = self.files.with(move |workspace| {
+            let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
+            let is_new = workspace.create_directory(&path).map_err(tool_error)?;
+            Ok(if is_new { format!("made {path}") } else { format!("{path} was there already") })
+        });
+        Ok(json!(made.await?).into())
+    }
+
+    async fn verify(&self, evidence: &Evidence) -> Verdict {
+        let subject = evidence.subject.clone();
+        let now = self.files.with(move |workspace| state(workspace, &subject)).await;
+        verdict(evidence, now, "was made before a restart and is there")
+    }
+}
+
+fn state(workspace: &Workspace, given: &str) -> Result<Option<String>, ToolError> {
+    let path = workspace.resolve(given).map_err(tool_error)?;
+    let kind = workspace.kind(&path).map_err(tool_error)?;
+    Ok(kind.map(|kind| match kind {
+        EntryKind::Directory => THERE.to_owned(),
+        other => format!("{other:?}"),
+    }))
+}

@@ -1,0 +1,106 @@
+//! `delete_file`: a file, a link, a directory.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+};
+use avocet_sandbox::{EntryKind, Removed, Workspace};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+use super::files::{Files, state, tool_error, verdict};
+
+/// What evidence calls something that is not there any more.
+const GONE: &str = "gone";
+
+#[derive(Debug)]
+pub(super) struct DeleteFile {
+    files: Files,
+}
+
+impl DeleteFile {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Path relative to the workspace root.
+    path: String,
+    /// Remove a directory with everything in it. Default: false; it must then be empty.
+    #[schemars(extend("x-aliases" = ["r"]))]
+    recursive: Option<bool>,
+}
+
+#[async_trait]
+impl Tool for DeleteFile {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Delete a file or a directory of the workspace, for good. Of a link, the link \
+            is removed and not what it leads to.";
+        Description::new("delete_file", ToolClass::Verifiable, TEXT)
+    }
+
+    async fn prepare(
+        &self,
+        arguments: &Arguments,
+        _context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        let given = arguments.path.clone();
+        let noted = self.files.with(move |workspace| {
+            let subject = workspace.resolve(&given).map_err(tool_error)?.to_string();
+            let before = Some(found(workspace, &given)?);
+            Ok(Evidence { subject, before, after: GONE.to_owned() })
+        });
+        noted.await.map(Some)
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let deleted = self.files.with(move |workspace| {
+            let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
+            let removed = workspace.remove(&path, arguments.recursive.unwrap_or(false));
+            Ok(match removed.map_err(tool_error)? {
+                Removed::File => format!("deleted {path}"),
+                Removed::Link => format!("deleted the link {path}"),
+                Removed::Directory(0) => format!("deleted the empty directory {path}"),
+                Removed::Directory(1) => format!("deleted the directory {path} with 1 entry"),
+                Removed::Directory(all) => {
+                    format!("deleted the directory {path} with {all} entries")
+                }
+            })
+        });
+        Ok(json!(deleted.await?).into())
+    }
+
+    async fn verify(&self, evidence: &Evidence) -> Verdict {
+        let subject = evidence.subject.clone();
+        let now = self.files.with(move |workspace| found(workspace, &subject)).await;
+        verdict(evidence, now.map(Some), "was deleted before a restart and is gone")
+    }
+}
+
+/// What is there, as it can be compared later.
+fn found(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
+    let path = workspace.resolve(given).map_err(tool_error)?;
+    Ok(match workspace.kind(&path).map_err(tool_error)? {
+        None => GONE.to_owned(),
+        Some(EntryKind::Directory) => {
+            let entries = workspace.entries_below(&path).map_err(tool_error)?;
+            format!("a directory of {entries}")
+        }
+        // What is too large to be read is known by its size.
+        Some(EntryKind::File(bytes)) => match state(workspace, &path) {
+            Ok(Some(digest)) => digest,
+            _ => format!("{bytes} bytes"),
+        },
+        Some(other) => format!("{other:?}"),
+    })
+}

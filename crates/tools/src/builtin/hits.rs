@@ -1,0 +1,111 @@
+//! What a search has found, as ripgrep prints it, and no more than a model can read.
+
+use std::fmt::Write;
+use std::io;
+
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+
+/// Matches that are shown.
+const MAX_MATCHES: usize = 200;
+/// Bytes that are shown.
+const MAX_BYTES: usize = 64 * 1024;
+/// Characters of a line that are shown.
+const MAX_LINE: usize = 400;
+
+/// Lines that match, with those around them.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    text: String,
+    matches: usize,
+    is_full: bool,
+}
+
+/// Takes what is found in one file.
+#[derive(Debug)]
+pub(super) struct InFile<'h> {
+    hits: &'h mut Hits,
+    path: String,
+    is_first: bool,
+}
+
+impl Hits {
+    pub(super) fn of(&mut self, path: String) -> InFile<'_> {
+        InFile { hits: self, path, is_first: true }
+    }
+
+    /// Whether no more is shown.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// What the model reads; `passed_over` says how many files were not searched, and why.
+    pub(super) fn report(self, searched: usize, passed_over: &[(usize, &str)]) -> String {
+        let Self { mut text, matches, is_full } = self;
+        let plural = |count: usize| if count == 1 { "file" } else { "files" };
+        if matches == 0 {
+            write!(text, "no match in {searched} {}", plural(searched)).unwrap_or_default();
+        } else if is_full {
+            write!(text, "[only the first {matches} matches are shown; narrow the pattern, the path or the glob]")
+                .unwrap_or_default();
+        }
+        for (count, why) in passed_over.iter().filter(|(count, _)| *count > 0) {
+            let line = format!("\n[{count} {} not searched: {why}]", plural(*count));
+            text.push_str(if text.ends_with('\n') { line.trim_start() } else { &line });
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    /// Adds a line; false if there is no more room.
+    fn push(&mut self, path: &str, mark: char, number: Option<u64>, bytes: &[u8]) -> bool {
+        let line = String::from_utf8_lossy(bytes);
+        let line = line.trim_end_matches(['\n', '\r']);
+        let shown = line.char_indices().nth(MAX_LINE).map_or(line, |(at, _)| &line[..at]);
+        let cut = if shown.len() < line.len() { "…" } else { "" };
+        let line = format!("{path}{mark}{}{mark} {shown}{cut}\n", number.unwrap_or_default());
+        if self.text.len() + line.len() > MAX_BYTES {
+            self.is_full = true;
+            return false;
+        }
+        self.text.push_str(&line);
+        true
+    }
+}
+
+impl Sink for InFile<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.hits.matches == MAX_MATCHES {
+            self.hits.is_full = true;
+            return Ok(false);
+        }
+        self.separate(searcher);
+        let goes_on = self.hits.push(&self.path, ':', found.line_number(), found.bytes());
+        self.hits.matches += usize::from(goes_on);
+        Ok(goes_on)
+    }
+
+    fn context(&mut self, searcher: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        if self.hits.matches == MAX_MATCHES && self.is_first {
+            return Ok(true);
+        }
+        self.separate(searcher);
+        Ok(self.hits.push(&self.path, '-', context.line_number(), context.bytes()))
+    }
+
+    fn context_break(&mut self, _searcher: &Searcher) -> io::Result<bool> {
+        self.hits.text.push_str("--\n");
+        Ok(true)
+    }
+}
+
+impl InFile<'_> {
+    /// With lines around matches, those of one file are told from those of another.
+    fn separate(&mut self, searcher: &Searcher) {
+        let has_context = searcher.before_context() + searcher.after_context() > 0;
+        if std::mem::take(&mut self.is_first) && has_context && !self.hits.text.is_empty() {
+            self.hits.text.push_str("--\n");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `outline`: what is in a file, by lines: headings, functions, types, imports.
+
+mod grammar;
+mod plain;
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use std::path::Path;
+
+use super::Parts;
+use super::files::{Files, read_text, tool_error};
+use super::languages::extension;
+
+/// Entries that are shown.
+const MAX_ENTRIES: usize = 1000;
+/// Characters of an entry that are shown.
+const MAX_ENTRY: usize = 160;
+
+#[derive(Debug)]
+pub(super) struct Outline {
+    files: Files,
+}
+
+impl Outline {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Path of the file relative to the workspace root.
+    path: String,
+}
+
+/// Something that a file has.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry {
+    /// From 1.
+    line: usize,
+    /// How many others it is in.
+    depth: usize,
+    text: String,
+}
+
+#[async_trait]
+impl Tool for Outline {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Show what is in a file of the workspace, with line numbers: headings of a \
+            text; imports, types, functions and methods of a program. Use it before you read a long \
+            file, to read only the lines that matter.";
+        Description::new("outline", ToolClass::Pure, TEXT).parallel()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        // It fires also when the call runs out of time, because then this is dropped.
+        let stop = context.cancel.child_token();
+        let _dropped = stop.clone().drop_guard();
+        let outline = self.files.with(move |workspace| {
+            let text = read_text(workspace, &arguments.path)?;
+            let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
+            let entries = entries(path.as_path(), &text, &|| stop.is_cancelled())
+                .ok_or_else(|| ToolError::ExecutionFailed("the parser was stopped".to_owned()))?;
+            Ok(shown(&entries, &path.to_string(), text.lines().count()))
+        });
+        Ok(json!(outline.await?).into())
+    }
+}
+
+/// What is in a text; none if it was stopped.
+fn entries(path: &Path, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<Entry>> {
+    let extension = extension(path).to_ascii_lowercase();
+    match grammar::of(&extension) {
+        Some(grammar) => grammar.entries(text, is_stopped),
+        None => Some(plain::entries(&extension, text)),
+    }
+}
+
+fn shown(entries: &[Entry], path: &str, lines: usize) -> String {
+    if entries.is_empty() {
+        return format!(
+            "{path} has {lines} lines, and nothing in it that stands out; use read_file"
+        );
+    }
+    let mut shown: Vec<String> = vec![format!("{path}, {lines} lines")];
+    shown.extend(entries.iter().take(MAX_ENTRIES).map(|Entry { line, depth, text }| {
+        let cut = text.char_indices().nth(MAX_ENTRY).map_or(text.as_str(), |(at, _)| &text[..at]);
+        format!("{line:>6}\t{}{cut}", "  ".repeat(*depth))
+    }));
+    if entries.len() > MAX_ENTRIES {
+        shown.push(format!("[{} more are not shown]", entries.len() - MAX_ENTRIES));
+    }
+    shown.join("\n")
+}
+
+#[cfg(test)]
+#[path = "outline_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! Languages whose grammar is known: what in a syntax tree stands out.
+
+use std::ops::ControlFlow;
+
+use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser};
+
+use super::Entry;
+
+/// How deep in a syntax tree things are looked for.
+const MAX_LEVELS: usize = 48;
+
+/// A language, by the names that its grammar gives to what is in a file.
+pub(super) struct Grammar {
+    extensions: &'static [&'static str],
+    language: fn() -> Language,
+    /// What is shown, with all of its text.
+    imports: &'static [&'static str],
+    /// What is shown up to its body.
+    items: &'static [&'static str],
+    /// Those of them in whose body others are looked for.
+    containers: &'static [&'static str],
+    /// What is not shown, and in which others are looked for.
+    through: &'static [&'static str],
+}
+
+const GRAMMARS: [Grammar; 5] = [
+    Grammar {
+        extensions: &["go"],
+        language: || tree_sitter_go::LANGUAGE.into(),
+        imports: &["import_spec"],
+        items: &[
+            "const_spec",
+            "function_declaration",
+            "method_declaration",
+            "type_alias",
+            "type_spec",
+            "var_spec",
+        ],
+        containers: &[],
+        through: &[
+            "const_declaration",
+            "import_declaration",
+            "import_spec_list",
+            "type_declaration",
+            "var_declaration",
+            "var_spec_list",
+        ],
+    },
+    Grammar {
+        extensions: &["py", "pyi"],
+        language: || tree_sitter_python::LANGUAGE.into(),
+        imports: &["future_import_statement", "import_from_statement", "import_statement"],
+        items: &["class_definition", "function_definition"],
+        containers: &["class_definition"],
+        through: &["block", "decorated_definition", "if_statement", "try_statement"],
+    },
+    Grammar {
+        extensions: &["rs"],
+        language: || tree_sitter_rust::LANGUAGE.into(),
+        imports: &["extern_crate_declaration", "use_declaration"],
+        items: &[
+            "const_item",
+            "enum_item",
+            "function_item",
+            "function_signature_item",
+            "impl_item",
+            "macro_definition",
+            "mod_item",
+            "static_item",
+            "struct_item",
+            "trait_item",
+            "type_item",
+            "union_item",
+        ],
+        containers: &["impl_item", "mod_item", "trait_item"],
+        through: &["foreign_mod_item"],
+    },
+    TYPESCRIPT,
+    Grammar {
+        extensions: &["cjs", "js", "jsx", "mjs", "tsx"],
+        language: || tree_sitter_typescript::LANGUAGE_TSX.into(),
+        ..TYPESCRIPT
+    },
+];
+
+const TYPESCRIPT: Grammar = Grammar {
+    extensions: &["cts", "mts", "ts"],
+    language: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+    imports: &["import_statement"],
+    items: &[
+        "abstract_class_declaration",
+        "abstract_method_signature",
+        "class_declaration",
+        "enum_declaration",
+        "function_declaration",
+        "function_signature",
+        "generator_function_declaration",
+        "interface_declaration",
+        "internal_module",
+        "lexical_declaration",
+        "method_definition",
+        "module",
+        "type_alias_declaration",
+    ],
+    containers: &["abstract_class_declaration", "class_declaration", "internal_module", "module"],
+    through: &["ambient_declaration", "export_statement", "expression_statement"],
+};
+
+/// The grammar of files of this extension, in small letters.
+pub(super) fn of(extension: &str) -> Option<&'static Grammar> {
+    const { &GRAMMARS }.iter().find(|grammar| grammar.extensions.contains(&extension))
+}
+
+impl Grammar {
+    /// What is in a text; none if it was stopped. What cannot be parsed is passed over.
+    pub(super) fn entries(&self, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<Entry>> {
+        let mut parser = Parser::new();
+        parser.set_language(&(self.language)()).ok()?;
+        let mut goes_on = |_: &ParseState| match is_stopped() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let options = ParseOptions::new().progress_callback(&mut goes_on);
+        let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
+        let tree = parser.parse_with_options(&mut read, None, Some(options))?;
+        let mut entries = Vec::new();
+        self.walk(tree.root_node(), text, (0, 0), &mut entries);
+        Some(entries)
+    }
+
+    /// Looks into a node that is so many levels down, whose entries are in so many others.
+    fn walk(
+        &self,
+        within: Node<'_>,
+        text: &str,
+        (level, depth): (usize, usize),
+        entries: &mut Vec<Entry>,
+    ) {
+        if level == MAX_LEVELS {
+            return;
+        }
+        for node in within.named_children(&mut within.walk()) {
+            let kind = node.kind();
+            if node.is_error() || self.through.contains(&kind) {
+                self.walk(node, text, (level + 1, depth), entries);
+            } else if self.imports.contains(&kind) {
+                entries.push(entry(node, node.end_byte(), text, depth));
+            } else if self.items.contains(&kind) {
+                let body = node.child_by_field_name("body");
+                let end = body.map_or_else(|| first_line(node, text), |body| body.start_byte());
+                entries.push(entry(node, end, text, depth));
+                if let Some(body) = body.filter(|_| self.containers.contains(&kind)) {
+                    self.walk(body, text, (level + 1, depth + 1), entries);
+                }
+            }
+        }
+    }
+}
+
+/// Where the first line of a node ends.
+fn first_line(node: Node<'_>, text: &str) -> usize {
+    let rest = &text[node.start_byte()..node.end_byte()];
+    node.start_byte() + rest.find('\n').unwrap_or(rest.len())
+}
+
+/// A node up to here, from the start of its line, in one line.
+fn entry(node: Node<'_>, end: usize, text: &str, depth: usize) -> Entry {
+    let start = text[..node.start_byte()].rfind('\n').map_or(0, |at| at + 1);
+    let words: Vec<&str> = text[start..end].split_whitespace().collect();
+    let text = words.join(" ");
+    let text = text.trim_end_matches(['{', ':', ';', ' ']);
+    let text = text.strip_suffix("=>").unwrap_or(text).trim_end().to_owned();
+    Entry { line: node.start_position().row + 1, depth, text }
+}

@@ -1,0 +1,241 @@
+//! `search_files`: lines of files by a regular expression, and definitions by their names.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map;
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_sandbox::{FileError, Workspace, WorkspacePath};
+use globset::{GlobBuilder, GlobMatcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Parts;
+use super::files::{Files, tool_error};
+use super::hits::Hits;
+use super::languages::{definition, extension};
+use super::walk::Walk;
+
+/// Bytes that a compiled pattern may take.
+const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
+
+#[derive(Debug)]
+pub(super) struct SearchFiles {
+    files: Files,
+}
+
+impl SearchFiles {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { files: Files { workspace: parts.workspace.clone() } }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// What to find in a line: a regular expression in the syntax of ripgrep, without look-around.
+    #[schemars(extend("x-aliases" = ["query", "t"]))]
+    pattern: String,
+    /// Directory to search, or a single file. Default: the whole workspace.
+    path: Option<String>,
+    /// Search only files that fit this glob, for example *.rs or src/**/*.{ts,tsx}.
+    #[schemars(extend("x-aliases" = ["g", "include"]))]
+    glob: Option<String>,
+    /// Take the pattern as plain text. Default: false.
+    #[schemars(extend("x-aliases" = ["F"]))]
+    literal: Option<bool>,
+    /// Whether case counts. Default: smart, which means only if the pattern has capital letters.
+    case: Option<Case>,
+    /// Lines to show before and after each match. Default: 0.
+    #[schemars(range(max = 10), extend("x-aliases" = ["C"]))]
+    context: Option<usize>,
+    /// Search hidden files, too. Default: false.
+    hidden: Option<bool>,
+    /// Find where the function, type, class or constant with this name is defined, not where it is
+    /// used. Default: false.
+    #[schemars(extend("x-aliases" = ["d"]))]
+    definitions: Option<bool>,
+}
+
+/// Whether case counts.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Case {
+    #[default]
+    Smart,
+    Sensitive,
+    Insensitive,
+}
+
+#[async_trait]
+impl Tool for SearchFiles {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Search the text files of the workspace for lines that match a pattern, or \
+            for the definition of a name. Shows path:line: text, sorted by path, at most 200 matches. \
+            What .gitignore leaves out, hidden and binary files are not searched.";
+        Description::new("search_files", ToolClass::Pure, TEXT).parallel()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        // It fires also when the call runs out of time, because then this is dropped.
+        let stop = context.cancel.child_token();
+        let _dropped = stop.clone().drop_guard();
+        let found = self.files.with(move |workspace| {
+            Search::new(&arguments)?.run(workspace, &arguments, &|| stop.is_cancelled())
+        });
+        Ok(json!(found.await?).into())
+    }
+}
+
+/// A search that runs.
+struct Search {
+    searcher: Searcher,
+    glob: Option<GlobMatcher>,
+    /// By extensions where definitions are looked for, else only that of none.
+    matchers: BTreeMap<String, RegexMatcher>,
+    hits: Hits,
+    too_large: usize,
+}
+
+impl Search {
+    fn new(arguments: &Arguments) -> Result<Self, ToolError> {
+        if arguments.pattern.is_empty() {
+            return Err(invalid(
+                "pattern is empty; to see which files there are, use list_directory",
+            ));
+        }
+        let context = arguments.context.unwrap_or(0);
+        let searcher = SearcherBuilder::new()
+            .before_context(context)
+            .after_context(context)
+            .binary_detection(BinaryDetection::quit(0))
+            .build();
+        let glob = arguments.glob.as_deref().map(glob).transpose()?;
+        let (matchers, hits) = (BTreeMap::new(), Hits::default());
+        Ok(Self { searcher, glob, matchers, hits, too_large: 0 })
+    }
+
+    fn run(
+        mut self,
+        workspace: &Workspace,
+        arguments: &Arguments,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<String, ToolError> {
+        let given = arguments.path.as_deref().unwrap_or_default();
+        let start = workspace.resolve(given).map_err(tool_error)?;
+        let mut walk = Walk::new(workspace, start.clone(), arguments.hidden.unwrap_or(false))?;
+        let mut searched = 0;
+        // What is wrong with the pattern is said even where there are no files.
+        self.matcher("", arguments)?;
+        for file in walk.by_ref() {
+            if is_stopped() {
+                return Err(ToolError::ExecutionFailed("the search was stopped".to_owned()));
+            }
+            let Some(path) = file else { continue };
+            let is_named = path.as_path() == start.as_path();
+            if !is_named && self.glob.as_ref().is_some_and(|glob| !glob.is_match(path.as_path())) {
+                continue;
+            }
+            searched += 1;
+            self.search(workspace, &path, is_named, arguments)?;
+            if self.hits.is_full() {
+                break;
+            }
+        }
+        Ok(self.hits.report(searched, &[(self.too_large, "too large"), (walk.secrets, "secret")]))
+    }
+
+    fn search(
+        &mut self,
+        workspace: &Workspace,
+        path: &WorkspacePath,
+        is_named: bool,
+        arguments: &Arguments,
+    ) -> Result<(), ToolError> {
+        let bytes = match workspace.read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if is_named => return Err(tool_error(error)),
+            Err(FileError::TooLarge { .. }) => {
+                self.too_large += 1;
+                return Ok(());
+            }
+            // It has gone meanwhile, or may not be read.
+            Err(_) => return Ok(()),
+        };
+        let matcher = self.matcher(extension(path.as_path()), arguments)?;
+        let bytes = plain(bytes);
+        let sink = self.hits.of(path.to_string());
+        self.searcher
+            .search_slice(matcher, &bytes, sink)
+            .map_err(|error| ToolError::ExecutionFailed(format!("{path}: {error}")))
+    }
+
+    fn matcher(
+        &mut self,
+        extension: &str,
+        arguments: &Arguments,
+    ) -> Result<RegexMatcher, ToolError> {
+        let definitions = arguments.definitions.unwrap_or(false);
+        let key = if definitions { extension.to_owned() } else { String::new() };
+        match self.matchers.entry(key) {
+            btree_map::Entry::Occupied(known) => Ok(known.get().clone()),
+            btree_map::Entry::Vacant(new) => {
+                let compiled = compiled(arguments, definitions.then_some(extension))?;
+                Ok(new.insert(compiled).clone())
+            }
+        }
+    }
+}
+
+fn compiled(arguments: &Arguments, extension: Option<&str>) -> Result<RegexMatcher, ToolError> {
+    let Arguments { pattern, case, literal, .. } = arguments;
+    let pattern = if literal.unwrap_or(false) { regex::escape(pattern) } else { pattern.clone() };
+    let has_capitals = pattern.chars().any(char::is_uppercase);
+    let mut builder = RegexMatcherBuilder::new();
+    builder.line_terminator(Some(b'\n'));
+    builder.size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
+    match (case.unwrap_or_default(), extension) {
+        (Case::Smart, None) => builder.case_smart(true),
+        // Around the name the pattern has capitals of its own.
+        (Case::Smart, Some(_)) => builder.case_insensitive(!has_capitals),
+        (Case::Sensitive, _) => builder.case_insensitive(false),
+        (Case::Insensitive, _) => builder.case_insensitive(true),
+    };
+    let whole = extension.map_or(pattern.clone(), |extension| definition(extension, &pattern));
+    builder.build(&whole).map_err(|error| {
+        invalid(&format!(
+            "pattern is no regular expression: {error}; escape it, or set literal to true for plain text"
+        ))
+    })
+}
+
+/// Lines that end in a line feed alone, so that `$` is where they end.
+fn plain(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.contains(&b'\r') {
+        let ends = bytes.windows(2).map(|two| two == b"\r\n").chain([false]).collect::<Vec<_>>();
+        let mut ends = ends.into_iter();
+        bytes.retain(|_| !ends.next().unwrap_or(false));
+    }
+    bytes
+}
+
+/// A glob; one that does not begin at the root fits at any depth.
+fn glob(given: &str) -> Result<GlobMatcher, ToolError> {
+    let anywhere = format!("**/{given}");
+    let pattern = given.strip_prefix('/').unwrap_or(&anywhere);
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    let glob = glob.map_err(|error| invalid(&format!("glob: {error}; for example *.rs")))?;
+    Ok(glob.compile_matcher())
+}
+
+fn invalid(what: &str) -> ToolError {
+    ToolError::InvalidArgs(what.to_owned())
+}

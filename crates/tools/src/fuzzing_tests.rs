@@ -1,0 +1,56 @@
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::*;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn corpus() -> Vec<Vec<u8>> {
+    let files = std::fs::read_dir(root().join("tests/corpus/patches")).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files.into_iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+#[test]
+fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+    let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
+    for (name, _) in TARGETS {
+        let target = root().join(format!("fuzz/fuzz_targets/{name}.rs"));
+        let target = std::fs::read_to_string(target).unwrap();
+        assert!(target.contains(&format!("avocet_tools::fuzzing::{name}(")), "{target}");
+        assert!(manifest.contains(&format!("\nname = \"{name}\"\n")), "{name} is in no [[bin]]");
+    }
+}
+
+#[test]
+fn every_patch_of_the_corpus_is_one() {
+    for text in corpus() {
+        assert!(parse(&String::from_utf8(text.clone()).unwrap()).is_ok());
+        patch(&text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn changed_patches_hold(
+        input in select(corpus()),
+        (from, to, at) in any::<(Index, Index, Index)>(),
+        more in select(vec!["@@ -1 +1 @@\n", "+", "-", "\\", "\r", "\n", "--- a\n", "0", "é", "\0"]),
+    ) {
+        let mut data = input;
+        let (from, to) = (from.index(data.len() + 1), to.index(data.len() + 1));
+        if to.saturating_sub(from) < 20 {
+            data.drain(from.min(to)..from.max(to));
+        }
+        let at = at.index(data.len() + 1);
+        drop(data.splice(at..at, more.bytes()));
+        patch(&data);
+    }
+}

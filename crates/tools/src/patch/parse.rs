@@ -1,0 +1,210 @@
+//! A unified diff, as diff and git write it and models do: what stands between files is passed over, the
+//! counts of a hunk decide where it ends.
+
+use std::iter::{Enumerate, Peekable};
+use std::str::Lines;
+
+use super::{Change, FilePatch, Hunk, Line};
+
+/// What a file is called that is not there.
+const NOWHERE: &str = "/dev/null";
+
+/// What was read of the header of a file.
+#[derive(Debug, Default)]
+struct Header<'p> {
+    /// Both as in `diff --git`.
+    git: Option<(&'p str, &'p str)>,
+    old: Option<&'p str>,
+    new: Option<&'p str>,
+    renamed: (Option<&'p str>, Option<&'p str>),
+    is_new: bool,
+    is_deleted: bool,
+}
+
+struct Parser<'p> {
+    lines: Peekable<Enumerate<Lines<'p>>>,
+    files: Vec<FilePatch>,
+    header: Header<'p>,
+    hunks: Vec<Hunk>,
+}
+
+/// Reads a patch.
+///
+/// # Errors
+/// Which line of it cannot be read, and what was expected.
+pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, String> {
+    let lines = text.lines().enumerate().peekable();
+    let mut parser =
+        Parser { lines, files: Vec::new(), header: Header::default(), hunks: Vec::new() };
+    while let Some((number, line)) = parser.lines.next() {
+        parser.line(number + 1, line)?;
+    }
+    parser.end_file()?;
+    match parser.files.is_empty() {
+        true => Err("there is no file in it; begin each with the lines --- a/path and +++ b/path"
+            .to_owned()),
+        false => Ok(parser.files),
+    }
+}
+
+impl<'p> Parser<'p> {
+    fn line(&mut self, number: usize, line: &'p str) -> Result<(), String> {
+        if line.starts_with("@@") {
+            let hunk = self.hunk(number, line)?;
+            self.hunks.push(hunk);
+        } else if let Some(paths) = line.strip_prefix("diff --git ") {
+            self.end_file()?;
+            self.header.git = both(paths);
+        } else if let Some(path) = line.strip_prefix("--- ") {
+            if self.header.old.is_some() || !self.hunks.is_empty() {
+                self.end_file()?;
+            }
+            self.header.old = Some(name(path));
+        } else if let Some(path) = line.strip_prefix("+++ ") {
+            self.header.new = Some(name(path));
+        } else if let Some(path) = line.strip_prefix("rename from ") {
+            self.header.renamed.0 = Some(name(path));
+        } else if let Some(path) = line.strip_prefix("rename to ") {
+            self.header.renamed.1 = Some(name(path));
+        } else if line.starts_with("new file mode ") {
+            self.header.is_new = true;
+        } else if line.starts_with("deleted file mode ") {
+            self.header.is_deleted = true;
+        } else if line.starts_with("GIT binary patch") || line.starts_with("copy from ") {
+            return Err(format!("line {number}: {line:?} is not done here; write the whole file"));
+        } else if !self.hunks.is_empty() && line.starts_with(['+', '-', ' ']) {
+            return Err(format!(
+                "line {number}: {line:?} is behind the end of its hunk; correct the counts of the @@ line"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The file whose header and hunks have been read.
+    fn end_file(&mut self) -> Result<(), String> {
+        let header = std::mem::take(&mut self.header);
+        let hunks = std::mem::take(&mut self.hunks);
+        match header.change()? {
+            Some(change) => self.files.push(FilePatch { change, hunks }),
+            None if hunks.is_empty() => {}
+            None => {
+                return Err(format!(
+                    "line {}: the hunk is of no file; put --- a/path and +++ b/path before it",
+                    hunks[0].at
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn hunk(&mut self, at: usize, line: &str) -> Result<Hunk, String> {
+        let Some((start, mut old, mut new)) = ranges(line) else {
+            return Err(format!("line {at}: {line:?} is no hunk header; write @@ -1,3 +1,4 @@"));
+        };
+        let mut hunk = Hunk { at, start, lines: Vec::new(), is_open: (false, false) };
+        let ends = |place: &str| {
+            format!("line {at}: the hunk ends {place} its @@ line says; correct the counts")
+        };
+        while old > 0 || new > 0 {
+            let (number, line) = self.lines.next().ok_or_else(|| ends("before"))?;
+            // Who writes an empty line of context may leave its blank out.
+            let mark = line.chars().next().unwrap_or(' ');
+            let text = || line.get(1..).unwrap_or_default().to_owned();
+            let (old_lines, new_lines, read) = match mark {
+                ' ' => (1, 1, Line::Context(text())),
+                '-' => (1, 0, Line::Removed(text())),
+                '+' => (0, 1, Line::Added(text())),
+                '\\' => {
+                    hunk.note_open();
+                    continue;
+                }
+                _ => {
+                    return Err(format!(
+                        "line {}: {line:?} begins with none of ' ', '-' and '+', and the hunk of line \
+                         {at} has {old} old and {new} new lines more by its @@ line",
+                        number + 1
+                    ));
+                }
+            };
+            old = usize::checked_sub(old, old_lines).ok_or_else(|| ends("after what"))?;
+            new = usize::checked_sub(new, new_lines).ok_or_else(|| ends("after what"))?;
+            hunk.lines.push(read);
+        }
+        if self.lines.next_if(|(_, line)| line.starts_with('\\')).is_some() {
+            hunk.note_open();
+        }
+        Ok(hunk)
+    }
+}
+
+impl Hunk {
+    /// The last line that was read has no end (`\ No newline at end of file`).
+    fn note_open(&mut self) {
+        match self.lines.last() {
+            Some(Line::Removed(_)) => self.is_open.0 = true,
+            Some(Line::Added(_)) => self.is_open.1 = true,
+            Some(Line::Context(_)) => self.is_open = (true, true),
+            None => {}
+        }
+    }
+}
+
+impl Header<'_> {
+    fn change(self) -> Result<Option<Change>, String> {
+        let Self { git, old, new, renamed, is_new, is_deleted } = self;
+        if let (Some(from), Some(to)) = renamed {
+            return Ok(Some(Change::Rename { from: from.to_owned(), to: to.to_owned() }));
+        }
+        let (old, new) = match (old, new, git) {
+            (Some(old), Some(new), _) => (old, new),
+            (None, None, Some((_, new))) if is_new => (NOWHERE, new),
+            (None, None, Some((old, _))) if is_deleted => (old, NOWHERE),
+            // A change of the mode alone.
+            (None, None, _) => return Ok(None),
+            (Some(old), None, _) => return Err(format!("--- {old} has no line +++ behind it")),
+            (None, Some(new), _) => return Err(format!("+++ {new} has no line --- before it")),
+        };
+        Ok(Some(match (bare(old, "a/"), bare(new, "b/")) {
+            (NOWHERE, NOWHERE) => return Err("a file is /dev/null on both sides".to_owned()),
+            (NOWHERE, new) => Change::Create(new.to_owned()),
+            (old, NOWHERE) => Change::Delete(old.to_owned()),
+            (old, new) if old == new => Change::Modify(new.to_owned()),
+            (old, new) => {
+                return Err(format!(
+                    "--- {old} and +++ {new} are two files; to rename, put the lines rename from {old} and \
+                     rename to {new} before them"
+                ));
+            }
+        }))
+    }
+}
+
+/// A name in a header, without the date that diff writes behind it, and without quotes.
+fn name(given: &str) -> &str {
+    let name = given.split('\t').next().unwrap_or_default().trim_end();
+    name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name)
+}
+
+/// A name without the letter that git puts before it.
+fn bare<'n>(name: &'n str, letter: &str) -> &'n str {
+    name.strip_prefix(letter).unwrap_or(name)
+}
+
+/// Both names of `diff --git a/x b/x`.
+fn both(names: &str) -> Option<(&str, &str)> {
+    let at = names.find(" b/")?;
+    Some((name(&names[..at]), name(&names[at + 1..])))
+}
+
+/// Where a hunk begins in the old file, and how many lines it has there and in the new one.
+fn ranges(line: &str) -> Option<(usize, usize, usize)> {
+    let inner = line.strip_prefix("@@ -")?;
+    let (old, rest) = inner.split_once(" +")?;
+    let (new, _) = rest.split_once(" @@")?;
+    let range = |text: &str| {
+        let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+        Some((start.parse::<u32>().ok()? as usize, count.parse::<u32>().ok()? as usize))
+    };
+    let ((start, old), (_, new)) = (range(old)?, range(new)?);
+    Some((start, old, new))
+}
