@@ -16,9 +16,11 @@ mod plan;
 mod root;
 mod stage;
 mod tree;
+mod walls;
 mod warden;
 
 pub use launch::{Cell, CellError, Ended, Order, Ran};
 pub use output::Output;
 pub use plan::CellLimits;
 pub use stage::run_stage;
+pub use walls::Walls;

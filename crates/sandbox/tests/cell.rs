@@ -55,3 +55,11 @@ async fn a_program_runs_and_says_how_it_ended() {
         }
     }
 }
+
+#[tokio::test]
+async fn the_walls_of_this_system_are_found_out() {
+    let home = TempDir::new().unwrap();
+    let walls = avocet_sandbox::Walls::probe(&cell(home.path(), true)).await;
+    println!("{walls}");
+    assert!(walls.hold(), "{walls}");
+}

@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RestrictionStatus, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{
@@ -29,7 +29,7 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     limit(plan.limits).walled("limits")?;
     drop_capabilities(plan.namespaces).walled("capabilities")?;
     rustix::thread::set_no_new_privs(true).walled("no new privileges")?;
-    restrict_paths(plan).walled("Landlock")?;
+    restrict_paths(plan)?;
     // Standard error is how stages report; the program writes both into one stream.
     let report = std::io::stderr().as_fd().try_clone_to_owned().walled("the report")?;
     let output = std::io::stdout().as_fd().try_clone_to_owned().walled("the output")?;
@@ -93,7 +93,18 @@ fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
 }
 
 /// The second wall around files, and around processes and sockets outside.
-fn restrict_paths(plan: &Plan) -> Result<(), landlock::RulesetError> {
+fn restrict_paths(plan: &Plan) -> Result<(), Fault> {
+    let status = landlock_rules(plan).walled("Landlock")?;
+    match status.ruleset {
+        // Without a file system of its own, nothing else would be a wall.
+        RulesetStatus::NotEnforced if !plan.namespaces => {
+            Err(Fault::wall("Landlock", "this kernel does not have it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn landlock_rules(plan: &Plan) -> Result<RestrictionStatus, landlock::RulesetError> {
     let all = AccessFs::from_all(LANDLOCK);
     let read = AccessFs::from_read(LANDLOCK);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
@@ -118,6 +129,5 @@ fn restrict_paths(plan: &Plan) -> Result<(), landlock::RulesetError> {
     created
         .add_rules(path_beneath_rules(DEVICES, device))?
         .add_rules(path_beneath_rules(plan.writable(), all))?
-        .restrict_self()?;
-    Ok(())
+        .restrict_self()
 }
