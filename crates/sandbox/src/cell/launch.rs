@@ -106,7 +106,6 @@ impl Cell {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
             .spawn()
             .map_err(start)?;
         let (Some(mut leash), Some(stdout), Some(stderr)) =

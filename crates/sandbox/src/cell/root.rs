@@ -89,9 +89,11 @@ fn processes(most: u64) -> nix::Result<()> {
     fs::create_dir(&proc).map_err(errno)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), &proc, Some("proc"), flags, NONE)?;
-    // Holds for root, too, whom RLIMIT_NPROC does not bind; before Linux 6.14 there is no such limit.
-    fs::write(proc.join("sys/kernel/pid_max"), most.max(LEAST_PIDS).to_string())
-        .unwrap_or_default();
+    if counts_by_namespace() {
+        // Holds for root, too, whom RLIMIT_NPROC does not bind.
+        fs::write(proc.join("sys/kernel/pid_max"), most.max(LEAST_PIDS).to_string())
+            .unwrap_or_default();
+    }
     for name in ["bus", "fs", "irq", "sys", "sysrq-trigger"] {
         let place = proc.join(name);
         if place.exists() {
@@ -104,6 +106,14 @@ fn processes(most: u64) -> nix::Result<()> {
         hide(&Path::new("/proc").join(name))?;
     }
     Ok(())
+}
+
+/// Whether `pid_max` is that of a PID namespace (Linux 6.14): before, it is that of the whole system.
+fn counts_by_namespace() -> bool {
+    let Ok(system) = nix::sys::utsname::uname() else { return false };
+    let release = system.release().to_string_lossy();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or_default());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
 
 /// An empty directory that everybody can write to, and that is gone afterwards.
