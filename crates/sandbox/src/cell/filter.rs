@@ -79,7 +79,7 @@ const REFUSED: &[c_long] = &[
 ];
 
 /// Refused without namespaces: what the user has elsewhere by a name that is no path, or that Landlock does
-/// not govern (owners, times and attributes by path, and who does what in a directory).
+/// not govern (owners and attributes by path, and who does what in a directory). Times remain: tar sets them by path.
 const ELSEWHERE: &[c_long] = &[
     libc::SYS_fchownat,
     libc::SYS_inotify_add_watch,
@@ -107,13 +107,7 @@ const ELSEWHERE: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_chown,
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_futimesat,
-    #[cfg(target_arch = "x86_64")]
     libc::SYS_lchown,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_utime,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_utimes,
 ];
 
 // <asm-generic/unistd.h>, the same everywhere.
@@ -208,9 +202,6 @@ fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> 
         let pairs = rules.entry(libc::SYS_socketpair).or_default();
         pairs.push(rule(&[(1, SeccompCmpArgLen::Dword, of_kind, kind)])?);
     }
-    // Times by path: those of an open file have none.
-    let path = (1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
-    rules.insert(libc::SYS_utimensat, vec![rule(&[path])?]);
     refuse_modes(rules)
 }
 

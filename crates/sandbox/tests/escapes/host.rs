@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use tempfile::TempDir;
 
 /// With what every secret word begins.
@@ -30,6 +31,8 @@ pub(crate) struct Host {
     streams: [UnixListener; 3],
     datagrams: [UnixDatagram; 2],
     segment: Option<(String, String)>,
+    /// What a daemon may itself have been started with, and every process that it starts gets.
+    _inherited: fs::File,
     before: Vec<u32>,
     untouched: String,
 }
@@ -49,9 +52,8 @@ impl Host {
             fs::write(readable.path().join(path), &secret).unwrap();
         }
         fs::write(Path::new("/dev/shm").join(&mark), &secret).unwrap();
-        let abstract_name = |kind: &str| {
-            SocketAddr::from_abstract_name(format!("{mark}{kind}")).unwrap()
-        };
+        let abstract_name =
+            |kind: &str| SocketAddr::from_abstract_name(format!("{mark}{kind}")).unwrap();
         let streams = [
             UnixListener::bind(outside.path().join("stream")).unwrap(),
             UnixListener::bind(scratch.path().join("stream")).unwrap(),
@@ -68,6 +70,8 @@ impl Host {
         tcp.iter().for_each(|one| one.set_nonblocking(true).unwrap());
         udp.iter().for_each(|one| one.set_nonblocking(true).unwrap());
         let segment = shared_segment();
+        let inherited = fs::File::open(outside.path().join("victim/secret.txt")).unwrap();
+        fcntl(&inherited, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
         let mut host = Self {
             process: victim(&secret),
             before: processes(),
@@ -81,6 +85,7 @@ impl Host {
             streams,
             datagrams,
             segment,
+            _inherited: inherited,
         };
         host.untouched = host.state();
         host
@@ -88,8 +93,10 @@ impl Host {
 
     /// What the scripts are told.
     pub(crate) fn environment(&self) -> Vec<(String, String)> {
-        let path = |directory: &TempDir, name: &str| directory.path().join(name).display().to_string();
-        let port = |address: std::io::Result<std::net::SocketAddr>| address.unwrap().port().to_string();
+        let path =
+            |directory: &TempDir, name: &str| directory.path().join(name).display().to_string();
+        let port =
+            |address: std::io::Result<std::net::SocketAddr>| address.unwrap().port().to_string();
         let key = self.segment.as_ref().map_or_else(|| "1".to_owned(), |(_, key)| key.clone());
         let variables = [
             ("MARK", self.mark.clone()),
@@ -140,7 +147,9 @@ impl Host {
         let streams = self.streams.iter().map(|one| ("stream", one.accept().is_ok()));
         let datagrams = self.datagrams.iter().map(|one| ("datagram", one.recv(&mut bytes).is_ok()));
         let all = tcp.chain(udp).chain(streams).chain(datagrams).enumerate();
-        all.filter(|(_, (_, reached))| *reached).map(|(number, (kind, _))| of(kind, number)).collect()
+        all.filter(|(_, (_, reached))| *reached)
+            .map(|(number, (kind, _))| of(kind, number))
+            .collect()
     }
 
     /// Processes with the mark in their arguments or environment. One that is dead has neither.
@@ -237,14 +246,15 @@ fn shared_segment() -> Option<(String, String)> {
 
 fn describe(path: &Path, into: &mut BTreeMap<PathBuf, String>) {
     let found = fs::symlink_metadata(path).unwrap();
-    let content = if found.is_file() { fs::read(path).unwrap() } else { Vec::new() };
+    let content = if found.is_file() { fs::read(path).unwrap_or_default() } else { Vec::new() };
     let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
     let numbers = [found.mode(), found.uid(), found.gid()];
     let content = String::from_utf8_lossy(&content);
     into.insert(path.to_owned(), format!("{numbers:?} {} {times:?} {content:?}", found.nlink()));
     if found.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            describe(&entry.unwrap().path(), into);
+        // One that cannot be read any more has another mode than it had.
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            describe(&entry.path(), into);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! as the user of the test and, if that is root, once more as an ordinary user.
 
 mod corpus;
+mod death;
 mod host;
 mod trial;
 
@@ -13,7 +14,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use trial::Trials;
+use trial::{Trials, toolchain};
 
 /// Where the parts of a test are that runs as an ordinary user, who cannot see the build's directory.
 const PARTS: &str = "AVOCET_TEST_PARTS";
@@ -22,7 +23,7 @@ const ORDINARY: u32 = 65534;
 
 #[tokio::test]
 async fn nothing_gets_out_of_a_cell() {
-    let trials = Trials::new(parts());
+    let trials = Trials::new(parts(), None);
     trials.escapes(include_str!("../../../../tests/corpus/escapes/shell.toml")).await;
 }
 
@@ -33,7 +34,7 @@ fn nothing_gets_out_of_the_cell_of_an_ordinary_user() {
 
 #[tokio::test]
 async fn what_people_do_works_in_a_cell() {
-    let trials = Trials::new(parts());
+    let trials = Trials::new(parts(), toolchain());
     trials.works(include_str!("../../../../tests/corpus/escapes/works.toml")).await;
 }
 
@@ -98,7 +99,8 @@ fn as_an_ordinary_user(test: &str) {
         .current_dir("/")
         .output()
         .unwrap();
-    let (said, wrong) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    let (said, wrong) =
+        (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     println!("{said}\n{wrong}");
     assert!(ran.status.success() && said.contains("1 passed"), "{test} as an ordinary user");
 }

@@ -1,7 +1,8 @@
 //! One case in one cell, and what is held against it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::Parts;
 use super::corpus::{Case, Corpus, Ends, Kind, Load};
 use super::host::{Host, SECRET};
 
+/// Where programs of the system are.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// What a script prints that did not even try.
 const BROKEN: [&str; 6] =
@@ -21,6 +23,10 @@ const BROKEN: [&str; 6] =
 
 pub(crate) struct Trials {
     parts: Parts,
+    /// The directory of a Rust toolchain.
+    toolchain: Option<PathBuf>,
+    /// Where programs of the cells are looked up.
+    path: String,
 }
 
 /// What became of the cases.
@@ -45,8 +51,10 @@ impl Account {
 }
 
 impl Trials {
-    pub(crate) fn new(parts: Parts) -> Self {
-        Self { parts }
+    pub(crate) fn new(parts: Parts, toolchain: Option<PathBuf>) -> Self {
+        let first = toolchain.iter().map(|one| one.join("bin").display().to_string());
+        let path = first.chain([PATH.to_owned()]).collect::<Vec<_>>().join(":");
+        Self { parts, toolchain, path }
     }
 
     /// Whatever gets out is wrong.
@@ -58,7 +66,7 @@ impl Trials {
             let forks = self.forks_are_limited(&host, kind).await;
             for case in &corpus.case {
                 let name = format!("{} ({kind:?})", case.name);
-                if let Some(why) = why_not(case, kind, forks) {
+                if let Some(why) = self.why_not(case, kind, forks) {
                     account.skip(&name, &why);
                     continue;
                 }
@@ -81,7 +89,7 @@ impl Trials {
             let host = Host::new();
             for case in &corpus.case {
                 let name = format!("{} ({kind:?})", case.name);
-                if let Some(why) = why_not(case, kind, true) {
+                if let Some(why) = self.why_not(case, kind, true) {
                     account.skip(&name, &why);
                     continue;
                 }
@@ -91,7 +99,11 @@ impl Trials {
                 let wanted = (Ended::Code(0), case.prints.as_deref().unwrap_or_default().trim());
                 match ran {
                     Ok(ran) if (ran.ended, ran.output.text().trim()) == wanted => {}
-                    other => account.wrong.push(format!("{name}: {other:?}, not {wanted:?}")),
+                    Ok(ran) => {
+                        let (ended, text) = (ran.ended, ran.output.text());
+                        account.wrong.push(format!("{name}: {ended:?} {text:?}, not {wanted:?}"));
+                    }
+                    Err(error) => account.wrong.push(format!("{name}: {error}")),
                 }
             }
         }
@@ -101,7 +113,8 @@ impl Trials {
     /// The kinds of cells that this system gives.
     async fn kinds(&self, account: &mut Account) -> Vec<Kind> {
         let workspace = TempDir::new().unwrap();
-        let walls = Walls::probe(&self.cell(&Host::new(), Kind::Namespaces, workspace.path())).await;
+        let walls =
+            Walls::probe(&self.cell(&Host::new(), Kind::Namespaces, workspace.path())).await;
         println!("{walls}");
         assert!(walls.hold(), "{walls}");
         let kinds = [(Kind::Namespaces, walls.namespaces), (Kind::Landlock, walls.landlock)];
@@ -127,6 +140,24 @@ impl Trials {
         let ran = cell.run(order(workspace.path(), script, None)).await.unwrap();
         let text = ran.output.text();
         !text.lines().any(|line| line == "100") && text.lines().any(|line| line == "1")
+    }
+
+    /// Why a case is not run in this kind of cell, or on this machine.
+    fn why_not(&self, case: &Case, kind: Kind, forks_are_limited: bool) -> Option<String> {
+        if case.only.is_some_and(|only| only != kind) {
+            return Some(case.why.clone());
+        }
+        if let Some(missing) = case.missing(&self.path) {
+            return Some(format!("no {missing}"));
+        }
+        let heavy = case.load.is_some_and(Load::is_heavy);
+        match forks_are_limited {
+            false if heavy && nix::unistd::geteuid().is_root() => {
+                Some("the limits bind ordinary users, for whom it is run".to_owned())
+            }
+            false if heavy => Some("there is no limit of processes here".to_owned()),
+            _ => None,
+        }
     }
 
     async fn escape(&self, host: &Host, case: &Case, attempt: &str, kind: Kind) -> Vec<String> {
@@ -171,11 +202,14 @@ impl Trials {
         };
         environment.extend(
             [
-                ("PATH", PATH.to_owned()),
+                ("PATH", self.path.clone()),
                 ("HOME", workspace.display().to_string()),
                 ("TMPDIR", scratch.display().to_string()),
                 ("LANG", "C.UTF-8".to_owned()),
-                ("SET_USER_ID", set_user_id.clone().map(|path| path.display().to_string()).collect()),
+                (
+                    "SET_USER_ID",
+                    set_user_id.clone().map(|path| path.display().to_string()).collect(),
+                ),
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
@@ -183,13 +217,24 @@ impl Trials {
             program: self.parts.cell.clone(),
             namespaces: kind == Kind::Namespaces,
             writable: vec![workspace],
-            readable: [host.readable.path().to_owned()].into_iter().chain(set_user_id.cloned()).collect(),
+            readable: [host.readable.path().to_owned()]
+                .into_iter()
+                .chain(set_user_id.cloned())
+                .chain(self.toolchain.clone())
+                .collect(),
             hidden,
             environment,
             limits: CellLimits::default(),
             clock: Arc::new(SystemClock::new()),
         }
     }
+}
+
+/// Where `rustc` and `cargo` are, if whoever runs the test can get there.
+pub(crate) fn toolchain() -> Option<PathBuf> {
+    let ran = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(ran.stdout).ok()?.trim());
+    path.join("bin/cargo").exists().then_some(path)
 }
 
 fn workspace(attempt: &str, kind: Kind) -> TempDir {
@@ -213,24 +258,6 @@ fn order(workspace: &Path, script: &str, load: Option<Load>) -> Order {
         limit,
         output: 64 * 1024,
         cancel: CancellationToken::new(),
-    }
-}
-
-/// Why a case is not run in this kind of cell, or on this machine.
-fn why_not(case: &Case, kind: Kind, forks_are_limited: bool) -> Option<String> {
-    if case.only.is_some_and(|only| only != kind) {
-        return Some(case.why.clone());
-    }
-    if let Some(missing) = case.missing(PATH) {
-        return Some(format!("no {missing}"));
-    }
-    let heavy = case.load.is_some_and(Load::is_heavy);
-    match forks_are_limited {
-        false if heavy && nix::unistd::geteuid().is_root() => {
-            Some("the limits bind ordinary users, for whom it is run".to_owned())
-        }
-        false if heavy => Some("there is no limit of processes here".to_owned()),
-        _ => None,
     }
 }
 
