@@ -3,11 +3,13 @@
 
 mod aliases;
 mod builtin;
+mod courtesy;
 mod erased;
 mod registry;
 mod schema;
+mod shell_words;
 mod workspace_files;
 
-pub use builtin::{Parts, add_builtin};
+pub use builtin::{Parts, Shell, add_builtin};
 pub use registry::{AlreadyRegistered, Origin, Registry};
 pub use workspace_files::WorkspaceFiles;

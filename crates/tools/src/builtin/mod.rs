@@ -5,6 +5,7 @@ mod attachments;
 #[cfg(test)]
 mod backup_file;
 mod edit_file;
+mod exec_shell;
 mod files;
 mod list_directory;
 mod memory_read;
@@ -19,6 +20,8 @@ use std::sync::Arc;
 use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
 use avocet_sandbox::Workspace;
 
+pub use exec_shell::Shell;
+
 use crate::{AlreadyRegistered, Origin, Registry};
 
 /// What the built-in tools work with.
@@ -30,6 +33,8 @@ pub struct Parts {
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
+    /// None where no walls hold.
+    pub shell: Option<Shell>,
 }
 
 /// Adds every built-in tool.
@@ -39,6 +44,9 @@ pub struct Parts {
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
+    if let Some(shell) = &parts.shell {
+        registry.add(exec_shell::ExecShell::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
+    }
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
     registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
