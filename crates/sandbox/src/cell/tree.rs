@@ -25,7 +25,7 @@ pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
 }
 
 /// Kills whatever descends from this process, which reaps the orphans among them, until there is
-/// nothing left: for where there is no PID namespace.
+/// nothing left.
 pub(super) fn kill_below() {
     let own = Pid::this();
     loop {

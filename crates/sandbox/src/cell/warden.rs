@@ -1,10 +1,10 @@
 //! The first stage: out of the daemon's namespaces.
 
 use std::fs;
+use std::os::fd::RawFd;
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set,
     set_capabilities,
@@ -24,7 +24,7 @@ const NEEDED: [CapabilitySet; 4] = [
 ];
 
 pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
-    prctl::set_pdeathsig(Signal::SIGKILL).walled("dying with the daemon")?;
+    close_inherited();
     // Where memory is short the program goes first, not the daemon.
     fs::write("/proc/self/oom_score_adj", "500").unwrap_or_default();
     if !plan.namespaces {
@@ -33,14 +33,24 @@ pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     }
     leave_user_namespace()?;
     // A process that will have children in another PID namespace starts no thread.
-    tree::leash(|| ())?;
+    tree::leash(tree::kill_below)?;
     leave_namespaces().walled("namespaces")?;
     let mut init = Stage::Init.start(line).walled("the second stage")?;
-    // Waiting would let go of the leash.
+    // Waiting would let go of the leash. It ends when all of its namespace is dead.
     let leash = init.stdin.take();
     init.wait().walled("the second stage")?;
     drop(leash);
     Ok(())
+}
+
+/// Closes what the daemon did not mean to hand down: whatever it was itself started with.
+fn close_inherited() {
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    for number in numbers.filter(|number| *number > 2).collect::<Vec<_>>() {
+        // The one of the directory is closed already.
+        nix::unistd::close(number).unwrap_or_default();
+    }
 }
 
 /// Into a namespace in which there is nobody but our own user.
