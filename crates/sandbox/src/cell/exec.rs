@@ -1,8 +1,10 @@
 //! The last stage: it gives up what it may, and becomes the program.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use landlock::{
@@ -10,13 +12,14 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::stat::{Mode, umask};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
 };
 
 use super::filter;
-use super::plan::{CellLimits, DEVICES, OF_THE_KERNEL, Plan};
+use super::plan::{CellLimits, DEVICES, HIDDEN, OF_THE_KERNEL, Plan};
 use super::stage::{Fault, Report, Walled, tell};
 
 /// The newest Landlock that is known here; a kernel with an older one gives what it has.
@@ -27,6 +30,10 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     let changed = std::env::set_current_dir(&plan.directory);
     changed.map_err(|error| program_fault(plan, &error))?;
     limit(plan.limits).walled("limits")?;
+    if !plan.namespaces {
+        // The filter lets modes be set that are their owner's alone; what is made is made alike.
+        umask(Mode::from_bits_truncate(0o077));
+    }
     drop_capabilities(plan.namespaces).walled("capabilities")?;
     rustix::thread::set_no_new_privs(true).walled("no new privileges")?;
     restrict_paths(plan)?;
@@ -46,7 +53,7 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
         .stderr(Stdio::from(output))
         .exec();
     let Fault(fault) = program_fault(plan, &failed);
-    tell(&mut std::fs::File::from(report), &fault);
+    tell(&mut fs::File::from(report), &fault);
     Ok(())
 }
 
@@ -121,13 +128,34 @@ fn landlock_rules(plan: &Plan) -> Result<RestrictionStatus, landlock::RulesetErr
         created
             .add_rules(path_beneath_rules(["/"], read))?
             .add_rules(path_beneath_rules(["/tmp", "/dev/shm"], all))?
+            .add_rules(path_beneath_rules(plan.writable(), all))?
     } else {
         created
-            .add_rules(path_beneath_rules(plan.readable(), read))?
+            .add_rules(path_beneath_rules(without_hidden(plan, plan.readable()), read))?
+            .add_rules(path_beneath_rules(without_hidden(plan, plan.writable()), all))?
             .add_rules(path_beneath_rules(OF_THE_KERNEL, AccessFs::ReadFile))?
     };
-    created
-        .add_rules(path_beneath_rules(DEVICES, device))?
-        .add_rules(path_beneath_rules(plan.writable(), all))?
-        .restrict_self()
+    created.add_rules(path_beneath_rules(DEVICES, device))?.restrict_self()
+}
+
+/// These paths without what is hidden below them: Landlock takes nothing back, so that of a directory
+/// with something hidden in it, everything else is given instead.
+fn without_hidden<'a>(plan: &Plan, paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let hidden = HIDDEN.iter().map(Path::new).chain(plan.hidden.iter().map(PathBuf::as_path));
+    let hidden: Vec<_> = hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let paths = paths.filter_map(|path| fs::canonicalize(path).ok());
+    paths.flat_map(|path| shown(path, &hidden)).collect()
+}
+
+fn shown(path: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    if hidden.iter().any(|one| path.starts_with(one)) {
+        return Vec::new();
+    }
+    if !hidden.iter().any(|one| one.starts_with(&path)) {
+        return vec![path];
+    }
+    let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+    // A link would give what it leads to.
+    let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    entries.flat_map(|entry| shown(entry.path(), hidden)).collect()
 }

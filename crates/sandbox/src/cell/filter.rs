@@ -78,6 +78,44 @@ const REFUSED: &[c_long] = &[
     libc::SYS_kexec_file_load,
 ];
 
+/// Refused without namespaces: what the user has elsewhere by a name that is no path, or that Landlock does
+/// not govern: owners and attributes by path, and what is done in a directory. Times by path remain, without which
+/// no archive is unpacked.
+const ELSEWHERE: &[c_long] = &[
+    libc::SYS_fchownat,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_migrate_pages,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_removexattr,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_setxattr,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+];
+
+// <asm-generic/unistd.h>, the same everywhere.
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const FILE_SETATTR: c_long = 469;
+
 /// Flags of `clone` with which a namespace is made.
 const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWCGROUP,
@@ -90,12 +128,12 @@ const NAMESPACES: [i32; 8] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// Applies the filters, for good. Without a network namespace of its own the program has no sockets but
-/// connected pairs.
-pub(super) fn apply(has_network_namespace: bool) -> Result<(), Box<dyn std::error::Error>> {
+/// Applies the filters, for good. Without namespaces of its own the program has no sockets but
+/// connected pairs, and changes nothing of what is not its own.
+pub(super) fn apply(has_namespaces: bool) -> Result<(), Box<dyn std::error::Error>> {
     // The stricter of both decides.
     apply_filter(&known()?)?;
-    apply_filter(&refusals(has_network_namespace)?)?;
+    apply_filter(&refusals(has_namespaces)?)?;
     Ok(())
 }
 
@@ -109,33 +147,90 @@ fn known() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     Ok(SeccompFilter::new(rules, absent, allow, std::env::consts::ARCH.try_into()?)?.try_into()?)
 }
 
-fn refusals(has_network_namespace: bool) -> Result<BpfProgram, Box<dyn std::error::Error>> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().map(|number| (*number, Vec::new())).collect();
-    let of_namespaces = NAMESPACES.into_iter().map(|flag| {
-        let flag = u64::from(flag.cast_unsigned());
-        rule(&[(0, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag), flag)])
-    });
+fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let elsewhere = if has_namespaces { &[] } else { ELSEWHERE };
+    let mut rules: Rules =
+        REFUSED.iter().chain(elsewhere).map(|number| (*number, Vec::new())).collect();
+    let of_namespaces = NAMESPACES.into_iter().map(|flag| bits(0, flag.cast_unsigned()));
     rules.insert(libc::SYS_clone, of_namespaces.collect::<Result<_, _>>()?);
     // Writing into the terminal that the daemon may have been started from.
     let of_terminals = [libc::TIOCSTI, libc::TIOCLINUX]
         .map(|request| rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)]));
     rules.insert(libc::SYS_ioctl, of_terminals.into_iter().collect::<Result<_, _>>()?);
-    let families: &[i32] = match has_network_namespace {
+    let families: &[i32] = match has_namespaces {
         true => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         false => &[],
     };
-    let others: Vec<_> = families
-        .iter()
-        .map(|family| {
-            let family = u64::from(family.cast_unsigned());
-            (0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
-        })
-        .collect();
+    let others: Vec<_> = families.iter().map(|family| other_than(0, *family)).collect();
     let other_families = if others.is_empty() { Vec::new() } else { vec![rule(&others)?] };
     rules.insert(libc::SYS_socket, other_families);
+    rules.insert(libc::SYS_socketpair, vec![rule(&[other_than(0, libc::AF_UNIX)])?]);
+    if !has_namespaces {
+        refuse_elsewhere(&mut rules)?;
+    }
     let (allow, refuse) = (SeccompAction::Allow, SeccompAction::Errno(libc::EPERM.cast_unsigned()));
     Ok(SeccompFilter::new(rules, allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()?)
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Without namespaces, of the system calls that programs need: what they would do to others.
+fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    const KIND: u64 = 0xf;
+    // To a process: only to the caller itself.
+    for number in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setscheduler,
+    ] {
+        rules.insert(number, vec![rule(&[other_than(0, 0)])?]);
+    }
+    // The same, where the first argument says what the second one is: a process, a group, or a user.
+    for (number, process) in [(libc::SYS_ioprio_set, 1), (libc::SYS_setpriority, 0)] {
+        let (others, another) = (other_than(0, process), other_than(1, 0));
+        rules.insert(number, vec![rule(&[others])?, rule(&[another])?]);
+    }
+    // A datagram socket of a pair can be sent to any other one.
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let masked = SeccompCmpOp::MaskedEq(KIND);
+        let pair = (1, SeccompCmpArgLen::Dword, masked, u64::from(kind.cast_unsigned()));
+        rules.entry(libc::SYS_socketpair).or_default().push(rule(&[pair])?);
+    }
+    refuse_modes(rules)
+}
+
+/// Landlock does not govern modes. By path, which may lead anywhere, a mode is its owner's alone, so that
+/// nothing is shown to others or kept from its owner; of an open file, it is not everybody's to write.
+fn refuse_modes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let refused = |argument, most: u32, least: u32| {
+        let single = (0..12).map(|bit| 1_u32 << bit);
+        let missing = single.clone().filter(move |bit| least & bit != 0).map(move |bit| {
+            let masked = SeccompCmpOp::MaskedEq(u64::from(bit));
+            rule(&[(argument, SeccompCmpArgLen::Dword, masked, 0)])
+        });
+        let surplus = single.filter(move |bit| most & bit == 0).map(move |bit| bits(argument, bit));
+        surplus.chain(missing).collect::<Result<Vec<_>, _>>()
+    };
+    rules.insert(libc::SYS_fchmod, refused(1, 0o0775, 0o400)?);
+    rules.insert(libc::SYS_fchmodat, refused(2, 0o0700, 0o600)?);
+    rules.insert(libc::SYS_fchmodat2, refused(2, 0o0700, 0o600)?);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_chmod, refused(1, 0o0700, 0o600)?);
+    Ok(())
+}
+
+/// An argument with all of these bits.
+fn bits(argument: u8, bits: u32) -> Result<SeccompRule, seccompiler::BackendError> {
+    let masked = SeccompCmpOp::MaskedEq(u64::from(bits));
+    rule(&[(argument, SeccompCmpArgLen::Dword, masked, u64::from(bits))])
+}
+
+/// An argument that is not this.
+fn other_than(argument: u8, value: i32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, u64) {
+    let value = u64::from(value.cast_unsigned());
+    (argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
 }
 
 /// Arguments that all have to be so.
