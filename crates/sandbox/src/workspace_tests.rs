@@ -168,7 +168,7 @@ fn a_write_keeps_permissions_and_cleans_up_after_a_dead_process() {
     assert!(!world.real(".run.sh.1-7.avocet-tmp").exists());
     assert!(world.real(".other.1-7.avocet-tmp").exists());
     assert!(world.real(".run.sh.bak.1-7.avocet-tmp").exists());
-    assert_eq!(world.list(".").unwrap().len(), 3);
+    assert_eq!(world.list(".").unwrap().len(), 4);
 }
 
 #[test]

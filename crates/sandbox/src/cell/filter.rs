@@ -79,7 +79,8 @@ const REFUSED: &[c_long] = &[
 ];
 
 /// Refused without namespaces: what the user has elsewhere by a name that is no path, or that Landlock does
-/// not govern (owners and attributes by path, and who does what in a directory). Times remain: tar sets them by path.
+/// not govern: owners and attributes by path, and what is done in a directory. Times by path remain, without which
+/// no archive is unpacked.
 const ELSEWHERE: &[c_long] = &[
     libc::SYS_fchownat,
     libc::SYS_inotify_add_watch,
@@ -176,31 +177,26 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 /// Without namespaces, of the system calls that programs need: what they would do to others.
 fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     const KIND: u64 = 0xf;
-    // Where the first argument is a process, or whose processes: only the caller itself.
+    // To a process: only to the caller itself.
     for number in [
-        libc::SYS_ioprio_set,
         libc::SYS_prlimit64,
         libc::SYS_sched_setaffinity,
         libc::SYS_sched_setattr,
         libc::SYS_sched_setparam,
         libc::SYS_sched_setscheduler,
-        libc::SYS_setpriority,
     ] {
-        let (kind, who) = match number {
-            libc::SYS_ioprio_set => (Some(1), 1),
-            libc::SYS_setpriority => (Some(0), 1),
-            _ => (None, 0),
-        };
-        let kinds = kind.map(|kind| rule(&[other_than(0, kind)]));
-        let refused = kinds.into_iter().chain([rule(&[other_than(who, 0)])]);
-        rules.insert(number, refused.collect::<Result<_, _>>()?);
+        rules.insert(number, vec![rule(&[other_than(0, 0)])?]);
+    }
+    // The same, where the first argument says what the second one is: a process, a group, or a user.
+    for (number, process) in [(libc::SYS_ioprio_set, 1), (libc::SYS_setpriority, 0)] {
+        let (others, another) = (other_than(0, process), other_than(1, 0));
+        rules.insert(number, vec![rule(&[others])?, rule(&[another])?]);
     }
     // A datagram socket of a pair can be sent to any other one.
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
-        let of_kind = SeccompCmpOp::MaskedEq(KIND);
-        let kind = u64::from(kind.cast_unsigned());
-        let pairs = rules.entry(libc::SYS_socketpair).or_default();
-        pairs.push(rule(&[(1, SeccompCmpArgLen::Dword, of_kind, kind)])?);
+        let masked = SeccompCmpOp::MaskedEq(KIND);
+        let pair = (1, SeccompCmpArgLen::Dword, masked, u64::from(kind.cast_unsigned()));
+        rules.entry(libc::SYS_socketpair).or_default().push(rule(&[pair])?);
     }
     refuse_modes(rules)
 }

@@ -100,6 +100,7 @@ impl Cell {
     pub async fn run(&self, order: Order) -> Result<Ran, CellError> {
         let start = |error: std::io::Error| CellError::Start(error.to_string());
         let plan = self.plan(&order)?;
+        // Not killed when it is dropped: it has yet to kill the rest, once its leash is gone.
         let mut warden = Command::new(&self.program)
             .args([ARGUMENT, FIRST])
             .env_clear()

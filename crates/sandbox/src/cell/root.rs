@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::sys::utsname::uname;
 use nix::unistd::pivot_root;
 
 use super::plan::{CONFIGURATION, DEVICES, HIDDEN, Plan, SYSTEM};
@@ -89,7 +90,7 @@ fn processes(most: u64) -> nix::Result<()> {
     fs::create_dir(&proc).map_err(errno)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), &proc, Some("proc"), flags, NONE)?;
-    if counts_by_namespace() {
+    if counts_by_namespace(&uname()?.release().to_string_lossy()) {
         // Holds for root, too, whom RLIMIT_NPROC does not bind.
         fs::write(proc.join("sys/kernel/pid_max"), most.max(LEAST_PIDS).to_string())
             .unwrap_or_default();
@@ -108,10 +109,9 @@ fn processes(most: u64) -> nix::Result<()> {
     Ok(())
 }
 
-/// Whether `pid_max` is that of a PID namespace (Linux 6.14): before, it is that of the whole system.
-fn counts_by_namespace() -> bool {
-    let Ok(system) = nix::sys::utsname::uname() else { return false };
-    let release = system.release().to_string_lossy();
+/// Whether `pid_max` is that of a PID namespace (Linux 6.14): before, it is that of the whole system, which
+/// root would change from here.
+fn counts_by_namespace(release: &str) -> bool {
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or_default());
     (numbers.next(), numbers.next()) >= (Some(6), Some(14))
 }
@@ -201,6 +201,11 @@ fn below(root: &str, path: &Path) -> PathBuf {
     Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn errno(error: std::io::Error) -> nix::errno::Errno {
     nix::errno::Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }
+
+#[cfg(test)]
+#[path = "root_tests.rs"]
+mod tests;

@@ -1,10 +1,8 @@
 //! Ending everything in a cell.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 
-use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -31,31 +29,17 @@ pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
 pub(super) fn kill_below() {
     let own = Pid::this();
     loop {
-        // Whoever is stopped has no more children, and wakes nobody: else a tree that grows faster than
-        // it is read outlives this.
-        let mut stopped = BTreeSet::new();
-        loop {
-            let found: BTreeSet<i32> = below(own.as_raw()).into_iter().collect();
-            signal_all(&found, Signal::SIGSTOP);
-            if found.is_subset(&stopped) {
-                break;
-            }
-            stopped.extend(found);
+        for pid in below(own.as_raw()) {
+            // It may have ended by itself.
+            kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap_or_default();
         }
-        signal_all(&stopped, Signal::SIGKILL);
-        // Waits for one that is dying, reaps what is dead, and ends when nobody is left.
-        if let Err(Errno::ECHILD) = waitpid(None, None::<WaitPidFlag>) {
-            return;
+        // Reaps what is dead, waits for what is dying, and ends when nobody is left.
+        match waitpid(None, None::<WaitPidFlag>) {
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => {}
+            Ok(_) => {}
+            Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return,
         }
-        let reap = || waitpid(None, Some(WaitPidFlag::WNOHANG));
-        while !matches!(reap(), Ok(WaitStatus::StillAlive) | Err(_)) {}
-    }
-}
-
-fn signal_all(pids: &BTreeSet<i32>, signal: Signal) {
-    for pid in pids {
-        // It may have ended by itself.
-        kill(Pid::from_raw(*pid), signal).unwrap_or_default();
     }
 }
 

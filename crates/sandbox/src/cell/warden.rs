@@ -36,7 +36,7 @@ pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     tree::leash(tree::kill_below)?;
     leave_namespaces().walled("namespaces")?;
     let mut init = Stage::Init.start(line).walled("the second stage")?;
-    // Waiting would let go of the leash. The end of the first process of a PID namespace is the end of all.
+    // Waiting would let go of the leash. It ends when all of its namespace is dead.
     let leash = init.stdin.take();
     init.wait().walled("the second stage")?;
     drop(leash);

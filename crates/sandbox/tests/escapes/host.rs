@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -210,7 +210,7 @@ fn fill(victim: &Path, secret: &str) {
     fs::write(victim.join("secret.py"), format!("print('{secret}')\n")).unwrap();
     symlink("secret.txt", victim.join("link")).unwrap();
     nix::unistd::mkfifo(&victim.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let executable = fs::Permissions::from(std::os::unix::fs::PermissionsExt::from_mode(0o755));
+    let executable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(victim.join("run.sh"), executable).unwrap();
 }
 
