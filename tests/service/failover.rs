@@ -1,10 +1,21 @@
 //! A model that does not answer, and the next one that does.
 
-use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, delta_event, last_user_text};
 use avocet_tests::{Home, program};
+use serde_json::{Value, json};
 
 use crate::chat::Chat;
 use crate::patience::stop;
+
+/// The model of the agent, and the one behind it; neither is asked again.
+fn config(first: &OpenAiFake, second: &OpenAiFake) -> String {
+    let provider = |name: &str, model: &OpenAiFake| {
+        let url = model.base_url();
+        format!("[providers.{name}]\nkind = \"openai\"\nbase_url = \"{url}\"\nmax_retries = 0\n")
+    };
+    let agent = "[agents.defaults]\nmodel = \"one/fake\"\nfallbacks = [\"two/fake\"]\n";
+    format!("{}{}{agent}", provider("one", first), provider("two", second))
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f31_the_next_model_answers_and_the_first_is_left_alone() {
@@ -19,14 +30,7 @@ async fn f31_the_next_model_answers_and_the_first_is_left_alone() {
             last_user_text(request)
         )))
     );
-    let provider = |name: &str, model: &OpenAiFake| {
-        format!("[providers.{name}]\nkind = \"openai\"\nbase_url = \"{}\"\n", model.base_url())
-    };
-    let home = Home::new(program!()).with_config(&format!(
-        "{}{}[agents.defaults]\nmodel = \"one/fake\"\nfallbacks = [\"two/fake\"]\n",
-        provider("one", &first),
-        provider("two", &second)
-    ));
+    let home = Home::new(program!()).with_config(&config(&first, &second));
     let daemon = home.daemon();
     let chat = Chat::join(&home, "ann").await;
     for text in ["hello", "again"] {
@@ -36,4 +40,23 @@ async fn f31_the_next_model_answers_and_the_first_is_left_alone() {
     let (status, log) = stop(daemon).await;
     assert!(status.success() && log.contains("another model is asked"), "{log}");
     assert_eq!((first.requests().len(), second.requests().len()), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_model_has_read_and_written_before_it_broke_off_is_in_the_usage() {
+    let half = || ModelAnswer::Events(vec![delta_event(&json!({ "content": "so far" }), None)]);
+    let (first, second) = tokio::join!(
+        OpenAiFake::start(move |_| half()),
+        OpenAiFake::start(|_| ModelAnswer::says("so good"))
+    );
+    let home = Home::new(program!()).with_config(&config(&first, &second));
+    let daemon = home.daemon();
+    let chat = Chat::join(&home, "ann").await;
+    chat.ask("hello").await;
+    assert_eq!(chat.reply().await.text, "so good");
+    stop(daemon).await;
+    let usage: Value = serde_json::from_str(&home.run(&["usage", "--json"]).out).unwrap();
+    let rows = usage["rows"].as_array().unwrap();
+    let one = rows.iter().find(|row| row["model"] == "one/fake").unwrap();
+    assert!(one["input"].as_u64() > Some(100) && one["output"] == 1, "{usage}");
 }

@@ -100,6 +100,7 @@ impl World {
             limits: Limits { context_tokens: ROOM, ..Limits::default() },
             ledger: store.clone(),
             budgets: Budgets::default(),
+            unbooked: Arc::default(),
             cheap: model,
             system: "be kind".into(),
             zone: TimeZone::UTC,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use avocet_protocol::{
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budgets::{Bill, NoAnswer};
 use crate::context::Context;
-use crate::{Budgets, Limits, images};
+use crate::{Budgets, Limits, Unbooked, images, window};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub struct AgentLoop {
     pub ledger: Arc<dyn Ledger>,
     /// What they may cost.
     pub budgets: Budgets,
+    /// What they have cost that is not in the ledger yet.
+    pub unbooked: Arc<Unbooked>,
     /// The instructions that lead every request, before those of the workspace.
     pub system: Arc<str>,
     /// The time zone in which the model is told the time.
@@ -223,10 +226,13 @@ impl AgentLoop {
             let request = ModelRequest { messages, tools: tools.clone(), images };
             let tokens = request.estimated_tokens();
             match self.ask_once(request, bill).await {
-                Err(NoAnswer::Model(error @ ModelError::TooLong { .. })) if attempts < TOO_MUCH => {
+                Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
+                    if attempts < TOO_MUCH =>
+                {
                     attempts += 1;
-                    tracing::info!(%error, tokens, "the request is made shorter");
-                    context.learn(tokens);
+                    tracing::info!(model, detail, tokens, "the request is made shorter");
+                    let window = window.map(|tokens| window::of(tokens, None, self.limits));
+                    context.learn(model, window.unwrap_or(tokens * 3 / 4));
                 }
                 reply => return reply,
             }
@@ -241,22 +247,30 @@ impl AgentLoop {
         bill: Bill<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         use ModelError::{Refused, TooLong};
+        let shown = AtomicBool::new(false);
         let deltas = |delta: Delta<'_>| {
-            self.events.emit(
-                bill.session,
-                match delta {
-                    Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
-                    Delta::Restart => TurnEvent::Restarted,
-                },
-            );
+            let event = match delta {
+                Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
+                Delta::Restart => TurnEvent::Restarted,
+                Delta::Lost(_) => return,
+            };
+            shown.store(matches!(event, TurnEvent::Text { .. }), Ordering::Relaxed);
+            self.events.emit(bill.session, event);
         };
         let model = self.model.as_ref();
         let reply = self.ask_within_budgets(model, bill, &request, &deltas).await;
-        let refused = matches!(reply, Err(NoAnswer::Model(Refused { .. } | TooLong { .. })));
+        // Where the window is known, a shorter request can keep its pictures.
+        let refused = matches!(
+            reply,
+            Err(NoAnswer::Model(Refused { lasting: false, .. } | TooLong { window: None, .. }))
+        );
         if !refused || request.images.is_empty() {
             return reply;
         }
         tracing::warn!("the request was refused; it is made without its pictures");
+        if shown.load(Ordering::Relaxed) {
+            deltas(Delta::Restart);
+        }
         request.images.clear();
         self.ask_within_budgets(model, bill, &request, &deltas).await
     }

@@ -448,12 +448,25 @@ async fn a_model_with_eyes_is_shown_pictures_and_every_model_a_line() {
 #[tokio::test]
 async fn a_picture_that_the_server_refuses_does_not_break_the_conversation() {
     let of = || ("fake/model".to_owned(), "not this image".to_owned());
-    let ((model, detail), (name, too_long)) = (of(), of());
-    refused_a_picture(ModelError::Refused { model, detail }).await;
-    refused_a_picture(ModelError::TooLong { model: name, detail: too_long }).await;
+    let refused = |lasting| {
+        let (model, detail) = of();
+        ModelError::Refused { model, detail, lasting }
+    };
+    let (end, shown) = refused_a_picture(refused(true)).await;
+    assert!(failed(end).contains("refused the request"), "it is not about the picture");
+    assert_eq!(shown, [1]);
+    let (end, shown) = refused_a_picture(refused(false)).await;
+    assert_eq!((answered(&end), shown), ("I cannot see it.", vec![1, 0]));
+    for (window, shown) in [(None, [1, 0]), (Some(30_000), [1, 1])] {
+        let (model, detail) = of();
+        let (end, asked) = refused_a_picture(ModelError::TooLong { model, detail, window }).await;
+        assert_eq!((answered(&end), &asked[..]), ("I cannot see it.", &shown[..]));
+    }
 }
 
-async fn refused_a_picture(refusal: ModelError) {
+/// How a turn ends in which this is said first against a request with a picture, and how many pictures
+/// each request has.
+async fn refused_a_picture(refusal: ModelError) -> (TurnEnd, Vec<usize>) {
     let mut world = World::new(Vec::new()).await;
     let answers = vec![Scripted::Error(refusal), Scripted::says("I cannot see it.")];
     let model = ScriptedModel::new(answers).with_eyes();
@@ -463,7 +476,6 @@ async fn refused_a_picture(refusal: ModelError) {
     let here = AttachmentSource::Workspace("inbox/m1-0.jpg".to_owned());
     world.say_with("look", vec![Attachment::new(AttachmentKind::Image, here)]).await;
     let turn = world.claim().await;
-    assert_eq!(answered(&world.run(turn).await.unwrap()), "I cannot see it.");
-    let shown: Vec<usize> = model.requests().iter().map(|asked| asked.images.len()).collect();
-    assert_eq!(shown, [1, 0]);
+    let end = world.run(turn).await.unwrap();
+    (end, model.requests().iter().map(|asked| asked.images.len()).collect())
 }

@@ -1,11 +1,12 @@
 //! Budgets: what models may cost. The ledger is looked at before every request and written after
-//! every answer, so that nothing is spent unseen: not by retries, children or empty answers.
+//! every answer, so that nothing is spent unseen: not by retries, children, empty answers or what was
+//! given up.
 
 use std::time::Duration;
 
 use avocet_protocol::{
-    Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, SessionId, Spending,
-    Spent, StoreError, Total, TurnId, Usage, thousands, within,
+    Delta, Deltas, Model, ModelError, ModelReply, ModelRequest, Money, Purpose, SessionId,
+    Spending, StoreError, Total, TurnId, thousands, within,
 };
 
 use crate::{AgentLoop, Limits};
@@ -81,19 +82,20 @@ impl AgentLoop {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         self.look_at_budgets(bill).await?;
-        let Bill { turn, session, purpose, until } = bill;
-        let left = until.saturating_sub(self.clock.elapsed());
-        let asking = model.complete(request, deltas);
-        let (spent, reply) = match within(self.clock.as_ref(), left, asking).await {
-            Ok(Ok(reply)) => (reply.spent.clone(), Ok(reply)),
-            Ok(Err(error)) => (estimate(model, request, &error).await, Err(error.into())),
-            Err(_) => {
-                let spent = vec![of_request(model, model.name(), request).await];
-                (spent, Err(NoAnswer::Limit(self.limits.took_too_long())))
-            }
+        let left = bill.until.saturating_sub(self.clock.elapsed());
+        let with_losses = |delta: Delta<'_>| match delta {
+            Delta::Lost(spent) => self.unbooked.add(bill, spent),
+            Delta::Text(_) | Delta::Restart => deltas(delta),
         };
-        self.ledger.record_usage(turn, session, purpose, &spent).await?;
-        reply
+        let asking = model.complete(request, &with_losses);
+        let answered = within(self.clock.as_ref(), left, asking).await;
+        let spent = answered.as_ref().ok().and_then(|reply| reply.as_ref().ok());
+        spent.iter().flat_map(|reply| &reply.spent).for_each(|one| self.unbooked.add(bill, one));
+        self.book_costs().await?;
+        match answered {
+            Ok(reply) => Ok(reply?),
+            Err(_) => Err(NoAnswer::Limit(self.limits.took_too_long())),
+        }
     }
 
     /// Whether something more may be spent.
@@ -110,28 +112,13 @@ impl AgentLoop {
     }
 }
 
-/// What a request has cost about that came to no answer: nothing, unless one may have begun.
-async fn estimate(model: &dyn Model, request: &ModelRequest, error: &ModelError) -> Vec<Spent> {
-    match error {
-        ModelError::TimedOut { model: name, .. } | ModelError::BadAnswer { model: name, .. } => {
-            vec![of_request(model, name, request).await]
-        }
-        ModelError::Unauthorized { .. }
-        | ModelError::Refused { .. }
-        | ModelError::TooLong { .. }
-        | ModelError::Busy { .. }
-        | ModelError::Unreachable { .. } => Vec::new(),
-    }
-}
-
-/// What it costs a model to read a request, about. Another of its chain has another price.
-async fn of_request(model: &dyn Model, name: &str, request: &ModelRequest) -> Spent {
-    let usage = Usage::new(request.estimated_tokens(), 0);
-    let price = model.facts().await.price.filter(|_| name == model.name());
-    Spent { model: name.to_owned(), usage, cost: price.map(|price| price.of(usage)) }
-}
-
 impl Budgets {
+    /// Whether any of them is about money, which counts only what has a price.
+    #[must_use]
+    pub fn are_in_dollars(&self) -> bool {
+        self.turn_cost.or(self.day_cost).or(self.session_cost).is_some()
+    }
+
     /// What the user is told if nothing more may be spent; none if something may. The budget that
     /// lasts longest is named: who waits for it waits for all.
     fn reached(self, limits: Limits, spending: &Spending) -> Option<String> {

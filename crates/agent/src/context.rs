@@ -23,8 +23,8 @@ pub(crate) struct Context {
     pub(crate) instructions: Instructions,
     pub(crate) past: Past,
     zone: TimeZone,
-    /// Tokens above which the model has said that a request is too long.
-    too_much: Option<u64>,
+    /// Who has said that a request is too long, and the tokens that one may have for it.
+    narrow: Option<(String, u64)>,
 }
 
 /// What a request has to fit into.
@@ -60,14 +60,16 @@ impl Context {
         limits: crate::Limits,
         tools: &[ToolSpec],
     ) -> Room {
-        let room = window::room(facts, limits).min(self.too_much.unwrap_or(u64::MAX));
+        let room =
+            self.narrow.iter().map(|(_, room)| *room).fold(window::room(facts, limits), u64::min);
         let tools = tools.iter().map(ToolSpec::estimated_tokens).sum();
         Room { messages: room.saturating_sub(tools), tools, eyes: facts.images }
     }
 
-    /// The model says that so many tokens, tools included, are too many.
-    pub(crate) fn learn(&mut self, tokens: u64) {
-        self.too_much = Some(tokens * 3 / 4);
+    /// This model, which may be another of the chain than the first, has room for so many tokens, tools
+    /// included.
+    pub(crate) fn learn(&mut self, model: String, room: u64) {
+        self.narrow = Some((model, room));
     }
 }
 
@@ -76,7 +78,7 @@ impl AgentLoop {
     pub(crate) async fn open_context(&self, turn: &TurnRecord) -> Result<Context, StoreError> {
         let instructions = Instructions::read(&self.system, self.files.as_ref()).await;
         let past = self.log.history(&turn.session, turn.id, self.history_budget()).await?;
-        Ok(Context { instructions, past, zone: self.zone.clone(), too_much: None })
+        Ok(Context { instructions, past, zone: self.zone.clone(), narrow: None })
     }
 
     pub(crate) fn history_budget(&self) -> usize {
@@ -189,7 +191,8 @@ impl AgentLoop {
     }
 
     fn too_long(&self, context: &Context, least: u64, room: Room) -> String {
-        let (model, instructions) = (self.model.name(), &context.instructions.text());
+        let model = context.narrow.as_ref().map_or(self.model.name(), |(model, _)| model);
+        let instructions = &context.instructions.text();
         let (tools, of_instructions) = (room.tools, estimated_tokens(instructions));
         let all = room.messages + tools;
         let least = least + tools;

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use avocet_protocol::{
@@ -277,11 +277,13 @@ async fn a_long_turn_is_shortened_from_its_beginning_and_keeps_its_question() {
 }
 
 /// A model that says of everything above so many tokens that it is too long, without having said
-/// so before.
+/// so before. Where it is a chain, which says the window of the one that would answer, that is known.
 #[derive(Debug)]
 struct Narrow {
     model: Arc<ScriptedModel>,
     takes: u64,
+    is_chain: bool,
+    refused: AtomicU32,
 }
 
 #[async_trait::async_trait]
@@ -296,8 +298,10 @@ impl Model for Narrow {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         if request.estimated_tokens() > self.takes {
-            let (model, detail) = (self.name().to_owned(), "too many tokens".to_owned());
-            return Err(ModelError::TooLong { model, detail });
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            let (model, detail) = ("b/narrow".to_owned(), "too many tokens".to_owned());
+            let window = self.is_chain.then_some(self.takes);
+            return Err(ModelError::TooLong { model, detail, window });
         }
         self.model.complete(request, deltas).await
     }
@@ -305,7 +309,13 @@ impl Model for Narrow {
 
 #[tokio::test]
 async fn a_model_that_says_too_long_after_all_is_asked_with_less() {
-    for (takes, answers) in [(5000, true), (10, false)] {
+    let table = [
+        (5000, false, 1, true),
+        (1000, true, 1, true),
+        (10, false, 4, false),
+        (10, true, 1, false),
+    ];
+    for (takes, is_chain, refused, answers) in table {
         let mut world = World::new(Vec::new()).await;
         let model = Arc::new(ScriptedModel::answering(|_| Scripted::says("ok")));
         world.agent.model = model.clone();
@@ -314,16 +324,38 @@ async fn a_model_that_says_too_long_after_all_is_asked_with_less() {
             world.turn(&format!("question {number}: {}", "x".repeat(2000))).await;
             world.settle("ok").await;
         }
-        world.agent.model = Arc::new(Narrow { model: model.clone(), takes });
+        let narrow =
+            Narrow { model: model.clone(), takes, is_chain, refused: AtomicU32::default() };
+        let narrow = Arc::new(narrow);
+        world.agent.model = narrow.clone();
         let end = world.turn("and now?").await;
+        assert_eq!(narrow.refused.load(Ordering::Relaxed), refused, "{takes} {is_chain}");
         if answers {
             assert_eq!(answered(&end), "ok");
             assert!(texts(&model.requests().pop().unwrap()).contains("they talk"));
         } else {
             let notice = failed(end);
             assert!(notice.starts_with("I could not answer: "), "{notice}");
+            assert!(notice.contains("b/narrow"), "{notice}");
         }
     }
+}
+
+#[tokio::test]
+async fn whoever_reads_less_at_once_than_the_first_of_its_chain_summarises_in_smaller_pieces() {
+    let mut world = World::new(Vec::new()).await;
+    world.agent.model = Arc::new(ScriptedModel::answering(|_| Scripted::says("ok")));
+    for number in 0..60 {
+        world.turn(&format!("question {number}: {}", "x".repeat(2000))).await;
+        world.settle("ok").await;
+    }
+    let model = Arc::new(ScriptedModel::answering(|_| Scripted::says("they talk")));
+    let (refused, takes) = (AtomicU32::default(), 4000);
+    world.agent.cheap = Arc::new(Narrow { model: model.clone(), takes, is_chain: true, refused });
+    compact(&world).await;
+    let asked = model.requests();
+    assert!(asked.len() > 8, "{}", asked.len());
+    assert!(texts(&asked[0]).contains("question 0:"), "nothing is left out for an outage");
 }
 
 /// What was said becomes a summary; its tokens before and after.

@@ -17,6 +17,7 @@ mod repeats;
 mod shorten;
 mod summary;
 mod truncate;
+mod unbooked;
 mod valid;
 mod window;
 #[cfg(test)]
@@ -28,4 +29,5 @@ pub use limits::Limits;
 pub use prompt::{Prompt, PromptPart};
 pub use summary::Compaction;
 pub use truncate::MAX_RESULT_BYTES;
+pub use unbooked::Unbooked;
 pub use valid::make_valid;

@@ -11,6 +11,13 @@ impl World {
         world
     }
 
+    /// Waits until the model has been asked so often.
+    async fn asked(&self, times: usize) {
+        while self.model.requests().len() < times {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// What the log says was spent, of the turn and in all.
     async fn spending(&self, turn: TurnId) -> Spending {
         self.store.spent(Some(turn), &session(), Timestamp(0)).await.unwrap()
@@ -139,5 +146,24 @@ async fn a_request_whose_answer_broke_off_is_counted_as_read_and_one_that_did_no
         let request = &world.model.requests()[0];
         let read = if counts { request.estimated_tokens() } else { 0 };
         assert_eq!((usage.input, usage.output), (read, 0), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_given_up_is_counted_as_read_and_is_in_the_ledger_once_it_is_booked() {
+    let world = World::new(vec![Scripted::Hang]).await;
+    world.say("go").await;
+    let turn = world.claim().await;
+    let id = turn.id;
+    tokio::select! {
+        end = world.run(turn) => panic!("{end:?}"),
+        () = world.asked(1) => {}
+    }
+    assert_eq!(world.spending(id).await.turn.usage, Usage::default());
+    world.agent.book_costs().await.unwrap();
+    let read = Usage::new(world.model.requests()[0].estimated_tokens(), 0);
+    for _ in 0..2 {
+        assert_eq!(world.spending(id).await.turn.usage, read, "once");
+        world.agent.book_costs().await.unwrap();
     }
 }

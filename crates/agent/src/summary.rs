@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    Condensed, Delta, Message, ModelRequest, Past, Purpose, SessionId, StoreError, TurnId,
-    TurnRecord, estimated_tokens,
+    Condensed, Delta, Message, ModelError, ModelRequest, Past, Purpose, SessionId, StoreError,
+    TurnId, TurnRecord, estimated_tokens,
 };
 
 use crate::AgentLoop;
@@ -26,7 +26,9 @@ const INSTRUCTIONS: &str = "You keep the memory of an assistant. You are given w
 
 /// Pieces in which a long past is read, each with the summary of those before; of a longer past, the
 /// beginning is left out.
-const MOST_PIECES: usize = 8;
+const MOST_PIECES: u64 = 8;
+/// Where a model with a smaller window stands in, the pieces are smaller, and there may be so many more.
+const MOST_TIMES: u64 = 4;
 /// The part of a request that a summary may be.
 pub(crate) const SHARE: u64 = 8;
 
@@ -112,11 +114,23 @@ impl AgentLoop {
         room: u64,
         bill: Bill<'_>,
     ) -> Result<Summary, StoreError> {
-        let bill = Bill { purpose: Purpose::Summary, ..bill };
         let window = window::room(self.cheap.facts().await, self.limits);
+        self.summarise_in((window, MOST_PIECES), past, turns, room, bill).await
+    }
+
+    /// As [`Self::summarise`], by a model that takes requests of so many tokens, in so many pieces.
+    async fn summarise_in(
+        &self,
+        (window, most): (u64, u64),
+        past: &Past,
+        turns: &[TurnRecord],
+        room: u64,
+        bill: Bill<'_>,
+    ) -> Result<Summary, StoreError> {
+        let bill = Bill { purpose: Purpose::Summary, ..bill };
         let share = room.min(window) / SHARE;
         let pieces = self.pieces(past, turns, window / 2);
-        let skipped = pieces.len().saturating_sub(MOST_PIECES);
+        let skipped = pieces.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
         let mut summary = Summary {
             text: past.condensed.summary.clone(),
             incomplete: None,
@@ -127,6 +141,15 @@ impl AgentLoop {
             match self.ask_for_summary(before.as_deref(), piece, bill).await {
                 Ok(written) => summary.text = Some(cut(written, share)),
                 Err(NoAnswer::Log(error)) => return Err(error),
+                // Only another of its chain could answer, which reads less at once.
+                Err(NoAnswer::Model(ModelError::TooLong { window: Some(narrow), .. }))
+                    if narrow < window =>
+                {
+                    let narrow = window::of(narrow, None, self.limits);
+                    let more = (most * window / narrow.max(1)).min(MOST_PIECES * MOST_TIMES);
+                    let narrow = (narrow, more);
+                    return Box::pin(self.summarise_in(narrow, past, turns, room, bill)).await;
+                }
                 Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
                 Err(NoAnswer::Model(error)) => summary.incomplete = Some(format!("{error}.")),
             }

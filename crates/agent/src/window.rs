@@ -17,8 +17,15 @@ const STEPS: usize = 4;
 
 /// Tokens that a request may have.
 pub(crate) fn room(facts: ModelFacts, limits: Limits) -> u64 {
-    let Some(window) = facts.context else { return limits.context_tokens };
-    let answer = facts.max_output.unwrap_or(ANSWER).min(ANSWER).min(window / 4);
+    match facts.context {
+        None => limits.context_tokens,
+        Some(window) => of(window, facts.max_output, limits),
+    }
+}
+
+/// Tokens that a request may have in a window of so many, beside an answer.
+pub(crate) fn of(window: u64, max_output: Option<u64>, limits: Limits) -> u64 {
+    let answer = max_output.unwrap_or(ANSWER).min(ANSWER).min(window / 4);
     limits.context_tokens.min(window - answer)
 }
 

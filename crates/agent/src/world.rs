@@ -184,6 +184,7 @@ fn agent(
         limits: Limits::default(),
         ledger: store.clone(),
         budgets: Budgets::default(),
+        unbooked: Arc::default(),
         cheap: model.clone(),
         system: "be kind".into(),
         zone: TimeZone::UTC,

@@ -20,24 +20,49 @@ pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
     }
 }
 
-/// Names the models whose price is unknown, if somebody relies on a budget in dollars. Servers may be
-/// asked what they know, so nobody waits for this.
-pub(crate) fn warn_of_unknown_prices(document: &Document, models: Arc<dyn Models>, group: &Group) {
-    let in_dollars = |key: &&str| document.get(key).is_some_and(serde_json::Value::is_number);
-    let Some(budget) = avocet_config::Budgets::IN_DOLLARS.into_iter().find(in_dollars) else {
-        return;
-    };
+/// Names the models whose price is unknown, where budgets in dollars hold. Servers may be asked what
+/// they know, so nobody waits for this.
+pub(crate) fn tell_unknown_prices(
+    document: &Document,
+    budgets: Budgets,
+    models: Arc<dyn Models>,
+    group: &Group,
+) {
+    let Some(holds) = holds(document, budgets) else { return };
     group.spawn("prices", async move {
-        let unpriced = unpriced(models.as_ref()).await;
-        if !unpriced.is_empty() {
-            tracing::warn!(
-                budget,
-                models = unpriced.join(", "),
-                "the price of these models is unknown, so that a budget in dollars does not count \
-                 them; say their price, or set a budget in tokens (budgets.day_tokens)"
-            );
+        for model in unpriced(models.as_ref()).await {
+            match holds {
+                Holds::Configured(budget) => tracing::warn!(
+                    budget,
+                    model,
+                    "the price of this model is unknown, so that a budget in dollars does not count \
+                     it; say its price, or set a budget in tokens (budgets.day_tokens)"
+                ),
+                Holds::ByDefault => tracing::info!(
+                    model,
+                    "the price of this model is unknown: the budgets in dollars that hold by default \
+                     do not count it"
+                ),
+            }
         }
     });
+}
+
+/// Why a budget in dollars holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// Somebody relies on it: the key.
+    Configured(&'static str),
+    /// Nobody has said otherwise, or set one in tokens.
+    ByDefault,
+}
+
+fn holds(document: &Document, budgets: Budgets) -> Option<Holds> {
+    let in_dollars = |key: &&str| document.get(key).is_some_and(serde_json::Value::is_number);
+    let configured = avocet_config::Budgets::IN_DOLLARS.into_iter().find(in_dollars);
+    let in_tokens = budgets.day_tokens.or(budgets.session_tokens).is_some();
+    let by_default = budgets.are_in_dollars() && !in_tokens;
+    configured.map(Holds::Configured).or(by_default.then_some(Holds::ByDefault))
 }
 
 async fn unpriced(models: &dyn Models) -> Vec<String> {
@@ -50,4 +75,27 @@ async fn unpriced(models: &dyn Models) -> Vec<String> {
         }
     }
     unpriced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_in_dollars_holds_because_somebody_wants_it_or_by_default() {
+        let table = [
+            ("", Some(Holds::ByDefault)),
+            ("turn_usd = \"none\"", Some(Holds::ByDefault)),
+            ("turn_usd = \"none\"\nday_usd = \"none\"", None),
+            ("turn_usd = \"none\"\nday_usd = 1", Some(Holds::Configured("budgets.day_usd"))),
+            ("session_tokens = 30", None),
+            ("session_usd = 1", Some(Holds::Configured("budgets.session_usd"))),
+        ];
+        for (lines, expected) in table {
+            let text = format!("[budgets]\n{lines}\n");
+            let document = Document::parse(text, None, &|_| None).unwrap();
+            let configured = document.table("budgets").unwrap();
+            assert_eq!(holds(&document, budgets(&configured)), expected, "{lines}");
+        }
+    }
 }

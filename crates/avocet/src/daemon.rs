@@ -26,7 +26,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
-use crate::budgets::{budgets, warn_of_unknown_prices};
+use crate::budgets::{budgets, tell_unknown_prices};
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::Configuration;
@@ -138,7 +138,8 @@ impl Daemon {
             max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
         };
         let model = agents.agents.default().run.model.name().to_owned();
-        warn_of_unknown_prices(document, agents.models.clone(), &group);
+        let of_budgets = budgets(&settings.budgets);
+        tell_unknown_prices(document, of_budgets, agents.models.clone(), &group);
 
         avocet_session::remind(store.as_ref(), &channels, clock.as_ref()).await?;
         deliverer.start().await?;
@@ -286,6 +287,7 @@ pub(crate) fn agents(
             limits: limits(profile),
             ledger: store.clone(),
             budgets: budgets(&settings.budgets),
+            unbooked: Arc::default(),
             system: SYSTEM.into(),
             zone: TimeZone::system(),
         };

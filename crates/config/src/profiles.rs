@@ -33,7 +33,8 @@ pub struct ProfileKeys {
     #[serde(flatten)]
     pub agent: AgentDefaults,
     /// The sessions that it answers: ids, in which `*` stands for any characters. Where patterns of
-    /// several agents fit, the one that says more has the session.
+    /// several agents fit, the one that says more has the session (of those that say as much, that of
+    /// the agent whose name comes first).
     pub sessions: Vec<String>,
 }
 

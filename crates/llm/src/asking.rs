@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse, NetError};
 use avocet_protocol::{
-    Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret, Spent,
-    TOKENS_AN_IMAGE, ToolCall, Usage,
+    Arguments, Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret,
+    Spent, TOKENS_AN_IMAGE, ToolCall, Usage,
 };
-use futures_util::StreamExt;
+use futures_util::stream::{BoxStream, StreamExt};
 use serde_json::Value;
 
 use crate::Limits;
@@ -27,7 +27,7 @@ use crate::sse;
 /// The most that is read of an answer that is no stream, in bytes.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 /// About what a token is, where the provider does not count.
-const BYTES_A_TOKEN: u64 = 4;
+pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
 /// Where a model is, and how long and how often it is asked.
 #[derive(Debug)]
@@ -57,12 +57,15 @@ pub(crate) enum Framing {
 pub(crate) trait Answer: Default + Send {
     /// What an event is.
     const FRAMING: Framing = Framing::Events;
+    /// How long more may come behind its end, as what it costs: without a limit of its own, as long as
+    /// between any two pieces. Not every server closes the connection, nor in good order.
+    const FAREWELL: Duration = Duration::from_secs(10);
 
     /// Takes the data of the next event.
     fn take(&mut self, data: &str) -> Result<Piece, Fault>;
 
-    /// Whether anything of the answer itself has come.
-    fn has_begun(&self) -> bool;
+    /// Whether its end has come.
+    fn has_ended(&self) -> bool;
 
     /// The whole answer, if it came to its end.
     fn finish(self) -> Result<Said, Fault>;
@@ -85,6 +88,8 @@ pub(crate) struct Said {
     pub(crate) calls: Vec<ToolCall>,
     /// [`Reasoning::content`].
     pub(crate) reasoning: Option<Value>,
+    /// Bytes of what it thought, as far as that could be read.
+    pub(crate) thought: u64,
     /// Zero where the provider does not count.
     pub(crate) usage: Usage,
     /// Whether it was cut off at its output limit.
@@ -96,10 +101,10 @@ pub(crate) struct Said {
 /// What an event brings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Only that the connection is alive: the model may be silent all the same.
+    /// Nothing of the answer, only that the connection is alive: the model may be silent all the same.
     KeepAlive,
-    /// Nothing that is shown.
-    Nothing,
+    /// More of the answer, of which nothing is shown.
+    Unseen,
     /// More text.
     Text(String),
     /// The end of the answer.
@@ -123,7 +128,33 @@ impl From<String> for Fault {
     }
 }
 
-const SILENT: &str = "no answer began";
+impl Said {
+    /// How long it is, in bytes, for whoever is not told what it costs.
+    fn bytes(&self) -> u64 {
+        let of_call = |call: &ToolCall| {
+            let arguments = match &call.arguments {
+                Arguments::Object(object) => Value::Object(object.clone()).to_string().len(),
+                Arguments::Malformed(text) => text.len(),
+            };
+            (call.name.len() + arguments) as u64
+        };
+        self.text.len() as u64 + self.thought + self.calls.iter().map(of_call).sum::<u64>()
+    }
+}
+
+/// An answer of which something has come.
+enum Begun<A> {
+    /// All of it.
+    Whole(Said),
+    /// Its first piece.
+    Streaming(Streaming<A>, Piece),
+}
+
+/// An answer that comes piece by piece.
+struct Streaming<A> {
+    events: BoxStream<'static, Result<String, NetError>>,
+    answer: A,
+}
 
 impl Endpoint {
     /// Asks with this body, made anew for each attempt so that it takes no room meanwhile.
@@ -139,7 +170,8 @@ impl Endpoint {
             let body = body().map_err(|error| self.bad_answer(error.to_string()))?;
             let input = estimated_tokens(body.len() as u64, request);
             let asking = self.ask_once::<A>(body, input, &shown);
-            self.limited(self.limits.total, "it did not come to an end", asking).await
+            let asking = self.limited(self.limits.total, "it did not come to an end", asking);
+            shown.attempt(&self.name, input, asking).await
         };
         retrying(self.clock.as_ref(), self.retries, &take_back, attempt).await
     }
@@ -150,30 +182,46 @@ impl Endpoint {
         input: u64,
         shown: &Shown<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let first_token = self.limits.first_token;
-        let began = self.clock.elapsed();
-        let response = self.limited(first_token, SILENT, self.post(body)).await?;
-        if response.status() != 200 {
-            let refusal = async { Err(self.refusal::<A>(response).await) };
-            return self.limited(first_token, SILENT, refusal).await;
-        }
-        if response.is("application/json") {
-            let whole = async {
-                let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
-                A::whole(&text).map_err(|fault| self.failed(fault))
-            };
-            let said = self.limited(first_token, SILENT, whole).await?;
-            let mut visible = Visible::keeping_calls();
-            visible.push(&said.text, |_| {});
-            let text = visible.finish(|_| {});
-            shown.show(Delta::Text(&text));
-            return Ok(self.reply(said, text, input));
-        }
+        let begun = self.begin::<A>(body, shown);
+        let begun = self.limited(self.limits.first_token, "no answer began", begun).await?;
         let mut visible = Visible::keeping_calls();
-        let left = first_token.saturating_sub(self.clock.elapsed() - began);
-        let said = self.read::<A>(response, left, &mut visible, shown).await?;
-        let text = visible.finish(|delta| shown.show(delta));
-        Ok(self.reply(said, text, input))
+        match begun {
+            Begun::Whole(said) => {
+                visible.push(&said.text, |_| {});
+                let text = visible.finish(|_| {});
+                shown.show(Delta::Text(&text));
+                Ok(self.reply(said, text, input))
+            }
+            Begun::Streaming(stream, first) => {
+                let said = self.read(stream, first, &mut visible, shown).await?;
+                let text = visible.finish(|delta| shown.show(delta));
+                Ok(self.reply(said, text, input))
+            }
+        }
+    }
+
+    /// Asks, and waits until anything of an answer has come.
+    async fn begin<A: Answer>(
+        &self,
+        body: Vec<u8>,
+        shown: &Shown<'_>,
+    ) -> Result<Begun<A>, ModelError> {
+        let response = self.post(body).await?;
+        if response.status() != 200 {
+            return Err(self.refusal::<A>(response).await);
+        }
+        shown.begin();
+        if response.is("application/json") {
+            let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
+            return A::whole(&text).map(Begun::Whole).map_err(|fault| self.failed(fault));
+        }
+        let events = match A::FRAMING {
+            Framing::Events => sse::events(response),
+            Framing::Lines => lines::lines(response),
+        };
+        let mut stream = Streaming { events, answer: A::default() };
+        let first = self.next(&mut stream).await?;
+        Ok(Begun::Streaming(stream, first))
     }
 
     /// What was said, with the text of it that can be seen; `input` is what the request costs, where
@@ -184,7 +232,7 @@ impl Endpoint {
             usage.input = input;
         }
         if usage.output == 0 {
-            usage.output = said.text.len() as u64 / BYTES_A_TOKEN;
+            usage.output = said.bytes() / BYTES_A_TOKEN;
         }
         let Said { calls, reasoning, truncated, filtered, .. } = said;
         let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
@@ -192,43 +240,51 @@ impl Endpoint {
         ModelReply { text, calls, reasoning, spent, truncated, filtered }
     }
 
-    /// Reads an answer while it streams; `left` is the time that its beginning has.
+    /// Reads an answer while it streams, from its first piece.
     async fn read<A: Answer>(
         &self,
-        response: HttpResponse,
-        left: Duration,
+        mut stream: Streaming<A>,
+        first: Piece,
         visible: &mut Visible,
         shown: &Shown<'_>,
     ) -> Result<Said, ModelError> {
-        let mut events = match A::FRAMING {
-            Framing::Events => sse::events(response),
-            Framing::Lines => lines::lines(response),
-        };
-        let mut answer = A::default();
-        let (mut patience, mut silent) = (left, SILENT);
+        let mut piece = first;
         loop {
-            let next = async {
-                loop {
-                    let event = events.next().await.transpose();
-                    let Some(event) = event.map_err(|error| self.broken(&error))? else {
-                        return Ok(Piece::End);
-                    };
-                    match answer.take(&event).map_err(|fault| self.failed(fault))? {
-                        Piece::KeepAlive => {}
-                        piece => return Ok(piece),
-                    }
-                }
-            };
-            match self.limited(patience, silent, next).await? {
+            match piece {
                 Piece::End => break,
                 Piece::Text(text) => visible.push(&text, |delta| shown.show(delta)),
-                Piece::KeepAlive | Piece::Nothing => {}
+                Piece::KeepAlive | Piece::Unseen => {}
             }
-            if answer.has_begun() {
-                (patience, silent) = (self.limits.gap, "it fell silent, no more came");
+            let has_ended = stream.answer.has_ended();
+            let patience = match A::FAREWELL {
+                _ if !has_ended => self.limits.gap,
+                Duration::ZERO => break,
+                farewell => self.limits.gap.min(farewell),
+            };
+            let next = self.next(&mut stream);
+            piece = match self.limited(patience, "it fell silent, no more came", next).await {
+                Err(ModelError::TimedOut { .. }) if has_ended => break,
+                Err(ModelError::BadAnswer { .. }) if has_ended && A::FAREWELL < Duration::MAX => {
+                    break;
+                }
+                next => next?,
+            };
+        }
+        stream.answer.finish().map_err(|fault| self.failed(fault))
+    }
+
+    /// The next piece of an answer, whatever comes before it only to keep the connection alive.
+    async fn next<A: Answer>(&self, stream: &mut Streaming<A>) -> Result<Piece, ModelError> {
+        loop {
+            let event = stream.events.next().await.transpose();
+            let Some(event) = event.map_err(|error| self.broken(&error))? else {
+                return Ok(Piece::End);
+            };
+            match stream.answer.take(&event).map_err(|fault| self.failed(fault))? {
+                Piece::KeepAlive => {}
+                piece => return Ok(piece),
             }
         }
-        answer.finish().map_err(|fault| self.failed(fault))
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {
@@ -258,7 +314,8 @@ impl Endpoint {
             Fault::Unreadable(detail) => self.bad_answer(detail),
             Fault::Status(status, says) => self.refused(status, "", &says, None),
             Fault::Declined(detail) => {
-                ModelError::Refused { model: self.name.clone(), detail: self.clean(&detail) }
+                let (model, detail) = (self.name.clone(), self.clean(&detail));
+                ModelError::Refused { model, detail, lasting: false }
             }
         }
     }

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use avocet_protocol::{Delta, ModelRequest, ToolSpec};
 
+use crate::asking::Framing;
 use crate::dialects::{Reader, Streamed, named};
 use crate::fuzzing;
 use crate::hidden::Visible;
@@ -38,12 +39,14 @@ pub fn stream(told: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize 
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.set(shown.get() + text.len()),
         Delta::Restart => shown.set(0),
+        Delta::Lost(_) => {}
     };
     let streamed = RefCell::new(Streamed::new(reader(told, tools)));
     let mut visible = Visible::keeping_calls();
     let pass = |delta: Delta<'_>| match delta {
         Delta::Text(text) => streamed.borrow_mut().push(text, show),
         Delta::Restart => streamed.borrow_mut().restart(),
+        Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, pass));
     let text = visible.finish(pass);
@@ -58,7 +61,7 @@ pub fn stream(told: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize 
 /// # Errors
 /// What is wrong with the body.
 pub fn events(pieces: &[&[u8]]) -> Result<usize, String> {
-    fuzzing::events(pieces).map(|events| events.len())
+    fuzzing::split(Framing::Events, pieces).map(|events| events.len())
 }
 
 /// A provider's model, as far as its requests go.

@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent,
-};
+use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 
 use crate::Rests;
 use crate::retry::Shown;
@@ -28,24 +26,11 @@ impl Chain {
         Self { first, others, rests }
     }
 
-    fn models(&self) -> impl Iterator<Item = &dyn Model> {
-        std::iter::once(&self.first).chain(&self.others).map(AsRef::as_ref)
-    }
-
-    /// Who is asked, in order: those that are not left alone and have room for a request of so many
-    /// tokens. If all are left alone, the one that is for the shortest time; if none has room, those
-    /// that would be asked otherwise: the request may be smaller than it looks.
-    async fn asked(&self, tokens: u64) -> Vec<&dyn Model> {
-        let mut roomy = Vec::new();
-        for model in self.models() {
-            if model.facts().await.context.is_none_or(|context| tokens <= context) {
-                roomy.push(model);
-            }
-        }
-        if roomy.is_empty() {
-            roomy = self.models().collect();
-        }
-        self.rests.awake(roomy)
+    /// Who is asked, in order: those that are not left alone; if all are, the one that is for the
+    /// shortest time.
+    fn asked(&self) -> Vec<&dyn Model> {
+        let models = std::iter::once(&self.first).chain(&self.others);
+        self.rests.awake(models.map(AsRef::as_ref).collect())
     }
 
     async fn ask(
@@ -54,9 +39,9 @@ impl Chain {
         request: &ModelRequest,
         shown: &Shown<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let request = what_it_takes(model.facts().await, request);
-        let answered = model.complete(&request, &|delta: Delta<'_>| shown.show(delta)).await;
-        self.rests.note(model.name(), answered.as_ref().map(|_| ()));
+        let began = self.rests.now();
+        let answered = model.complete(request, &|delta: Delta<'_>| shown.show(delta)).await;
+        self.rests.note(model.name(), began, answered.as_ref().map(|_| ()));
         answered
     }
 }
@@ -68,11 +53,13 @@ impl Model for Chain {
         self.first.name()
     }
 
-    /// Those of the first, but with eyes if any of them has: the others are asked without pictures.
+    /// Those of the first, but with eyes if the one that is asked in its place has, while it is left
+    /// alone. The servers of the others are not asked: nobody waits for one that may not be needed.
     async fn facts(&self) -> ModelFacts {
         let mut facts = self.first.facts().await;
-        for model in &self.others {
-            facts.images |= model.facts().await.images;
+        let next = self.asked().into_iter().next();
+        if let Some(next) = next.filter(|next| !facts.images && next.name() != self.name()) {
+            facts.images = next.facts().await.images;
         }
         facts
     }
@@ -82,39 +69,81 @@ impl Model for Chain {
         self.first.as_sent(request).await
     }
 
-    /// Asks one after the other until one says something. Where none does, an empty answer is the
-    /// reply, if there was one; else the error is that of the model that was asked first.
+    /// Asks one after the other until one says something; those whose window is too small for the
+    /// request are passed over. Where none says anything, an empty answer is the reply, if there was
+    /// one. Else, if somebody would take a shorter request, the error is [`ModelError::TooLong`], and
+    /// otherwise that of the model that was asked first.
     async fn complete(
         &self,
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let shown = Shown::new(deltas);
-        let (mut failed, mut empty, mut spent) = (None, None, Vec::<Spent>::new());
-        for model in self.asked(request.estimated_tokens()).await {
-            let name = model.name();
-            if failed.is_some() || empty.is_some() {
-                tracing::warn!(instead = name, "another model is asked");
+        let mut asked = Asked::default();
+        for model in self.asked() {
+            let facts = model.facts().await;
+            let request = what_it_takes(facts, request);
+            let tokens = request.estimated_tokens();
+            if let Some(window) = facts.context.filter(|window| tokens > *window) {
+                asked.passed_over(model.name(), tokens, window);
+                continue;
+            }
+            if asked.failed.is_some() || asked.empty.is_some() {
+                tracing::warn!(instead = model.name(), "another model is asked");
                 shown.show(Delta::Restart);
             }
-            match self.ask(model, request, &shown).await {
-                Ok(mut reply) => {
-                    spent.append(&mut reply.spent);
-                    if !is_empty(&reply) {
-                        return Ok(ModelReply { spent, ..reply });
-                    }
-                    tracing::warn!(model = name, "the model answered with nothing");
-                    empty = Some(reply);
+            match self.ask(model, &request, &shown).await {
+                Ok(reply) if is_empty(&reply) => {
+                    tracing::warn!(model = model.name(), "the model answered with nothing");
+                    // At once: nobody else would know of it if the next is given up.
+                    reply.spent.iter().for_each(|spent| shown.show(Delta::Lost(spent)));
+                    asked.empty = Some(ModelReply { spent: Vec::new(), ..reply });
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the model gives no answer");
-                    failed.get_or_insert(error);
-                }
+                Ok(reply) => return Ok(reply),
+                Err(error) => asked.failed(error),
             }
         }
-        match (empty, failed) {
-            (None, Some(error)) => Err(error),
-            (empty, _) => Ok(ModelReply { spent, ..empty.unwrap_or_default() }),
+        asked.without_answer()
+    }
+}
+
+/// What became of the models that were asked.
+#[derive(Debug, Default)]
+struct Asked {
+    failed: Option<ModelError>,
+    empty: Option<ModelReply>,
+    /// The largest window of those that were passed over, and what is said of that model.
+    small: Option<(u64, ModelError)>,
+}
+
+impl Asked {
+    /// The error that is told: that a request is too long can be mended at once, and others not.
+    fn failed(&mut self, error: ModelError) {
+        tracing::warn!(%error, "the model gives no answer");
+        let is_too_long = |error: &ModelError| matches!(error, ModelError::TooLong { .. });
+        if self.failed.as_ref().is_none_or(|first| is_too_long(&error) && !is_too_long(first)) {
+            self.failed = Some(error);
+        }
+    }
+
+    fn passed_over(&mut self, model: &str, tokens: u64, window: u64) {
+        tracing::info!(model, tokens, window, "the model's window is too small for the request");
+        if self.small.as_ref().is_none_or(|(largest, _)| *largest < window) {
+            let detail = format!("about {tokens} tokens, and it takes {window}");
+            let (model, window) = (model.to_owned(), Some(window));
+            let error = ModelError::TooLong { model, detail, window };
+            self.small = window.map(|window| (window, error));
+        }
+    }
+
+    fn without_answer(self) -> Result<ModelReply, ModelError> {
+        let Self { failed, empty, small } = self;
+        let small = small.map(|(_, error)| error);
+        match (empty, failed, small) {
+            (None, Some(error @ ModelError::TooLong { .. }), _)
+            | (None, _, Some(error))
+            | (None, Some(error), None) => Err(error),
+            (empty, _, _) => Ok(empty.unwrap_or_default()),
         }
     }
 }

@@ -28,7 +28,7 @@ fn unauthorized() -> Scripted {
 
 fn refused() -> Scripted {
     let (model, detail) = ("a/one".to_owned(), "400".to_owned());
-    Scripted::Error(ModelError::Refused { model, detail })
+    Scripted::Error(ModelError::Refused { model, detail, lasting: false })
 }
 
 fn no_rests() -> Arc<Rests> {
@@ -123,6 +123,7 @@ async fn what_was_shown_of_an_answer_that_broke_off_is_taken_back() {
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().push('<'),
+        Delta::Lost(_) => {}
     };
     chain.complete(&request(), &deltas).await.unwrap();
     assert_eq!(shown.into_inner().unwrap(), "half an <a whole answer");
@@ -150,6 +151,27 @@ impl Model for Breaks {
 }
 
 #[tokio::test]
+async fn what_the_models_that_failed_have_cost_is_told_as_it_is_lost() {
+    let broken = |model: &str| {
+        let (model, detail) = (model.to_owned(), "reset".to_owned());
+        Scripted::Error(ModelError::BadAnswer { model, detail })
+    };
+    let answers = vec![vec![broken("a/one")], vec![broken("b/two")], vec![Scripted::says("three")]];
+    let (chain, _) = chain(answers);
+    let lost = Mutex::new(Vec::new());
+    let deltas = |delta: Delta<'_>| {
+        if let Delta::Lost(spent) = delta {
+            lost.lock().unwrap().push((spent.model.clone(), spent.usage));
+        }
+    };
+    let reply = chain.complete(&request(), &deltas).await.unwrap();
+    assert_eq!(reply.spent.len(), 1);
+    let read = Usage::new(request().estimated_tokens(), 0);
+    let expected = ["a/one", "b/two"].map(|model| (model.to_owned(), read));
+    assert_eq!(lost.into_inner().unwrap(), expected);
+}
+
+#[tokio::test]
 async fn a_model_without_eyes_is_asked_without_the_pictures() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).with_eyes());
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("two")]));
@@ -162,25 +184,39 @@ async fn a_model_without_eyes_is_asked_without_the_pictures() {
     assert_eq!((seen(&first), seen(&second)), (1, 0));
 }
 
+/// What a chain replies, and what it has cost beside that.
+async fn ask_and_count(chain: &Chain) -> (ModelReply, Usage) {
+    let lost = Mutex::new(Usage::default());
+    let deltas = |delta: Delta<'_>| {
+        if let Delta::Lost(spent) = delta {
+            let mut lost = lost.lock().unwrap();
+            *lost = *lost + spent.usage;
+        }
+    };
+    let reply = chain.complete(&request(), &deltas).await.unwrap();
+    (reply, lost.into_inner().unwrap())
+}
+
 #[tokio::test]
 async fn f40_an_empty_answer_is_no_answer_and_the_next_model_is_asked_and_both_are_paid() {
     for empty in ["", " \n"] {
         let first = vec![Scripted::says(empty), Scripted::says("one")];
         let (chain, _) = chain(vec![first, vec![Scripted::says("two")]]);
-        let reply = chain.complete(&request(), &|_| {}).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.spent.len()), ("two", 2));
-        assert_eq!(reply.usage(), Usage::new(200, 20));
+        let (reply, lost) = ask_and_count(&chain).await;
+        assert_eq!((reply.text.as_str(), reply.usage()), ("two", Usage::new(100, 10)));
+        assert_eq!(lost, Usage::new(100, 10));
         assert_eq!(ask(&chain).await.unwrap(), "one", "it is not left alone for it");
     }
 }
 
 #[tokio::test]
-async fn f40_where_nobody_says_anything_the_empty_answer_comes_back_with_all_that_it_cost() {
+async fn f40_where_nobody_says_anything_the_empty_answer_comes_back_and_all_are_paid() {
     let nothing = || vec![Scripted::says("")];
     for answers in [vec![nothing(), nothing()], vec![nothing(), nothing(), vec![busy(None)]]] {
         let (chain, _) = chain(answers);
-        let reply = chain.complete(&request(), &|_| {}).await.unwrap();
-        assert_eq!((reply.text.as_str(), reply.spent.len()), ("", 2));
+        let (reply, lost) = ask_and_count(&chain).await;
+        assert_eq!((reply.text.as_str(), reply.spent), ("", vec![]));
+        assert_eq!(lost, Usage::new(200, 20));
     }
 }
 
@@ -207,10 +243,113 @@ async fn a_model_whose_window_is_too_small_for_the_request_is_not_asked() {
     assert_eq!(ask(&chain).await.unwrap(), "two");
 }
 
+/// Who says that the request is too long, and its window.
+fn narrow(answered: Result<String, ModelError>) -> (String, Option<u64>) {
+    match answered {
+        Err(ModelError::TooLong { model, window, .. }) => (model, window),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
-async fn where_no_window_seems_large_enough_the_models_are_asked_all_the_same() {
-    let small = with_window(1, vec![busy(None)]);
-    let smaller = with_window(0, vec![Scripted::says("two")]);
-    let chain = Chain::new(small, vec![smaller], no_rests());
-    assert_eq!(ask(&chain).await.unwrap(), "two", "what fits is estimated");
+async fn where_only_those_with_smaller_windows_could_answer_the_largest_of_them_is_what_is_too_small()
+ {
+    let tokens = request().estimated_tokens();
+    for first in [busy(None), unauthorized(), refused()] {
+        let roomy = Arc::new(ScriptedModel::new(vec![first]).named("a/roomy"));
+        let small = |window| -> Arc<dyn Model> { with_window(window, vec![]) };
+        let large: Arc<dyn Model> = {
+            let facts = ModelFacts { context: Some(tokens - 1), ..ModelFacts::default() };
+            Arc::new(ScriptedModel::new(vec![]).named("b/large").with_facts(facts))
+        };
+        let chain = Chain::new(roomy, vec![small(1), large, small(2)], no_rests());
+        assert_eq!(narrow(ask(&chain).await), ("b/large".to_owned(), Some(tokens - 1)));
+    }
+}
+
+#[tokio::test]
+async fn a_smaller_model_is_asked_for_less_while_the_first_is_left_alone_and_not_before() {
+    let tokens = request().estimated_tokens();
+    let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
+    let small = with_window(tokens, vec![Scripted::says("two")]);
+    let chain = Chain::new(first, vec![small], no_rests());
+    let long = ModelRequest { messages: vec![Message::user("hi ".repeat(100))], ..request() };
+    for _ in 0..2 {
+        let answered = chain.complete(&long, &|_| {}).await.map(|reply| reply.text);
+        assert_eq!(narrow(answered).1, Some(tokens));
+    }
+    assert_eq!(ask(&chain).await.unwrap(), "two");
+}
+
+#[tokio::test]
+async fn what_a_model_itself_says_of_its_room_comes_before_a_smaller_window_and_other_errors() {
+    let too_long = || {
+        let (model, detail) = ("b/two".to_owned(), "400".to_owned());
+        Scripted::Error(ModelError::TooLong { model, detail, window: None })
+    };
+    let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
+    let second = Arc::new(ScriptedModel::new(vec![too_long()]).named("b/two"));
+    let chain = Chain::new(first, vec![second, with_window(1, vec![])], no_rests());
+    assert_eq!(narrow(ask(&chain).await), ("b/two".to_owned(), None));
+}
+
+#[tokio::test]
+async fn a_model_that_would_refuse_anything_is_left_alone_for_ten_minutes_and_says_why() {
+    let useless = || {
+        let (model, detail) = ("a/one".to_owned(), "402: no credit".to_owned());
+        Scripted::Error(ModelError::Refused { model, detail, lasting: true })
+    };
+    let second = ["two", "still two"].map(Scripted::says).to_vec();
+    let (chain, clock) = chain(vec![vec![useless(), Scripted::says("one")], second]);
+    assert_eq!(ask(&chain).await.unwrap(), "two");
+    clock.advance(599 * SECOND);
+    assert_eq!(ask(&chain).await.unwrap(), "still two");
+    clock.advance(SECOND);
+    assert_eq!(ask(&chain).await.unwrap(), "one");
+
+    let (alone, _) = self::chain(vec![vec![useless()], vec![busy(None)]]);
+    let error = ask(&alone).await.unwrap_err().to_string();
+    assert_eq!(error, "a/one refused the request: 402: no credit");
+}
+
+/// A model whose server does not say what it can do.
+#[derive(Debug)]
+struct Mute(ScriptedModel);
+
+#[async_trait]
+impl Model for Mute {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        std::future::pending().await
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        self.0.complete(request, deltas).await
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_what_the_server_of_a_model_says_that_is_not_needed() {
+    let first = Arc::new(ScriptedModel::new(vec![Scripted::says("one")]).named("a/one"));
+    let mute = Arc::new(Mute(ScriptedModel::new(vec![]).named("b/mute")));
+    let chain = Chain::new(first, vec![mute], no_rests());
+    assert!(!chain.facts().await.images);
+    assert_eq!(ask(&chain).await.unwrap(), "one");
+}
+
+#[tokio::test]
+async fn while_the_first_is_left_alone_pictures_are_for_the_eyes_of_the_next() {
+    let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/blind"));
+    let sees = ScriptedModel::new(vec![Scripted::says("two")]).named("b/sees").with_eyes();
+    let chain = Chain::new(first, vec![Arc::new(sees)], no_rests());
+    assert!(!chain.facts().await.images);
+    assert_eq!(ask(&chain).await.unwrap(), "two");
+    assert!(chain.facts().await.images);
 }

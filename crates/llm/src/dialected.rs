@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dialects::{self, Dialect, Reader, Streamed};
-use crate::ending;
+use crate::{ending, schema};
 
 /// How a provider's models call tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -93,7 +93,10 @@ impl Model for Dialected {
     }
 
     async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
-        translated(self.style, request).unwrap_or_else(|| request.clone())
+        translated(self.style, request).unwrap_or_else(|| {
+            let tools = request.tools.iter().map(schema::as_sent).collect();
+            ModelRequest { tools, ..request.clone() }
+        })
     }
 
     async fn complete(
@@ -113,6 +116,7 @@ impl Model for Dialected {
                 lock().restart();
                 deltas(Delta::Restart);
             }
+            Delta::Lost(_) => deltas(delta),
         };
         let translated = translated(style, request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
@@ -122,8 +126,12 @@ impl Model for Dialected {
             tracing::debug!(model = self.name(), dialect = dialect.name(), "calls are in the text");
         }
         // What is written beside native calls is their copy.
-        let mut calls = if reply.calls.is_empty() { read.calls } else { reply.calls };
-        let answer = ending::take(&mut calls, tools);
+        let is_native = !reply.calls.is_empty();
+        let mut calls = if is_native { reply.calls } else { read.calls };
+        let taken = ending::take(&mut calls, tools);
+        let thought = |thought| if is_native { taken.out_of(thought) } else { thought };
+        let reasoning = reply.reasoning.map(thought);
+        let answer = taken.answer;
         if style == ToolStyle::None {
             calls.clear();
         }
@@ -134,7 +142,7 @@ impl Model for Dialected {
             _ => read.text,
         };
         streamed.finish(&text, deltas);
-        Ok(ModelReply { text, calls, ..reply })
+        Ok(ModelReply { text, calls, reasoning, ..reply })
     }
 }
 

@@ -33,9 +33,21 @@ async fn ask(style: ToolStyle, answer: Scripted) -> (ModelRequest, ModelReply, S
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().clear(),
+        Delta::Lost(_) => {}
     };
     let reply = Dialected::new(model.clone(), style).complete(&request, &show).await.unwrap();
     (model.requests().remove(0), reply, shown.into_inner().unwrap())
+}
+
+#[tokio::test]
+async fn what_is_shown_of_a_request_has_none_of_our_own_keys() {
+    let mut tool = tools()[0].clone();
+    tool.parameters["properties"]["path"]["x-aliases"] = json!(["file"]);
+    let messages = vec![Message::user("Read it.")];
+    let request = ModelRequest { messages, tools: [tool].into(), images: Default::default() };
+    let model = Arc::new(ScriptedModel::new(Vec::new()));
+    let sent = Dialected::new(model, ToolStyle::Native).as_sent(&request).await;
+    assert_eq!(*sent.tools, *tools());
 }
 
 #[tokio::test]
@@ -57,6 +69,35 @@ async fn a_model_without_native_calls_is_told_of_tools_in_the_text_and_its_calls
         reply,
         ModelReply { text, calls, spent: spent.clone(), truncated: true, ..ModelReply::default() }
     );
+}
+
+#[tokio::test]
+async fn f8_of_what_a_limit_or_a_filter_ends_only_whole_calls_are_run() {
+    let begun = [
+        (ToolStyle::Json, "```json\n{\"tool\": \"read_file\", \"params\": {\"path\": \"b"),
+        (ToolStyle::Hermes, "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"b"),
+        (ToolStyle::React, "Action: read_file\nAction Input: {\"path\": \"b"),
+        (ToolStyle::Xml, "<tool_use>\n<tool>read_file</tool>\n<args>{\"path\": \"b"),
+        (ToolStyle::Xml, "<read_file>\n<path>b"),
+        (ToolStyle::Native, "<function=read_file>\n<parameter=path>\nb"),
+        (ToolStyle::Xml, "<tool_use>\n<name>read_file</name>\n<path>b"),
+        (ToolStyle::Native, "<tool_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"b"),
+    ];
+    for (style, half) in begun {
+        for truncated in [true, false] {
+            let text = format!("I look.\n\n{half}");
+            let answer =
+                ModelReply { text, truncated, filtered: !truncated, ..ModelReply::default() };
+            let reply = ask(style, Scripted::Reply(answer)).await.1;
+            let runs =
+                reply.calls.iter().filter(|call| matches!(call.arguments, Arguments::Object(_)));
+            assert_eq!(runs.count(), 0, "{style:?}: {:?}", reply.calls);
+            assert_eq!((reply.truncated, reply.filtered), (truncated, !truncated));
+        }
+    }
+    let text = CALL.to_owned();
+    let answer = ModelReply { text, filtered: true, ..ModelReply::default() };
+    assert_eq!(ask(ToolStyle::Json, Scripted::Reply(answer)).await.1.calls, [read_file("a.rs")]);
 }
 
 #[tokio::test]

@@ -1,11 +1,13 @@
 //! How a model says that it is done, where saying it is not asked for: in a line of its own, or by
 //! calling a tool that there is not. Neither is part of what it says.
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::{Arguments, Reasoning, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::dialects::{Reader, known_elsewhere};
+use crate::gemini::signatures;
 use crate::hidden::Visible;
+use crate::openai::responses::thoughts;
 
 /// Lines that say nothing else.
 const MARKS: [&str; 8] = [
@@ -58,13 +60,41 @@ pub(crate) fn with_endings(offered: &[ToolSpec]) -> Vec<ToolSpec> {
     offered.iter().cloned().chain(TOOLS.iter().filter_map(ending)).collect()
 }
 
-/// Takes the calls out that only say that all is done. Where no others are left, what they say is the
-/// end of the answer; empty if that is nothing.
-pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> Option<String> {
-    let mut answers = Vec::new();
-    calls.retain(|call| answer(call, offered).map(|answer| answers.push(answer)).is_none());
+/// What was taken out of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// The end of the answer, where no other calls are left; empty if that is nothing.
+    pub(crate) answer: Option<String>,
+    /// Where the calls were.
+    places: Vec<usize>,
+}
+
+/// Takes the calls out that only say that all is done.
+pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> Taken {
+    let (mut answers, mut places, mut place) = (Vec::new(), Vec::new(), 0..);
+    calls.retain(|call| {
+        let (answer, place) = (answer(call, offered), place.next());
+        places.extend(place.filter(|_| answer.is_some()));
+        answer.map(|answer| answers.push(answer)).is_none()
+    });
     let is_end = calls.is_empty() && !answers.is_empty();
-    is_end.then(|| answers.iter().fold(String::new(), |text, more| joined(&text, more)))
+    let answer =
+        is_end.then(|| answers.iter().fold(String::new(), |text, more| joined(&text, more)));
+    Taken { answer, places }
+}
+
+impl Taken {
+    /// What was thought, without what belongs to the native calls that were taken out: its provider would
+    /// refuse it, or take it for what led to another.
+    pub(crate) fn out_of(&self, reasoning: Reasoning) -> Reasoning {
+        let content = match reasoning.content {
+            content if self.places.is_empty() => content,
+            Value::Array(parts) => Value::Array(thoughts::without(parts, &self.places)),
+            content @ Value::Object(_) => signatures::without(content, &self.places),
+            other => other,
+        };
+        Reasoning { content, ..reasoning }
+    }
 }
 
 /// Two texts, unless the one ends as the other.

@@ -34,6 +34,7 @@ async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelRe
         match delta {
             Delta::Text(text) => now.push_str(text),
             Delta::Restart => now.clear(),
+            Delta::Lost(_) => {}
         }
         shown.lock().unwrap().push(now.clone());
     };
@@ -214,4 +215,25 @@ async fn half_an_answer_is_left_for_the_model_to_correct() {
     let answer = ModelReply { calls: calls.clone(), truncated: true, ..ModelReply::default() };
     let (reply, _) = ask(ToolStyle::Native, &[], Scripted::Reply(answer)).await;
     assert_eq!((reply.text.as_str(), reply.calls), ("", calls));
+}
+
+#[tokio::test]
+async fn what_led_to_a_call_that_is_taken_out_goes_with_it() {
+    let [one, two] = [json!({ "id": "rs_1" }), json!({ "id": "rs_2" })];
+    let signed = |calls: Value| json!({ "text": "t", "calls": calls });
+    let table = [
+        (json!([one, "call", two, "call"]), json!([two, "call"])),
+        (signed(json!(["a", null])), signed(json!([null]))),
+        (json!([{ "type": "thinking" }]), json!([{ "type": "thinking" }])),
+        (json!("hm"), json!("hm")),
+    ];
+    for (content, expected) in table {
+        let calls = vec![call("attempt_completion", "{}"), call("read_file", "{}")];
+        let reasoning = Some(Reasoning { model: "openai/o".to_owned(), content });
+        let answer = ModelReply { calls, reasoning, ..ModelReply::default() };
+        let tools = [tool("read_file")];
+        let reply = ask(ToolStyle::Native, &tools, Scripted::Reply(answer)).await.0;
+        assert_eq!(reply.calls, [call("read_file", "{}")]);
+        assert_eq!(reply.reasoning.unwrap().content, expected);
+    }
 }

@@ -13,15 +13,15 @@ use crate::dialects::lenient::{self, Fault};
 use crate::dialects::{Read, Reader, Streamed, known_names, named};
 use crate::hidden::Visible;
 
-pub(crate) use answers::split as events;
-pub use answers::{anthropic, gemini, openai_chat, openai_responses, sse};
+pub(crate) use answers::split;
+pub use answers::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
 pub(crate) use tools::tools;
 
 /// Reads bytes, and panics if that is wrong.
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 17] = [
+pub const TARGETS: [(&str, EntryPoint); 18] = [
     ("anthropic", anthropic),
     ("endless", endless),
     ("gemini", gemini),
@@ -32,6 +32,7 @@ pub const TARGETS: [(&str, EntryPoint); 17] = [
     ("lenient", lenient),
     ("llama", llama),
     ("mistral", mistral),
+    ("ollama", ollama),
     ("openai_chat", openai_chat),
     ("openai_responses", openai_responses),
     ("react", react),
@@ -99,6 +100,7 @@ pub fn hidden(data: &[u8]) {
         let show = |delta: Delta<'_>| match delta {
             Delta::Text(text) => shown.borrow_mut().push_str(text),
             Delta::Restart => shown.borrow_mut().clear(),
+            Delta::Lost(_) => {}
         };
         let mut visible = Visible::default();
         pieces.iter().for_each(|piece| visible.push(piece, show));
@@ -188,6 +190,7 @@ pub(crate) fn read_streamed(
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.borrow_mut().push_str(text),
         Delta::Restart => shown.borrow_mut().push('⟲'),
+        Delta::Lost(_) => {}
     };
     let streamed = RefCell::new(Streamed::new(reader));
     let mut visible = Visible::keeping_calls();
@@ -197,6 +200,7 @@ pub(crate) fn read_streamed(
             streamed.borrow_mut().restart();
             shown.borrow_mut().clear();
         }
+        Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, pass));
     let text = visible.finish(pass);

@@ -6,7 +6,7 @@ use proptest::sample::{Index, select};
 use super::answers::{said, split};
 use super::{TARGETS, endlessly};
 use crate::asking::Answer;
-use crate::{anthropic, gemini, openai};
+use crate::{anthropic, gemini, ollama, openai};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -35,7 +35,7 @@ fn corpus() -> Vec<String> {
 
 fn is_read<A: Answer>(file: &str) {
     for body in bodies(file) {
-        let events = split(&[body.as_bytes()]).unwrap();
+        let events = split(A::FRAMING, &[body.as_bytes()]).unwrap();
         let said = said::<A>(&events).unwrap_or_else(|fault| panic!("{file}: {fault:?}\n{body}"));
         assert!(!said.text.is_empty() || !said.calls.is_empty(), "{file}: {body}");
     }
@@ -47,6 +47,7 @@ fn every_answer_of_the_corpus_is_one() {
     is_read::<openai::responses::PartialAnswer>("answers/openai_responses.txt");
     is_read::<anthropic::answer::PartialAnswer>("answers/anthropic.txt");
     is_read::<gemini::answer::PartialAnswer>("answers/gemini.txt");
+    is_read::<ollama::answer::PartialAnswer>("answers/ollama.txt");
 }
 
 #[test]
@@ -69,6 +70,12 @@ fn run_all(data: &[u8]) {
 #[test]
 fn the_corpus_holds_at_every_entry_point() {
     corpus().iter().for_each(|body| run_all(body.as_bytes()));
+}
+
+#[test]
+fn what_a_fuzzer_has_found_holds() {
+    run_all("```bash\ns\u{fffd}\rearch =tc\n```\n".as_bytes());
+    run_all(format!("Sure: [memory{}read()]\u{fffd}a", "_".repeat(112)).as_bytes());
 }
 
 /// A change to an input, as a fuzzer makes them.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent};
+use avocet_protocol::{
+    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent,
+};
 
 use crate::facts::{BuiltIn, Facts, Known, Learned, Source};
 use crate::{Dialected, ToolStyle};
@@ -81,7 +83,7 @@ impl Model for KnownModel {
         Dialected::new(self.asked.clone(), style).as_sent(request).await
     }
 
-    /// Says what the answer has cost, where the price is known.
+    /// Says what the answer has cost, and what came to nothing, where the price is known.
     async fn complete(
         &self,
         request: &ModelRequest,
@@ -89,12 +91,16 @@ impl Model for KnownModel {
     ) -> Result<ModelReply, ModelError> {
         let known = self.known().await;
         let model = Dialected::new(self.asked.clone(), known.tool_style());
-        let mut reply = model.complete(request, deltas).await?;
-        if let Some((price, _)) = known.price {
-            for Spent { usage, cost, .. } in &mut reply.spent {
-                cost.get_or_insert_with(|| price.of(*usage));
-            }
-        }
+        let priced = |spent: &Spent| {
+            let cost = spent.cost.or_else(|| known.price.map(|(price, _)| price.of(spent.usage)));
+            Spent { cost, ..spent.clone() }
+        };
+        let with_price = |delta: Delta<'_>| match delta {
+            Delta::Lost(spent) => deltas(Delta::Lost(&priced(spent))),
+            Delta::Text(_) | Delta::Restart => deltas(delta),
+        };
+        let mut reply = model.complete(request, &with_price).await?;
+        reply.spent.iter_mut().for_each(|spent| *spent = priced(spent));
         Ok(reply)
     }
 }

@@ -14,6 +14,7 @@ mod dialected;
 mod dialects;
 mod ending;
 mod facts;
+mod finish;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod gemini;
@@ -21,6 +22,7 @@ mod hidden;
 mod known;
 mod limits;
 mod lines;
+mod null;
 mod offline;
 mod ollama;
 mod openai;

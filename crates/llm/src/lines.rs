@@ -1,21 +1,30 @@
 //! Lines out of an HTTP answer: JSON values, one each (NDJSON).
 
 use avocet_net::{HttpResponse, NetError};
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
-use crate::sse::chunks;
+use crate::sse::{MAX_EVENT, chunks};
 
 /// What has been read, and not yet given out.
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
-    /// How many of them are known to hold no end of a line.
+    /// Where the next line begins.
+    start: usize,
+    /// Before here there is no end of it.
     searched: usize,
 }
 
-/// The lines, in order and without their ends, until the body ends; blank ones are left out.
+/// The lines of an answer, in order and without their ends, until the body ends; blank ones are left out.
 pub(crate) fn lines(response: HttpResponse) -> BoxStream<'static, Result<String, NetError>> {
-    let reading = Some((chunks(response).boxed(), Buffer::default()));
+    split(chunks(response)).boxed()
+}
+
+/// The lines of a body that comes in these pieces.
+pub(crate) fn split<B: AsRef<[u8]>>(
+    chunks: impl Stream<Item = Result<B, NetError>>,
+) -> impl Stream<Item = Result<String, NetError>> {
+    let reading = Some((Box::pin(chunks), Buffer::default()));
     let lines = stream::unfold(reading, async |reading| {
         let (mut chunks, mut buffer) = reading?;
         loop {
@@ -23,31 +32,73 @@ pub(crate) fn lines(response: HttpResponse) -> BoxStream<'static, Result<String,
                 return Some((line, Some((chunks, buffer))));
             }
             match chunks.next().await {
+                Some(Ok(chunk)) if buffer.bytes.len() + chunk.as_ref().len() > MAX_EVENT => {
+                    let error = format!("a line is longer than {MAX_EVENT} bytes");
+                    return Some((Err(NetError::Broken(error)), None));
+                }
                 Some(Ok(chunk)) => buffer.bytes.extend_from_slice(chunk.as_ref()),
                 Some(Err(error)) => return Some((Err(error), None)),
-                None => return Some((text(buffer.bytes), None)),
+                None => return Some((text(&buffer.bytes), None)),
             }
         }
     });
     let is_blank =
         |line: &Result<String, NetError>| line.as_ref().is_ok_and(|line| line.trim().is_empty());
-    lines.filter(move |line| std::future::ready(!is_blank(line))).boxed()
+    lines.filter(move |line| std::future::ready(!is_blank(line)))
 }
 
 impl Buffer {
-    /// The next line, if it is there whole.
+    /// The next line, if it is there whole. Every byte is looked at once, and moved at most once a chunk.
     fn line(&mut self) -> Option<Result<String, NetError>> {
         let unsearched = &self.bytes[self.searched..];
         let Some(end) = unsearched.iter().position(|byte| *byte == b'\n') else {
-            self.searched = self.bytes.len();
+            self.bytes.drain(..self.start);
+            (self.start, self.searched) = (0, self.bytes.len());
             return None;
         };
-        let rest = self.bytes.split_off(self.searched + end + 1);
-        self.searched = 0;
-        Some(text(std::mem::replace(&mut self.bytes, rest)))
+        let (start, end) = (self.start, self.searched + end);
+        (self.start, self.searched) = (end + 1, end + 1);
+        Some(text(&self.bytes[start..end]))
     }
 }
 
-fn text(line: Vec<u8>) -> Result<String, NetError> {
-    String::from_utf8(line).map_err(|error| NetError::Broken(error.to_string()))
+fn text(line: &[u8]) -> Result<String, NetError> {
+    String::from_utf8(line.to_vec()).map_err(|error| NetError::Broken(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn lines_of(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
+        let pieces = pieces.iter().map(|piece| Ok::<_, NetError>(*piece));
+        let lines = split(stream::iter(pieces)).collect::<Vec<_>>().now_or_never().unwrap();
+        lines.into_iter().map(|line| line.map_err(|error| error.to_string())).collect()
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_come() {
+        let table: [(&[&[u8]], &[&str]); 5] = [
+            (&[], &[]),
+            (&[b"{\"a\": 1}\n{}\n"], &["{\"a\": 1}", "{}"]),
+            (&[b"on", b"e\r\n\n \ntw", b"o\nthr", b"ee"], &["one\r", "two", "three"]),
+            (&[b"\xC3", b"\xA4\n"], &["ä"]),
+            (&[b"a\nb", b"\n", b"c"], &["a", "b", "c"]),
+        ];
+        for (pieces, lines) in table {
+            let lines = lines.iter().map(|line| Ok((*line).to_owned())).collect::<Vec<_>>();
+            assert_eq!(lines_of(pieces), lines, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_has_a_limit_and_is_text() {
+        let half = vec![b'x'; MAX_EVENT / 2 + 1];
+        let long = lines_of(&[b"a\n", &half, &half, b"\n"]);
+        assert_eq!(long[0], Ok("a".to_owned()));
+        assert!(long[1].as_ref().is_err_and(|error| error.contains("a line is longer than")));
+        assert!(lines_of(&[b"\xFF\n"])[0].is_err());
+    }
 }

@@ -7,9 +7,13 @@ use std::time::Duration;
 use avocet_protocol::{Clock, Model, ModelError};
 
 /// How long a model is left alone after it failed once; twice as long with every failure in a row.
+/// Requests that were under way when it failed say nothing new.
 const FIRST_REST: Duration = Duration::from_secs(30);
 /// The most, if it does not say itself.
 const LONGEST_REST: Duration = Duration::from_mins(10);
+/// How long if it would refuse any request: somebody has to pay, or to change a name, and until then
+/// every message would wait for the same refusal. Short enough for whoever mends it and tries.
+const REST_OF_USELESS: Duration = LONGEST_REST;
 /// The most, if it does.
 const LONGEST_ASKED_REST: Duration = Duration::from_hours(1);
 
@@ -21,7 +25,7 @@ pub struct Rests {
 }
 
 /// That a model is left alone.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Rest {
     failures: u32,
     until: Duration,
@@ -47,18 +51,26 @@ impl Rests {
         awake
     }
 
-    /// Notes what became of a request.
-    pub(crate) fn note(&self, model: &str, answered: Result<(), &ModelError>) {
+    /// The time by which requests begin.
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// Notes what became of a request that began at this time.
+    pub(crate) fn note(&self, model: &str, began: Duration, answered: Result<(), &ModelError>) {
         let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
         match answered {
             Ok(()) => {
                 rests.remove(model);
             }
             // It says something about the request, not about the model.
-            Err(ModelError::Refused { .. } | ModelError::TooLong { .. }) => {}
+            Err(ModelError::Refused { lasting: false, .. } | ModelError::TooLong { .. }) => {}
             Err(error) => {
-                let failures = rests.get(model).map_or(0, |rest| rest.failures).saturating_add(1);
+                let before = rests.get(model).copied().unwrap_or_default();
+                let is_same_outage = before.failures > 0 && began < before.until;
+                let failures = before.failures.saturating_add(u32::from(!is_same_outage));
                 let until = self.clock.elapsed() + rest_after(error, failures);
+                let until = until.max(before.until);
                 rests.insert(model.to_owned(), Rest { failures, until });
             }
         }
@@ -66,9 +78,16 @@ impl Rests {
 }
 
 fn rest_after(error: &ModelError, failures: u32) -> Duration {
-    if let ModelError::Busy { retry_after: Some(asked), .. } = error {
-        return (*asked).min(LONGEST_ASKED_REST);
+    match error {
+        ModelError::Busy { retry_after: Some(asked), .. } => (*asked).min(LONGEST_ASKED_REST),
+        ModelError::Refused { .. } => REST_OF_USELESS,
+        _ => {
+            let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+            FIRST_REST.saturating_mul(doubled).min(LONGEST_REST)
+        }
     }
-    let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-    FIRST_REST.saturating_mul(doubled).min(LONGEST_REST)
 }
+
+#[cfg(test)]
+#[path = "rests_tests.rs"]
+mod tests;

@@ -2,11 +2,13 @@
 //! Never where it cannot: a wrong key, a bad request, no credit.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Delta, Deltas, ModelError, ModelReply};
+use avocet_protocol::{Clock, Delta, Deltas, ModelError, ModelReply, Spent, Usage};
 use backon::{BackoffBuilder, ExponentialBuilder};
+
+use crate::asking::BYTES_A_TOKEN;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
@@ -53,25 +55,76 @@ where
 /// Passes on what is shown, and takes back only what has been.
 pub(crate) struct Shown<'a> {
     deltas: Deltas<'a>,
-    any: AtomicBool,
+    /// Bytes of text.
+    written: AtomicU64,
+    /// Whether the model has taken the request.
+    begun: AtomicBool,
 }
 
 impl<'a> Shown<'a> {
     pub(crate) fn new(deltas: Deltas<'a>) -> Self {
-        Self { deltas, any: AtomicBool::new(false) }
+        Self { deltas, written: AtomicU64::new(0), begun: AtomicBool::new(false) }
+    }
+
+    /// The model has taken the request: whatever becomes of it has to be paid.
+    pub(crate) fn begin(&self) {
+        self.begun.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn show(&self, delta: Delta<'_>) {
         let show = match delta {
             Delta::Text("") => false,
-            Delta::Text(_) => {
-                self.any.store(true, Ordering::Relaxed);
+            Delta::Text(text) => {
+                self.begin();
+                self.written.fetch_add(text.len() as u64, Ordering::Relaxed);
                 true
             }
-            Delta::Restart => self.any.swap(false, Ordering::Relaxed),
+            Delta::Restart => self.written.swap(0, Ordering::Relaxed) > 0,
+            Delta::Lost(_) => true,
         };
         if show {
             (self.deltas)(delta);
         }
     }
+
+    /// Waits for an attempt of a model to answer a request of `input` tokens. Where it comes to nothing
+    /// after the model may have begun, or is given up by dropping this (nobody knows then how far the
+    /// request came), says what that cost, about.
+    pub(crate) async fn attempt(
+        &self,
+        model: &str,
+        input: u64,
+        asking: impl Future<Output = Result<ModelReply, ModelError>>,
+    ) -> Result<ModelReply, ModelError> {
+        self.begun.store(false, Ordering::Relaxed);
+        let mut attempt = Attempt { shown: self, model, input, is_lost: true };
+        let answered = asking.await;
+        attempt.is_lost = match &answered {
+            Ok(_) => false,
+            Err(error) => error.may_have_cost() || self.begun.load(Ordering::Relaxed),
+        };
+        answered
+    }
 }
+
+/// An attempt, which says when it is dropped what was lost with it.
+struct Attempt<'a> {
+    shown: &'a Shown<'a>,
+    model: &'a str,
+    input: u64,
+    is_lost: bool,
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if self.is_lost {
+            let output = self.shown.written.load(Ordering::Relaxed) / BYTES_A_TOKEN;
+            let (model, usage) = (self.model.to_owned(), Usage::new(self.input, output));
+            self.shown.show(Delta::Lost(&Spent { model, usage, cost: None }));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "retry_tests.rs"]
+mod tests;

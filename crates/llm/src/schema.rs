@@ -1,6 +1,7 @@
 //! The schema of a tool's arguments as a provider is sent it: without our own keys, which some of them
 //! refuse.
 
+use avocet_protocol::ToolSpec;
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -30,6 +31,13 @@ impl Serialize for WireSchema<'_> {
             other => other.serialize(serializer),
         }
     }
+}
+
+/// A tool with its schema as it is on the wire.
+pub(crate) fn as_sent(tool: &ToolSpec) -> ToolSpec {
+    // What is serialised from a value is one.
+    let parameters = serde_json::to_value(WireSchema(&tool.parameters)).unwrap_or_default();
+    ToolSpec { parameters, ..tool.clone() }
 }
 
 enum Part<'s> {
@@ -67,7 +75,13 @@ mod tests {
             "required": ["path", "x-name"],
             "x-note": { "a": 1 },
         });
-        let sent = serde_json::to_value(WireSchema(&schema)).unwrap();
+        let tool = ToolSpec {
+            name: "read".to_owned(),
+            aliases: Vec::new(),
+            description: String::new(),
+            parameters: schema,
+        };
+        let sent = as_sent(&tool).parameters;
         let expected = json!({
             "type": "object",
             "properties": {

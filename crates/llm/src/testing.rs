@@ -1,6 +1,7 @@
 //! What the tests of every provider over HTTP share: a request, and ways to ask while time passes.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use avocet_protocol::{
     Arguments, Delta, Image, ImageRef, Message, Model, ModelError, ModelReply, ModelRequest,
     SentCall, ToolCall, ToolSpec,
 };
-use avocet_testkit::http::Piece;
+use avocet_testkit::http::{Later, Piece};
 use avocet_testkit::openai::stream_head;
 use avocet_testkit::{ManualClock, ModelAnswer};
+use futures_util::future::{Either, select};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
@@ -56,6 +58,7 @@ pub(crate) async fn ask(model: &dyn Model) -> Asked {
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().push('<'),
+        Delta::Lost(_) => {}
     };
     let reply = model.complete(&request(), &deltas).await;
     Asked { reply, shown: shown.into_inner().unwrap() }
@@ -79,6 +82,52 @@ pub(crate) async fn ask_through(model: &dyn Model, clock: &ManualClock, wait: Du
         clock.advance(wait);
     };
     tokio::join!(ask(model), passing).0
+}
+
+/// Asks, and lets every wait for more of an answer pass as soon as it begins.
+pub(crate) async fn ask_for_ever(model: &dyn Model, clock: &ManualClock) -> Asked {
+    let passing = pin!(async {
+        loop {
+            clock.sleeper_within(SECOND..=60 * SECOND).await;
+            clock.advance(60 * SECOND);
+        }
+    });
+    match select(pin!(ask(model)), passing).await {
+        Either::Left((asked, _)) => asked,
+        Either::Right(((), _)) => unreachable!("time has no end"),
+    }
+}
+
+/// A server that says when it has written what it was given.
+pub(crate) struct Writing(flume::Sender<Vec<Piece>>);
+
+impl Writing {
+    /// An answer that begins with these pieces.
+    pub(crate) fn begin(pieces: Vec<Piece>) -> (ModelAnswer, Self) {
+        let (pieces, next) = Self::and_then(pieces);
+        (ModelAnswer::Raw(pieces), Self(next))
+    }
+
+    /// Writes more.
+    pub(crate) async fn more(&mut self, pieces: Vec<Piece>) {
+        let (pieces, next) = Self::and_then(pieces);
+        // Whoever asks may be gone.
+        drop(std::mem::replace(&mut self.0, next).send_async(pieces).await);
+    }
+
+    /// Waits until all is written, and everybody has had the time to read it.
+    pub(crate) async fn all(&mut self) {
+        self.more(Vec::new()).await;
+        for _ in 0..16 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn and_then(mut pieces: Vec<Piece>) -> (Vec<Piece>, flume::Sender<Vec<Piece>>) {
+        let (next, later) = flume::bounded(0);
+        pieces.push(Piece::Later(Later::new(later, ())));
+        (pieces, next)
+    }
 }
 
 /// An answer whose pieces come one by one, with a permit each, and its end with one more.

@@ -65,7 +65,7 @@ impl ModelReply {
 }
 
 /// What one call of a model cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// `provider/model`.
     pub model: String,
@@ -130,6 +130,10 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// What came so far does not count: the request is made again.
     Restart,
+    /// An attempt came to nothing and may have to be paid all the same: it broke off, is dropped, or said
+    /// nothing. It is told as soon as that is known and is not in the reply. Estimated, where the
+    /// provider has not said it.
+    Lost(&'a Spent),
 }
 
 /// Where a model puts the pieces of its answer. Pieces are for showing; the reply is what counts.
@@ -165,7 +169,8 @@ pub trait Model: fmt::Debug + Send + Sync {
         request.clone()
     }
 
-    /// Asks the model once. Retries that can help have been made when this returns.
+    /// Asks the model once. Retries that can help have been made when this returns. What came to
+    /// nothing and may have cost something is told by [`Delta::Lost`].
     ///
     /// # Errors
     /// [`ModelError`] says who can do something about it.
@@ -187,13 +192,15 @@ pub enum ModelError {
         /// What the provider said.
         detail: String,
     },
-    /// The operator: there is no such model, or the request does not fit it.
+    /// The operator: there is no such model, nobody pays for it, or the request does not fit it.
     #[error("{model} refused the request: {detail}")]
     Refused {
         /// Which model.
         model: String,
         /// What the provider said.
         detail: String,
+        /// Whether it would refuse any other request too: the first two.
+        lasting: bool,
     },
     /// The user: the conversation is longer than the model takes.
     #[error("the conversation is too long for {model} ({detail}); start afresh with /new")]
@@ -202,6 +209,9 @@ pub enum ModelError {
         model: String,
         /// What the provider said.
         detail: String,
+        /// The model's window ([`ModelFacts::context`]), if the request was never sent because it is
+        /// smaller.
+        window: Option<u64>,
     },
     /// Nobody but time: too many requests, or the provider is overloaded.
     #[error("{model} is busy ({detail}); try again later")]
@@ -240,6 +250,19 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// Whether the model may have read the request, so that it has to be paid.
+    #[must_use]
+    pub fn may_have_cost(&self) -> bool {
+        match self {
+            Self::TimedOut { .. } | Self::BadAnswer { .. } => true,
+            Self::Unauthorized { .. }
+            | Self::Refused { .. }
+            | Self::TooLong { .. }
+            | Self::Busy { .. }
+            | Self::Unreachable { .. } => false,
+        }
+    }
+
     /// Whether asking again can help.
     #[must_use]
     pub fn is_transient(&self) -> bool {

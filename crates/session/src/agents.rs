@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_agent::AgentLoop;
-use avocet_protocol::{LoggedInbound, Models, SessionId, TurnRecord, fits, specificity};
+use avocet_protocol::{LoggedInbound, Model, Models, SessionId, TurnRecord, fits, specificity};
 
 /// Something of which some sessions have their own: those whose ids fit patterns.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl<T> BySession<T> {
     }
 
     /// That of a session. In a pattern `*` stands for any characters; of several that fit, the one
-    /// that says more wins.
+    /// that says more wins, and of those that say as much the first.
     #[must_use]
     pub fn of(&self, session: &SessionId) -> &T {
         let id = session.as_str();
@@ -28,7 +28,7 @@ impl<T> BySession<T> {
             let fitting = patterns.iter().filter(|pattern| fits(pattern, id));
             Some((fitting.map(|pattern| specificity(pattern)).max()?, own))
         });
-        fitting.max_by_key(|(says, _)| *says).map_or(&self.default, |(_, own)| own)
+        fitting.rev().max_by_key(|(says, _)| *says).map_or(&self.default, |(_, own)| own)
     }
 
     /// That of the sessions that fit no pattern.
@@ -57,7 +57,8 @@ pub struct Agent {
     /// Who is asked where its model, or the one that a session has chosen, gives no answer:
     /// `provider/model`.
     pub fallbacks: Vec<String>,
-    /// Whether it has a cheap model of its own; else that is the one that answers.
+    /// Whether it has a cheap model of its own, which has the one that answers behind it; else that is
+    /// the one that answers.
     pub has_cheap_model: bool,
 }
 
@@ -84,6 +85,15 @@ impl Agents {
         self.for_session(root, chosen)
     }
 
+    /// Writes down what was spent on turns and compactions that were dropped before their end.
+    pub(crate) async fn book_costs(&self) {
+        for agent in self.agents.iter() {
+            if let Err(error) = agent.run.book_costs().await {
+                tracing::error!(%error, "what was given up is not in the ledger");
+            }
+        }
+    }
+
     /// Who answers a session, with the model that it has chosen. One that there is not any more is
     /// passed over.
     #[must_use]
@@ -92,8 +102,7 @@ impl Agents {
         let Some(name) = chosen else { return agent.run.clone() };
         match self.models.model(name, &agent.fallbacks) {
             Ok(model) => {
-                let cheap =
-                    if agent.has_cheap_model { agent.run.cheap.clone() } else { model.clone() };
+                let cheap = self.cheap_before(agent, name).unwrap_or_else(|| model.clone());
                 AgentLoop { model, cheap, ..agent.run.clone() }
             }
             Err(error) => {
@@ -102,6 +111,13 @@ impl Agents {
                 agent.run.clone()
             }
         }
+    }
+
+    /// The cheap model of an agent, which has the chosen one behind it; none if it has no cheap model.
+    fn cheap_before(&self, agent: &Agent, chosen: &str) -> Option<Arc<dyn Model>> {
+        let cheap = agent.has_cheap_model.then_some(&agent.run.cheap)?;
+        let behind = [&[chosen.to_owned()], &agent.fallbacks[..]].concat();
+        Some(self.models.model(cheap.name(), &behind).unwrap_or_else(|_| cheap.clone()))
     }
 }
 

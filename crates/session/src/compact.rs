@@ -34,10 +34,12 @@ impl Lanes {
         let came_to = tokio::select! {
             biased;
             // Whoever stopped it has said so.
-            () = entered.stopped.cancelled() => return Ok(()),
-            () = self.cut.cancelled() => return Ok(()),
-            came_to = catch(agent.compact(session)) => came_to,
+            () = entered.stopped.cancelled() => None,
+            () = self.cut.cancelled() => None,
+            came_to = catch(agent.compact(session)) => Some(came_to),
         };
+        self.parts.agents.book_costs().await;
+        let Some(came_to) = came_to else { return Ok(()) };
         let came_to = match came_to {
             Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => {
                 tracing::error!(%session, error = bug, "what was said cannot be condensed");

@@ -1,6 +1,8 @@
 //! A `/compact` that is stopped, seen, asked for twice, or dies: nobody waits for it, and nobody is
 //! told what did not happen.
 
+use avocet_protocol::{Ledger, Timestamp};
+
 use super::*;
 
 const DOING: &str = "I condense what was said before.";
@@ -42,6 +44,17 @@ async fn a_compaction_can_be_seen_and_stopped() {
     world.say("/status now").await;
     let status = world.channel.texts(7).await.remove(6);
     assert!(!status.contains("condensing"), "{status}");
+}
+
+#[tokio::test]
+async fn a_compaction_that_is_given_up_is_in_the_ledger_as_read() {
+    let world = condensing(|| Scripted::Hang).await;
+    let request = world.asked(2).await.remove(1);
+    world.say("/stop").await;
+    world.channel.texts(3).await;
+    world.idle().await;
+    let today = world.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
+    assert_eq!(today.usage.input, 100 + request.estimated_tokens());
 }
 
 #[tokio::test]

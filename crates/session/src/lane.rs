@@ -280,6 +280,7 @@ impl Lanes {
             settled = ending => settled,
             () = self.cut.cancelled() => self.parts.turns.release(id).await,
         };
+        self.parts.agents.book_costs().await;
         let Err(StoreError::Stale(what)) = left else { return left };
         // A turn that was not ended by anybody would hold its session's place for ever.
         let bug = format!("{what} is not in the state that was expected");

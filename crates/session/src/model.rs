@@ -28,18 +28,23 @@ pub(crate) async fn plan(
     if role < Role::Owner {
         return Ok(Plan::say("Only my owner chooses the model; /model shows which one answers."));
     }
-    Ok(choose(lanes, agent, argument))
+    Ok(choose(lanes, agent, argument).await)
 }
 
-fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> Plan {
+async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> Plan {
     if name.eq_ignore_ascii_case(DEFAULT) {
         let name = agent.run.model.name();
         let done = format!("{name} answers here again, {}.", whose(agent));
         return Plan::act(CommandAction::SetModel(None), &done, &done);
     }
     match lanes.parts.agents.models.model(name, &agent.fallbacks) {
-        Ok(_) => {
-            let done = format!("{name} answers here from now on; /model {DEFAULT} goes back.");
+        Ok(model) => {
+            let mut done = format!("{name} answers here from now on; /model {DEFAULT} goes back.");
+            let facts = within(lanes.parts.clock.as_ref(), LEARNING, model.facts()).await;
+            if agent.run.budgets.are_in_dollars() && facts.is_ok_and(|facts| facts.price.is_none())
+            {
+                done.push_str(" Price unknown: budgets in dollars do not count it.");
+            }
             Plan::act(CommandAction::SetModel(Some(name.to_owned())), &done, &done)
         }
         Err(error) => Plan::say(format!("I cannot take that model: {error}.")),

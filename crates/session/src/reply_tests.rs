@@ -35,6 +35,7 @@ async fn a_reply_in_a_group_refers_to_its_message_and_elsewhere_to_none() {
             "fail" => Scripted::Error(ModelError::Refused {
                 model: "m".to_owned(),
                 detail: "no".to_owned(),
+                lasting: false,
             }),
             text => Scripted::says(text),
         }));

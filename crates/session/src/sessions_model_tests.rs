@@ -1,6 +1,8 @@
 //! Which agent answers which session, and with which model.
 
-use avocet_protocol::{ModelFacts, Price};
+use std::sync::Mutex;
+
+use avocet_protocol::{Model, ModelFacts, Models, NoModel, Price};
 
 use super::*;
 
@@ -38,7 +40,8 @@ async fn a_session_is_answered_by_the_model_that_it_has_chosen_until_it_goes_bac
     let said = says(&world, &["hi", "/model b/new", "hi 2", "/model default", "hi 3"]).await;
     let expected = [
         "hi",
-        "b/new answers here from now on; /model default goes back.",
+        "b/new answers here from now on; /model default goes back. Price unknown: budgets in dollars do \
+         not count it.",
         "b/new: hi 2",
         "test/scripted answers here again, as the configuration has it.",
         "hi 3",
@@ -159,4 +162,58 @@ async fn a_child_has_the_model_that_its_parent_has_chosen() {
     let said = says(&world, &["/model b/new", "ask a child"]).await;
     assert_eq!(said[1], "the child says three");
     assert_eq!(chosen.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn whoever_chooses_a_model_is_told_if_no_budget_in_dollars_counts_it() {
+    let remark = "Price unknown: budgets in dollars do not count it.";
+    let none = Budgets { turn_cost: None, day_cost: None, ..Budgets::default() };
+    let table = [
+        ("/model a/known", Budgets::default(), false),
+        ("/model b/new", Budgets::default(), true),
+        ("/model b/new", none, false),
+    ];
+    for (command, budgets, remarked) in table {
+        let world = World::with(parrot(), Setup { budgets, ..choice() }).await;
+        let said = says(&world, &[command]).await.remove(0);
+        assert_eq!(said.ends_with(remark), remarked, "{said}");
+    }
+}
+
+/// Models of any name, and with which fallbacks each was wanted.
+#[derive(Debug, Default)]
+struct AnyModels(Mutex<Vec<(String, Vec<String>)>>);
+
+impl Models for AnyModels {
+    fn model(&self, name: &str, fallbacks: &[String]) -> Result<Arc<dyn Model>, NoModel> {
+        self.0.lock().unwrap().push((name.to_owned(), fallbacks.to_vec()));
+        Ok(named(if name == "b/new" { "b/new" } else { "c/cheap" }))
+    }
+
+    fn configured(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[tokio::test]
+async fn the_model_that_a_session_has_chosen_is_behind_the_cheap_one_or_in_its_place() {
+    let world = World::new(parrot()).await;
+    for (has_cheap_model, cheap) in [(true, "c/cheap"), (false, "b/new")] {
+        let models = Arc::<AnyModels>::default();
+        let mut agents = world.sessions.lanes.parts.agents.clone();
+        agents.models = models.clone();
+        for agent in agents.agents.iter_mut() {
+            agent.fallbacks = vec!["d/behind".to_owned()];
+            agent.has_cheap_model = has_cheap_model;
+            agent.run.cheap = named("c/cheap");
+        }
+        let run = agents.for_session(&session("a"), Some("b/new"));
+        assert_eq!((run.model.name(), run.cheap.name()), ("b/new", cheap));
+        let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut expected = vec![("b/new".to_owned(), of(&["d/behind"]))];
+        if has_cheap_model {
+            expected.push(("c/cheap".to_owned(), of(&["b/new", "d/behind"])));
+        }
+        assert_eq!(*models.0.lock().unwrap(), expected);
+    }
 }

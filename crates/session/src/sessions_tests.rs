@@ -145,6 +145,7 @@ impl World {
             limits: Limits::default(),
             ledger: store.clone(),
             budgets: setup.budgets,
+            unbooked: Arc::default(),
             system: "be kind".into(),
             zone: jiff::tz::TimeZone::UTC,
         };

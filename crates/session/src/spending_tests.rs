@@ -1,6 +1,6 @@
 //! What the daemon spends (F19): nothing while nobody speaks, and nothing more once a budget is spent.
 
-use avocet_protocol::Money;
+use avocet_protocol::{Ledger, Money, Timestamp, Usage};
 
 use super::*;
 
@@ -54,6 +54,32 @@ async fn f19_a_budget_of_the_day_is_that_of_all_conversations() {
     world.idle().await;
     assert_eq!(world.outcome(other.id).await, Some(Outcome::Error));
     assert_eq!(world.model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_stop_gives_up_is_in_the_ledger_as_read() {
+    let world = World::new(ScriptedModel::new(vec![Scripted::Hang])).await;
+    world.say("hang").await;
+    let request = world.asked(1).await.remove(0);
+    world.say("/stop").await;
+    world.channel.texts(1).await;
+    world.idle().await;
+    let today = world.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
+    assert_eq!(today.usage, Usage::new(request.estimated_tokens(), 0));
+}
+
+#[tokio::test]
+async fn what_an_orderly_stop_gives_back_is_in_the_ledger_as_read() {
+    let world = World::new(ScriptedModel::new(vec![Scripted::Hang])).await;
+    world.say("hang").await;
+    let request = world.asked(1).await.remove(0);
+    let (clock, sessions) = (world.clock.clone(), &world.sessions);
+    tokio::join!(sessions.stop(Duration::from_secs(1)), async {
+        clock.sleeper(Duration::from_secs(1)).await;
+        clock.advance(Duration::from_secs(1));
+    });
+    let today = world.store.spent(None, &session("a"), Timestamp(0)).await.unwrap().day;
+    assert_eq!(today.usage, Usage::new(request.estimated_tokens(), 0));
 }
 
 /// Two conversations, one answer each, and what the first is told.

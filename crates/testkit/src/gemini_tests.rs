@@ -68,8 +68,8 @@ fn a_valid_request_passes() {
     ]);
     let items = json!({ "type": "array", "items": { "type": "string" } });
     let either = json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] });
-    let any = json!({ "type": "object" });
-    let properties = json!({ "a": items, "b": either, "c": any });
+    let nested = json!({ "type": "object", "properties": { "d": { "type": "boolean" } } });
+    let properties = json!({ "a": items, "b": either, "c": nested });
     let parameters = json!({ "type": "object", "properties": properties, "required": ["a"] });
     let declared = json!([{ "name": "look", "description": "d", "parameters": parameters },
         { "name": "wait", "description": "d" }]);
@@ -181,8 +181,21 @@ fn each_refusal_of_a_schema() {
             "properties[x].required: only allowed for OBJECT type",
         ),
         (
-            object(json!({ "type": "object", "required": ["a"] })),
+            object(json!({ "type": "object", "required": ["a"],
+                "properties": { "b": { "type": "string" } } })),
             "properties[x].required[0]: property is not defined",
+        ),
+        (
+            object(json!({ "type": "object" })),
+            "properties[x].properties: should be non-empty for OBJECT type",
+        ),
+        (
+            object(json!({ "type": "array", "items": { "type": "object", "properties": {} } })),
+            "properties[x].items.properties: should be non-empty for OBJECT type",
+        ),
+        (
+            object(json!({ "type": "string", "enum": ["a", ""] })),
+            "properties[x].enum[1]: cannot be empty",
         ),
         (
             object(json!({ "type": "string", "anyOf": [{ "type": "string" }] })),

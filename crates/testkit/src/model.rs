@@ -137,11 +137,12 @@ impl Model for ScriptedModel {
         assert!(self.facts.images || request.images.is_empty(), "it has no eyes");
         self.requests.lock().unwrap().push(request.clone());
         let mut answer = (self.answer)(request);
+        let mut begun = Begun { model: self.name, request, deltas, is_lost: true };
         while let Scripted::When(permits, then) = answer {
             permits.acquire().await.unwrap().forget();
             answer = *then;
         }
-        match answer {
+        let answered = match answer {
             Scripted::Error(error) => Err(error),
             Scripted::Hang | Scripted::When(..) => std::future::pending().await,
             Scripted::Written(pieces) => Ok(written(&pieces, deltas).await),
@@ -151,6 +152,26 @@ impl Model for ScriptedModel {
                 }
                 Ok(reply)
             }
+        };
+        begun.is_lost = answered.as_ref().is_err_and(ModelError::may_have_cost);
+        answered
+    }
+}
+
+/// A request that is counted as read where it comes to nothing, also by being dropped.
+struct Begun<'a> {
+    model: &'a str,
+    request: &'a ModelRequest,
+    deltas: Deltas<'a>,
+    is_lost: bool,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if self.is_lost {
+            let usage = Usage::new(self.request.estimated_tokens(), 0);
+            let spent = Spent { model: self.model.to_owned(), usage, cost: None };
+            (self.deltas)(Delta::Lost(&spent));
         }
     }
 }

@@ -6,13 +6,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::asking::{Answer, Fault, Piece, Said};
+use crate::finish::{Ended, Finish};
+use crate::null::or_default;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     blocks: Vec<PartialBlock>,
     usage: WireUsage,
-    begun: bool,
     stop_reason: Option<String>,
 }
 
@@ -40,7 +41,7 @@ enum Event {
     },
     MessageDelta {
         delta: MessageDelta,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         usage: WireUsage,
     },
     MessageStop,
@@ -58,8 +59,10 @@ enum Event {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Message {
+    #[serde(deserialize_with = "or_default")]
     content: Vec<Block>,
     stop_reason: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     usage: WireUsage,
 }
 
@@ -139,6 +142,7 @@ impl Answer for PartialAnswer {
             Event::MessageDelta { delta, usage } => {
                 self.usage.update(usage);
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                return Ok(Piece::Unseen);
             }
             Event::MessageStop => return Ok(Piece::End),
             Event::Ping => return Ok(Piece::KeepAlive),
@@ -152,49 +156,50 @@ impl Answer for PartialAnswer {
             }
             Event::Other => {}
         }
-        Ok(Piece::Nothing)
+        Ok(Piece::KeepAlive)
     }
 
-    fn has_begun(&self) -> bool {
-        self.begun
+    fn has_ended(&self) -> bool {
+        self.stop_reason.is_some()
     }
 
     fn finish(self) -> Result<Said, Fault> {
-        let Some(stop_reason) = self.stop_reason else {
+        let Some(reason) = self.stop_reason else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        let (mut text, mut calls, mut thoughts) = (String::new(), Vec::new(), Vec::new());
-        let truncated =
-            matches!(stop_reason.as_str(), "max_tokens" | "model_context_window_exceeded");
-        let filtered = stop_reason == "refusal";
+        let is_empty = self.blocks.iter().all(|partial| partial.block.says_nothing());
+        let ended = finish(&reason).ended(&reason, "", is_empty)?;
+        let Ended { truncated, filtered } = ended;
+        let mut said = Said { usage: self.usage.total(), truncated, filtered, ..Said::default() };
+        let mut thoughts = Vec::new();
         let mut blocks = self.blocks.into_iter().peekable();
         while let Some(PartialBlock { block, json, .. }) = blocks.next() {
             match block {
                 // Only the last can have been cut off before its arguments began.
                 Block::ToolUse { name, .. }
-                    if (truncated || filtered) && json.is_empty() && blocks.peek().is_none() =>
+                    if ended.is_cut() && json.is_empty() && blocks.peek().is_none() =>
                 {
-                    calls.push(ToolCall { name, arguments: Arguments::Malformed(json) });
+                    said.calls.push(ToolCall { name, arguments: Arguments::Malformed(json) });
                 }
-                Block::Text { text: more } => text.push_str(&more),
+                Block::Text { text } => said.text.push_str(&text),
                 Block::ToolUse { name, input } => {
                     let input = if json.is_empty() { input.to_string() } else { json };
-                    calls.push(ToolCall { name, arguments: Arguments::parse(&input) });
+                    said.calls.push(ToolCall { name, arguments: Arguments::parse(&input) });
                 }
-                Block::Thinking { thinking, signature } => thoughts.push(
-                    json!({ "type": "thinking", "thinking": thinking, "signature": signature }),
-                ),
+                Block::Thinking { thinking, signature } => {
+                    said.thought += thinking.len() as u64;
+                    thoughts.push(
+                        json!({ "type": "thinking", "thinking": thinking, "signature": signature }),
+                    );
+                }
                 Block::RedactedThinking { data } => {
                     thoughts.push(json!({ "type": "redacted_thinking", "data": data }));
                 }
                 Block::Other => {}
             }
         }
-        if filtered && text.is_empty() && calls.is_empty() {
-            return Err(Fault::Declined("it will not answer this (refusal)".to_owned()));
-        }
-        let reasoning = (!thoughts.is_empty()).then_some(Value::Array(thoughts));
-        Ok(Said { text, calls, reasoning, usage: self.usage.total(), truncated, filtered })
+        said.reasoning = (!thoughts.is_empty()).then_some(Value::Array(thoughts));
+        Ok(said)
     }
 
     fn whole(body: &str) -> Result<Said, Fault> {
@@ -204,20 +209,29 @@ impl Answer for PartialAnswer {
     }
 }
 
+impl Block {
+    fn says_nothing(&self) -> bool {
+        match self {
+            Self::Text { text } => text.is_empty(),
+            Self::ToolUse { .. } => false,
+            Self::Thinking { .. } | Self::RedactedThinking { .. } | Self::Other => true,
+        }
+    }
+}
+
 impl PartialAnswer {
     fn begin(&mut self, index: u64, block: Block) -> Piece {
-        let text = match &block {
-            Block::Text { text } => text.clone(),
-            _ => String::new(),
+        let piece = match &block {
+            Block::Text { text } => shown(text.clone()),
+            Block::ToolUse { .. } | Block::RedactedThinking { .. } => Piece::Unseen,
+            Block::Thinking { .. } | Block::Other => Piece::KeepAlive,
         };
-        self.begun |= !text.is_empty() || matches!(block, Block::ToolUse { .. });
         self.blocks.push(PartialBlock { index, block, json: String::new() });
-        shown(text)
+        piece
     }
 
     /// The pieces of a block belong together by their index.
     fn add(&mut self, index: u64, delta: Delta) -> Result<Piece, Fault> {
-        self.begun = true;
         let Some(partial) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
             return Err(format!("a piece belongs to block {index}, which has not begun").into());
         };
@@ -228,24 +242,38 @@ impl PartialAnswer {
             }
             (Block::ToolUse { .. }, Delta::Input { partial_json }) => {
                 partial.json.push_str(&partial_json);
-                Ok(Piece::Nothing)
+                Ok(unseen(&partial_json))
             }
             (Block::Thinking { thinking, .. }, Delta::Thinking { thinking: more }) => {
                 thinking.push_str(&more);
-                Ok(Piece::Nothing)
+                Ok(unseen(&more))
             }
             (Block::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
                 signature.push_str(&more);
-                Ok(Piece::Nothing)
+                Ok(unseen(&more))
             }
-            (_, Delta::Other) | (Block::Other, _) => Ok(Piece::Nothing),
+            (_, Delta::Other) | (Block::Other, _) => Ok(Piece::Unseen),
             _ => Err(format!("a piece of block {index} is not of its kind").into()),
         }
     }
 }
 
 fn shown(text: String) -> Piece {
-    if text.is_empty() { Piece::Nothing } else { Piece::Text(text) }
+    if text.is_empty() { Piece::KeepAlive } else { Piece::Text(text) }
+}
+
+fn unseen(piece: &str) -> Piece {
+    if piece.is_empty() { Piece::KeepAlive } else { Piece::Unseen }
+}
+
+/// What `stop_reason` means (Anthropic API reference, "Handling stop reasons").
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "end_turn" | "tool_use" | "stop_sequence" | "pause_turn" => Finish::Complete,
+        "max_tokens" | "model_context_window_exceeded" => Finish::Truncated,
+        "refusal" => Finish::Filtered,
+        _ => Finish::Unknown,
+    }
 }
 
 impl WireUsage {
@@ -263,7 +291,7 @@ impl WireUsage {
         let input =
             [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
         Usage {
-            input: input.into_iter().flatten().sum(),
+            input: input.into_iter().flatten().fold(0, u64::saturating_add),
             output: self.output_tokens.unwrap_or_default(),
             cached: self.cache_read_input_tokens.unwrap_or_default(),
             cache_written: self.cache_creation_input_tokens.unwrap_or_default(),

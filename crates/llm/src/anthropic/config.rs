@@ -26,8 +26,8 @@ pub struct AnthropicConfig {
     pub max_retries: usize,
     /// Tokens that one answer may have, beside those of its thinking.
     pub max_output_tokens: u32,
-    /// Tokens that the model may think before it answers, at least 1024. Without it, it does not;
-    /// what it thinks is not shown.
+    /// Tokens that the model may think before it answers, at least 1024, and at most three quarters of
+    /// what it can write, if that is known. Without it, it does not; what it thinks is not shown.
     pub thinking_tokens: Option<u32>,
     /// Whether the models see pictures; by default what is known of each.
     pub images: Option<bool>,

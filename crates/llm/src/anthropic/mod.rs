@@ -13,6 +13,7 @@ use avocet_protocol::{
 };
 
 use crate::asking::Endpoint;
+use crate::facts::{BuiltIn, host};
 use crate::known::Served;
 use answer::PartialAnswer;
 use request::{Body, Options};
@@ -51,10 +52,16 @@ impl Anthropic {
             http: HttpClient::new()?,
             clock,
         };
+        // The API counts thoughts as output. What the operator says of a model wins over what is well
+        // known, and a quarter is for the answer.
+        let known = BuiltIn::of(model, host(&config.base_url)).facts.max_output;
+        let most_tokens = known.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
+        let most_tokens = most_tokens.max(config.max_output_tokens);
         let options = Options {
             model: model.to_owned(),
             max_tokens: config.max_output_tokens,
-            thinking_tokens: config.thinking_tokens,
+            thinking_tokens: config.thinking_tokens.map(|tokens| tokens.min(most_tokens / 4 * 3)),
+            most_tokens,
             caching: config.prompt_caching,
         };
         Ok(Self { endpoint, options, images: config.images.unwrap_or_default() })

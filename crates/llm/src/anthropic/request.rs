@@ -19,6 +19,8 @@ pub(super) struct Options {
     pub(super) max_tokens: u32,
     /// How much it may think beside that, if it may.
     pub(super) thinking_tokens: Option<u32>,
+    /// The most that both may be together.
+    pub(super) most_tokens: u32,
     /// Whether the beginning of the conversation is kept by the provider.
     pub(super) caching: bool,
 }
@@ -119,7 +121,10 @@ impl<'r> Body<'r> {
         let budget = options.thinking_tokens.filter(|_| may_think(&request.messages, name));
         let mut body = Self {
             model: &options.model,
-            max_tokens: options.max_tokens.saturating_add(budget.unwrap_or_default()),
+            max_tokens: options
+                .max_tokens
+                .saturating_add(budget.unwrap_or_default())
+                .min(options.most_tokens),
             stream: true,
             thinking: budget.map(|budget_tokens| Thinking { budget_tokens }),
             system: Vec::new(),

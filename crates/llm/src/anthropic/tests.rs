@@ -313,9 +313,18 @@ fn f20_a_ping_is_no_sign_of_life_of_the_model() {
     use crate::asking::{Answer, Piece};
     let mut answer = PartialAnswer::default();
     let begin = json!({ "type": "message_start", "message": {} }).to_string();
-    assert_eq!(answer.take(&begin), Ok(Piece::Nothing));
+    assert_eq!(answer.take(&begin), Ok(Piece::KeepAlive));
     assert_eq!(answer.take(r#"{"type": "ping"}"#), Ok(Piece::KeepAlive));
-    assert!(!answer.has_begun());
+}
+
+#[test]
+fn counts_that_cannot_be_true_add_up_to_the_most_there_is() {
+    use crate::asking::Answer;
+    let usage = json!({ "input_tokens": u64::MAX, "cache_read_input_tokens": u64::MAX });
+    let whole = json!({ "type": "message", "content": [{ "type": "text", "text": "so" }],
+        "stop_reason": "end_turn", "usage": usage });
+    let said = PartialAnswer::whole(&whole.to_string()).unwrap();
+    assert_eq!(said.usage.input, u64::MAX);
 }
 
 async fn shows(request: &ModelRequest) -> Value {

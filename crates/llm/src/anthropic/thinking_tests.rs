@@ -160,3 +160,26 @@ async fn other_providers_do_not_get_it() {
     other.complete(&ModelRequest { messages, ..request() }, &|_| ()).await.unwrap();
     assert!(!fake.requests()[0].to_string().contains("think"));
 }
+
+#[test]
+fn thoughts_and_answer_are_together_no_more_than_the_model_writes() {
+    let table = [
+        ("claude-opus-4-1", 8192, 16_000, (24_192, 16_000)),
+        ("claude-opus-4-1", 16_000, 20_000, (32_000, 20_000)),
+        ("claude-opus-4-1", 8192, 64_000, (32_000, 24_000)),
+        // The operator knows better.
+        ("claude-opus-4-1", 64_000, 16_000, (64_000, 16_000)),
+        ("some-model", 8192, 64_000, (72_192, 64_000)),
+    ];
+    for (name, max_output_tokens, thinking, expected) in table {
+        let thinking_tokens = Some(thinking);
+        let config =
+            AnthropicConfig { max_output_tokens, thinking_tokens, ..AnthropicConfig::default() };
+        let clock = Arc::<ManualClock>::default();
+        let model = Anthropic::new("claude", name, &config, clock).unwrap();
+        let request = ModelRequest { messages: vec![Message::user("hi")], ..request() };
+        let sent: Value = serde_json::from_slice(&model.body(&request).unwrap()).unwrap();
+        let sent = (sent["max_tokens"].as_u64(), sent["thinking"]["budget_tokens"].as_u64());
+        assert_eq!(sent, (Some(expected.0), Some(expected.1)), "{name} {thinking}");
+    }
+}

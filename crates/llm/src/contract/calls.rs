@@ -5,7 +5,7 @@ use avocet_testkit::ModelAnswer;
 use serde_json::{Value, json};
 
 use super::server::{asked, reply};
-use super::{Bit, End, Wire, streamed};
+use super::{Ability, Bit, End, Wire, can, streamed};
 use crate::testing::call;
 
 pub(super) async fn calls_are_put_together_from_their_pieces<W: Wire>() {
@@ -77,6 +77,27 @@ pub(super) async fn f8_arguments_come_in_many_shapes<W: Wire>() {
         let calls = reply::<W>(streamed::<W>(&bits, End::Done)).await.calls;
         assert_eq!(calls, [call("one", &json!({}))]);
     }
+}
+
+pub(super) async fn f8_what_a_filter_ends_is_cut_off_at_its_end_only<W: Wire>() {
+    if !can::<W>(Ability::Filters) {
+        return;
+    }
+    let whole = [Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{\"x\": 1}")];
+    for half in ["", "{\"y\"", "{\"y\": 2"] {
+        let last = [Bit::Call(1, Some("b"), "two"), Bit::Arguments(1, half)];
+        let bits = [&[Bit::Text("I look")], &whole[..], &last].concat();
+        let asked = asked::<W>(streamed::<W>(&bits, End::Filtered)).await;
+        let reply = asked.reply.unwrap();
+        assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("I look", "I look"));
+        assert_eq!(reply.calls[0], call("one", &json!({ "x": 1 })));
+        assert_eq!(reply.calls[1].arguments, Arguments::Malformed(half.to_owned()));
+        assert_eq!((reply.calls.len(), reply.filtered, reply.truncated), (2, true, false));
+        let usage = reply.usage();
+        assert!(usage.input > 50 && usage.output >= 4, "{usage:?}");
+    }
+    let reply = reply::<W>(streamed::<W>(&whole, End::Filtered)).await;
+    assert_eq!((reply.calls, reply.filtered), (vec![call("one", &json!({ "x": 1 }))], true));
 }
 
 pub(super) async fn f8_what_is_cut_off_is_no_call_that_can_be_run<W: Wire>() {

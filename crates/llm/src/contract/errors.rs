@@ -7,7 +7,7 @@ use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::{HttpFake, Piece};
 
 use super::server::{Served, asked};
-use super::{Bit, End, Setup, Wire, refused, streamed};
+use super::{Ability, Bit, End, Setup, Wire, can, refused, streamed};
 use crate::testing::ask;
 
 /// What a status means, whatever is said with it.
@@ -38,12 +38,44 @@ pub(super) async fn a_refusal_says_who_can_do_something_about_it_and_is_not_repe
     assert_eq!(error, format!("{} refused the request: 400: <html> Oops. </html>", W::NAME));
 }
 
+pub(super) async fn a_context_that_is_exceeded_is_too_long_whatever_the_status<W: Wire>() {
+    let says = "the request exceeds the available context size, try increasing it";
+    let answers = [
+        refused::<W>(400, says),
+        refused::<W>(500, says),
+        streamed::<W>(&[Bit::Text("so ")], End::Failed(500, says)),
+    ];
+    for answer in answers {
+        let served = Served::<W>::new(vec![answer]).await;
+        let error = ask(served.model.as_ref()).await.reply.unwrap_err();
+        assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
+        assert_eq!(served.server.requests().len(), 1);
+    }
+    let failed = refused::<W>(500, "no memory for a context window of this size");
+    assert!(asked::<W>(failed).await.reply.unwrap_err().is_transient());
+}
+
 pub(super) async fn an_error_in_the_middle_means_what_its_status_would<W: Wire>() {
-    for status in [400, 402, 413, 429, 500, 529] {
+    let told = [400, 402, 413, 429, 500, 529];
+    for status in if can::<W>(Ability::LateStatus) { &told[..] } else { &[500] } {
+        let status = *status;
         let failed = streamed::<W>(&[Bit::Text("so ")], End::Failed(status, "not like this"));
         let error = asked::<W>(failed).await.reply.unwrap_err();
         assert!(meaning(status, &error), "{status}: {error:?}");
         assert!(error.to_string().contains("not like this"), "{error}");
+    }
+}
+
+pub(super) async fn what_a_filter_holds_back_whole_is_refused_and_not_asked_for_again<W: Wire>() {
+    if !can::<W>(Ability::Filters) {
+        return;
+    }
+    for bits in [&[][..], &[Bit::Thought("hm")]] {
+        let served = Served::<W>::new(vec![streamed::<W>(bits, End::Filtered)]).await;
+        let error = ask(served.model.as_ref()).await.reply.unwrap_err();
+        assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
+        assert!(error.to_string().contains("it will not answer this"), "{error}");
+        assert_eq!(served.server.requests().len(), 1);
     }
 }
 

@@ -1,12 +1,13 @@
 //! What was said and done before, as the API takes it (F1).
 
-use avocet_protocol::{Message, ModelRequest, Reasoning, SentCall};
+use avocet_protocol::{Message, Model, ModelRequest, Reasoning, SentCall};
 use avocet_testkit::ModelAnswer;
 use serde_json::{Map, Value, json};
 
 use super::server::Served;
 use super::{Ability, Wire, can};
 use crate::testing::request;
+use crate::{Dialected, ToolStyle};
 
 fn call(id: &str) -> SentCall {
     let arguments = Map::from_iter([("path".to_owned(), json!("ä\n\"b\""))]);
@@ -95,6 +96,25 @@ pub(super) async fn thoughts_that_led_to_calls_are_given_back_unchanged<W: Wire>
     assert!(!parts.is_empty());
     for part in parts {
         assert!(holds(&request, &part), "{part} is not in {request}");
+    }
+}
+
+pub(super) async fn what_is_left_of_a_step_is_taken_back_without_the_call_that_only_ended_it<
+    W: Wire,
+>() {
+    if !can::<W>(Ability::KeptThoughts) {
+        return;
+    }
+    let read = ("read_file".to_owned(), json!({ "path": "a" }));
+    let ends = ("attempt_completion".to_owned(), json!({ "result": "Done." }));
+    for calls in [[ends.clone(), read.clone()], [read, ends]] {
+        let answer = ModelAnswer::thinks("hm", ModelAnswer::Calls(calls.to_vec()));
+        let served = Served::<W>::new(vec![answer]).await;
+        let model = Dialected::new(served.model.clone(), ToolStyle::Native);
+        let reply = model.complete(&request(), &|_| ()).await.unwrap();
+        assert_eq!(reply.calls.len(), 1);
+        let first = step("I look", &["t1s0c0".to_owned()], reply.reasoning);
+        sent::<W>([&[Message::user("hi")][..], &first].concat()).await;
     }
 }
 

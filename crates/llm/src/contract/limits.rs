@@ -6,10 +6,13 @@ use avocet_protocol::{ModelError, ModelReply};
 use avocet_testkit::http::Piece;
 use avocet_testkit::openai::stream_head;
 use avocet_testkit::{ManualClock, ModelAnswer};
+use serde_json::json;
 
 use super::server::Served;
 use super::{Bit, End, Setup, Wire};
-use crate::testing::{SECOND, ask_patiently, ask_through, ask_through_drops, dripping};
+use crate::testing::{
+    SECOND, Writing, ask, ask_for_ever, ask_patiently, ask_through_drops, dripping,
+};
 
 pub(super) async fn f20_nobody_there_is_not_waited_for<W: Wire>() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -26,26 +29,62 @@ pub(super) async fn f20_a_silent_model_is_cut_although_the_connection_lives<W: W
     let greeting: Vec<Piece> = W::greeting().iter().map(chunk).collect();
     let alive = [chunk(&W::alive()), chunk(&W::alive())];
     let said: Vec<Piece> = W::events(&[Bit::Text("one ")], End::Lost).iter().map(chunk).collect();
-    let (head, greeted) = ([stream_head()], [&greeting[..], &alive].concat());
+    let head = [stream_head()];
+    let (begins, falls) =
+        ("no answer began within 120 s", "it fell silent, no more came within 60 s");
+    let greeted = [&head[..], &greeting].concat();
+    // What comes at once, and what comes when half of the time is over.
     let table = [
-        (vec![], 120, "no answer began within 120 s", ""),
-        (head.to_vec(), 120, "no answer began within 120 s", ""),
-        ([&head[..], &greeted].concat(), 120, "no answer began within 120 s", ""),
-        (
-            [&head[..], &said, &alive].concat(),
-            60,
-            "it fell silent, no more came within 60 s",
-            "one ",
-        ),
+        (vec![], vec![], 120, begins, ""),
+        (vec![], head.to_vec(), 120, begins, ""),
+        (head.to_vec(), greeting.clone(), 120, begins, ""),
+        (greeted, alive.to_vec(), 120, begins, ""),
+        ([&head[..], &said].concat(), alive.to_vec(), 60, falls, "one "),
+        ([&head[..], &said].concat(), greeting, 60, falls, "one "),
     ];
-    for (mut pieces, seconds, detail, shown) in table {
-        pieces.push(Piece::Hang);
-        let served = Served::<W>::start(vec![ModelAnswer::Raw(pieces)], Setup::once::<W>()).await;
-        let asked = ask_through(served.model.as_ref(), &served.clock, seconds * SECOND).await;
+    for (first, later, seconds, detail, shown) in table {
+        let limit = seconds * SECOND;
+        let (answer, mut written) = Writing::begin(first);
+        let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
+        let passing = async {
+            written.all().await;
+            served.clock.sleeper_within(limit..=limit).await;
+            served.clock.advance(limit / 2);
+            written.more(later).await;
+            written.all().await;
+            served.clock.advance(limit / 2);
+        };
+        let asked = tokio::join!(ask(served.model.as_ref()), passing).0;
         let error = asked.reply.unwrap_err().to_string();
         assert_eq!(error, format!("{} did not answer in time: {detail}", W::NAME));
         assert_eq!(asked.shown, shown);
     }
+}
+
+pub(super) async fn f20_thoughts_and_calls_are_signs_of_life<W: Wire>() {
+    let written = [Bit::Thought("hm"), Bit::Whole(0, "one", json!({}))];
+    for bit in written {
+        let head = stream_head();
+        let begun = W::events(&[bit], End::Lost).concat();
+        let pieces = vec![head, Piece::chunk(begun.as_bytes())];
+        let (answer, mut written) = Writing::begin(pieces);
+        let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
+        let passing = async {
+            written.all().await;
+            served.clock.sleeper_within(60 * SECOND..=60 * SECOND).await;
+            served.clock.advance(60 * SECOND);
+        };
+        let error = tokio::join!(ask(served.model.as_ref()), passing).0.reply.unwrap_err();
+        assert!(error.to_string().contains("it fell silent"), "{error}");
+    }
+}
+
+pub(super) async fn f20_an_answer_that_is_whole_needs_no_end_of_its_connection<W: Wire>() {
+    let body = W::events(&[Bit::Text("all of it")], End::Done).concat();
+    let pieces = vec![stream_head(), Piece::chunk(body.as_bytes()), Piece::Hang];
+    let served = Served::<W>::start(vec![ModelAnswer::Raw(pieces)], Setup::once::<W>()).await;
+    let asked = ask_for_ever(served.model.as_ref(), &served.clock).await;
+    assert_eq!(asked.reply.unwrap().text, "all of it");
 }
 
 pub(super) async fn f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_total<W: Wire>() {

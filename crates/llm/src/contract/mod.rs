@@ -61,6 +61,10 @@ trait Wire {
 enum Ability {
     /// How much of what is read came from the cache.
     CountedCache,
+    /// That a filter ended it.
+    Filters,
+    /// What kind of error has come in the middle.
+    LateStatus,
     /// Thoughts that are given back with the calls that they led to.
     KeptThoughts,
 }
@@ -88,6 +92,8 @@ enum End<'a> {
     Done,
     /// At the limit of its length.
     Full,
+    /// By a filter.
+    Filtered,
     /// Before it says so.
     Lost,
     /// With an error, which would have been this status at the beginning.
@@ -156,19 +162,25 @@ macro_rules! suite {
             calls::calls_are_put_together_from_their_pieces,
             calls::f8_arguments_come_in_many_shapes,
             calls::f8_ids_that_are_missing_or_double_tell_calls_apart_all_the_same,
+            calls::f8_what_a_filter_ends_is_cut_off_at_its_end_only,
             calls::f8_what_is_cut_off_is_no_call_that_can_be_run,
             calls::pieces_of_calls_side_by_side_are_not_mixed_up,
             errors::a_refusal_says_who_can_do_something_about_it_and_is_not_repeated,
+            errors::a_context_that_is_exceeded_is_too_long_whatever_the_status,
             errors::an_error_in_the_middle_means_what_its_status_would,
             errors::f15_the_key_is_in_no_error,
             errors::the_fake_wants_its_key,
+            errors::what_a_filter_holds_back_whole_is_refused_and_not_asked_for_again,
             history::a_result_reaches_the_model_whatever_is_in_it,
             history::f1_a_long_history_is_one_that_the_api_takes,
             history::thoughts_of_another_model_are_not_sent,
             history::thoughts_that_led_to_calls_are_given_back_unchanged,
+            history::what_is_left_of_a_step_is_taken_back_without_the_call_that_only_ended_it,
             limits::f20_a_silent_model_is_cut_although_the_connection_lives,
             limits::f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_total,
+            limits::f20_an_answer_that_is_whole_needs_no_end_of_its_connection,
             limits::f20_nobody_there_is_not_waited_for,
+            limits::f20_thoughts_and_calls_are_signs_of_life,
             pictures::a_picture_costs_what_a_picture_costs,
             pictures::pictures_go_along_if_the_model_sees,
             retries::f31_what_can_help_is_tried_again_and_what_was_shown_is_taken_back,

@@ -85,6 +85,10 @@ pub(super) async fn tokens_are_estimated_where_nobody_counts_them<W: Wire>() {
         assert!(usage.output == 2 && usage.input > 50, "{usage:?}");
         assert_eq!((usage.cached, usage.cache_written), (0, 0));
     }
+    let called = Bit::Whole(0, "look", json!({ "at": 1 }));
+    let all = [Bit::Thought("I reason."), Bit::Thought("So."), Bit::Text("1234"), called];
+    let bytes = "I reason.So.1234look{\"at\":1}".len() as u64;
+    assert_eq!(reply::<W>(streamed::<W>(&all, End::Done)).await.usage().output, bytes / 4);
 }
 
 pub(super) async fn f22_reasoning_is_neither_shown_nor_part_of_the_reply_but_paid_for<W: Wire>() {

@@ -9,6 +9,10 @@ use super::{Dialect, Place, Sight, begins, calls, json, python, strip, words};
 const TAG: &str = "<|python_tag|>";
 /// Words behind a fence with Python that calls tools.
 const FENCES: [&str; 2] = ["tool_code", "python_tag"];
+/// Bytes of what may be a name.
+const LONGEST_NAME: usize = 80;
+/// Bytes of a list that nobody asked for.
+const LONGEST: usize = 4000;
 
 #[derive(Debug)]
 pub(super) struct Llama;
@@ -71,23 +75,26 @@ fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     Some((at, found))
 }
 
-/// `[read_file(path="a"), read_file(path="b")]`.
+/// `[read_file(path="a"), read_file(path="b")]`. Whatever is longer than what is held back of an answer
+/// that goes on is none when it is whole, either.
 fn listed(place: &Place<'_>) -> Sight {
     let inner = &place.rest[1..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');
-    let name = inner.trim_start_matches(is_name);
-    if name.is_empty() && !place.is_all && inner.len() < 80 {
+    let behind_name = inner.trim_start_matches(is_name);
+    let has_name = inner.len() - behind_name.len() < LONGEST_NAME;
+    if behind_name.is_empty() && !place.is_all && has_name {
         return Sight::Open;
     }
-    if !name.starts_with('(') {
+    if !has_name || !behind_name.starts_with('(') {
         return Sight::Nothing;
     }
+    let may_be = |bytes: usize| place.is_told || bytes < LONGEST;
     match python::calls(&place.after(1), ",") {
         Some((bytes, found)) if inner[bytes..].trim_start().starts_with(']') => {
-            let end = inner[bytes..].find(']').unwrap_or_default();
-            calls(1 + bytes + end + 1, found)
+            let end = bytes + inner[bytes..].find(']').unwrap_or_default();
+            if may_be(end) { calls(1 + end + 1, found) } else { Sight::Nothing }
         }
-        _ if !place.is_all && inner.len() < 4000 => Sight::Open,
+        _ if !place.is_all && may_be(inner.len()) => Sight::Open,
         _ => Sight::Nothing,
     }
 }

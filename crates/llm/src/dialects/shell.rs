@@ -57,7 +57,8 @@ impl Dialect for Shell {
             return true;
         };
         let line = unprompted(line);
-        let word = line.split([' ', '\t', '\r', '\n', ';']).next().unwrap_or_default();
+        // As the reader of the whole block divides it.
+        let word = line.split([' ', '\t', '\n', ';']).next().unwrap_or_default();
         let is_whole = word.len() < line.len();
         // What is quoted may be anything.
         !is_whole || word.contains(['"', '\'', '\\']) || place.known(word).is_some()

@@ -129,8 +129,19 @@ fn names<'t>(place: &Place<'t>) -> impl Iterator<Item = &'t str> {
     place.tools.iter().map(|tool| &tool.name).chain(aliases).map(String::as_str)
 }
 
-/// The call that a tag and what is in it stand for, and the bytes.
+/// The call that a tag and what is in it stand for, and the bytes. Of one that was cut off before its end
+/// nobody knows what is missing.
 fn element(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
+    let (bytes, mut call) = as_if_whole(place, tag)?;
+    let inner = &place.rest[tag.bytes..];
+    let is_last = place.is_cut && bytes == place.rest.len();
+    if is_last && !tag.is_empty && find(inner, &close_of(tag.written)).is_none() {
+        call.arguments = Arguments::Malformed(inner.to_owned());
+    }
+    Some((bytes, call))
+}
+
+fn as_if_whole(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     let inner = &place.rest[tag.bytes..];
     let (content, after) = if tag.is_empty { ("", 0) } else { tags::content(inner, tag.written) };
     let bytes = tag.bytes + after;

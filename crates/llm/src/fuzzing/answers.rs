@@ -5,8 +5,10 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use super::lengths;
-use crate::asking::{Answer, Fault, Piece, Said};
-use crate::{anthropic as messages, gemini as google, openai, sse as events};
+use crate::asking::{Answer, Fault, Framing, Piece, Said};
+use crate::{
+    anthropic as messages, gemini as google, lines, ollama as local, openai, sse as events,
+};
 
 /// An answer of OpenAI's chat completions.
 pub fn openai_chat(data: &[u8]) {
@@ -28,9 +30,14 @@ pub fn gemini(data: &[u8]) {
     answer::<google::answer::PartialAnswer>(data);
 }
 
+/// An answer of Ollama.
+pub fn ollama(data: &[u8]) {
+    answer::<local::answer::PartialAnswer>(data);
+}
+
 /// However a body comes, the same events are in it.
 pub fn sse(data: &[u8]) {
-    let (whole, cut) = (split(&[data]), split(&in_pieces(data)));
+    let (whole, cut) = (split(Framing::Events, &[data]), split(Framing::Events, &in_pieces(data)));
     match (&whole, &cut) {
         (Ok(whole), Ok(cut)) => assert_eq!(whole, cut),
         (Err(_), Err(_)) => {}
@@ -40,7 +47,7 @@ pub fn sse(data: &[u8]) {
 
 /// However an answer comes, the same is read; and what was shown of it is what it says.
 fn answer<A: Answer>(data: &[u8]) {
-    let (whole, cut) = (split(&[data]), split(&in_pieces(data)));
+    let (whole, cut) = (split(A::FRAMING, &[data]), split(A::FRAMING, &in_pieces(data)));
     if let (Ok(whole), Ok(cut)) = (whole, cut) {
         assert_eq!(said::<A>(&whole), said::<A>(&cut));
     }
@@ -56,7 +63,10 @@ pub(super) fn said<A: Answer>(events: &[String]) -> Result<Said, Fault> {
         match answer.take(event)? {
             Piece::Text(text) => shown.push_str(&text),
             Piece::End => break,
-            Piece::Nothing | Piece::KeepAlive => {}
+            Piece::Unseen | Piece::KeepAlive => {}
+        }
+        if A::FAREWELL.is_zero() && answer.has_ended() {
+            break;
         }
     }
     let said = answer.finish()?;
@@ -66,9 +76,12 @@ pub(super) fn said<A: Answer>(events: &[String]) -> Result<Said, Fault> {
 }
 
 /// The events of a body.
-pub(crate) fn split(pieces: &[&[u8]]) -> Result<Vec<String>, String> {
-    let pieces = pieces.iter().map(|piece| Ok::<_, NetError>(*piece));
-    let events = events::split(stream::iter(pieces)).collect::<Vec<_>>().now_or_never();
+pub(crate) fn split(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<String>, String> {
+    let pieces = stream::iter(pieces.iter().map(|piece| Ok::<_, NetError>(*piece)));
+    let events = match framing {
+        Framing::Events => events::split(pieces).collect::<Vec<_>>().now_or_never(),
+        Framing::Lines => lines::split(pieces).collect::<Vec<_>>().now_or_never(),
+    };
     let events = events.unwrap_or_default().into_iter();
     events.map(|event| event.map_err(|error| error.to_string())).collect()
 }

@@ -11,6 +11,7 @@ use super::signatures::Signatures;
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::detail::says;
 use crate::dialects::given_arguments;
+use crate::finish::Finish;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
@@ -18,15 +19,16 @@ pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<FunctionCall>,
     signatures: Signatures,
+    /// Bytes of what it thought.
+    thought: u64,
     usage: WireUsage,
-    begun: bool,
-    finish: Option<Finish>,
+    end: Option<End>,
     blocked: Option<String>,
 }
 
 /// Why an answer ended.
 #[derive(Debug)]
-struct Finish {
+struct End {
     reason: String,
     message: String,
 }
@@ -90,6 +92,9 @@ struct WireUsage {
 }
 
 impl Answer for PartialAnswer {
+    /// Old models give a reason with every chunk.
+    const FAREWELL: Duration = Duration::MAX;
+
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
@@ -102,21 +107,26 @@ impl Answer for PartialAnswer {
         self.usage = chunk.usage_metadata.unwrap_or(std::mem::take(&mut self.usage));
         self.blocked = chunk.prompt_feedback.block_reason.or(self.blocked.take());
         let Some(candidate) = chunk.candidates.into_iter().next() else {
-            return Ok(Piece::Nothing);
+            return Ok(Piece::KeepAlive);
         };
+        let mut is_alive = false;
         if let Some(reason) = candidate.finish_reason {
-            self.finish = Some(Finish { reason, message: candidate.finish_message });
+            is_alive = true;
+            self.end = Some(End { reason, message: candidate.finish_message });
         }
         let before = self.text.len();
-        candidate.content.parts.into_iter().for_each(|part| self.add(part));
-        match &self.text[before..] {
-            "" => Ok(Piece::Nothing),
-            more => Ok(Piece::Text(more.to_owned())),
+        for part in candidate.content.parts {
+            is_alive |= self.add(part);
         }
+        Ok(match &self.text[before..] {
+            "" if is_alive => Piece::Unseen,
+            "" => Piece::KeepAlive,
+            more => Piece::Text(more.to_owned()),
+        })
     }
 
-    fn has_begun(&self) -> bool {
-        self.begun
+    fn has_ended(&self) -> bool {
+        self.end.is_some()
     }
 
     fn finish(self) -> Result<Said, Fault> {
@@ -124,32 +134,22 @@ impl Answer for PartialAnswer {
         if let Some(reason) = self.blocked.filter(|_| is_empty) {
             return Err(Fault::Declined(format!("it will not read this ({reason})")));
         }
-        let Some(Finish { reason, message }) = self.finish else {
+        let Some(End { reason, message }) = self.end else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        let meaning = meaning(&reason);
-        match meaning {
-            Meaning::Declined if is_empty => {
-                return Err(Fault::Declined(format!("it will not answer this ({reason})")));
-            }
-            Meaning::Failed => return Err(format!("it failed ({reason}) {message}").into()),
-            Meaning::Other if is_empty => {
-                return Err(format!("it said nothing ({reason}) {message}").into());
-            }
-            Meaning::Done | Meaning::Cut | Meaning::Declined | Meaning::Other => {}
-        }
-        let (truncated, filtered) = (meaning == Meaning::Cut, meaning == Meaning::Declined);
+        let ended = finish(&reason).ended(&reason, &message, is_empty)?;
         let call = |FunctionCall { name, args }| ToolCall {
             name,
-            arguments: given_arguments(&args, truncated || filtered),
+            arguments: given_arguments(&args, ended.is_cut()),
         };
         Ok(Said {
             text: self.text,
             calls: self.calls.into_iter().map(call).collect(),
             reasoning: self.signatures.kept(),
+            thought: self.thought,
             usage: self.usage.total(),
-            truncated,
-            filtered,
+            truncated: ended.truncated,
+            filtered: ended.filtered,
         })
     }
 
@@ -167,50 +167,48 @@ impl Answer for PartialAnswer {
         answer.finish()
     }
 
-    /// A wrong key is told as a bad argument, and when to come back in the body.
+    /// A wrong key is told as a bad argument, when to come back in the body, and that it is not today,
+    /// by the name of the limit: that is out of credit, not busy.
     fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let details = error["error"]["details"].as_array().map_or(&[][..], Vec::as_slice);
         let is_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
             || says(error).is_some_and(|says| says.starts_with("API key"));
+        let limits = details.iter().filter_map(|detail| detail["violations"].as_array()).flatten();
+        let mut limits = limits.filter_map(|limit| limit["quotaId"].as_str());
+        let status = match status {
+            400 if is_key => 401,
+            429 if limits.any(|limit| limit.contains("PerDay")) => 402,
+            other => other,
+        };
         let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str());
-        (if status == 400 && is_key { 401 } else { status }, delay.and_then(seconds))
+        (status, delay.and_then(seconds))
     }
 }
 
 impl PartialAnswer {
-    fn add(&mut self, part: Part) {
+    /// Takes a part, and says whether there is anything of the answer in it.
+    fn add(&mut self, part: Part) -> bool {
         let Part { text, thought, thought_signature, function_call } = part;
-        self.begun |= function_call.is_some() || text.as_ref().is_some_and(|text| !text.is_empty());
         if let Some(call) = function_call {
             self.calls.push(call);
             self.signatures.calls.push(thought_signature);
-            return;
+            return true;
         }
         self.signatures.text = thought_signature.or(self.signatures.text.take());
-        if let Some(text) = text.filter(|_| !thought) {
-            self.text.push_str(&text);
+        let text = text.unwrap_or_default();
+        match thought {
+            true => self.thought += text.len() as u64,
+            false => self.text.push_str(&text),
         }
+        !text.is_empty()
     }
 }
 
-/// What the end of an answer means (Gemini API reference, "FinishReason").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    Done,
-    /// It reached its limit.
-    Cut,
-    /// Asking again would not help.
-    Declined,
-    /// It may not be so the next time, and a part of the answer is missing.
-    Failed,
-    /// What has come to be since, or is told to nobody.
-    Other,
-}
-
-fn meaning(reason: &str) -> Meaning {
+/// What `finishReason` means (Gemini API reference, "FinishReason").
+fn finish(reason: &str) -> Finish {
     match reason {
-        "STOP" => Meaning::Done,
-        "MAX_TOKENS" => Meaning::Cut,
+        "STOP" => Finish::Complete,
+        "MAX_TOKENS" => Finish::Truncated,
         "SAFETY"
         | "RECITATION"
         | "LANGUAGE"
@@ -219,12 +217,12 @@ fn meaning(reason: &str) -> Meaning {
         | "SPII"
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION" => Meaning::Declined,
+        | "IMAGE_RECITATION" => Finish::Filtered,
         "MALFORMED_FUNCTION_CALL"
         | "MALFORMED_RESPONSE"
         | "UNEXPECTED_TOOL_CALL"
-        | "TOO_MANY_TOOL_CALLS" => Meaning::Failed,
-        _ => Meaning::Other,
+        | "TOO_MANY_TOOL_CALLS" => Finish::Failed,
+        _ => Finish::Unknown,
     }
 }
 
@@ -239,8 +237,8 @@ impl WireUsage {
         Usage {
             cached: self.cached_content_token_count,
             ..Usage::new(
-                self.prompt_token_count + self.tool_use_prompt_token_count,
-                self.candidates_token_count + self.thoughts_token_count,
+                self.prompt_token_count.saturating_add(self.tool_use_prompt_token_count),
+                self.candidates_token_count.saturating_add(self.thoughts_token_count),
             )
         }
     }

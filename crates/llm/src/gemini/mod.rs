@@ -5,14 +5,14 @@ pub(crate) mod answer;
 mod config;
 mod request;
 mod schema;
-mod signatures;
+pub(crate) mod signatures;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
-    Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
+    Arguments, Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
 };
 
 use crate::asking::Endpoint;
@@ -94,7 +94,14 @@ impl Model for Gemini {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let body = || self.body(request);
-        self.endpoint.ask::<PartialAnswer>(request, body, deltas).await
+        let mut reply = self.endpoint.ask::<PartialAnswer>(request, body, deltas).await?;
+        for call in &mut reply.calls {
+            let tool = request.tools.iter().find(|tool| tool.name == call.name);
+            if let (Some(tool), Arguments::Object(object)) = (tool, &mut call.arguments) {
+                *object = schema::restored(&tool.parameters, std::mem::take(object));
+            }
+        }
+        Ok(reply)
     }
 }
 

@@ -1,10 +1,14 @@
 //! The parameters of a tool in the part of JSON Schema that the API takes (Gemini API reference,
-//! "Schema"): what it does not know, it refuses, and the whole request with it.
+//! "Schema"): what it does not know, it refuses, and the whole request with it. So it does with an object of
+//! which no properties are known; such an argument is asked for as JSON in a text, and read from it.
 
 use serde_json::{Map, Value, json};
 
 /// What is taken as it is, whatever the type.
 const PLAIN: [&str; 4] = ["description", "nullable", "minimum", "maximum"];
+
+/// What is said of an object that is asked for as a text.
+const AS_TEXT: &str = "A JSON object, as text.";
 
 /// The parameters of a tool; none if it has none.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
@@ -12,17 +16,26 @@ pub(super) fn parameters(schema: &Value) -> Option<Value> {
     converted["properties"].is_object().then_some(converted)
 }
 
+/// The arguments of a call as the tool has them: what was asked for as a text is the object in it.
+pub(super) fn restored(schema: &Value, arguments: Map<String, Value>) -> Map<String, Value> {
+    let converter = Converter { root: schema };
+    match converter.restored(schema, Value::Object(arguments), &[]) {
+        Value::Object(arguments) => arguments,
+        _ => Map::new(),
+    }
+}
+
 struct Converter<'s> {
     root: &'s Value,
 }
 
 impl Converter<'_> {
-    /// `within` are the references on the way to this schema: a type that contains itself is an
-    /// object of which no more is said.
+    /// `within` are the references on the way to this schema: of a type that contains itself, no more is
+    /// said than that it is an object.
     fn convert(&self, schema: &Value, within: &[String]) -> Value {
         let mut out = Map::new();
         let Some((whole, within)) = self.resolved(schema, within) else {
-            return with_type(out, "object");
+            return as_text(out);
         };
         let within = &within;
         for key in PLAIN {
@@ -40,8 +53,11 @@ impl Converter<'_> {
             [] => self.of_type(&whole, out, within),
             [only] => {
                 let Value::Object(only) = self.convert(only, within) else { return json!({}) };
+                let says = only.get("description").and_then(Value::as_str).unwrap_or_default();
+                let is_text = says.ends_with(AS_TEXT) && out.contains_key("description");
                 // What is said of the whole goes before what is said of its one form.
-                Value::Object(only.into_iter().chain(out).collect())
+                let both = only.into_iter().chain(out).collect();
+                if is_text { as_text(both) } else { Value::Object(both) }
             }
             several => {
                 let several = several.iter().map(|one| self.convert(one, within));
@@ -64,6 +80,7 @@ impl Converter<'_> {
             !matches!(key.as_str(), "minimum" | "maximum") || matches!(kind, "integer" | "number")
         });
         match kind {
+            "object" if properties(whole).is_none() => return as_text(out),
             "object" => self.object(whole, &mut out, within),
             "array" => {
                 let items = whole.get("items").cloned().unwrap_or_default();
@@ -78,12 +95,9 @@ impl Converter<'_> {
         with_type(out, kind)
     }
 
-    /// An object may only require what it has, and may not have an empty list of properties.
+    /// An object may only require what it has.
     fn object(&self, whole: &Map<String, Value>, out: &mut Map<String, Value>, within: &[String]) {
-        let Some(properties) = whole.get("properties").and_then(Value::as_object) else { return };
-        if properties.is_empty() {
-            return;
-        }
+        let Some(properties) = properties(whole) else { return };
         let required = whole.get("required").and_then(Value::as_array).into_iter().flatten();
         let is_there =
             |name: &&Value| name.as_str().is_some_and(|name| properties.contains_key(name));
@@ -94,6 +108,35 @@ impl Converter<'_> {
         let converted =
             properties.iter().map(|(name, one)| (name.clone(), self.convert(one, within)));
         out.insert("properties".to_owned(), Value::Object(converted.collect()));
+    }
+
+    /// A value that was asked for by the schema as it was converted.
+    fn restored(&self, schema: &Value, value: Value, within: &[String]) -> Value {
+        let Some((whole, within)) = self.resolved(schema, within) else { return object_in(value) };
+        let mut forms = alternatives(&whole);
+        forms.retain(|form| form["type"] != "null");
+        if let [only] = &forms[..] {
+            return self.restored(only, value, &within);
+        }
+        match (kind_of(&whole), value) {
+            ("object", value) if forms.is_empty() && properties(&whole).is_none() => {
+                object_in(value)
+            }
+            ("object", Value::Object(object)) => {
+                let known = |name: &str| properties(&whole)?.get(name);
+                let one = |(name, value): (String, Value)| match known(&name) {
+                    Some(schema) => (name, self.restored(schema, value, &within)),
+                    None => (name, value),
+                };
+                Value::Object(object.into_iter().map(one).collect())
+            }
+            ("array", Value::Array(values)) => {
+                let items = whole.get("items").unwrap_or(&Value::Null);
+                let one = |value| self.restored(items, value, &within);
+                Value::Array(values.into_iter().map(one).collect())
+            }
+            (_, value) => value,
+        }
     }
 
     /// A schema with what it refers to, and with what it is made of, in one, and the references on
@@ -174,17 +217,36 @@ fn kind_of(whole: &Map<String, Value>) -> &'static str {
     KINDS.into_iter().find(|kind| *kind == named).unwrap_or_else(guessed)
 }
 
+/// The properties of an object; none if they may be any.
+fn properties(whole: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    whole.get("properties")?.as_object().filter(|properties| !properties.is_empty())
+}
+
+/// The schema of an object of any properties.
+fn as_text(mut out: Map<String, Value>) -> Value {
+    let said = out.get("description").and_then(Value::as_str).unwrap_or_default();
+    let description = format!("{said} {AS_TEXT}");
+    out.insert("description".to_owned(), json!(description.trim_start()));
+    with_type(out, "string")
+}
+
+/// The object that a text is; what is none is what it was.
+fn object_in(value: Value) -> Value {
+    let object = value.as_str().map(serde_json::from_str::<Map<String, Value>>);
+    object.and_then(Result::ok).map_or(value, Value::Object)
+}
+
 fn bounds(whole: &Map<String, Value>, out: &mut Map<String, Value>) {
     for key in ["minItems", "maxItems"] {
         out.extend(whole.get(key).map(|bound| (key.to_owned(), bound.clone())));
     }
 }
 
-/// The words that a string may be, if it may not be any.
+/// The words that a string may be, if it may not be any. An empty one is refused; it can be left out.
 fn words(whole: &Map<String, Value>) -> Option<Value> {
     let one = whole.get("const").map(|one| vec![one.clone()]);
     let all = whole.get("enum").and_then(Value::as_array).cloned().or(one)?;
-    let words: Vec<Value> = all.into_iter().filter(|word| !word.is_null()).collect();
+    let words: Vec<Value> = all.into_iter().filter(|word| !word.is_null() && word != "").collect();
     (!words.is_empty() && words.iter().all(Value::is_string)).then_some(Value::Array(words))
 }
 

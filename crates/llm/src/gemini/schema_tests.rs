@@ -69,17 +69,26 @@ fn words_are_of_strings_only() {
     becomes(&json!({ "const": "a" }), &json!({ "type": "string", "enum": ["a"] }));
     let some = json!({ "type": "string", "enum": ["a", null] });
     becomes(&some, &json!({ "type": "string", "enum": ["a"] }));
+    let perhaps = json!({ "type": "string", "enum": ["", "a"] });
+    becomes(&perhaps, &json!({ "type": "string", "enum": ["a"] }));
+    becomes(&json!({ "type": "string", "enum": [""] }), &json!({ "type": "string" }));
     becomes(&json!({ "type": "integer", "enum": [1, 2] }), &json!({ "type": "integer" }));
 }
 
 #[test]
-fn anything_is_a_string_and_an_object_of_anything_an_object() {
+fn anything_is_a_string_and_an_object_of_anything_one_with_json_in_it() {
     for any in [json!(true), json!({}), json!({ "default": null })] {
         becomes(&any, &json!({ "type": "string" }));
     }
     let map = json!({ "type": "object", "additionalProperties": { "type": "string" } });
-    becomes(&map, &json!({ "type": "object" }));
-    becomes(&json!({ "type": "object", "properties": {} }), &json!({ "type": "object" }));
+    let text = json!({ "type": "string", "description": "A JSON object, as text." });
+    becomes(&map, &text);
+    becomes(&json!({ "type": "object", "properties": {} }), &text);
+    let described = json!({ "type": ["object", "null"], "description": "All else." });
+    let expected = json!({ "type": "string", "nullable": true,
+        "description": "All else. A JSON object, as text." });
+    becomes(&described, &expected);
+    becomes(&json!({ "type": "array", "items": map }), &json!({ "type": "array", "items": text }));
 }
 
 #[test]
@@ -91,8 +100,8 @@ fn references_are_followed_and_what_contains_itself_ends() {
     becomes(&json!({ "allOf": [{ "$ref": "#/$defs/Kind" }] }), &kind);
     let tree = json!({ "type": "object", "properties": {
         "name": { "type": "string" },
-        "left": { "type": "object" },
-        "right": { "type": "object", "nullable": true } } });
+        "left": { "type": "string", "description": "A JSON object, as text." },
+        "right": { "type": "string", "nullable": true, "description": "A JSON object, as text." } } });
     becomes(&json!({ "$ref": "#/$defs/Tree" }), &tree);
     becomes(&json!({ "$ref": "#/$defs/Nothing" }), &json!({ "type": "string" }));
 }
@@ -105,4 +114,34 @@ fn what_a_schema_is_made_of_is_put_together() {
     let expected = json!({ "type": "object", "required": ["a", "b"],
         "properties": { "a": { "type": "string" }, "b": { "type": "string" } } });
     becomes(&both, &expected);
+}
+
+#[test]
+fn an_object_that_was_asked_for_as_a_text_is_the_one_in_it() {
+    let open = json!({ "type": "object", "additionalProperties": true });
+    let schema = json!({ "type": "object", "$defs": { "Tree": { "type": "object", "properties": {
+        "left": { "$ref": "#/$defs/Tree" } } } }, "properties": {
+        "open": open, "perhaps": { "type": ["object", "null"] }, "text": { "type": "string" },
+        "list": { "type": "array", "items": open }, "tree": { "$ref": "#/$defs/Tree" },
+        "either": { "anyOf": [open, { "type": "string" }] },
+        "deep": { "type": "object", "properties": { "open": open } } } });
+    let text = "{\"a\": {\"b\": [1]}}";
+    let object = json!({ "a": { "b": [1] } });
+    let table = [
+        (json!({ "open": text }), json!({ "open": object })),
+        (json!({ "open": object }), json!({ "open": object })),
+        (json!({ "open": "{half" }), json!({ "open": "{half" })),
+        (json!({ "open": "[1]" }), json!({ "open": "[1]" })),
+        (json!({ "perhaps": text }), json!({ "perhaps": object })),
+        (json!({ "text": text }), json!({ "text": text })),
+        (json!({ "list": [text, object] }), json!({ "list": [object, object] })),
+        (json!({ "tree": { "left": text } }), json!({ "tree": { "left": object } })),
+        (json!({ "either": text }), json!({ "either": text })),
+        (json!({ "deep": { "open": text } }), json!({ "deep": { "open": object } })),
+        (json!({ "unknown": text }), json!({ "unknown": text })),
+    ];
+    for (given, expected) in table {
+        let arguments = restored(&schema, given.as_object().unwrap().clone());
+        assert_eq!(Value::Object(arguments), expected, "{given}");
+    }
 }

@@ -34,6 +34,15 @@ impl Signatures {
     }
 }
 
+/// The signatures that are kept, without those of the calls at these places: one that stands on another
+/// call is not what the model has signed.
+pub(crate) fn without(kept: Value, places: &[usize]) -> Value {
+    let Ok(mut signatures) = Signatures::deserialize(&kept) else { return kept };
+    let mut place = 0..;
+    signatures.calls.retain(|_| place.next().is_none_or(|place| !places.contains(&place)));
+    serde_json::to_value(signatures).unwrap_or(kept)
+}
+
 /// Whether a model refuses calls that have no signature: since Gemini 3.
 pub(super) fn are_wanted(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Arguments, Image, ImageRef, Message, ToolCall, Usage};
+use avocet_protocol::{Image, ImageRef, Message, ToolCall, ToolSpec, Usage};
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, event};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
@@ -54,6 +54,24 @@ async fn sent_with(messages: Vec<Message>, change: impl Fn(&mut GeminiConfig)) -
 async fn a_request_is_what_the_api_wants() {
     let sent = sent(request().messages).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
+}
+
+#[tokio::test]
+async fn a_tool_that_takes_any_object_is_offered_and_gets_one() {
+    let given = ModelAnswer::call("set", json!({ "of": "{\"a\": 1}", "mode": "all" }));
+    let (fake, model) = serve(vec![given], &Arc::default()).await;
+    let parameters = json!({ "type": "object", "properties": { "of": { "type": "object" },
+        "mode": { "type": "string", "enum": ["", "all"] } } });
+    let tool = ToolSpec {
+        name: "set".to_owned(),
+        aliases: Vec::new(),
+        description: "sets".to_owned(),
+        parameters,
+    };
+    let asked = ModelRequest { tools: Arc::new([tool]), ..request() };
+    let reply = model.complete(&asked, &|_| ()).await;
+    assert_eq!(fake.refusals(), [""; 0]);
+    assert_eq!(reply.unwrap().calls, [call("set", &json!({ "of": { "a": 1 }, "mode": "all" }))]);
 }
 
 #[test]
@@ -221,7 +239,7 @@ async fn why_an_answer_ends() {
     for reason in DECLINES {
         let error = ask_for(streams(&[ends(reason)])).await.0.reply.unwrap_err();
         let says = format!("refused the request: it will not answer this ({reason})");
-        assert!(error.to_string().ends_with(&says) && !error.is_transient(), "{error}");
+        assert!(error.to_string().contains(&says) && !error.is_transient(), "{error}");
     }
     for reason in ["OTHER", "NEW"] {
         let error = ask_for(streams(&[ends(reason)])).await.0.reply.unwrap_err();
@@ -376,6 +394,38 @@ async fn an_exhausted_quota_is_waited_for_as_long_as_it_says() {
     let Err(ModelError::Busy { retry_after: None, .. }) = asked.reply else { panic!() };
 }
 
+#[tokio::test]
+async fn a_quota_of_the_day_is_not_waited_for_and_one_of_the_minute_is() {
+    let limited = |limit: &str| {
+        let violation = json!({ "quotaMetric": "generativelanguage.googleapis.com/requests",
+            "quotaId": format!("GenerateRequestsPer{limit}PerProjectPerModel-FreeTier") });
+        let details = json!([
+            { "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation] },
+            { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s" },
+        ]);
+        error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", &details)
+    };
+    let today = limited("Day");
+    for answer in [json_answer(429, &today), streams(&[text("so "), today.clone()])] {
+        let error = ask_for(answer).await.0.reply.unwrap_err();
+        assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
+    }
+    let clock = Arc::<ManualClock>::default();
+    let now = json_answer(429, &limited("Minute"));
+    let (_fake, model) = serve(vec![now, ModelAnswer::says("good")], &clock).await;
+    assert_eq!(ask_through(&model, &clock, 7 * SECOND).await.reply.unwrap().text, "good");
+}
+
+#[test]
+fn counts_that_cannot_be_true_add_up_to_the_most_there_is() {
+    let most = u64::MAX;
+    let mut end = ends("STOP");
+    end["usageMetadata"] = json!({ "promptTokenCount": most, "toolUsePromptTokenCount": 1,
+        "candidatesTokenCount": 1, "thoughtsTokenCount": most });
+    let said = PartialAnswer::whole(&end.to_string()).unwrap();
+    assert_eq!(said.usage, Usage::new(most, most));
+}
+
 #[test]
 fn f20_the_answer_begins_with_what_the_model_thinks_or_says() {
     let thought = parts(&[json!({ "text": "hm", "thought": true })]);
@@ -384,8 +434,8 @@ fn f20_the_answer_begins_with_what_the_model_thinks_or_says() {
     let begun = [text("so"), thought, called].map(|chunk| (chunk, true));
     for (chunk, expected) in opened.map(|chunk| (chunk, false)).into_iter().chain(begun) {
         let mut answer = PartialAnswer::default();
-        answer.take(&chunk.to_string()).unwrap();
-        assert_eq!(answer.has_begun(), expected, "{chunk}");
+        let piece = answer.take(&chunk.to_string()).unwrap();
+        assert_eq!(piece != crate::asking::Piece::KeepAlive, expected, "{chunk}");
     }
 }
 

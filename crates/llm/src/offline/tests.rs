@@ -107,7 +107,7 @@ async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> Asked {
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Restart => panic!("nothing is taken back"),
+        Delta::Restart | Delta::Lost(_) => panic!("nothing is taken back"),
     };
     let images = Default::default();
     let request = ModelRequest { messages, tools: tools(), images };

@@ -1,21 +1,23 @@
 //! An answer, put together from the lines of its stream (Ollama API, "Generate a chat completion"), or
 //! read whole from a server that does not stream.
 
+use std::time::Duration;
+
 use avocet_protocol::{ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::asking::{Answer, Fault, Framing, Piece, Said};
 use crate::dialects::given_arguments;
+use crate::finish::Finish;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
-pub(super) struct PartialAnswer {
+pub(crate) struct PartialAnswer {
     text: String,
     thinking: String,
     calls: Vec<Function>,
     usage: Usage,
-    begun: bool,
     /// Why it ended.
     done: Option<String>,
 }
@@ -28,9 +30,8 @@ struct Line {
     done_reason: Option<String>,
     prompt_eval_count: u64,
     eval_count: u64,
+    /// No line says which status it would have been.
     error: Option<String>,
-    /// What the status would have been.
-    status: Option<u16>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -56,19 +57,22 @@ struct Function {
 
 impl Answer for PartialAnswer {
     const FRAMING: Framing = Framing::Lines;
+    /// The last line is the end, with what it cost.
+    const FAREWELL: Duration = Duration::ZERO;
 
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
         let line: Line = serde_json::from_str(data)
             .map_err(|error| format!("a line is no part of an answer ({error})"))?;
         if let Some(error) = line.error {
-            return Err(Fault::Status(line.status.unwrap_or(500), error));
+            return Err(Fault::Status(500, error));
         }
         let Message { content, thinking, tool_calls } = line.message;
         let (content, thinking) = (content.unwrap_or_default(), thinking.unwrap_or_default());
-        self.calls.extend(tool_calls.into_iter().flatten().map(|call| call.function));
+        let calls = tool_calls.unwrap_or_default();
+        let is_alive = !thinking.is_empty() || !calls.is_empty();
+        self.calls.extend(calls.into_iter().map(|call| call.function));
         self.text.push_str(&content);
         self.thinking.push_str(&thinking);
-        self.begun |= !(content.is_empty() && thinking.is_empty() && self.calls.is_empty());
         if line.done {
             self.usage = Usage::new(line.prompt_eval_count, line.eval_count);
             self.done = Some(line.done_reason.unwrap_or_else(|| "stop".to_owned()));
@@ -76,12 +80,13 @@ impl Answer for PartialAnswer {
         Ok(match content.is_empty() {
             false => Piece::Text(content),
             true if line.done => Piece::End,
-            true => Piece::Nothing,
+            true if is_alive => Piece::Unseen,
+            true => Piece::KeepAlive,
         })
     }
 
-    fn has_begun(&self) -> bool {
-        self.begun
+    fn has_ended(&self) -> bool {
+        self.done.is_some()
     }
 
     fn finish(self) -> Result<Said, Fault> {
@@ -91,19 +96,22 @@ impl Answer for PartialAnswer {
         if matches!(reason.as_str(), "load" | "unload") {
             return Err(format!("the model was not asked ({reason})").into());
         }
-        let thought = !self.calls.is_empty() && !self.thinking.is_empty();
-        let truncated = reason == "length";
+        let is_empty = self.text.is_empty() && self.calls.is_empty();
+        let ended = finish(&reason).ended(&reason, "", is_empty)?;
+        let thought = self.thinking.len() as u64;
+        let keeps = !self.calls.is_empty() && thought > 0;
         let call = |Function { name, arguments }| ToolCall {
             name,
-            arguments: given_arguments(&arguments, truncated),
+            arguments: given_arguments(&arguments, ended.is_cut()),
         };
         Ok(Said {
             text: self.text,
             calls: self.calls.into_iter().map(call).collect(),
-            reasoning: thought.then_some(Value::String(self.thinking)),
+            reasoning: keeps.then_some(Value::String(self.thinking)),
+            thought,
             usage: self.usage,
-            truncated,
-            filtered: false,
+            truncated: ended.truncated,
+            filtered: ended.filtered,
         })
     }
 
@@ -111,5 +119,14 @@ impl Answer for PartialAnswer {
         let mut answer = Self::default();
         answer.take(body)?;
         answer.finish()
+    }
+}
+
+/// What `done_reason` means; old servers have none, or an empty one.
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "stop" | "tool_calls" | "" => Finish::Complete,
+        "length" => Finish::Truncated,
+        _ => Finish::Unknown,
     }
 }

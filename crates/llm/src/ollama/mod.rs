@@ -1,7 +1,7 @@
 //! A model behind Ollama's own API (Ollama API, "Generate a chat completion"), which says what it can
 //! do and takes as much of a conversation as it is told to.
 
-mod answer;
+pub(crate) mod answer;
 mod card;
 mod config;
 mod request;
@@ -95,7 +95,7 @@ impl Ollama {
                 let detail = format!("{detail}; is Ollama running? Start it: ollama serve");
                 ModelError::Unreachable { model, detail }
             }
-            ModelError::Refused { model, detail } => {
+            ModelError::Refused { model, detail, lasting } => {
                 let advice = match () {
                     () if detail.contains("page not found") => {
                         "; is base_url the address of an Ollama server?".to_owned()
@@ -106,7 +106,7 @@ impl Ollama {
                     }
                     () => String::new(),
                 };
-                ModelError::Refused { model, detail: detail + &advice }
+                ModelError::Refused { model, detail: detail + &advice, lasting }
             }
             other => other,
         }

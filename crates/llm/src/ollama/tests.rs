@@ -236,13 +236,10 @@ async fn a_refusal_says_what_to_do_about_it() {
         ),
     ];
     for (status, message, says) in table {
-        let whole = json!({ "error": message });
-        let line = json!({ "error": message, "status": status });
-        for answer in [json_answer(status, &whole), streams(&[line])] {
-            let error = ask_for(answer).await.0.reply.unwrap_err();
-            assert!(error.to_string().contains(says), "{error}");
-            assert!(!error.is_transient(), "{error}");
-        }
+        let refusal = json_answer(status, &json!({ "error": message }));
+        let error = ask_for(refusal).await.0.reply.unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+        assert!(!error.is_transient(), "{error}");
     }
 }
 
@@ -298,6 +295,14 @@ async fn f20_a_model_that_is_loaded_has_time_and_one_that_thinks_is_alive() {
         let error = asked.reply.unwrap_err().to_string();
         assert_eq!(error, format!("home/{MODEL} did not answer in time: {detail}"));
     }
+}
+
+#[tokio::test]
+async fn f20_the_last_line_is_the_end_whatever_it_says() {
+    let mut last = done("stop");
+    last["message"]["content"] = json!("all of it");
+    let pieces = vec![head(), Piece::chunk(line(&last).as_bytes()), Piece::Hang];
+    assert_eq!(ask_for(ModelAnswer::Raw(pieces)).await.0.reply.unwrap().text, "all of it");
 }
 
 #[tokio::test]

@@ -5,29 +5,35 @@ use avocet_protocol::{ToolCall, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::codes;
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::dialects::repaired;
+use crate::finish::Finish;
+use crate::null::or_default;
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<PartialCall>,
+    /// Bytes of what it thought.
+    thought: u64,
     usage: Usage,
-    begun: bool,
     finish: Option<String>,
 }
 
 #[derive(Debug, Default)]
 struct PartialCall {
     index: Option<u64>,
+    id: String,
     name: String,
     arguments: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct Chunk {
-    #[serde(default)]
+    #[serde(deserialize_with = "or_default")]
     choices: Vec<Choice>,
     usage: Option<WireUsage>,
     error: Option<Value>,
@@ -36,7 +42,7 @@ struct Chunk {
 #[derive(Debug, Deserialize)]
 struct Choice {
     /// `message` where the answer is not streamed.
-    #[serde(alias = "message", default)]
+    #[serde(alias = "message", default, deserialize_with = "or_default")]
     delta: Delta,
     finish_reason: Option<String>,
 }
@@ -44,15 +50,27 @@ struct Choice {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Delta {
-    content: Option<String>,
+    /// A string by the book; from some servers a list of parts.
+    content: Option<Content>,
     tool_calls: Option<Vec<CallDelta>>,
+    /// What it thinks, by the name that most servers have for it.
+    reasoning_content: Option<Value>,
+    /// By the name of others.
+    reasoning: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Value>),
 }
 
 #[derive(Debug, Deserialize)]
 struct CallDelta {
     index: Option<u64>,
     id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     function: FunctionDelta,
 }
 
@@ -67,14 +85,18 @@ struct FunctionDelta {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WireUsage {
+    #[serde(deserialize_with = "or_default")]
     prompt_tokens: u64,
+    #[serde(deserialize_with = "or_default")]
     completion_tokens: u64,
-    prompt_tokens_details: Option<InputDetails>,
+    #[serde(deserialize_with = "or_default")]
+    prompt_tokens_details: InputDetails,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct InputDetails {
+    #[serde(deserialize_with = "or_default")]
     cached_tokens: u64,
 }
 
@@ -85,59 +107,48 @@ impl Answer for PartialAnswer {
         }
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+        if let Some(error) = chunk.error {
             return Err(failed(&error));
         }
         if let Some(WireUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
             chunk.usage
         {
-            let cached = prompt_tokens_details.unwrap_or_default().cached_tokens;
+            let InputDetails { cached_tokens: cached } = prompt_tokens_details;
             self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
         }
-        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::Nothing) };
-        for call in choice.delta.tool_calls.into_iter().flatten() {
-            self.begun = true;
-            self.take_call(call);
-        }
+        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::KeepAlive) };
         // Some servers have an empty one in every chunk.
-        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            self.finish = Some(reason);
-        }
-        match choice.delta.content.filter(|text| !text.is_empty()) {
-            Some(text) => {
-                self.begun = true;
-                self.text.push_str(&text);
-                Ok(Piece::Text(text))
-            }
-            None => Ok(Piece::Nothing),
-        }
+        let finish = choice.finish_reason.filter(|reason| !reason.is_empty());
+        let has_ended = finish.is_some();
+        self.finish = finish.or(self.finish.take());
+        Ok(match self.take_delta(choice.delta) {
+            Piece::KeepAlive if has_ended => Piece::Unseen,
+            piece => piece,
+        })
     }
 
-    fn has_begun(&self) -> bool {
-        self.begun
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
     }
 
     fn finish(self) -> Result<Said, Fault> {
-        let Some(finish) = self.finish else {
+        let Some(reason) = self.finish else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
-        let filtered = finish == "content_filter";
-        if filtered && self.text.is_empty() && self.calls.is_empty() {
-            let detail = "the provider's content filter held the answer back".to_owned();
-            return Err(Fault::Declined(detail));
-        }
-        let truncated = finish == "length";
+        let is_empty = self.text.is_empty() && self.calls.is_empty();
+        let ended = finish(&reason).ended(&reason, "", is_empty)?;
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
             name,
-            arguments: repaired(&arguments, truncated || filtered),
+            arguments: repaired(&arguments, ended.is_cut()),
         });
         Ok(Said {
             text: self.text,
             calls: calls.collect(),
             reasoning: None,
+            thought: self.thought,
             usage: self.usage,
-            truncated,
-            filtered,
+            truncated: ended.truncated,
+            filtered: ended.filtered,
         })
     }
 
@@ -148,39 +159,108 @@ impl Answer for PartialAnswer {
     }
 }
 
-/// An error in the middle of a stream: some servers say in `code` which status it would have been
-/// (OpenRouter documentation, "Errors").
+/// What `finish_reason` means: at OpenAI, and on servers that hand through what their engine says.
+fn finish(reason: &str) -> Finish {
+    match reason.to_ascii_lowercase().as_str() {
+        "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "stop_sequence"
+        | "eos" | "eos_token" | "complete" | "completed" | "done" => Finish::Complete,
+        "length" | "max_tokens" | "max_output_tokens" | "model_length" => Finish::Truncated,
+        "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" => Finish::Filtered,
+        "error"
+        | "failed"
+        | "abort"
+        | "cancelled"
+        | "network_error"
+        | "insufficient_system_resource"
+        | "malformed_function_call" => Finish::Failed,
+        _ => Finish::Unknown,
+    }
+}
+
+/// An error in the middle of a stream.
 fn failed(error: &Value) -> Fault {
     let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-    let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-    match status {
-        Some(status @ 400..600) => Fault::Status(status, says),
-        _ => Fault::Unreadable(format!("it failed in the middle: {says}")),
+    match codes::of_error(error) {
+        Some(status) => Fault::Status(status, says),
+        None => Fault::Unreadable(format!("it failed in the middle: {says}")),
     }
 }
 
 impl PartialAnswer {
-    /// The pieces of a call belong together by their index. Where a server leaves it out, a new id
-    /// or name begins a new call.
+    fn take_delta(&mut self, delta: Delta) -> Piece {
+        let thoughts = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
+        // Some servers say it by both names.
+        let thought = thoughts.filter_map(|thought| thought.as_str().map(str::len)).max();
+        let (text, parts) = delta.content.map(Content::read).unwrap_or_default();
+        let calls = delta.tool_calls.unwrap_or_default();
+        let thought = thought.unwrap_or_default() + parts;
+        let is_alive = thought > 0 || !calls.is_empty();
+        self.thought += thought as u64;
+        calls.into_iter().for_each(|call| self.take_call(call));
+        self.text.push_str(&text);
+        match text.is_empty() {
+            false => Piece::Text(text),
+            true if is_alive => Piece::Unseen,
+            true => Piece::KeepAlive,
+        }
+    }
+
+    /// The pieces of a call belong together by their index; where a server leaves it out, by their id.
+    /// Where there is neither, a name begins a new call.
     fn take_call(&mut self, piece: CallDelta) {
         let CallDelta { index, id, function: FunctionDelta { name, arguments } } = piece;
+        let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
         let place = match index {
-            Some(_) => self.calls.iter().position(|call| call.index == index),
-            None => {
-                let begins = id.is_some() || name.is_some();
-                (!begins).then(|| self.calls.len().checked_sub(1)).flatten()
-            }
+            Some(_) => self.calls.iter().rposition(|call| call.index == index),
+            None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
+            None if !name.is_empty() => None,
+            None => self.calls.len().checked_sub(1),
         };
+        let place = place.filter(|place| !self.calls[*place].ends_before(&id, &name));
         let place = place.unwrap_or_else(|| {
             self.calls.push(PartialCall { index, ..PartialCall::default() });
             self.calls.len() - 1
         });
         let call = &mut self.calls[place];
-        call.name.push_str(&name.unwrap_or_default());
+        if !id.is_empty() {
+            call.id = id;
+        }
+        // Some servers repeat it in every piece.
+        if name != call.name {
+            call.name.push_str(&name);
+        }
         match arguments {
-            None | Some(Value::Null) => {}
+            None => {}
             Some(Value::String(text)) => call.arguments.push_str(&text),
             Some(other) => call.arguments.push_str(&other.to_string()),
+        }
+    }
+}
+
+impl PartialCall {
+    /// Whether a piece in its place is of another call all the same: some servers give all calls one
+    /// index. It is not by a new id alone, which some servers make for every piece.
+    fn ends_before(&self, id: &str, name: &str) -> bool {
+        let is_other =
+            |ours: &str, other: &str| !ours.is_empty() && !other.is_empty() && ours != other;
+        let has_arguments = !self.arguments.is_empty();
+        !name.is_empty() && is_other(&self.id, id) || has_arguments && is_other(&self.name, name)
+    }
+}
+
+impl Content {
+    /// The text, and the bytes of the thoughts beside it.
+    fn read(self) -> (String, usize) {
+        match self {
+            Self::Text(text) => (text, 0),
+            Self::Parts(parts) => {
+                let texts = parts.iter().filter(|part| part["type"] == "text");
+                let text = texts.filter_map(|part| part["text"].as_str()).collect();
+                let thoughts =
+                    parts.iter().filter_map(|part| part["thinking"].as_array()).flatten();
+                let bytes = thoughts.filter_map(|thought| Some(thought["text"].as_str()?.len()));
+                (text, bytes.sum())
+            }
         }
     }
 }

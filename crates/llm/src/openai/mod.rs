@@ -2,6 +2,7 @@
 //! vLLM, LM Studio), or its Responses, which are in `responses/`.
 
 pub(crate) mod answer;
+pub(crate) mod codes;
 mod config;
 mod facts;
 mod options;

@@ -1,14 +1,15 @@
 //! What is peculiar to chat completions, and to the servers that speak them their own way. What every
 //! provider has to do is in `contract`.
 
-use avocet_protocol::Arguments;
+use avocet_protocol::{Arguments, Usage};
 use avocet_testkit::ManualClock;
-use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event};
+use avocet_testkit::http::Piece;
+use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::asking::Answer;
-use crate::testing::{ask, call, with_image};
+use crate::testing::{SECOND, Writing, ask, call, with_image};
 
 async fn start(
     answer: ModelAnswer,
@@ -71,6 +72,97 @@ async fn f8_pieces_of_calls_without_an_index_belong_to_the_call_before_them() {
 }
 
 #[tokio::test]
+async fn f8_calls_are_told_apart_however_servers_name_their_pieces() {
+    let expected = [call("one", &json!({"x": 1})), call("two", &json!({"y": 2}))];
+    let tables = [
+        // All calls have one index.
+        json!([
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{\"x\": 1}"}},
+            {"index": 0, "id": "b", "function": {"name": "two", "arguments": "{\"y\": "}},
+            {"index": 0, "id": "b", "function": {"arguments": "2}"}},
+        ]),
+        json!([
+            {"index": 0, "function": {"name": "one", "arguments": "{\"x\": 1}"}},
+            {"index": 0, "function": {"name": "two", "arguments": "{\"y\": 2}"}},
+        ]),
+        // Names, and ids, are in every piece.
+        json!([
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{\"x\""}},
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": ": 1}"}},
+            {"id": "b", "function": {"name": "two", "arguments": "{\"y\""}},
+            {"id": "b", "function": {"name": "two", "arguments": ": 2}"}},
+        ]),
+        // Every piece has an id of its own.
+        json!([
+            {"index": 0, "id": "a", "function": {"name": "one", "arguments": ""}},
+            {"index": 0, "id": "b", "function": {"arguments": "{\"x\": 1}"}},
+            {"index": 1, "id": "c", "function": {"name": "two"}},
+            {"index": 1, "id": "d", "function": {"name": null, "arguments": "{\"y\": 2}"}},
+        ]),
+        // Only ids say what belongs together.
+        json!([
+            {"id": "a", "function": {"name": "one"}},
+            {"id": "b", "function": {"name": "two"}},
+            {"id": "a", "function": {"arguments": "{\"x\": 1}"}},
+            {"id": "b", "function": {"arguments": "{\"y\": 2}"}},
+        ]),
+        // Only names do.
+        json!([
+            {"id": "", "function": {"name": "one", "arguments": "{\"x\":"}},
+            {"id": "", "function": {"name": "", "arguments": "1}"}},
+            {"function": {"name": "two", "arguments": "{\"y\": 2}"}},
+        ]),
+    ];
+    for pieces in tables {
+        let pieces = pieces.as_array().unwrap();
+        let deltas: Vec<Value> =
+            pieces.iter().map(|piece| json!({ "tool_calls": [piece] })).collect();
+        assert_eq!(reply_of(events(&deltas, "tool_calls")).await.calls, expected, "{pieces:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_may_come_in_parts() {
+    let thought = json!({ "type": "thinking", "thinking": [{ "type": "text", "text": "hm" }] });
+    let parts = [
+        thought,
+        json!({ "type": "text", "text": "hel" }),
+        json!({ "type": "text", "text": "lo" }),
+        json!({ "type": "reference", "reference_ids": [1] }),
+    ];
+    let streamed = parts.clone().map(|part| json!({ "content": [part] }));
+    assert_eq!(reply_of(events(&streamed, "stop")).await.text, "hello");
+    let message = json!({ "content": parts });
+    let whole = json!({ "choices": [{ "message": message, "finish_reason": "stop" }] });
+    let json = vec![("content-type", "application/json".to_owned())];
+    let reply = ask_for(ModelAnswer::Status(200, json, whole.to_string())).await.unwrap();
+    assert_eq!(reply.text, "hello");
+}
+
+#[tokio::test]
+async fn f20_an_answer_that_has_ended_is_whole_however_its_connection_ends() {
+    let mut body = events(&[json!({ "content": "so" })], "stop");
+    body.pop();
+    for end in [Piece::Close, Piece::Reset, Piece::chunk(b"data: {\n\n"), Piece::end()] {
+        let pieces = vec![stream_head(), Piece::chunk(body.concat().as_bytes()), end];
+        assert_eq!(ask_for(ModelAnswer::Raw(pieces)).await.unwrap().text, "so");
+    }
+}
+
+#[tokio::test]
+async fn what_is_null_is_not_there() {
+    let usage = json!({ "prompt_tokens": 7, "completion_tokens": null,
+        "prompt_tokens_details": { "cached_tokens": null } });
+    let said = json!({ "choices": [{ "delta": { "content": "so", "tool_calls": null },
+        "finish_reason": null }], "usage": null, "error": null });
+    let end = json!({ "choices": [{ "delta": null, "finish_reason": "stop" }] });
+    let spent = json!({ "choices": null, "usage": usage });
+    let events = [said, end, spent].map(|value| event(&value.to_string()));
+    let reply = reply_of(events.to_vec()).await;
+    assert_eq!((reply.text.as_str(), reply.spent[0].usage.input), ("so", 7));
+}
+
+#[tokio::test]
 async fn f8_arguments_are_repaired_only_if_they_are_whole() {
     let function = json!({"name": "one", "arguments": "{'x': 1,"});
     let open = [json!({ "tool_calls": [{ "index": 0, "function": function }] })];
@@ -83,12 +175,55 @@ async fn f8_arguments_are_repaired_only_if_they_are_whole() {
 }
 
 #[tokio::test]
-async fn what_a_filter_holds_back_whole_is_refused_and_not_asked_again() {
-    let answer = ModelAnswer::Events(events(&[], "content_filter"));
-    let (fake, model) = start(answer, |config| config).await;
-    let error = ask(&model).await.reply.unwrap_err();
-    assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
-    assert_eq!(fake.requests().len(), 1);
+async fn why_an_answer_ends() {
+    let ends = async |said: &[Value], reason: &str| {
+        ask_for(ModelAnswer::Events(events(said, reason))).await.map(|reply| {
+            let text = reply.text;
+            (text, reply.truncated, reply.filtered)
+        })
+    };
+    let so = [json!({ "content": "so" })];
+    let table = [
+        (&["stop", "tool_calls", "function_call", "eos", "end_turn", "STOP"][..], false, false),
+        (&["length", "max_tokens", "model_length", "MAX_TOKENS"], true, false),
+        (&["content_filter", "SAFETY", "sensitive"], false, true),
+        (&["something_new"], false, false),
+    ];
+    for (reasons, truncated, filtered) in table {
+        for reason in reasons {
+            let end = ends(&so, reason).await.unwrap();
+            assert_eq!(end, ("so".to_owned(), truncated, filtered), "{reason}");
+        }
+    }
+    let failed = ["error", "abort", "network_error", "insufficient_system_resource"];
+    let nothing = (&[][..], "something_new");
+    for (said, reason) in failed.map(|reason| (&so[..], reason)).into_iter().chain([nothing]) {
+        let error = ends(said, reason).await.unwrap_err();
+        assert!(error.is_transient() && error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn f20_what_an_answer_cost_is_waited_for_but_not_for_ever() {
+    let clock = Arc::<ManualClock>::default();
+    let usage = json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": 2 } });
+    let mut body = events(&[json!({ "content": "so" })], "stop");
+    body.pop();
+    let pieces = vec![stream_head(), Piece::chunk(body.concat().as_bytes())];
+    let (answer, mut written) = Writing::begin(pieces);
+    let fake = OpenAiFake::start(move |_| answer.clone()).await;
+    let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
+    let model = OpenAi::new("local", "qwen3", &config, clock.clone()).unwrap();
+    let passing = async {
+        written.all().await;
+        clock.sleeper_within(10 * SECOND..=10 * SECOND).await;
+        clock.advance(9 * SECOND);
+        written.more(vec![Piece::chunk(event(&usage.to_string()).as_bytes())]).await;
+        written.all().await;
+        clock.advance(10 * SECOND);
+    };
+    let reply = tokio::join!(ask(&model), passing).0.reply.unwrap();
+    assert_eq!((reply.text.as_str(), reply.usage()), ("so", Usage::new(7, 2)));
 }
 
 #[test]
@@ -107,21 +242,35 @@ async fn the_end_need_not_be_announced_twice() {
 }
 
 #[tokio::test]
-async fn codes_of_refusals_are_understood() {
-    let refusal = |status: u16, code: &str| {
-        let error = json!({ "error": { "message": "no", "code": code } });
-        ModelAnswer::Status(status, Vec::new(), error.to_string())
-    };
+async fn errors_in_words_mean_the_same_at_the_beginning_and_in_the_middle() {
+    let busy = "is busy";
     let table = [
-        (refusal(429, "insufficient_quota"), "local/qwen3 refused the request: 429: no"),
-        (refusal(429, "rate_limit_exceeded"), "local/qwen3 is busy (429: no); try again later"),
-        (
-            refusal(400, "context_length_exceeded"),
-            "the conversation is too long for local/qwen3 (400: no); start afresh with /new",
-        ),
+        (429, json!({ "code": "insufficient_quota" }), "refused the request"),
+        (429, json!({ "type": "insufficient_quota", "code": null }), "refused the request"),
+        (429, json!({ "code": "billing_hard_limit_reached" }), "refused the request"),
+        (429, json!({ "code": "rate_limit_exceeded" }), busy),
+        (429, json!({ "type": "tokens", "code": "rate_limit_exceeded" }), busy),
+        (400, json!({ "code": "context_length_exceeded" }), "too long"),
+        (400, json!({ "code": 400, "type": "exceed_context_size_error" }), "too long"),
+        (500, json!({ "code": 500, "type": "exceed_context_size_error" }), "too long"),
+        (401, json!({ "code": "invalid_api_key" }), "refused the key"),
+        (401, json!({ "type": "authentication_error" }), "refused the key"),
+        (404, json!({ "code": "model_not_found" }), "refused the request"),
+        (400, json!({ "type": "invalid_request_error" }), "refused the request"),
+        (500, json!({ "code": "server_error" }), busy),
+        (503, json!({ "code": 503, "type": "unavailable_error" }), busy),
+        (429, json!({ "code": "429" }), busy),
     ];
-    for (answer, text) in table {
-        assert_eq!(ask_for(answer).await.unwrap_err().to_string(), text);
+    for (status, mut error, means) in table {
+        error["message"] = json!("no");
+        let error = json!({ "error": error }).to_string();
+        let middle = [delta_event(&json!({ "content": "so" }), None), event(&error)];
+        let beginning = ModelAnswer::Status(status, Vec::new(), error.clone());
+        for answer in [beginning, ModelAnswer::Events(middle.to_vec())] {
+            let says = ask_for(answer).await.unwrap_err();
+            assert!(says.to_string().contains(means), "{error}: {says}");
+            assert_eq!(says.is_transient(), means == busy, "{error}: {says}");
+        }
     }
 }
 

@@ -34,7 +34,6 @@ const FIELDS: [&str; 22] = [
 pub(super) fn check_parameters(schema: &Value, here: &str) -> Result<(), Refusal> {
     check(schema, here)?;
     match kind(schema).as_str() {
-        "OBJECT" if schema.get("properties").is_none() => Err(empty(here)),
         "OBJECT" => Ok(()),
         _ => refused(here, "", "functionDeclaration parameters schema should be of type OBJECT."),
     }
@@ -46,12 +45,6 @@ fn kind(schema: &Value) -> String {
 
 fn refused<T>(here: &str, field: &str, says: &str) -> Result<T, Refusal> {
     Err(invalid(format!("* GenerateContentRequest.{here}{field}: {says}\n")))
-}
-
-fn empty(here: &str) -> Refusal {
-    invalid(format!(
-        "* GenerateContentRequest.{here}.properties: should be non-empty for OBJECT type\n"
-    ))
 }
 
 fn check(schema: &Value, here: &str) -> Result<(), Refusal> {
@@ -104,6 +97,10 @@ fn check_of_kind(schema: &Value, kind: &str, here: &str) -> Result<(), Refusal> 
     if has("enum") && (kind != "STRING" || !is_words(&schema["enum"])) {
         return refused(here, ".enum", "only allowed for STRING type");
     }
+    let words = schema["enum"].as_array();
+    if let Some(number) = words.and_then(|words| words.iter().position(|word| word == "")) {
+        return refused(here, &format!(".enum[{number}]"), "cannot be empty");
+    }
     let format = schema["format"].as_str().unwrap_or("enum");
     if kind == "STRING" && !["enum", "date-time"].contains(&format) {
         let says = "only 'enum' and 'date-time' are supported for STRING type";
@@ -115,13 +112,13 @@ fn check_of_kind(schema: &Value, kind: &str, here: &str) -> Result<(), Refusal> 
             Some(items) => check(items, &format!("{here}.items")),
         };
     }
-    check_object(schema, here)
+    if kind == "OBJECT" { check_object(schema, here) } else { Ok(()) }
 }
 
 fn check_object(schema: &Value, here: &str) -> Result<(), Refusal> {
     let properties = schema["properties"].as_object();
-    if properties.is_some_and(serde_json::Map::is_empty) {
-        return Err(empty(here));
+    if properties.is_none_or(serde_json::Map::is_empty) {
+        return refused(here, ".properties", "should be non-empty for OBJECT type");
     }
     for (number, name) in schema["required"].as_array().into_iter().flatten().enumerate() {
         let name = name.as_str().unwrap_or_default();

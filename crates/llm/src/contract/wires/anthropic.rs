@@ -117,6 +117,7 @@ fn ending(bits: &[Bit<'_>], end: End<'_>) -> Vec<Value> {
         End::Done if calls => "tool_use",
         End::Done => "end_turn",
         End::Full => "max_tokens",
+        End::Filtered => "refusal",
         End::Lost => return Vec::new(),
         End::Failed(status, says) => return vec![Messages::refusal(status, says)],
     };

@@ -51,6 +51,7 @@ impl Wire for Generate {
         events.extend(match end {
             End::Done => Some(event(&chunk(&[], Some("STOP")))),
             End::Full => Some(event(&chunk(&[], Some("MAX_TOKENS")))),
+            End::Filtered => Some(event(&chunk(&[], Some("SAFETY")))),
             End::Lost => None,
             End::Failed(status, says) => Some(event(&Self::refusal(status, says))),
         });

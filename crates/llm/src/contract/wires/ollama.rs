@@ -18,7 +18,8 @@ impl Wire for Chat {
     const NAME: &'static str = "home/qwen-test:8b";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
-    const CANNOT: &'static [Ability] = &[Ability::CountedCache];
+    const CANNOT: &'static [Ability] =
+        &[Ability::CountedCache, Ability::Filters, Ability::LateStatus];
 
     /// Whether the model sees, the server says.
     async fn start(answer: Answering, setup: &Setup) -> Server {
@@ -54,8 +55,8 @@ impl Wire for Chat {
         lines.extend(match end {
             End::Done => Some(line(&done("stop"))),
             End::Full => Some(line(&done("length"))),
-            End::Lost => None,
-            End::Failed(status, says) => Some(line(&json!({ "error": says, "status": status }))),
+            End::Filtered | End::Lost => None,
+            End::Failed(_, says) => Some(line(&json!({ "error": says }))),
         });
         lines
     }

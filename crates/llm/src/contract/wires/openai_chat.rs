@@ -52,6 +52,7 @@ impl Wire for Chat {
             End::Done if calls => "tool_calls",
             End::Done => "stop",
             End::Full => "length",
+            End::Filtered => "content_filter",
             End::Lost => return events,
             End::Failed(status, says) => {
                 events.push(event(&Self::refusal(status, says).to_string()));

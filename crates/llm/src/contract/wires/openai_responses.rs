@@ -57,12 +57,13 @@ impl Wire for Responses {
         let (status, kind) = match end {
             End::Lost => return events,
             End::Done => ("completed", "response.completed"),
-            End::Full => ("incomplete", "response.incomplete"),
+            End::Full | End::Filtered => ("incomplete", "response.incomplete"),
             End::Failed(..) => ("failed", "response.failed"),
         };
         let mut whole = response(status, &[], &Value::Null);
         match end {
             End::Full => whole["incomplete_details"] = json!({ "reason": "max_output_tokens" }),
+            End::Filtered => whole["incomplete_details"] = json!({ "reason": "content_filter" }),
             End::Failed(status, says) => {
                 whole["error"] = Self::refusal(status, says)["error"].take();
             }

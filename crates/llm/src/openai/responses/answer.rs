@@ -1,6 +1,8 @@
 //! An answer, put together from the events of its stream (OpenAI API reference, "Streaming events"), or
 //! read whole from a server that does not stream.
 
+use std::time::Duration;
+
 use avocet_protocol::{ToolCall, Usage};
 use serde_json::Value;
 
@@ -8,14 +10,17 @@ use super::event::{Event, Response, WireUsage};
 use super::{CALLED, SAID};
 use crate::asking::{Answer, Fault, Piece, Said};
 use crate::dialects::repaired;
+use crate::finish::{Ended, Finish};
 
 /// What has come of an answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     items: Vec<(Option<u64>, Item)>,
+    /// Bytes of what it thought.
+    thought: u64,
     usage: Usage,
-    begun: bool,
-    end: Option<Ending>,
+    /// Why it ended.
+    end: Option<(Finish, String)>,
 }
 
 /// An item of the output.
@@ -32,13 +37,10 @@ enum Item {
     Other,
 }
 
-#[derive(Debug)]
-enum Ending {
-    Complete,
-    Incomplete(String),
-}
-
 impl Answer for PartialAnswer {
+    /// The end is in one event with all that there is.
+    const FAREWELL: Duration = Duration::ZERO;
+
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
         if data.trim() == "[DONE]" {
             return Ok(Piece::End);
@@ -46,43 +48,41 @@ impl Answer for PartialAnswer {
         let event: Event = serde_json::from_str(data)
             .map_err(|error| format!("an event is no part of an answer ({error})"))?;
         match event {
-            Event::Added { output_index, item } => {
-                self.add(output_index, &item);
-                Ok(Piece::Nothing)
-            }
+            Event::Added { output_index, item } => Ok(self.add(output_index, &item)),
             Event::Done { output_index, item } => Ok(self.complete(output_index, item)),
             Event::Text { output_index, delta } => Ok(self.say(output_index, &delta)),
             Event::Arguments { output_index, delta } => {
                 self.arguments(output_index)?.push_str(&delta);
-                Ok(Piece::Nothing)
+                Ok(if delta.is_empty() { Piece::KeepAlive } else { Piece::Unseen })
             }
             Event::AllArguments { output_index, arguments } => {
                 replace(self.arguments(output_index)?, &arguments);
-                Ok(Piece::Nothing)
+                Ok(Piece::Unseen)
             }
-            Event::Thinking => {
-                self.begun = true;
-                Ok(Piece::Nothing)
+            Event::Thinking { delta } => {
+                self.thought += delta.len() as u64;
+                Ok(if delta.is_empty() { Piece::KeepAlive } else { Piece::Unseen })
             }
             Event::End { response } => self.end(response),
             Event::Error(error) => Err(error.into()),
-            Event::KeepAlive => Ok(Piece::KeepAlive),
-            Event::Other => Ok(Piece::Nothing),
+            Event::KeepAlive | Event::Other => Ok(Piece::KeepAlive),
         }
     }
 
-    fn has_begun(&self) -> bool {
-        self.begun
+    fn has_ended(&self) -> bool {
+        self.end.is_some()
     }
 
     fn finish(self) -> Result<Said, Fault> {
-        let (truncated, filtered) = match &self.end {
-            None => return Err("the stream ended before the answer did".to_owned().into()),
-            Some(Ending::Complete) => (false, false),
-            Some(Ending::Incomplete(reason)) => {
-                (reason == "max_output_tokens", reason == "content_filter")
-            }
+        let Some((finish, reason)) = self.end else {
+            return Err("the stream ended before the answer did".to_owned().into());
         };
+        let is_empty = self.items.iter().all(|(_, item)| match item {
+            Item::Said(text) => text.is_empty(),
+            Item::Called { .. } => false,
+            Item::Thought(_) | Item::Other => true,
+        });
+        let ended = finish.ended(&reason, "", is_empty)?;
         let (mut text, mut calls, mut parts) = (String::new(), Vec::new(), Vec::new());
         for (_, item) in self.items {
             match item {
@@ -91,22 +91,18 @@ impl Answer for PartialAnswer {
                     parts.push(Value::from(SAID));
                 }
                 Item::Called { name, arguments } => {
-                    calls.push(ToolCall {
-                        name,
-                        arguments: repaired(&arguments, truncated || filtered),
-                    });
+                    let arguments = repaired(&arguments, ended.is_cut());
+                    calls.push(ToolCall { name, arguments });
                     parts.push(Value::from(CALLED));
                 }
                 Item::Thought(thought) => parts.extend(thought),
                 Item::Other => {}
             }
         }
-        if filtered && text.is_empty() && calls.is_empty() {
-            let held_back = "the provider's content filter held the answer back";
-            return Err(Fault::Declined(held_back.to_owned()));
-        }
         let reasoning = parts.iter().any(Value::is_object).then_some(Value::Array(parts));
-        Ok(Said { text, calls, reasoning, usage: self.usage, truncated, filtered })
+        let (thought, usage) = (self.thought, self.usage);
+        let Ended { truncated, filtered } = ended;
+        Ok(Said { text, calls, reasoning, thought, usage, truncated, filtered })
     }
 
     fn whole(body: &str) -> Result<Said, Fault> {
@@ -120,11 +116,10 @@ impl Answer for PartialAnswer {
 
 impl PartialAnswer {
     /// An item begins.
-    fn add(&mut self, index: Option<u64>, item: &Value) {
+    fn add(&mut self, index: Option<u64>, item: &Value) -> Piece {
         let kind = match item["type"].as_str().unwrap_or_default() {
             "message" => Item::Said(String::new()),
             "function_call" => {
-                self.begun = true;
                 let name = item["name"].as_str().unwrap_or_default().to_owned();
                 let mut arguments = String::new();
                 replace(&mut arguments, &item["arguments"]);
@@ -133,7 +128,9 @@ impl PartialAnswer {
             "reasoning" => Item::Thought(None),
             _ => Item::Other,
         };
+        let is_alive = matches!(kind, Item::Called { .. });
         self.items.push((index, kind));
+        if is_alive { Piece::Unseen } else { Piece::KeepAlive }
     }
 
     /// An item is whole; what its pieces did not bring is in it.
@@ -147,17 +144,17 @@ impl PartialAnswer {
             Item::Said(text) if text.is_empty() => {
                 let all = said(&item);
                 text.push_str(&all);
-                self.shown(all)
+                shown(all)
             }
             Item::Called { arguments, .. } => {
                 replace(arguments, &item["arguments"]);
-                Piece::Nothing
+                Piece::Unseen
             }
             Item::Thought(thought) => {
                 *thought = item["encrypted_content"].is_string().then_some(item);
-                Piece::Nothing
+                Piece::Unseen
             }
-            Item::Said(_) | Item::Other => Piece::Nothing,
+            Item::Said(_) | Item::Other => Piece::KeepAlive,
         }
     }
 
@@ -172,7 +169,7 @@ impl PartialAnswer {
         if let Item::Said(text) = &mut self.items[place].1 {
             text.push_str(delta);
         }
-        self.shown(delta.to_owned())
+        shown(delta.to_owned())
     }
 
     /// The arguments of the call at this place; of the last one, where a server does not say which.
@@ -189,13 +186,14 @@ impl PartialAnswer {
         if let Some(WireUsage { input_tokens, input_tokens_details, output_tokens }) =
             response.usage
         {
-            let cached = input_tokens_details.unwrap_or_default().cached_tokens;
+            let cached = input_tokens_details.cached_tokens;
             self.usage = Usage { cached, ..Usage::new(input_tokens, output_tokens) };
         }
         self.end = Some(match response.status.as_deref() {
-            Some("completed") => Ending::Complete,
+            Some("completed") => (Finish::Complete, String::new()),
             Some("incomplete") => {
-                Ending::Incomplete(response.incomplete_details.unwrap_or_default().reason)
+                let reason = response.incomplete_details.unwrap_or_default().reason;
+                (incomplete(&reason), reason)
             }
             _ => return Err(response.error.unwrap_or_default().into()),
         });
@@ -209,13 +207,18 @@ impl PartialAnswer {
         }
         Ok(if text.is_empty() { Piece::End } else { Piece::Text(text) })
     }
+}
 
-    fn shown(&mut self, text: String) -> Piece {
-        if text.is_empty() {
-            return Piece::Nothing;
-        }
-        self.begun = true;
-        Piece::Text(text)
+fn shown(text: String) -> Piece {
+    if text.is_empty() { Piece::KeepAlive } else { Piece::Text(text) }
+}
+
+/// Why an answer is not complete. What nobody knows has failed: that it is not complete is known.
+fn incomplete(reason: &str) -> Finish {
+    match reason {
+        "max_output_tokens" | "max_tokens" | "length" => Finish::Truncated,
+        "content_filter" => Finish::Filtered,
+        _ => Finish::Failed,
     }
 }
 

@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::asking::Fault;
+use crate::null::or_default;
+use crate::openai::codes::of_error;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
@@ -22,7 +24,7 @@ pub(super) enum Event {
         rename = "response.reasoning_text.delta",
         alias = "response.reasoning_summary_text.delta"
     )]
-    Thinking,
+    Thinking { delta: String },
     #[serde(
         rename = "response.completed",
         alias = "response.incomplete",
@@ -42,6 +44,7 @@ pub(super) enum Event {
 #[serde(default)]
 pub(super) struct Response {
     pub(super) status: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub(super) output: Vec<Value>,
     pub(super) usage: Option<WireUsage>,
     pub(super) error: Option<WireError>,
@@ -51,49 +54,42 @@ pub(super) struct Response {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Incomplete {
+    #[serde(deserialize_with = "or_default")]
     pub(super) reason: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct WireUsage {
+    #[serde(deserialize_with = "or_default")]
     pub(super) input_tokens: u64,
-    pub(super) input_tokens_details: Option<InputDetails>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) input_tokens_details: InputDetails,
+    #[serde(deserialize_with = "or_default")]
     pub(super) output_tokens: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct InputDetails {
+    #[serde(deserialize_with = "or_default")]
     pub(super) cached_tokens: u64,
 }
 
-/// Some servers put it into another `error`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct WireError {
-    code: Value,
-    message: Option<String>,
-    error: Option<Box<WireError>>,
-}
-
 /// An error in the middle of a stream means what its status would have meant at the beginning.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct WireError(Value);
+
 impl From<WireError> for Fault {
-    fn from(error: WireError) -> Self {
-        let WireError { code, message, error } = error;
-        if let Some(error) = error {
-            return (*error).into();
-        }
-        let code = code.as_str().unwrap_or_default();
-        let status = match code {
-            "insufficient_quota" => 402,
-            "context_length_exceeded" => 413,
-            "rate_limit_exceeded" => 429,
-            "server_is_overloaded" | "slow_down" => 503,
-            _ if code.starts_with("invalid_") || code.contains("image") => 400,
-            _ => 500,
-        };
-        let message = message.filter(|message| !message.is_empty());
-        Self::Status(status, message.unwrap_or_else(|| format!("it failed ({code})")))
+    fn from(WireError(error): WireError) -> Self {
+        // Some servers put it into another `error`.
+        let error = Some(&error["error"]).filter(|inner| inner.is_object()).unwrap_or(&error);
+        let status = of_error(error).unwrap_or(500);
+        let message = error["message"].as_str().filter(|message| !message.is_empty());
+        let code = || error["code"].as_str().unwrap_or_default();
+        Self::Status(
+            status,
+            message.map_or_else(|| format!("it failed ({})", code()), str::to_owned),
+        )
     }
 }

@@ -4,6 +4,7 @@
 mod answer;
 mod event;
 mod request;
+pub(crate) mod thoughts;
 
 pub(crate) use answer::PartialAnswer;
 pub(super) use request::Body;

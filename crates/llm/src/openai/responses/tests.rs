@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use avocet_protocol::{Message, Model, ModelReply, ModelRequest, Reasoning, Secret, SentCall};
-use avocet_testkit::openai::KEY;
+use avocet_testkit::http::Piece;
 use avocet_testkit::openai::responses::{MODEL, PLAIN, ResponsesFake, event, response, thought};
+use avocet_testkit::openai::{KEY, stream_head};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::request::is_reasoning;
+use super::thoughts;
 use crate::testing::{Asked, ask, call, request, with_image};
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
@@ -147,6 +149,27 @@ async fn thoughts_stand_before_what_they_led_to() {
     }
 }
 
+#[test]
+fn a_thought_goes_with_the_last_call_that_it_led_to() {
+    let [one, two] = [json!({ "id": "rs_1" }), json!({ "id": "rs_2" })];
+    let table = [
+        (json!([one, "call", "call"]), &[0][..], json!([one, "call"])),
+        (json!([one, "call", "call"]), &[1], json!([one, "call"])),
+        (json!([one, "call", "call"]), &[0, 1], json!([])),
+        (json!([one, "call", two, "call"]), &[0], json!([two, "call"])),
+        (json!([one, "call", two, "call"]), &[1], json!([one, "call"])),
+        (json!([one, "message", "call"]), &[0], json!([one, "message"])),
+        (json!([one, "message", two, "call"]), &[0], json!([one, "message"])),
+        (json!([one, two, "call"]), &[0], json!([])),
+        (json!(["call", "call", one]), &[1], json!(["call", one])),
+        (json!([one, two]), &[0], json!([one, two])),
+    ];
+    for (parts, places, expected) in table {
+        let kept = thoughts::without(parts.as_array().unwrap().clone(), places);
+        assert_eq!(Value::from(kept), expected, "{parts} without {places:?}");
+    }
+}
+
 fn done(index: u64, item: &Value) -> Value {
     json!({ "type": "response.output_item.done", "output_index": index, "item": item })
 }
@@ -202,6 +225,15 @@ async fn what_does_not_come_in_pieces_counts_all_the_same() {
 }
 
 #[tokio::test]
+async fn f20_the_whole_answer_is_the_end_whatever_it_says() {
+    let said = message(&json!({ "type": "output_text", "text": "all of it" }));
+    let last = event(&completed(&[said]));
+    let pieces = vec![stream_head(), Piece::chunk(last.as_bytes()), Piece::Hang];
+    let (_fake, model) = start(ModelAnswer::Raw(pieces), MODEL, |_| ()).await;
+    assert_eq!(ask(&model).await.reply.unwrap().text, "all of it");
+}
+
+#[tokio::test]
 async fn all_arguments_of_a_call_count_more_than_their_pieces() {
     let begun = json!({ "type": "response.output_item.added", "output_index": 0,
         "item": { "type": "function_call", "name": "f", "arguments": "" } });
@@ -224,10 +256,24 @@ async fn an_answer_that_is_held_back_is_refused_and_a_half_one_is_an_answer() {
     filtered["incomplete_details"] = json!({ "reason": "content_filter" });
     let filtered = json!({ "type": "response.incomplete", "response": filtered });
     let error = asked(std::slice::from_ref(&filtered)).await.reply.unwrap_err();
-    assert!(error.to_string().contains("content filter") && !error.is_transient(), "{error}");
+    assert!(error.to_string().contains("content_filter") && !error.is_transient(), "{error}");
     let said = message(&json!({ "type": "output_text", "text": "half" }));
+    let mut odd = filtered.clone();
+    odd["response"]["incomplete_details"]["reason"] = json!("something_new");
+    let error = asked(&[done(0, &said), odd]).await.reply.unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("something_new"), "{error}");
     let reply = reply_of(&[done(0, &said), filtered]).await;
     assert_eq!((reply.text.as_str(), reply.truncated, reply.filtered), ("half", false, true));
+}
+
+#[tokio::test]
+async fn what_is_null_is_not_there() {
+    let said = message(&json!({ "type": "output_text", "text": "so" }));
+    let usage = json!({ "input_tokens": 7, "output_tokens": null, "input_tokens_details": null });
+    let end = json!({ "type": "response.completed", "response": { "status": "completed",
+        "output": null, "usage": usage, "error": null, "incomplete_details": null } });
+    let reply = reply_of(&[done(0, &said), end]).await;
+    assert_eq!((reply.text.as_str(), reply.spent[0].usage.input), ("so", 7));
 }
 
 #[tokio::test]
@@ -238,6 +284,16 @@ async fn errors_come_in_two_shapes() {
     for event in [flat, nested] {
         let error = asked(&[event]).await.reply.unwrap_err().to_string();
         assert!(error.contains("is busy (429: slow down)"), "{error}");
+    }
+    let word = json!({ "type": "insufficient_quota", "code": null, "message": "no" });
+    let number = json!({ "code": 400, "message": "no" });
+    for error in [word, number] {
+        let failed = json!({ "type": "response.failed",
+            "response": { "status": "failed", "error": error.clone() } });
+        for event in [json!({ "type": "error", "error": error }), failed] {
+            let error = asked(&[event]).await.reply.unwrap_err();
+            assert!(!error.is_transient() && error.to_string().ends_with(": no"), "{error}");
+        }
     }
     let silent = json!({ "type": "response.failed", "response": { "status": "failed" } });
     let error = asked(&[silent]).await.reply.unwrap_err();

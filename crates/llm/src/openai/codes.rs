@@ -1,0 +1,41 @@
+//! What errors are called in words (OpenAI API reference, "Error codes"), also by servers that stand in
+//! for OpenAI: in the middle of a stream there is no other status.
+
+use serde_json::Value;
+
+/// The status that an error of this code or type would have had at the beginning; none if the word says
+/// nothing.
+pub(crate) fn status(word: &str) -> Option<u16> {
+    Some(match word {
+        "authentication_error" | "invalid_api_key" => 401,
+        "billing_hard_limit_reached" | "billing_not_active" | "insufficient_quota" => 402,
+        "permission_denied" | "permission_error" => 403,
+        "model_not_found" | "not_found_error" => 404,
+        "context_length_exceeded" | "exceed_context_size_error" => 413,
+        "rate_limit_error"
+        | "rate_limit_exceeded"
+        | "requests"
+        | "tokens"
+        | "too_many_requests" => 429,
+        "api_error" | "internal_error" | "internal_server_error" | "server_error" => 500,
+        "overloaded_error" | "server_is_overloaded" | "slow_down" | "unavailable_error" => 503,
+        "timeout" | "timeout_error" => 504,
+        "content_filter" | "content_policy_violation" => 400,
+        _ if word.starts_with("invalid_") || word.contains("image") => 400,
+        _ => return None,
+    })
+}
+
+/// The status of an error of chat completions: some servers have it in `code` as a number (OpenRouter
+/// documentation, "Errors"; llama.cpp), where a word in `type` may say more.
+pub(super) fn of_error(error: &Value) -> Option<u16> {
+    let (code, kind) = (&error["code"], error["type"].as_str());
+    let number = code.as_u64().or_else(|| code.as_str()?.parse().ok());
+    let number =
+        number.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
+    let word = [code.as_str(), kind].into_iter().flatten().find_map(status);
+    match (number, word) {
+        (Some(_), Some(more @ (402 | 413))) => Some(more),
+        (number, word) => number.or(word),
+    }
+}

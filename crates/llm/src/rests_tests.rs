@@ -1,0 +1,42 @@
+use avocet_testkit::{ManualClock, ScriptedModel};
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn busy() -> ModelError {
+    let (model, detail) = ("a/b".to_owned(), "503".to_owned());
+    ModelError::Busy { model, detail, retry_after: None }
+}
+
+#[test]
+fn requests_that_were_under_way_in_one_outage_do_not_lengthen_the_rest() {
+    // Seconds at which requests began and failed, and when the model is asked again.
+    let table: [(&[(u32, u32)], u32); 7] = [
+        (&[(0, 10)], 40),
+        (&[(0, 10), (0, 10), (5, 10), (9, 10)], 40),
+        // It still fails a little later, so it rests from then on, but not for longer.
+        (&[(0, 10), (0, 20)], 50),
+        // Asked all the same while it rests.
+        (&[(0, 10), (15, 16), (17, 18)], 48),
+        // Begun after the rest.
+        (&[(0, 10), (40, 41)], 101),
+        (&[(0, 10), (40, 41), (39, 42), (40, 43)], 103),
+        (&[(0, 10), (40, 41), (101, 102)], 222),
+    ];
+    for (failures, until) in table {
+        let clock = Arc::new(ManualClock::default());
+        let rests = Rests::new(clock.clone());
+        for (began, failed) in failures {
+            clock.advance(*failed * SECOND - clock.elapsed());
+            rests.note("a/b", *began * SECOND, Err(&busy()));
+        }
+        let (model, other) = (ScriptedModel::new(vec![]), ScriptedModel::new(vec![]));
+        let (model, other) = (model.named("a/b"), other.named("c/d"));
+        let awake = || rests.awake(vec![&model, &other]).len();
+        clock.advance(until * SECOND - clock.elapsed() - SECOND);
+        assert_eq!(awake(), 1, "{failures:?}");
+        clock.advance(SECOND);
+        assert_eq!(awake(), 2, "{failures:?}");
+    }
+}

@@ -1,0 +1,114 @@
+use std::sync::{Arc, Mutex};
+
+use avocet_protocol::{Money, Price, Secret};
+use avocet_testkit::ManualClock;
+use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event};
+use futures_util::FutureExt;
+use serde_json::json;
+
+use super::*;
+use crate::testing::{SECOND, request};
+use crate::{Facts, OpenAiConfig, ProviderConfig};
+
+fn errors() -> [(ModelError, bool); 7] {
+    let of = || ("a/b".to_owned(), "so it is".to_owned());
+    let [unauthorized, refused, too_long, busy, away, late, broken] = [(); 7].map(|()| of());
+    let (model, detail) = busy;
+    let busy = ModelError::Busy { model, detail, retry_after: None };
+    [
+        (ModelError::Unauthorized { model: unauthorized.0, detail: unauthorized.1 }, false),
+        (ModelError::Refused { model: refused.0, detail: refused.1, lasting: false }, false),
+        (ModelError::TooLong { model: too_long.0, detail: too_long.1, window: None }, false),
+        (busy, false),
+        (ModelError::Unreachable { model: away.0, detail: away.1 }, false),
+        (ModelError::TimedOut { model: late.0, detail: late.1 }, true),
+        (ModelError::BadAnswer { model: broken.0, detail: broken.1 }, true),
+    ]
+}
+
+/// What is told to be lost of one attempt with a request of 100 tokens, of which this is shown before it
+/// comes to its end; without one, it is dropped.
+fn lost(text: &str, end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
+    lost_of(|shown| shown.show(Delta::Text(text)), end)
+}
+
+/// The same, of an attempt in which this comes before its end.
+fn lost_of(comes: impl Fn(&Shown<'_>), end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
+    let lost = Mutex::new(Vec::new());
+    let deltas = |delta: Delta<'_>| {
+        if let Delta::Lost(spent) = delta {
+            lost.lock().unwrap().push(spent.usage);
+        }
+    };
+    let shown = Shown::new(&deltas);
+    let asking = async {
+        comes(&shown);
+        match end {
+            Some(end) => end,
+            None => std::future::pending().await,
+        }
+    };
+    // What is not over at once is given up.
+    shown.attempt("a/b", 100, asking).now_or_never();
+    lost.into_inner().unwrap()
+}
+
+#[test]
+fn what_may_have_begun_and_comes_to_nothing_is_lost_with_what_was_written() {
+    for (error, is_lost) in errors() {
+        let expected = if is_lost { vec![Usage::new(100, 0)] } else { vec![] };
+        assert_eq!(lost("", Some(Err(error.clone()))), expected, "{error}");
+        assert_eq!(lost("four", Some(Err(error.clone()))), [Usage::new(100, 1)], "{error}");
+        assert_eq!(
+            lost_of(
+                |shown| {
+                    shown.begin();
+                },
+                Some(Err(error.clone()))
+            ),
+            [Usage::new(100, 0)],
+            "{error}"
+        );
+    }
+    assert_eq!(lost("four", Some(Ok(ModelReply::default()))), []);
+    assert_eq!(lost("four", None), [Usage::new(100, 1)], "given up");
+}
+
+#[tokio::test]
+async fn each_attempt_that_broke_off_is_told_with_its_price() {
+    let half = ModelAnswer::Events(vec![delta_event(&json!({ "content": "so far" }), None)]);
+    let answers = Mutex::new(vec![ModelAnswer::says("good"), half.clone(), half]);
+    let fake = OpenAiFake::start(move |_| answers.lock().unwrap().pop().unwrap()).await;
+    let config = OpenAiConfig {
+        base_url: fake.base_url(),
+        api_key: Some(Secret::new(KEY.to_owned())),
+        ..OpenAiConfig::default()
+    };
+    let clock = Arc::<ManualClock>::default();
+    let price = Price { input: 1.0, output: 1.0, ..Price::default() };
+    let said = Facts { price: Some(price), context: Some(1000), ..Facts::default() };
+    let model = config.model("local", "qwen3", said, clock.clone()).unwrap();
+    avocet_protocol::Model::facts(&model).await;
+    let lost = Mutex::new(Vec::new());
+    let deltas = |delta: Delta<'_>| {
+        if let Delta::Lost(spent) = delta {
+            lost.lock().unwrap().push(spent.clone());
+        }
+    };
+    let request = request();
+    let passing = async {
+        for _ in 0..2 {
+            clock.sleeper_within(..45 * SECOND).await;
+            clock.advance(45 * SECOND);
+        }
+    };
+    let asking = avocet_protocol::Model::complete(&model, &request, &deltas);
+    let (reply, ()) = tokio::join!(asking, passing);
+    assert_eq!(reply.unwrap().spent.len(), 1);
+    let lost = lost.into_inner().unwrap();
+    assert_eq!(lost.len(), 2);
+    for Spent { model, usage, cost } in lost {
+        assert_eq!((model.as_str(), usage.output), ("local/qwen3", 1));
+        assert_eq!(cost, Some(Money::dollars(usage.total() as f64 / 1e6)));
+    }
+}
