@@ -12,6 +12,7 @@ mod damage;
 mod door;
 mod full_disk;
 mod looking;
+mod shell;
 mod socket;
 mod support;
 mod terminal;
