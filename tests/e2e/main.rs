@@ -13,6 +13,7 @@ mod door;
 mod full_disk;
 mod looking;
 mod secrets;
+mod shell;
 mod socket;
 mod support;
 mod terminal;

@@ -31,6 +31,7 @@ use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::Configuration;
 use crate::registry;
+use crate::shell::Shells;
 use crate::status::Reporter;
 use crate::workspaces::AgentWorkspaces;
 
@@ -130,7 +131,8 @@ impl Daemon {
         }
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
-        let agents = agents(context, configuration, &workspaces, parts)?;
+        let shells = Shells::probe(configuration, &clock).await;
+        let agents = agents(context, configuration, (&workspaces, &shells), parts)?;
         let attachments = Attachments {
             transcribe: registry::transcribe(document, settings, clock.clone())?,
             max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
@@ -246,7 +248,7 @@ impl std::fmt::Display for Stuck {
 pub(crate) fn agents(
     context: &Context,
     configuration: &Configuration,
-    workspaces: &AgentWorkspaces,
+    (workspaces, shells): (&AgentWorkspaces, &Shells),
     parts: (&Arc<SqliteStore>, &Arc<Channels>, &Arc<Bus>, &Arc<Events>),
 ) -> Result<Agents, Failure> {
     let Configuration { document, settings, .. } = configuration;
@@ -265,6 +267,7 @@ pub(crate) fn agents(
                     kept_results: store.clone(),
                     destinations: channels.clone(),
                     roles: bus.clone(),
+                    shell: shells.of(opened.workspace.root()),
                 };
                 let toolbox = Arc::new(tools(context, &parts, &settings.tools.users)?);
                 toolboxes.insert(&place.workspace, toolbox.clone());

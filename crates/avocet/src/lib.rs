@@ -11,6 +11,7 @@ mod models;
 mod output;
 mod places;
 mod registry;
+mod shell;
 mod status;
 mod systemd;
 mod workspaces;
@@ -40,6 +41,9 @@ struct Context {
 /// Runs the program as the command line says.
 #[must_use]
 pub fn main(add_tools: AddTools) -> ExitCode {
+    if let Some(ended) = avocet_sandbox::run_stage() {
+        return ended;
+    }
     let Cli { global, command } = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

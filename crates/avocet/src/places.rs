@@ -18,6 +18,14 @@ pub(crate) struct Configuration {
     /// The agents, the one of `[agents.defaults]` first.
     pub(crate) agents: Vec<Agent>,
     pub(crate) socket: PathBuf,
+    pub(crate) sandbox: Sandbox,
+}
+
+/// Where programs may read and write, beside a workspace.
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    pub(crate) read: Vec<PathBuf>,
+    pub(crate) write: Vec<PathBuf>,
 }
 
 /// An agent of the configuration.
@@ -31,6 +39,15 @@ pub(crate) struct Agent {
 #[expect(clippy::disallowed_methods, reason = "the binary reads the environment and hands it in")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// What programs that the agent runs find in their environment: nothing of ours but where programs
+/// are, the language and the time zone.
+pub(crate) fn program_environment() -> Vec<(String, String)> {
+    let ours = ["LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"];
+    let of_ours = ours.iter().filter_map(|name| Some(((*name).to_owned(), environment(name)?)));
+    let own = [("HOME", "/tmp"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
+    of_ours.chain(own.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
 }
 
 impl Configuration {
@@ -61,7 +78,12 @@ impl Configuration {
             Some(path) => resolve(path)?,
             None => data_dir.join("run/avocet.sock"),
         };
-        Ok(Self { document, settings, data_dir, agents, socket })
+        let all = |paths: &[PathBuf]| {
+            paths.iter().map(|path| resolve(path)).collect::<Result<Vec<_>, Failure>>()
+        };
+        let sandbox =
+            Sandbox { read: all(&settings.sandbox.read)?, write: all(&settings.sandbox.write)? };
+        Ok(Self { document, settings, data_dir, agents, socket, sandbox })
     }
 }
 

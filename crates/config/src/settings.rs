@@ -36,6 +36,8 @@ pub struct Settings {
     pub gateway: Gateway,
     /// What the agent can do.
     pub tools: Tools,
+    /// What programs that it runs can do.
+    pub sandbox: Sandbox,
     /// What you know of models, by `provider/model`, in which `*` stands for any characters.
     pub models: Map<String, Value>,
     /// Model providers, by the names that you give them.
@@ -176,6 +178,40 @@ pub struct Tools {
     /// that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), nor this file or the
     /// data directory.
     pub secret_files: Vec<String>,
+}
+
+/// What programs that the agent runs can do. They run behind walls: they see the workspace and the
+/// system's programs, have no network, and nothing of them is left when a call ends.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sandbox {
+    /// The programs that `exec_shell` may call: names, in which `*` stands for any characters. Empty: all
+    /// that the system has, but for a few that never help, like sudo and mkfs.
+    pub commands: Vec<String>,
+    /// Directories that programs see beside the workspace and the system's own, as those of compilers
+    /// in your home. `~/` stands for it.
+    pub read: Vec<PathBuf>,
+    /// Directories that they may change, too.
+    pub write: Vec<PathBuf>,
+    /// Seconds that one command may take at most; one that does not say how long it needs has 30.
+    pub timeout_seconds: u64,
+    /// Processes and threads at the same time.
+    pub max_processes: u64,
+    /// Megabytes of memory that one process may write to.
+    pub max_memory_megabytes: u64,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self {
+            commands: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            timeout_seconds: 600,
+            max_processes: 512,
+            max_memory_megabytes: 4096,
+        }
+    }
 }
 
 /// What comes with messages beside their text.

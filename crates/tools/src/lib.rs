@@ -3,14 +3,16 @@
 
 mod aliases;
 mod builtin;
+mod courtesy;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod patch;
 mod registry;
 mod schema;
+mod shell_words;
 mod workspace_files;
 
-pub use builtin::{Parts, add_builtin};
+pub use builtin::{Parts, Shell, add_builtin};
 pub use registry::{AlreadyRegistered, Origin, Registry};
 pub use workspace_files::WorkspaceFiles;

@@ -23,6 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
 use crate::places::Configuration;
 use crate::registry;
+use crate::shell::Shells;
 use crate::workspaces::AgentWorkspaces;
 
 pub(crate) async fn run(context: &Context, asked: cli::Prompt) -> Result<Exit, Failure> {
@@ -82,7 +83,8 @@ async fn ask(
     let channels = Arc::new(Channels::new(channels));
     let workspaces = AgentWorkspaces::open(configuration, store.clone())?;
     let parts = (store, &channels, bus, &Arc::new(Events::default()));
-    let agents = agents(context, configuration, &workspaces, parts)?;
+    let shells = Shells::probe(configuration, &context.clock).await;
+    let agents = agents(context, configuration, (&workspaces, &shells), parts)?;
     let asked_by = match turn.origin {
         Origin::Messages(_) => Vec::new(),
         Origin::Child { .. } => store.asked_by(turn.id).await?,

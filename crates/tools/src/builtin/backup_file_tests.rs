@@ -45,6 +45,7 @@ async fn the_tool_of_the_chapter_works() {
         kept_results: store.clone(),
         destinations: Arc::new(FakeDestinations::default()),
         roles: Arc::new(FakeRoles),
+        shell: None,
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

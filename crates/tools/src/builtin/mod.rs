@@ -8,6 +8,7 @@ mod backup_file;
 mod create_directory;
 mod delete_file;
 mod edit_file;
+mod exec_shell;
 mod files;
 mod hits;
 mod languages;
@@ -28,6 +29,8 @@ use std::sync::Arc;
 use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
 use avocet_sandbox::Workspace;
 
+pub use exec_shell::Shell;
+
 use crate::{AlreadyRegistered, Origin, Registry};
 
 /// What the built-in tools work with.
@@ -39,6 +42,8 @@ pub struct Parts {
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
+    /// None where no walls hold.
+    pub shell: Option<Shell>,
 }
 
 /// Adds every built-in tool.
@@ -51,6 +56,9 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
+    if let Some(shell) = &parts.shell {
+        registry.add(exec_shell::ExecShell::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
+    }
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
     registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;

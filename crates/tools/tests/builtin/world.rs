@@ -34,6 +34,7 @@ impl World {
             kept_results: store.clone(),
             destinations: Arc::new(FakeDestinations::default()),
             roles: Arc::new(FakeRoles),
+            shell: None,
         };
         let mut registry = Registry::new(clock);
         add_builtin(&mut registry, &parts).unwrap();

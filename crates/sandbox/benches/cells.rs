@@ -1,0 +1,61 @@
+//! What it takes to start a program that does nothing, and see it end: by itself, and in each kind of cell.
+//! Figures only; `cargo bench -p avocet-sandbox`.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_sandbox::{Cell, CellLimits, Order};
+use avocet_supervise::SystemClock;
+use divan::Bencher;
+use tempfile::TempDir;
+use tokio::runtime;
+use tokio_util::sync::CancellationToken;
+
+const PROGRAM: &str = "/bin/true";
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench]
+fn plain() {
+    assert!(Command::new(PROGRAM).output().expect("a process").status.success());
+}
+
+#[divan::bench]
+fn namespaces(bencher: Bencher<'_, '_>) {
+    start(bencher, true);
+}
+
+#[divan::bench]
+fn landlock(bencher: Bencher<'_, '_>) {
+    start(bencher, false);
+}
+
+fn start(bencher: Bencher<'_, '_>, namespaces: bool) {
+    let workspace = TempDir::new().expect("a directory");
+    let cell = Cell {
+        program: env!("CARGO_BIN_EXE_avocet-cell").into(),
+        namespaces,
+        writable: vec![workspace.path().to_owned()],
+        readable: Vec::new(),
+        hidden: Vec::new(),
+        environment: Vec::new(),
+        limits: CellLimits::default(),
+        clock: Arc::new(SystemClock::new()),
+    };
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    bencher.bench_local(|| runtime.block_on(cell.run(order(workspace.path()))).expect("a cell"));
+}
+
+fn order(directory: &Path) -> Order {
+    Order {
+        program: vec![PROGRAM.to_owned()],
+        directory: directory.to_owned(),
+        limit: Duration::from_secs(10),
+        output: 0,
+        cancel: CancellationToken::new(),
+    }
+}

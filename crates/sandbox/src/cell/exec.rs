@@ -1,0 +1,161 @@
+//! The last stage: it gives up what it may, and becomes the program.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RestrictionStatus, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
+};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::stat::{Mode, umask};
+use rustix::thread::{
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
+};
+
+use super::filter;
+use super::plan::{CellLimits, DEVICES, HIDDEN, OF_THE_KERNEL, Plan};
+use super::stage::{Fault, Report, Walled, tell};
+
+/// The newest Landlock that is known here; a kernel with an older one gives what it has.
+const LANDLOCK: ABI = ABI::V7;
+
+pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
+    nix::unistd::setsid().walled("a session of its own")?;
+    let changed = std::env::set_current_dir(&plan.directory);
+    changed.map_err(|error| program_fault(plan, &error))?;
+    limit(plan.limits).walled("limits")?;
+    if !plan.namespaces {
+        // The filter lets modes be set that are their owner's alone; what is made is made alike.
+        umask(Mode::from_bits_truncate(0o077));
+    }
+    drop_capabilities(plan.namespaces).walled("capabilities")?;
+    rustix::thread::set_no_new_privs(true).walled("no new privileges")?;
+    restrict_paths(plan)?;
+    // Standard error is how stages report; the program writes both into one stream.
+    let report = std::io::stderr().as_fd().try_clone_to_owned().walled("the report")?;
+    let output = std::io::stdout().as_fd().try_clone_to_owned().walled("the output")?;
+    filter::apply(plan.namespaces).walled("the system call filter")?;
+    let [name, arguments @ ..] = &plan.program[..] else {
+        return Err(Fault(Report::Program("there is no program to run".to_owned())));
+    };
+    let environment = plan.environment.iter().map(|(name, value)| (name, value));
+    let failed = Command::new(name)
+        .args(arguments)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::null())
+        .stderr(Stdio::from(output))
+        .exec();
+    let Fault(fault) = program_fault(plan, &failed);
+    tell(&mut fs::File::from(report), &fault);
+    Ok(())
+}
+
+fn program_fault(plan: &Plan, error: &std::io::Error) -> Fault {
+    let name = plan.program.first().map_or("", String::as_str);
+    Fault(Report::Program(match error.kind() {
+        ErrorKind::NotFound => format!("there is no program {name} here"),
+        _ => format!("{name} cannot be run: {error}"),
+    }))
+}
+
+fn limit(limits: CellLimits) -> nix::Result<()> {
+    for (resource, most) in [
+        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_CPU, limits.cpu_seconds),
+        (Resource::RLIMIT_DATA, limits.memory_bytes),
+        (Resource::RLIMIT_FSIZE, limits.file_bytes),
+        (Resource::RLIMIT_MEMLOCK, 64 << 10),
+        (Resource::RLIMIT_NOFILE, limits.open_files),
+        (Resource::RLIMIT_NPROC, limits.processes),
+    ] {
+        setrlimit(resource, most, most)?;
+    }
+    Ok(())
+}
+
+/// Gives up every capability, for this process and whatever it becomes, root included.
+fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
+    clear_ambient_capability_set()?;
+    let may = rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP);
+    if of_namespace || may {
+        let bits = CapabilitiesSecureBits::NO_ROOT | CapabilitiesSecureBits::NO_ROOT_LOCKED;
+        set_capabilities_secure_bits(bits)?;
+        for capability in CapabilitySet::all() {
+            match remove_capability_from_bounding_set(capability) {
+                // The kernel does not know it.
+                Err(rustix::io::Errno::INVAL) | Ok(()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+}
+
+/// The second wall around files, and around processes and sockets outside.
+fn restrict_paths(plan: &Plan) -> Result<(), Fault> {
+    let status = landlock_rules(plan).walled("Landlock")?;
+    match status.ruleset {
+        // Without a file system of its own, nothing else would be a wall.
+        RulesetStatus::NotEnforced if !plan.namespaces => {
+            Err(Fault::wall("Landlock", "this kernel does not have it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn landlock_rules(plan: &Plan) -> Result<RestrictionStatus, landlock::RulesetError> {
+    let all = AccessFs::from_all(LANDLOCK);
+    let read = AccessFs::from_read(LANDLOCK);
+    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .scope(Scope::from_all(LANDLOCK))?;
+    if !plan.namespaces {
+        ruleset = ruleset.handle_access(AccessNet::from_all(LANDLOCK))?;
+    }
+    let created = ruleset.create()?;
+    let created = if plan.namespaces {
+        // Nothing is below the root but what may be read.
+        created
+            .add_rules(path_beneath_rules(["/"], read))?
+            .add_rules(path_beneath_rules(["/tmp", "/dev/shm"], all))?
+            .add_rules(path_beneath_rules(plan.writable(), all))?
+    } else {
+        created
+            .add_rules(path_beneath_rules(without_hidden(plan, plan.readable()), read))?
+            .add_rules(path_beneath_rules(without_hidden(plan, plan.writable()), all))?
+            .add_rules(path_beneath_rules(OF_THE_KERNEL, AccessFs::ReadFile))?
+    };
+    created.add_rules(path_beneath_rules(DEVICES, device))?.restrict_self()
+}
+
+/// These paths without what is hidden below them: Landlock takes nothing back, so that of a directory
+/// with something hidden in it, everything else is given instead.
+fn without_hidden<'a>(plan: &Plan, paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let hidden = HIDDEN.iter().map(Path::new).chain(plan.hidden.iter().map(PathBuf::as_path));
+    let hidden: Vec<_> = hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
+    let paths = paths.filter_map(|path| fs::canonicalize(path).ok());
+    paths.flat_map(|path| shown(path, &hidden)).collect()
+}
+
+fn shown(path: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    if hidden.iter().any(|one| path.starts_with(one)) {
+        return Vec::new();
+    }
+    if !hidden.iter().any(|one| one.starts_with(&path)) {
+        return vec![path];
+    }
+    let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+    // A link would give what it leads to.
+    let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    entries.flat_map(|entry| shown(entry.path(), hidden)).collect()
+}

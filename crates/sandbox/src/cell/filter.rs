@@ -1,0 +1,244 @@
+//! Which system calls a program has: those that programs need, and none that reaches around the other
+//! walls or into the depths of the kernel.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
+};
+
+/// The last system call that is known here (Linux 6.18, `listns`): a newer one is none, so that libraries
+/// fall back to those that the filter understands.
+const LAST: c_long = 470;
+
+/// Refused: other processes, namespaces and mounts, kernel modules and keys, time, and what has been
+/// the way into the kernel again and again.
+const REFUSED: &[c_long] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_nfsservctl,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+];
+
+/// Refused without namespaces: what the user has elsewhere by a name that is no path, or that Landlock does
+/// not govern: owners and attributes by path, and what is done in a directory. Times by path remain, without which
+/// no archive is unpacked.
+const ELSEWHERE: &[c_long] = &[
+    libc::SYS_fchownat,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_migrate_pages,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_removexattr,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_setxattr,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+];
+
+// <asm-generic/unistd.h>, the same everywhere.
+const SETXATTRAT: c_long = 463;
+const REMOVEXATTRAT: c_long = 466;
+const FILE_SETATTR: c_long = 469;
+
+/// Flags of `clone` with which a namespace is made.
+const NAMESPACES: [i32; 8] = [
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWTIME,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+];
+
+/// Applies the filters, for good. Without namespaces of its own the program has no sockets but
+/// connected pairs, and changes nothing of what is not its own.
+pub(super) fn apply(has_namespaces: bool) -> Result<(), Box<dyn std::error::Error>> {
+    // The stricter of both decides.
+    apply_filter(&known()?)?;
+    apply_filter(&refusals(has_namespaces)?)?;
+    Ok(())
+}
+
+/// Whatever is not known is not there, and `clone3`, whose flags no filter can read. Also keeps out
+/// the numbers of the x32 ABI.
+fn known() -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let numbers = (0..=LAST).filter(|number| *number != libc::SYS_clone3);
+    let rules = numbers.map(|number| (number, Vec::new())).collect();
+    let (allow, absent) =
+        (SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS.cast_unsigned()));
+    Ok(SeccompFilter::new(rules, absent, allow, std::env::consts::ARCH.try_into()?)?.try_into()?)
+}
+
+fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let elsewhere = if has_namespaces { &[] } else { ELSEWHERE };
+    let mut rules: Rules =
+        REFUSED.iter().chain(elsewhere).map(|number| (*number, Vec::new())).collect();
+    let of_namespaces = NAMESPACES.into_iter().map(|flag| bits(0, flag.cast_unsigned()));
+    rules.insert(libc::SYS_clone, of_namespaces.collect::<Result<_, _>>()?);
+    // Writing into the terminal that the daemon may have been started from.
+    let of_terminals = [libc::TIOCSTI, libc::TIOCLINUX]
+        .map(|request| rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)]));
+    rules.insert(libc::SYS_ioctl, of_terminals.into_iter().collect::<Result<_, _>>()?);
+    let families: &[i32] = match has_namespaces {
+        true => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        false => &[],
+    };
+    let others: Vec<_> = families.iter().map(|family| other_than(0, *family)).collect();
+    let other_families = if others.is_empty() { Vec::new() } else { vec![rule(&others)?] };
+    rules.insert(libc::SYS_socket, other_families);
+    rules.insert(libc::SYS_socketpair, vec![rule(&[other_than(0, libc::AF_UNIX)])?]);
+    if !has_namespaces {
+        refuse_elsewhere(&mut rules)?;
+    }
+    let (allow, refuse) = (SeccompAction::Allow, SeccompAction::Errno(libc::EPERM.cast_unsigned()));
+    Ok(SeccompFilter::new(rules, allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()?)
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Without namespaces, of the system calls that programs need: what they would do to others.
+fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    const KIND: u64 = 0xf;
+    // To a process: only to the caller itself.
+    for number in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setscheduler,
+    ] {
+        rules.insert(number, vec![rule(&[other_than(0, 0)])?]);
+    }
+    // The same, where the first argument says what the second one is: a process, a group, or a user.
+    for (number, process) in [(libc::SYS_ioprio_set, 1), (libc::SYS_setpriority, 0)] {
+        let (others, another) = (other_than(0, process), other_than(1, 0));
+        rules.insert(number, vec![rule(&[others])?, rule(&[another])?]);
+    }
+    // A datagram socket of a pair can be sent to any other one.
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        let masked = SeccompCmpOp::MaskedEq(KIND);
+        let pair = (1, SeccompCmpArgLen::Dword, masked, u64::from(kind.cast_unsigned()));
+        rules.entry(libc::SYS_socketpair).or_default().push(rule(&[pair])?);
+    }
+    refuse_modes(rules)
+}
+
+/// Landlock does not govern modes. By path, which may lead anywhere, a mode is its owner's alone, so that
+/// nothing is shown to others or kept from its owner; of an open file, it is not everybody's to write.
+fn refuse_modes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let refused = |argument, most: u32, least: u32| {
+        let single = (0..12).map(|bit| 1_u32 << bit);
+        let missing = single.clone().filter(move |bit| least & bit != 0).map(move |bit| {
+            let masked = SeccompCmpOp::MaskedEq(u64::from(bit));
+            rule(&[(argument, SeccompCmpArgLen::Dword, masked, 0)])
+        });
+        let surplus = single.filter(move |bit| most & bit == 0).map(move |bit| bits(argument, bit));
+        surplus.chain(missing).collect::<Result<Vec<_>, _>>()
+    };
+    rules.insert(libc::SYS_fchmod, refused(1, 0o0775, 0o400)?);
+    rules.insert(libc::SYS_fchmodat, refused(2, 0o0700, 0o600)?);
+    rules.insert(libc::SYS_fchmodat2, refused(2, 0o0700, 0o600)?);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_chmod, refused(1, 0o0700, 0o600)?);
+    Ok(())
+}
+
+/// An argument with all of these bits.
+fn bits(argument: u8, bits: u32) -> Result<SeccompRule, seccompiler::BackendError> {
+    let masked = SeccompCmpOp::MaskedEq(u64::from(bits));
+    rule(&[(argument, SeccompCmpArgLen::Dword, masked, u64::from(bits))])
+}
+
+/// An argument that is not this.
+fn other_than(argument: u8, value: i32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, u64) {
+    let value = u64::from(value.cast_unsigned());
+    (argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+/// Arguments that all have to be so.
+fn rule(
+    conditions: &[(u8, SeccompCmpArgLen, SeccompCmpOp, u64)],
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    let conditions = conditions.iter().map(|(argument, width, compare, value)| {
+        SeccompCondition::new(*argument, width.clone(), compare.clone(), *value)
+    });
+    SeccompRule::new(conditions.collect::<Result<_, _>>()?)
+}

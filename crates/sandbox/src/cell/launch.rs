@@ -1,0 +1,190 @@
+//! The daemon's side of a cell.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::Clock;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::output::Output;
+use super::plan::{CellLimits, Plan, Root};
+use super::stage::{ARGUMENT, FIRST, Report};
+
+/// How long everything in a cell may take to die.
+const DYING: Duration = Duration::from_secs(5);
+/// Bytes of a report.
+const MAX_REPORT: u64 = 64 * 1024;
+
+/// Cells, all alike but for what runs in them.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// Our own program, whose `main` calls [`run_stage`](super::run_stage) first.
+    pub program: PathBuf,
+    /// Whether cells have namespaces of their own. Without them Landlock and the filter are the walls.
+    pub namespaces: bool,
+    /// What is seen beside the system, and may be changed.
+    pub writable: Vec<PathBuf>,
+    /// What is seen beside the system.
+    pub readable: Vec<PathBuf>,
+    /// What is not seen although it is below one of those.
+    pub hidden: Vec<PathBuf>,
+    /// All of the environment of programs.
+    pub environment: Vec<(String, String)>,
+    /// What a program may use up.
+    pub limits: CellLimits,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What is to be run in a cell.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The program, found in `PATH`, and its arguments.
+    pub program: Vec<String>,
+    /// Where it runs: below what is seen.
+    pub directory: PathBuf,
+    /// How long it may take.
+    pub limit: Duration,
+    /// Bytes of its output that are kept.
+    pub output: usize,
+    /// Ends it early.
+    pub cancel: CancellationToken,
+}
+
+/// What became of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it printed.
+    pub output: Output,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Its time was up.
+    TimedOut,
+    /// It was not wanted any more.
+    Cancelled,
+}
+
+/// Why nothing was run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CellError {
+    /// The kernel does not give a wall: for the operator.
+    #[error("a wall could not be built ({0}); `avocet doctor` says which walls this system gives")]
+    Wall(String),
+    /// There is no such program, or it cannot be run: for whoever asked for it.
+    #[error("{0}")]
+    Program(String),
+    /// The system starts no process: for the operator.
+    #[error("no process could be started: {0}")]
+    Start(String),
+}
+
+impl Cell {
+    /// Runs a program in a cell of its own. When this returns, or is dropped, nothing of it is left.
+    ///
+    /// # Errors
+    /// [`CellError`] if it was never started.
+    pub async fn run(&self, order: Order) -> Result<Ran, CellError> {
+        let start = |error: std::io::Error| CellError::Start(error.to_string());
+        let plan = self.plan(&order)?;
+        // Not killed when it is dropped: it has yet to kill the rest, once its leash is gone.
+        let mut warden = Command::new(&self.program)
+            .args([ARGUMENT, FIRST])
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(start)?;
+        let (Some(mut leash), Some(stdout), Some(stderr)) =
+            (warden.stdin.take(), warden.stdout.take(), warden.stderr.take())
+        else {
+            return Err(CellError::Start("it has no pipes".to_owned()));
+        };
+        leash.write_all(plan.as_bytes()).await.map_err(start)?;
+        let mut output = Output::new(order.output);
+        let mut lines = Vec::new();
+        let cut = {
+            let mut drained = pin!(async {
+                tokio::join!(output.drain(stdout), read_report(stderr, &mut lines));
+            });
+            let cut = tokio::select! {
+                biased;
+                () = order.cancel.cancelled() => Some(Ended::Cancelled),
+                () = &mut drained => None,
+                () = self.clock.sleep(order.limit) => Some(Ended::TimedOut),
+            };
+            drop(leash);
+            if cut.is_some() {
+                tokio::select! {
+                    () = &mut drained => {}
+                    () = self.clock.sleep(DYING) => tracing::error!("a cell does not die"),
+                }
+            }
+            cut
+        };
+        end(&mut warden).await.map_err(start)?;
+        let ended = match cut {
+            Some(cut) => cut,
+            None => reported(&lines)?,
+        };
+        Ok(Ran { ended, output })
+    }
+
+    fn plan(&self, order: &Order) -> Result<String, CellError> {
+        let root = |writable| move |path: &PathBuf| Root { path: path.clone(), writable };
+        let readable = self.readable.iter().map(root(false));
+        let plan = Plan {
+            program: order.program.clone(),
+            directory: order.directory.clone(),
+            environment: self.environment.clone(),
+            roots: readable.chain(self.writable.iter().map(root(true))).collect(),
+            hidden: self.hidden.clone(),
+            limits: self.limits,
+            namespaces: self.namespaces,
+        };
+        let mut line = serde_json::to_string(&plan)
+            .map_err(|error| CellError::Program(format!("it cannot be written down: {error}")))?;
+        line.push('\n');
+        Ok(line)
+    }
+}
+
+async fn end(warden: &mut Child) -> std::io::Result<()> {
+    // It ends by itself where it has let go of its output.
+    warden.start_kill().unwrap_or_default();
+    warden.wait().await.map(drop)
+}
+
+async fn read_report(from: impl AsyncRead + Unpin, lines: &mut Vec<u8>) {
+    // What is behind the limit holds nobody up: the program has no hand in this stream.
+    from.take(MAX_REPORT).read_to_end(lines).await.unwrap_or_default();
+}
+
+/// The first line: stages report once, and the later ones only if the earlier ones came that far.
+fn reported(lines: &[u8]) -> Result<Ended, CellError> {
+    let line = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    match serde_json::from_slice(line) {
+        Ok(Report::Code(code)) => Ok(Ended::Code(code)),
+        Ok(Report::Signal(signal)) => Ok(Ended::Signal(signal)),
+        Ok(Report::Wall(wall)) => Err(CellError::Wall(wall)),
+        Ok(Report::Program(error)) => Err(CellError::Program(error)),
+        Err(_) => {
+            let said = String::from_utf8_lossy(lines);
+            Err(CellError::Wall(format!("the cell ended without a report: {}", said.trim())))
+        }
+    }
+}

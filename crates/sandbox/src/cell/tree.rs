@@ -1,0 +1,66 @@
+//! Ending everything in a cell.
+
+use std::fs;
+use std::io::Read;
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::stage::{Fault, Walled};
+
+/// Ends this process, and with `kill` what it has started, as soon as whoever holds the other end of
+/// its standard input lets go.
+pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
+    let wait = move || {
+        let mut rest = [0_u8; 64];
+        while !matches!(std::io::stdin().read(&mut rest), Ok(0) | Err(_)) {}
+        kill();
+        #[expect(clippy::disallowed_methods, reason = "nothing of this process is worth keeping")]
+        std::process::exit(1)
+    };
+    #[expect(clippy::disallowed_methods, reason = "this process has no tasks, and ends with it")]
+    let started = std::thread::Builder::new().name("leash".to_owned()).spawn(wait);
+    started.map(drop).walled("the leash")
+}
+
+/// Kills whatever descends from this process, which reaps the orphans among them, until there is
+/// nothing left.
+pub(super) fn kill_below() {
+    let own = Pid::this();
+    loop {
+        for pid in below(own.as_raw()) {
+            // It may have ended by itself.
+            kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap_or_default();
+        }
+        // Reaps what is dead, waits for what is dying, and ends when nobody is left.
+        match waitpid(None, None::<WaitPidFlag>) {
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => {}
+            Ok(_) => {}
+            Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The processes below `root`, by what `/proc` says of their parents.
+fn below(root: i32) -> Vec<i32> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        // "pid (name) state parent ...": a name may have brackets and spaces.
+        let parent =
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        parents.extend(parent.map(|parent: i32| (pid, parent)));
+    }
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.split_off(1)
+}

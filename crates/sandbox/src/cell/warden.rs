@@ -1,0 +1,83 @@
+//! The first stage: out of the daemon's namespaces.
+
+use std::fs;
+use std::os::fd::RawFd;
+
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set,
+    set_capabilities,
+};
+
+use super::init::hold;
+use super::plan::Plan;
+use super::stage::{Fault, Stage, Walled};
+use super::tree;
+
+/// What building the file system takes, and giving up rights.
+const NEEDED: [CapabilitySet; 4] = [
+    CapabilitySet::SYS_ADMIN,
+    CapabilitySet::NET_ADMIN,
+    CapabilitySet::SETPCAP,
+    CapabilitySet::SYS_RESOURCE,
+];
+
+pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
+    close_inherited();
+    // Where memory is short the program goes first, not the daemon.
+    fs::write("/proc/self/oom_score_adj", "500").unwrap_or_default();
+    if !plan.namespaces {
+        prctl::set_child_subreaper(true).walled("reaping")?;
+        return hold(line, tree::kill_below);
+    }
+    leave_user_namespace()?;
+    // A process that will have children in another PID namespace starts no thread.
+    tree::leash(tree::kill_below)?;
+    leave_namespaces().walled("namespaces")?;
+    let mut init = Stage::Init.start(line).walled("the second stage")?;
+    // Waiting would let go of the leash. It ends when all of its namespace is dead.
+    let leash = init.stdin.take();
+    init.wait().walled("the second stage")?;
+    drop(leash);
+    Ok(())
+}
+
+/// Closes what the daemon did not mean to hand down: whatever it was itself started with.
+fn close_inherited() {
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    for number in numbers.filter(|number| *number > 2).collect::<Vec<_>>() {
+        // The one of the directory is closed already.
+        nix::unistd::close(number).unwrap_or_default();
+    }
+}
+
+/// Into a namespace in which there is nobody but our own user.
+fn leave_user_namespace() -> Result<(), Fault> {
+    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    unshare(CloneFlags::CLONE_NEWUSER).walled("the user namespace")?;
+    fs::write("/proc/self/setgroups", "deny").walled("groups of the user namespace")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1")).walled("user of the namespace")?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+        .walled("group of the namespace")?;
+    keep_capabilities().walled("capabilities of the namespace")
+}
+
+fn leave_namespaces() -> nix::Result<()> {
+    unshare(
+        CloneFlags::CLONE_NEWNS
+            | CloneFlags::CLONE_NEWPID
+            | CloneFlags::CLONE_NEWNET
+            | CloneFlags::CLONE_NEWIPC
+            | CloneFlags::CLONE_NEWUTS,
+    )
+}
+
+/// The next stage is another program of an ordinary user, which has only what is ambient.
+fn keep_capabilities() -> rustix::io::Result<()> {
+    let CapabilitySets { effective, permitted, .. } = capabilities(None)?;
+    let inheritable = NEEDED.into_iter().collect();
+    set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?;
+    NEEDED.into_iter().try_for_each(|one| configure_capability_in_ambient_set(one, true))
+}

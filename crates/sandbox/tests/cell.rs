@@ -1,0 +1,67 @@
+//! Programs in a cell, for real.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Ran};
+use avocet_supervise::SystemClock;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+fn cell(workspace: &Path, namespaces: bool) -> Cell {
+    Cell {
+        program: env!("CARGO_BIN_EXE_avocet-cell").into(),
+        namespaces,
+        writable: vec![workspace.to_owned()],
+        readable: Vec::new(),
+        hidden: Vec::new(),
+        environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+        limits: CellLimits::default(),
+        clock: Arc::new(SystemClock::new()),
+    }
+}
+
+fn shell(directory: &Path, script: &str) -> Order {
+    Order {
+        program: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+        directory: directory.to_owned(),
+        limit: Duration::from_secs(20),
+        output: 64 * 1024,
+        cancel: CancellationToken::new(),
+    }
+}
+
+async fn run(script: &str, namespaces: bool) -> Result<Ran, CellError> {
+    let home = TempDir::new().unwrap();
+    cell(home.path(), namespaces).run(shell(home.path(), script)).await
+}
+
+#[tokio::test]
+async fn a_program_runs_and_says_how_it_ended() {
+    for namespaces in [true, false] {
+        for (script, ended, text) in [
+            ("echo hello; echo error >&2; exit 3", Ended::Code(3), "hello\nerror\n"),
+            ("kill -TERM $$", Ended::Signal(15), ""),
+            ("cat; pwd | grep -c tmp", Ended::Code(0), "1\n"),
+            ("(sleep 100 & setsid sleep 100 &) ; echo done", Ended::Code(0), "done\n"),
+        ] {
+            let ran = run(script, namespaces).await.unwrap();
+            assert_eq!(
+                (ran.ended, ran.output.text().as_str()),
+                (ended, text),
+                "{script} {namespaces}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_walls_of_this_system_are_found_out() {
+    let home = TempDir::new().unwrap();
+    let walls = avocet_sandbox::Walls::probe(&cell(home.path(), true)).await;
+    println!("{walls}");
+    assert!(walls.hold(), "{walls}");
+}

@@ -1,0 +1,101 @@
+//! The cases, as they are written down.
+
+use std::path::Path;
+
+use avocet_sandbox::CellLimits;
+use serde::Deserialize;
+
+/// A file of cases.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Corpus {
+    /// `attempt.py` of the workspace.
+    #[serde(default)]
+    pub(crate) attempt: String,
+    pub(crate) case: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) script: String,
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
+    pub(crate) only: Option<Kind>,
+    #[serde(default)]
+    pub(crate) why: String,
+    #[serde(default)]
+    pub(crate) ends: Ends,
+    pub(crate) load: Option<Load>,
+    pub(crate) prints: Option<String>,
+}
+
+/// The kinds of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    Namespaces,
+    Landlock,
+}
+
+/// How a case ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ends {
+    #[default]
+    Itself,
+    TimedOut,
+    Signal,
+    Any,
+}
+
+/// What a case uses up, and so what is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Load {
+    Time,
+    Forks,
+    Memory,
+    Processor,
+    Disk,
+    Open,
+}
+
+impl Load {
+    /// Whether it could harm the machine if its limit were not there.
+    pub(crate) fn is_heavy(self) -> bool {
+        matches!(self, Self::Forks | Self::Memory)
+    }
+
+    pub(crate) fn limits(self) -> CellLimits {
+        let mut limits = CellLimits::default();
+        match self {
+            Self::Time => {}
+            Self::Forks => limits.processes = 64,
+            Self::Memory => limits.memory_bytes = 256 << 20,
+            Self::Processor => limits.cpu_seconds = 1,
+            Self::Disk => limits.file_bytes = 8 << 20,
+            Self::Open => limits.open_files = 64,
+        }
+        limits
+    }
+}
+
+impl Corpus {
+    pub(crate) fn read(text: &str) -> Self {
+        let corpus: Self = toml::from_str(text).unwrap();
+        for case in &corpus.case {
+            assert_eq!(case.only.is_some(), !case.why.is_empty(), "{}: only, and why", case.name);
+        }
+        corpus
+    }
+}
+
+impl Case {
+    /// The first program that this system does not have.
+    pub(crate) fn missing(&self, path: &str) -> Option<&str> {
+        let found = |name: &str| path.split(':').any(|one| Path::new(one).join(name).exists());
+        self.needs.iter().map(String::as_str).find(|name| !found(name))
+    }
+}

@@ -1,0 +1,104 @@
+//! Nothing is left of a cell when whoever made it is killed, or does not want it any more.
+
+use std::path::Path;
+use std::pin::pin;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_sandbox::{Cell, CellLimits, Order};
+use avocet_supervise::SystemClock;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::host::Host;
+
+/// In which workspace, with which mark and in which kind of cell this process is to run a program.
+const TOLD: [&str; 3] = ["AVOCET_TEST_WORKSPACE", "AVOCET_TEST_MARK", "AVOCET_TEST_NAMESPACES"];
+/// How many processes the script below comes to.
+const PROCESSES: usize = 4;
+/// How often is looked whether everything is dead: by far more often than it takes.
+const LOOKS: usize = 20_000;
+
+const SCRIPT: &str = "sleep 1000 & setsid sleep 1000 & (nohup sleep 1000 > /dev/null 2>&1 &)
+    until [ -s ready ]; do echo > ready; done; while :; do sleep 1000; done";
+
+#[tokio::test]
+async fn a_cell_dies_with_whoever_made_it() {
+    #[expect(clippy::disallowed_methods, reason = "how this test tells itself what to run")]
+    let told = TOLD.map(|name| std::env::var(name).ok());
+    if let [Some(workspace), Some(mark), Some(namespaces)] = told {
+        let cell = cell(Path::new(&workspace), mark, namespaces == "true");
+        cell.run(order(Path::new(&workspace))).await.unwrap();
+        return;
+    }
+    for namespaces in [true, false] {
+        let (host, workspace) = (Host::new(), TempDir::new().unwrap());
+        let told =
+            [workspace.path().display().to_string(), host.mark.clone(), namespaces.to_string()];
+        let mut maker = Command::new(std::env::current_exe().unwrap())
+            .args(["death::a_cell_dies_with_whoever_made_it", "--exact"])
+            .envs(TOLD.into_iter().zip(told))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let started = || host.left().len() > PROCESSES && workspace.path().join("ready").exists();
+        assert!(comes_true(started).await, "it does not start: {namespaces}");
+        maker.kill().unwrap();
+        maker.wait().unwrap();
+        assert!(comes_true(|| host.left().is_empty()).await, "{namespaces}: {:?}", host.left());
+    }
+}
+
+#[tokio::test]
+async fn a_cell_dies_when_it_is_not_waited_for() {
+    for namespaces in [true, false] {
+        let (host, workspace) = (Host::new(), TempDir::new().unwrap());
+        let cell = cell(workspace.path(), host.mark.clone(), namespaces);
+        {
+            let started =
+                || host.left().len() >= PROCESSES && workspace.path().join("ready").exists();
+            let run = pin!(cell.run(order(workspace.path())));
+            tokio::select! {
+                ran = run => panic!("it ended: {ran:?}"),
+                started = comes_true(started) => assert!(started, "it does not start: {namespaces}"),
+            }
+        }
+        assert!(comes_true(|| host.left().is_empty()).await, "{namespaces}: {:?}", host.left());
+    }
+}
+
+async fn comes_true(condition: impl Fn() -> bool) -> bool {
+    for _ in 0..LOOKS {
+        if condition() {
+            return true;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
+}
+
+fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
+    Cell {
+        program: env!("CARGO_BIN_EXE_avocet-cell").into(),
+        namespaces,
+        writable: vec![workspace.to_owned()],
+        readable: Vec::new(),
+        hidden: Vec::new(),
+        environment: [("PATH", "/usr/bin:/bin".to_owned()), ("MARK", mark)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec(),
+        limits: CellLimits::default(),
+        clock: Arc::new(SystemClock::new()),
+    }
+}
+
+fn order(workspace: &Path) -> Order {
+    Order {
+        program: ["/bin/sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
+        directory: workspace.to_owned(),
+        limit: Duration::from_secs(600),
+        output: 1024,
+        cancel: CancellationToken::new(),
+    }
+}

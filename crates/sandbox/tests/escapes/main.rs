@@ -1,0 +1,111 @@
+//! Programs behind walls, for real: what tries to get out of a cell and must not, and what people do
+//! all day and must work. The cases are in `tests/corpus/escapes`. Each runs with namespaces and without,
+//! as the user of the test and, if that is root, once more as an ordinary user.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod corpus;
+mod death;
+mod host;
+mod trial;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use trial::{Trials, toolchain};
+
+/// Where the parts of a test are that runs as an ordinary user, who cannot see the build's directory.
+const PARTS: &str = "AVOCET_TEST_PARTS";
+/// Nobody, on every system.
+const ORDINARY: u32 = 65534;
+
+#[tokio::test]
+async fn nothing_gets_out_of_a_cell() {
+    let trials = Trials::new(parts(), None);
+    trials.escapes(include_str!("../../../../tests/corpus/escapes/shell.toml")).await;
+}
+
+#[test]
+fn nothing_gets_out_of_the_cell_of_an_ordinary_user() {
+    as_an_ordinary_user("nothing_gets_out_of_a_cell");
+}
+
+#[tokio::test]
+async fn what_people_do_works_in_a_cell() {
+    let trials = Trials::new(parts(), toolchain());
+    trials.works(include_str!("../../../../tests/corpus/escapes/works.toml")).await;
+}
+
+#[test]
+fn what_people_do_works_in_the_cell_of_an_ordinary_user() {
+    as_an_ordinary_user("what_people_do_works_in_a_cell");
+}
+
+/// Programs that the trials need, where everybody can run them.
+struct Parts {
+    /// What cells are made with.
+    cell: PathBuf,
+    /// `id` with the set-user-ID bit of another user.
+    set_user_id: Option<PathBuf>,
+    _directory: Option<TempDir>,
+}
+
+fn parts() -> Parts {
+    #[expect(clippy::disallowed_methods, reason = "how this test tells itself where its parts are")]
+    if let Some(directory) = std::env::var_os(PARTS).map(PathBuf::from) {
+        return Parts {
+            cell: directory.join("avocet-cell"),
+            set_user_id: Some(directory.join("id")).filter(|path| path.exists()),
+            _directory: None,
+        };
+    }
+    let directory = TempDir::new().unwrap();
+    Parts {
+        cell: env!("CARGO_BIN_EXE_avocet-cell").into(),
+        set_user_id: set_user_id(directory.path()),
+        _directory: Some(directory),
+    }
+}
+
+/// A copy of `id` that runs as user 1, if whoever runs the test can make one.
+fn set_user_id(directory: &Path) -> Option<PathBuf> {
+    let path = directory.join("id");
+    fs::copy("/usr/bin/id", &path).ok()?;
+    chown(&path, Some(1), Some(1)).ok()?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).unwrap();
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+    Some(path)
+}
+
+/// Runs a test of this file as an ordinary user, if this one is root.
+fn as_an_ordinary_user(test: &str) {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: whoever runs this is an ordinary user already");
+        return;
+    }
+    let directory = TempDir::new().unwrap();
+    set_user_id(directory.path()).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_avocet-cell"), directory.path().join("avocet-cell")).unwrap();
+    let ourselves = directory.path().join("escapes");
+    fs::copy(std::env::current_exe().unwrap(), &ourselves).unwrap();
+    let id = ORDINARY.to_string();
+    let Ok(ran) = Command::new("setpriv")
+        .args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"])
+        .arg(&ourselves)
+        .args([test, "--exact", "--nocapture"])
+        .env(PARTS, directory.path())
+        .current_dir("/")
+        .output()
+    else {
+        println!("skipped: no setpriv");
+        return;
+    };
+    let (said, wrong) =
+        (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    println!("{said}\n{wrong}");
+    assert!(ran.status.success() && said.contains("1 passed"), "{test} as an ordinary user");
+}

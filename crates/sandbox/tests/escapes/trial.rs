@@ -1,0 +1,283 @@
+//! One case in one cell, and what is held against it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Ran, Walls};
+use avocet_supervise::SystemClock;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::Parts;
+use super::corpus::{Case, Corpus, Ends, Kind, Load};
+use super::host::{Host, SECRET};
+
+/// Where programs of the system are.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+/// What a script prints that did not even try.
+const BROKEN: [&str; 6] =
+    ["SyntaxError", "NameError", "Traceback", "AttributeError", ": not found", "command not found"];
+
+pub(crate) struct Trials {
+    parts: Parts,
+    /// The directory of a Rust toolchain.
+    toolchain: Option<PathBuf>,
+    /// Where programs of the cells are looked up.
+    path: String,
+}
+
+/// What became of the cases.
+#[derive(Default)]
+struct Account {
+    ran: usize,
+    skipped: usize,
+    wrong: Vec<String>,
+}
+
+impl Account {
+    fn skip(&mut self, what: &str, why: &str) {
+        println!("skipped: {what}: {why}");
+        self.skipped += 1;
+    }
+
+    fn settle(self) {
+        let Self { ran, skipped, wrong } = self;
+        println!("{ran} ran, {skipped} skipped, {} went wrong", wrong.len());
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    }
+}
+
+impl Trials {
+    pub(crate) fn new(parts: Parts, toolchain: Option<PathBuf>) -> Self {
+        let first = toolchain.iter().map(|one| one.join("bin").display().to_string());
+        let path = first.chain([PATH.to_owned()]).collect::<Vec<_>>().join(":");
+        Self { parts, toolchain, path }
+    }
+
+    /// Whatever gets out is wrong.
+    pub(crate) async fn escapes(&self, text: &str) {
+        let corpus = Corpus::read(text);
+        let mut account = Account::default();
+        for kind in self.kinds(&mut account).await {
+            let mut host = Host::new();
+            let forks = self.forks_are_limited(&host, kind).await;
+            for case in &corpus.case {
+                let name = format!("{} ({kind:?})", case.name);
+                if let Some(why) = self.why_not(case, kind, forks) {
+                    account.skip(&name, &why);
+                    continue;
+                }
+                let wrong = self.escape(&host, case, &corpus.attempt, kind).await;
+                account.ran += 1;
+                if !wrong.is_empty() {
+                    account.wrong.push(format!("{name}: {}", wrong.join("\n  ")));
+                    host = Host::new();
+                }
+            }
+        }
+        account.settle();
+    }
+
+    /// Whatever does not print what it should is wrong.
+    pub(crate) async fn works(&self, text: &str) {
+        let corpus = Corpus::read(text);
+        let mut account = Account::default();
+        for kind in self.kinds(&mut account).await {
+            let host = Host::new();
+            for case in &corpus.case {
+                let name = format!("{} ({kind:?})", case.name);
+                if let Some(why) = self.why_not(case, kind, true) {
+                    account.skip(&name, &why);
+                    continue;
+                }
+                account.ran += 1;
+                let workspace = workspace(&corpus.attempt, kind);
+                let ran = self.run(&host, kind, workspace.path(), case, &case.script).await;
+                let wanted = (Ended::Code(0), case.prints.as_deref().unwrap_or_default().trim());
+                match ran {
+                    Ok(ran) if (ran.ended, ran.output.text().trim()) == wanted => {}
+                    Ok(ran) => {
+                        let (ended, text) = (ran.ended, ran.output.text());
+                        account.wrong.push(format!("{name}: {ended:?} {text:?}, not {wanted:?}"));
+                    }
+                    Err(error) => account.wrong.push(format!("{name}: {error}")),
+                }
+            }
+        }
+        account.settle();
+    }
+
+    /// The kinds of cells that this system gives.
+    async fn kinds(&self, account: &mut Account) -> Vec<Kind> {
+        let workspace = TempDir::new().unwrap();
+        let walls =
+            Walls::probe(&self.cell(&Host::new(), Kind::Namespaces, workspace.path())).await;
+        println!("{walls}");
+        assert!(walls.hold(), "{walls}");
+        let kinds = [(Kind::Namespaces, walls.namespaces), (Kind::Landlock, walls.landlock)];
+        let mut given = Vec::new();
+        for (kind, wall) in kinds {
+            match wall {
+                Ok(()) => given.push(kind),
+                Err(why) => account.skip(&format!("{kind:?}"), &why),
+            }
+        }
+        given
+    }
+
+    /// Counts, with no more than a hundred that sleep and are few seconds old at most.
+    async fn forks_are_limited(&self, host: &Host, kind: Kind) -> bool {
+        if nix::unistd::geteuid().is_root() {
+            return false;
+        }
+        let workspace = workspace("", kind);
+        let mut cell = self.cell(host, kind, workspace.path());
+        cell.limits = Load::Forks.limits();
+        let script = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i + 1)); echo $i; done";
+        let ran = cell.run(order(workspace.path(), script, None)).await.unwrap();
+        let text = ran.output.text();
+        !text.lines().any(|line| line == "100") && text.lines().any(|line| line == "1")
+    }
+
+    /// Why a case is not run in this kind of cell, or on this machine.
+    fn why_not(&self, case: &Case, kind: Kind, forks_are_limited: bool) -> Option<String> {
+        if case.only.is_some_and(|only| only != kind) {
+            return Some(case.why.clone());
+        }
+        if let Some(missing) = case.missing(&self.path) {
+            return Some(format!("no {missing}"));
+        }
+        let heavy = case.load.is_some_and(Load::is_heavy);
+        match forks_are_limited {
+            false if heavy && nix::unistd::geteuid().is_root() => {
+                Some("the limits bind ordinary users, for whom it is run".to_owned())
+            }
+            false if heavy => Some("there is no limit of processes here".to_owned()),
+            _ => None,
+        }
+    }
+
+    async fn escape(&self, host: &Host, case: &Case, attempt: &str, kind: Kind) -> Vec<String> {
+        let workspace = workspace(attempt, kind);
+        let script = match case.ends {
+            Ends::Itself => format!("{}\necho tried", case.script),
+            _ => case.script.clone(),
+        };
+        let ran = self.run(host, kind, workspace.path(), case, &script).await;
+        let mut wrong = host.harm();
+        match ran {
+            Ok(ran) => wrong.extend(held_against(case, &ran)),
+            Err(error) => wrong.push(format!("it was not run: {error}")),
+        }
+        wrong
+    }
+
+    async fn run(
+        &self,
+        host: &Host,
+        kind: Kind,
+        workspace: &Path,
+        case: &Case,
+        script: &str,
+    ) -> Result<Ran, CellError> {
+        let mut cell = self.cell(host, kind, workspace);
+        cell.limits = case.load.map_or_else(CellLimits::default, Load::limits);
+        cell.run(order(workspace, script, case.load)).await
+    }
+
+    fn cell(&self, host: &Host, kind: Kind, workspace: &Path) -> Cell {
+        let workspace = workspace.to_owned();
+        let set_user_id = self.parts.set_user_id.iter();
+        let mut hidden = host.hidden();
+        let mut environment = host.environment();
+        let scratch = match kind {
+            Kind::Namespaces => {
+                hidden.push(workspace.join("hidden"));
+                Path::new("/tmp")
+            }
+            Kind::Landlock => &workspace,
+        };
+        environment.extend(
+            [
+                ("PATH", self.path.clone()),
+                ("HOME", workspace.display().to_string()),
+                ("TMPDIR", scratch.display().to_string()),
+                ("LANG", "C.UTF-8".to_owned()),
+                (
+                    "SET_USER_ID",
+                    set_user_id.clone().map(|path| path.display().to_string()).collect(),
+                ),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        Cell {
+            program: self.parts.cell.clone(),
+            namespaces: kind == Kind::Namespaces,
+            writable: vec![workspace],
+            readable: [host.readable.path().to_owned()]
+                .into_iter()
+                .chain(set_user_id.cloned())
+                .chain(self.toolchain.clone())
+                .collect(),
+            hidden,
+            environment,
+            limits: CellLimits::default(),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+}
+
+/// Where `rustc` and `cargo` are, if whoever runs the test can get there.
+pub(crate) fn toolchain() -> Option<PathBuf> {
+    let ran = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(ran.stdout).ok()?.trim());
+    path.join("bin/cargo").exists().then_some(path)
+}
+
+fn workspace(attempt: &str, kind: Kind) -> TempDir {
+    let workspace = TempDir::new_in("/var/tmp").unwrap();
+    fs::write(workspace.path().join("attempt.py"), attempt).unwrap();
+    if kind == Kind::Namespaces {
+        fs::create_dir(workspace.path().join("hidden")).unwrap();
+        fs::write(workspace.path().join("hidden/secret.txt"), SECRET).unwrap();
+    }
+    workspace
+}
+
+fn order(workspace: &Path, script: &str, load: Option<Load>) -> Order {
+    let limit = match load {
+        Some(Load::Time | Load::Forks) => Duration::from_millis(700),
+        _ => Duration::from_secs(60),
+    };
+    Order {
+        program: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+        directory: workspace.to_owned(),
+        limit,
+        output: 64 * 1024,
+        cancel: CancellationToken::new(),
+    }
+}
+
+fn held_against(case: &Case, ran: &Ran) -> Vec<String> {
+    let text = ran.output.text();
+    let as_told = match case.ends {
+        Ends::Itself => ran.ended == Ended::Code(0) && text.contains("tried"),
+        Ends::TimedOut => ran.ended == Ended::TimedOut,
+        Ends::Signal => matches!(ran.ended, Ended::Signal(_)),
+        Ends::Any => ran.ended != Ended::TimedOut,
+    };
+    let mut wrong = Vec::new();
+    if !as_told {
+        wrong.push(format!("it ended with {:?}: {text}", ran.ended));
+    }
+    for word in [SECRET, "ESCAPED"].into_iter().chain(BROKEN) {
+        wrong.extend(text.contains(word).then(|| format!("it printed {word}: {text}")));
+    }
+    if let Some(prints) = &case.prints {
+        wrong.extend((!text.contains(prints)).then(|| format!("no {prints:?} in {text}")));
+    }
+    wrong
+}

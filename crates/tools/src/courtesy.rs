@@ -1,0 +1,158 @@
+//! Commands that are refused before they meet a wall, so that whoever asked for them is told why. A
+//! courtesy and no wall: a script can hide what it calls.
+
+use avocet_protocol::fits;
+
+use crate::shell_words::{Words, commands, program};
+
+/// Programs that change the machine or the user, whatever their arguments.
+const NEVER: [(&str, &str); 14] = [
+    ("chroot", "changes the root directory"),
+    ("doas", "becomes another user"),
+    ("fdisk", "changes disks"),
+    ("halt", "stops the machine"),
+    ("insmod", "changes the kernel"),
+    ("modprobe", "changes the kernel"),
+    ("parted", "changes disks"),
+    ("poweroff", "stops the machine"),
+    ("reboot", "stops the machine"),
+    ("shutdown", "stops the machine"),
+    ("su", "becomes another user"),
+    ("sudo", "becomes another user"),
+    ("swapoff", "changes the system's memory"),
+    ("wipefs", "destroys file systems"),
+];
+
+/// Directories that are somebody else's as a whole.
+const NOT_OURS: [&str; 8] = ["/", "/*", "/.", "~", "~/", "~/*", "$HOME", "$HOME/*"];
+
+/// Why a script is not run: it calls something that never helps, or that the operator has not allowed.
+pub(crate) fn check(script: &str, allowed: &[String]) -> Result<(), String> {
+    if is_fork_bomb(script) {
+        return Err("this is a fork bomb: a function that calls itself twice for ever".to_owned());
+    }
+    for words in commands(script) {
+        let name = program(&words);
+        if let Some(why) = refused(&words) {
+            return Err(format!("{name} {why}, which is not done here; do without it"));
+        }
+        if !allowed.is_empty() && !allowed.iter().any(|pattern| fits(pattern, name)) {
+            let list = allowed.join(", ");
+            return Err(format!("{name} is not among the allowed commands: {list}"));
+        }
+    }
+    Ok(())
+}
+
+fn refused(words: &Words) -> Option<&'static str> {
+    let (name, arguments) = (program(words), &words[1..]);
+    if let Some((_, why)) = NEVER.iter().find(|(never, _)| *never == name) {
+        return Some(why);
+    }
+    let has = |of: &dyn Fn(&str) -> bool| arguments.iter().any(|word| of(word));
+    match name {
+        "rm" => {
+            let recursive =
+                |word: &str| is_flag(word, 'r') || is_flag(word, 'R') || word == "--recursive";
+            let of_others = |word: &str| NOT_OURS.contains(&word) || word == "--no-preserve-root";
+            (has(&recursive) && has(&of_others)).then_some("deletes all there is")
+        }
+        "chmod" | "chown" | "chgrp" => {
+            let recursive = |word: &str| is_flag(word, 'R') || word == "--recursive";
+            let of_others = |word: &str| NOT_OURS.contains(&word);
+            (has(&recursive) && has(&of_others)).then_some("changes all there is")
+        }
+        "dd" => has(&|word| {
+            word.starts_with("if=") && !word.starts_with("if=/dev/zero")
+                || word.starts_with("of=/dev/")
+        })
+        .then_some("copies raw disks"),
+        "init" | "telinit" => has(&|word| matches!(word, "0" | "6")).then_some("stops the machine"),
+        "systemctl" => has(&|word| matches!(word, "halt" | "kexec" | "poweroff" | "reboot"))
+            .then_some("stops the machine"),
+        _ if name == "mkfs" || name.starts_with("mkfs.") => Some("destroys file systems"),
+        _ => None,
+    }
+}
+
+/// Whether a letter is among the short flags of a word.
+fn is_flag(word: &str, letter: char) -> bool {
+    word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains(letter))
+}
+
+/// `f(){ f|f& };f`, whatever its name.
+fn is_fork_bomb(script: &str) -> bool {
+    let dense: String = script.chars().filter(|c| !c.is_whitespace()).collect();
+    dense.match_indices("(){").any(|(at, head)| {
+        let name =
+            dense[..at].rsplit([';', '&', '|', '}', '{', '(', ')']).next().unwrap_or_default();
+        let name = name.strip_prefix("function").unwrap_or(name);
+        !name.is_empty() && dense[at + head.len()..].starts_with(&format!("{name}|{name}&"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_helps_is_refused_by_its_command_word_and_not_by_its_text() {
+        let refused = [
+            "rm -rf /",
+            "rm -r -f /*",
+            "rm --recursive --no-preserve-root x",
+            "cd /tmp && rm -fR ~",
+            "echo $(sudo ls)",
+            "sudo -u root ls",
+            "/usr/bin/sudo ls",
+            "bash -c 'shutdown -h now'",
+            "mkfs.ext4 /dev/sda1",
+            "mkfs /dev/sda1",
+            "dd if=/dev/sda of=copy",
+            "dd of=/dev/sda",
+            "env A=1 reboot",
+            "init 0",
+            "systemctl poweroff",
+            "chmod -R 777 /",
+            ":(){ :|:& };:",
+            "bomb() { bomb | bomb & }; bomb",
+            "find . -exec su {} \\;",
+        ];
+        for script in refused {
+            assert!(check(script, &[]).is_err(), "{script}");
+        }
+        let fine = [
+            "git commit -m 'fix shutdown'",
+            "grep -rn sudo .",
+            "echo rm -rf /",
+            "rm -rf target",
+            "rm -rf ./",
+            "cat reboot.md",
+            "man mkfs",
+            "dd if=/dev/zero of=x bs=1 count=1",
+            "f() { echo f; }; f | f",
+            "ls ~",
+            "python3 -c 'print(\"poweroff\")'",
+        ];
+        for script in fine {
+            assert_eq!(check(script, &[]), Ok(()), "{script}");
+        }
+    }
+
+    #[test]
+    fn only_allowed_commands_are_run_where_there_is_a_list() {
+        let allowed = ["git".to_owned(), "cargo*".to_owned(), "cd".to_owned()];
+        for script in
+            ["git status", "cd a && cargo build", "cargo-deny check", "A=1 /usr/bin/git log"]
+        {
+            assert_eq!(check(script, &allowed), Ok(()), "{script}");
+        }
+        for script in ["ls", "git log | less", "git log $(ls)", "sh -c ls"] {
+            let error = check(script, &allowed).unwrap_err();
+            assert!(
+                error.contains("is not among the allowed commands: git, cargo*, cd"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The programs that a shell script calls, as far as that can be seen without running it. For courtesy
+//! and lists of allowed commands; the walls do not depend on it.
+
+/// A command: its program and its arguments, with quotes and escapes taken away.
+pub(crate) type Words = Vec<String>;
+
+/// Scripts inside scripts that are read; nobody writes deeper ones.
+const DEEPEST: usize = 8;
+
+/// Programs that run the one that their arguments name.
+const WRAPPERS: [&str; 17] = [
+    "!", "builtin", "busybox", "command", "doas", "env", "exec", "ionice", "nice", "nohup",
+    "setsid", "stdbuf", "sudo", "time", "timeout", "unshare", "xargs",
+];
+/// Words behind which a command begins.
+const RESERVED: [&str; 8] = ["if", "then", "elif", "else", "while", "until", "do", "{"];
+/// Shells, whose `-c` is a script.
+const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
+
+/// Every command of a script, those in substitutions, subshells and scripts of other shells included.
+pub(crate) fn commands(script: &str) -> Vec<Words> {
+    let mut found = Vec::new();
+    read(script, 0, &mut found);
+    found
+}
+
+/// The name of a command's program, without the directory that it is in.
+pub(crate) fn program(words: &[String]) -> &str {
+    words.first().map_or("", |word| word.rsplit('/').next().unwrap_or_default())
+}
+
+fn read(script: &str, depth: usize, found: &mut Vec<Words>) {
+    if depth > DEEPEST {
+        return;
+    }
+    let mut lexer = Lexer { rest: script, inner: Vec::new() };
+    let mut words = Words::new();
+    while let Some(token) = lexer.next() {
+        match token {
+            Token::Word(word) => words.push(word),
+            Token::End => add(std::mem::take(&mut words), depth, found),
+        }
+    }
+    add(words, depth, found);
+    lexer.inner.iter().for_each(|inner| read(inner, depth + 1, found));
+}
+
+/// Adds a command, and what it runs itself.
+fn add(words: Words, depth: usize, found: &mut Vec<Words>) {
+    let start =
+        words.iter().position(|word| !RESERVED.contains(&word.as_str()) && !is_assignment(word));
+    let Some(words) = start.map(|start| words[start..].to_vec()) else { return };
+    if depth > DEEPEST {
+        return found.push(words);
+    }
+    let (program, arguments) = (program(&words).to_owned(), &words[1..]);
+    if SHELLS.contains(&program.as_str())
+        && let Some(at) = arguments.iter().position(|word| is_script_flag(word))
+        && let Some(script) = arguments.get(at + 1)
+    {
+        read(script, depth + 1, found);
+    } else if program == "eval" {
+        read(&arguments.join(" "), depth + 1, found);
+    } else if program == "find" {
+        let runs =
+            |word: &&String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+        for (at, _) in arguments.iter().enumerate().filter(|(_, word)| runs(word)) {
+            add(arguments[at + 1..].to_vec(), depth + 1, found);
+        }
+    } else if WRAPPERS.contains(&program.as_str()) {
+        // Its own options, their values and assignments come before the program.
+        let is_own = |word: &String| {
+            word.starts_with('-')
+                || is_assignment(word)
+                || word.starts_with(|c: char| c.is_ascii_digit())
+        };
+        if let Some(at) = arguments.iter().position(|word| !is_own(word)) {
+            add(arguments[at..].to_vec(), depth + 1, found);
+        }
+    }
+    found.push(words);
+}
+
+fn is_script_flag(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--") && word.ends_with('c')
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+enum Token {
+    Word(String),
+    /// The end of a command.
+    End,
+}
+
+struct Lexer<'s> {
+    rest: &'s str,
+    /// Scripts inside this one.
+    inner: Vec<&'s str>,
+}
+
+impl<'s> Lexer<'s> {
+    fn next(&mut self) -> Option<Token> {
+        loop {
+            let first = self.rest.chars().next()?;
+            match first {
+                ' ' | '\t' | '\r' => self.skip(1),
+                '\\' if self.rest.starts_with("\\\n") => self.skip(2),
+                '#' => self.skip(self.rest.find('\n').unwrap_or(self.rest.len())),
+                '\n' | ';' | '&' | '|' | '(' | ')' => {
+                    self.skip(1);
+                    return Some(Token::End);
+                }
+                '<' | '>' => self.redirection(),
+                '}' if self.rest[1..].chars().next().is_none_or(|c| " \t\n;&|)".contains(c)) => {
+                    self.skip(1);
+                    return Some(Token::End);
+                }
+                _ => {
+                    let word = self.word();
+                    let is_stream = word.bytes().all(|byte| byte.is_ascii_digit());
+                    if !(is_stream && self.rest.starts_with(['<', '>'])) {
+                        return Some(Token::Word(word));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where something is read from or written to is no word of the command; `<(...)` is a command.
+    fn redirection(&mut self) {
+        if self.rest[1..].starts_with('(') {
+            return self.skip(1);
+        }
+        let target = self.rest.trim_start_matches(['<', '>', '&', '|', '-']);
+        self.rest = target.trim_start_matches([' ', '\t']);
+        if !self.rest.starts_with(['\n', ';', '&', '|', '(', ')']) {
+            self.word();
+        }
+    }
+
+    fn word(&mut self) -> String {
+        let mut word = String::new();
+        while let Some(next) = self.rest.chars().next() {
+            match next {
+                ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>' => break,
+                '\\' => {
+                    self.skip(1);
+                    self.take_char(&mut word, true);
+                }
+                '\'' => {
+                    self.skip(1);
+                    let end = self.rest.find('\'').unwrap_or(self.rest.len());
+                    word.push_str(&self.rest[..end]);
+                    self.skip(end + 1);
+                }
+                '"' => {
+                    self.skip(1);
+                    self.quoted(&mut word);
+                }
+                '$' | '`' => self.substitution(&mut word),
+                _ => self.take_char(&mut word, false),
+            }
+        }
+        word
+    }
+
+    /// Up to the closing quote.
+    fn quoted(&mut self, word: &mut String) {
+        while let Some(next) = self.rest.chars().next() {
+            match next {
+                '"' => return self.skip(1),
+                '\\' => {
+                    self.skip(1);
+                    self.take_char(word, true);
+                }
+                '$' | '`' => self.substitution(word),
+                _ => self.take_char(word, false),
+            }
+        }
+    }
+
+    /// `$(...)` and backticks, whose script is put aside; of a variable only its name is known.
+    fn substitution(&mut self, word: &mut String) {
+        if let Some(inner) = self.rest.strip_prefix("$(") {
+            let end = closing(inner);
+            self.inner.push(&inner[..end]);
+            self.rest = inner[end..].strip_prefix(')').unwrap_or_default();
+        } else if let Some(inner) = self.rest.strip_prefix('`') {
+            let end = inner.find('`').unwrap_or(inner.len());
+            self.inner.push(&inner[..end]);
+            self.rest = inner[end..].strip_prefix('`').unwrap_or_default();
+        } else {
+            self.take_char(word, false);
+        }
+    }
+
+    /// One character; a line break behind a backslash is nothing.
+    fn take_char(&mut self, word: &mut String, escaped: bool) {
+        if let Some(next) = self.rest.chars().next() {
+            if !(escaped && next == '\n') {
+                word.push(next);
+            }
+            self.skip(next.len_utf8());
+        }
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+    }
+}
+
+/// Where the bracket closes that is open before this text.
+fn closing(text: &str) -> usize {
+    let (mut depth, mut quote, mut escaped) = (1_u32, None, false);
+    for (at, c) in text.char_indices() {
+        match (c, quote) {
+            _ if std::mem::take(&mut escaped) => {}
+            ('\\', None | Some('"')) => escaped = true,
+            (c, Some(open)) if c == open => quote = None,
+            (_, Some(_)) => {}
+            ('\'' | '"', None) => quote = Some(c),
+            ('(', None) => depth += 1,
+            (')', None) if depth == 1 => return at,
+            (')', None) => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+#[path = "shell_words_tests.rs"]
+mod tests;

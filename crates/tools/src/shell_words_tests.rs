@@ -1,0 +1,76 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn the_commands_of_a_script_are_found_wherever_they_stand() {
+    let table: [(&str, &[&str]); 32] = [
+        ("", &[]),
+        ("ls", &["ls"]),
+        ("  ls -la  'a b' # rm -rf /", &["ls -la a b"]),
+        ("git commit -m 'fix shutdown; reboot'", &["git commit -m fix shutdown; reboot"]),
+        ("echo \"a \\\"b\\\" ; c\"", &["echo a \"b\" ; c"]),
+        ("a; b && c || d | e & f\ng", &["a", "b", "c", "d", "e", "f", "g"]),
+        ("a \\\n  b", &["a b"]),
+        ("A=1 B='x y' make -j2", &["make -j2"]),
+        ("A=1", &[]),
+        ("echo $(rm -rf /) `id`", &["echo  ", "rm -rf /", "id"]),
+        ("echo \"$(echo \"$(whoami)\")\"", &["echo ", "echo ", "whoami"]),
+        ("echo '$(whoami)'", &["echo $(whoami)"]),
+        ("(cd a && ls)", &["cd a", "ls"]),
+        ("{ a; b; }", &["a", "b"]),
+        ("echo {a,b}", &["echo {a,b}"]),
+        ("if true; then reboot; else halt; fi", &["true", "reboot", "halt", "fi"]),
+        ("while read x; do echo $x; done", &["read x", "echo $x", "done"]),
+        ("cat < in > out 2>&1", &["cat"]),
+        ("cat <<< text", &["cat"]),
+        ("diff <(ls a) <(ls b)", &["diff", "ls a", "ls b"]),
+        ("sudo -u root ls", &["root ls", "sudo -u root ls"]),
+        ("env -i A=1 rm x", &["rm x", "env -i A=1 rm x"]),
+        (
+            "timeout 5 nice -n 3 dd if=/dev/zero",
+            &[
+                "dd if=/dev/zero",
+                "nice -n 3 dd if=/dev/zero",
+                "timeout 5 nice -n 3 dd if=/dev/zero",
+            ],
+        ),
+        ("sh -c 'shutdown now'", &["shutdown now", "sh -c shutdown now"]),
+        ("bash -lc \"reboot\"", &["reboot", "bash -lc reboot"]),
+        ("eval 're''boot'", &["reboot", "eval reboot"]),
+        (
+            "find . -name x -exec rm -rf {} \\;",
+            &["rm -rf {} ;", "find . -name x -exec rm -rf {} ;"],
+        ),
+        ("ls | xargs rm", &["ls", "rm", "xargs rm"]),
+        ("/sbin/re\\boot", &["/sbin/reboot"]),
+        ("\"re\"boot", &["reboot"]),
+        ("'unclosed", &["unclosed"]),
+        ("echo $(unclosed", &["echo ", "unclosed"]),
+    ];
+    for (script, expected) in table {
+        let found: Vec<String> = commands(script).iter().map(|words| words.join(" ")).collect();
+        assert_eq!(found, expected, "{script}");
+    }
+    assert_eq!(program(&["/sbin/reboot".to_owned()]), "reboot");
+}
+
+proptest! {
+    #[test]
+    fn any_script_is_read(script in "[a-z$(){}`'\"\\\\;&|<> \n#=é-]{0,200}") {
+        commands(&script);
+    }
+
+    #[test]
+    fn a_quoted_word_stays_one(word in "[^'\0]{0,40}") {
+        let found = commands(&format!("echo '{word}' end"));
+        prop_assert_eq!(&found[0], &["echo".to_owned(), word, "end".to_owned()]);
+    }
+}
+
+#[test]
+fn scripts_in_scripts_end_somewhere() {
+    commands(&"$(".repeat(10_000));
+    commands(&"eval ".repeat(10_000));
+    commands(&"env ".repeat(3000));
+}
