@@ -38,15 +38,15 @@ fn read(script: &str, depth: usize, found: &mut Vec<Words>) {
     while let Some(token) = lexer.next() {
         match token {
             Token::Word(word) => words.push(word),
-            Token::End => add(std::mem::take(&mut words), depth, found),
+            Token::End => add(&std::mem::take(&mut words), depth, found),
         }
     }
-    add(words, depth, found);
+    add(&words, depth, found);
     lexer.inner.iter().for_each(|inner| read(inner, depth + 1, found));
 }
 
 /// Adds a command, and what it runs itself.
-fn add(words: Words, depth: usize, found: &mut Vec<Words>) {
+fn add(words: &[String], depth: usize, found: &mut Vec<Words>) {
     let start =
         words.iter().position(|word| !RESERVED.contains(&word.as_str()) && !is_assignment(word));
     let Some(words) = start.map(|start| words[start..].to_vec()) else { return };
@@ -62,10 +62,9 @@ fn add(words: Words, depth: usize, found: &mut Vec<Words>) {
     } else if program == "eval" {
         read(&arguments.join(" "), depth + 1, found);
     } else if program == "find" {
-        let runs =
-            |word: &&String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-        for (at, _) in arguments.iter().enumerate().filter(|(_, word)| runs(word)) {
-            add(arguments[at + 1..].to_vec(), depth + 1, found);
+        let runs = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+        for command in arguments.split(runs).skip(1).filter(|command| !command.is_empty()) {
+            add(command, depth + 1, found);
         }
     } else if WRAPPERS.contains(&program.as_str()) {
         // Its own options, their values and assignments come before the program.
@@ -75,7 +74,7 @@ fn add(words: Words, depth: usize, found: &mut Vec<Words>) {
                 || word.starts_with(|c: char| c.is_ascii_digit())
         };
         if let Some(at) = arguments.iter().position(|word| !is_own(word)) {
-            add(arguments[at..].to_vec(), depth + 1, found);
+            add(&arguments[at..], depth + 1, found);
         }
     }
     found.push(words);

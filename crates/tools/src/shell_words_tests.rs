@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_commands_of_a_script_are_found_wherever_they_stand() {
-    let table: [(&str, &[&str]); 32] = [
+    let table: [(&str, &[&str]); 33] = [
         ("", &[]),
         ("ls", &["ls"]),
         ("  ls -la  'a b' # rm -rf /", &["ls -la a b"]),
@@ -42,6 +42,7 @@ fn the_commands_of_a_script_are_found_wherever_they_stand() {
             "find . -name x -exec rm -rf {} \\;",
             &["rm -rf {} ;", "find . -name x -exec rm -rf {} ;"],
         ),
+        ("find . -exec a {} + -ok b ;", &["a {} +", "b", "find . -exec a {} + -ok b"]),
         ("ls | xargs rm", &["ls", "rm", "xargs rm"]),
         ("/sbin/re\\boot", &["/sbin/reboot"]),
         ("\"re\"boot", &["reboot"]),
@@ -73,4 +74,5 @@ fn scripts_in_scripts_end_somewhere() {
     commands(&"$(".repeat(10_000));
     commands(&"eval ".repeat(10_000));
     commands(&"env ".repeat(3000));
+    commands(&"find -exec ".repeat(3000));
 }
