@@ -157,13 +157,13 @@ impl Workspace {
 
     /// Where a path leads through links, as far as it is there.
     pub(crate) fn real(&self, path: PathBuf) -> PathBuf {
-        if let Ok(real) = self.handle().canonicalize(&path) {
-            return real;
+        for above in path.ancestors() {
+            if let Ok(real) = self.handle().canonicalize(above) {
+                let below = path.strip_prefix(above).unwrap_or(Path::new(""));
+                return if below.as_os_str().is_empty() { real } else { real.join(below) };
+            }
         }
-        match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => self.real(parent.to_owned()).join(name),
-            _ => path,
-        }
+        path
     }
 }
 

@@ -5,6 +5,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::FileError;
 
+/// PATH_MAX of Linux.
+const MAX_PATH_BYTES: usize = 4096;
+
 /// A path below the workspace, relative to its root, without `.` and `..`. Whether something is
 /// there, and whether a link leads out of the workspace, shows when it is opened.
 #[derive(Debug, Clone)]
@@ -23,6 +26,11 @@ impl WorkspacePath {
             resolved: resolved.display().to_string(),
             same_name: Vec::new(),
         };
+        // Longer ones no system opens.
+        if given.len() > MAX_PATH_BYTES {
+            let end = given.floor_char_boundary(100);
+            return Err(outside(root.join(format!("{}…", &given[..end]))));
+        }
         if given.contains('\0') {
             return Err(outside(root.join(given.replace('\0', "\u{2400}"))));
         }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RestrictionStatus, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, Scope, path_beneath_rules,
 };
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::{Mode, umask};
@@ -24,6 +24,9 @@ use super::stage::{Fault, Report, Walled, tell};
 
 /// The newest Landlock that is known here; a kernel with an older one gives what it has.
 const LANDLOCK: ABI = ABI::V7;
+/// The oldest that is a wall by itself (Linux 6.12): those before let signals and, before Linux 6.2,
+/// `truncate` out.
+const LEAST: ABI = ABI::V6;
 
 pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     nix::unistd::setsid().walled("a session of its own")?;
@@ -36,7 +39,7 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     }
     drop_capabilities(plan.namespaces).walled("capabilities")?;
     rustix::thread::set_no_new_privs(true).walled("no new privileges")?;
-    restrict_paths(plan)?;
+    restrict_paths(plan).walled("Landlock")?;
     // Standard error is how stages report; the program writes both into one stream.
     let report = std::io::stderr().as_fd().try_clone_to_owned().walled("the report")?;
     let output = std::io::stdout().as_fd().try_clone_to_owned().walled("the output")?;
@@ -99,30 +102,24 @@ fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
-/// The second wall around files, and around processes and sockets outside.
-fn restrict_paths(plan: &Plan) -> Result<(), Fault> {
-    let status = landlock_rules(plan).walled("Landlock")?;
-    match status.ruleset {
-        // Without a file system of its own, nothing else would be a wall.
-        RulesetStatus::NotEnforced if !plan.namespaces => {
-            Err(Fault::wall("Landlock", "this kernel does not have it"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn landlock_rules(plan: &Plan) -> Result<RestrictionStatus, landlock::RulesetError> {
-    let all = AccessFs::from_all(LANDLOCK);
-    let read = AccessFs::from_read(LANDLOCK);
+/// The second wall around files, and around processes and sockets outside; the first where there are no
+/// namespaces: then all of it has to hold.
+fn restrict_paths(plan: &Plan) -> Result<(), landlock::RulesetError> {
+    let (abi, level) = match plan.namespaces {
+        true => (LANDLOCK, CompatLevel::BestEffort),
+        false => (LEAST, CompatLevel::HardRequirement),
+    };
+    let all = AccessFs::from_all(abi);
+    let read = AccessFs::from_read(abi);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
     let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
+        .set_compatibility(level)
         .handle_access(all)?
-        .scope(Scope::from_all(LANDLOCK))?;
+        .scope(Scope::from_all(abi))?;
     if !plan.namespaces {
-        ruleset = ruleset.handle_access(AccessNet::from_all(LANDLOCK))?;
+        ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
     }
-    let created = ruleset.create()?;
+    let created = ruleset.create()?.set_compatibility(CompatLevel::BestEffort);
     let created = if plan.namespaces {
         // Nothing is below the root but what may be read.
         created
@@ -135,7 +132,8 @@ fn landlock_rules(plan: &Plan) -> Result<RestrictionStatus, landlock::RulesetErr
             .add_rules(path_beneath_rules(without_hidden(plan, plan.writable()), all))?
             .add_rules(path_beneath_rules(OF_THE_KERNEL, AccessFs::ReadFile))?
     };
-    created.add_rules(path_beneath_rules(DEVICES, device))?.restrict_self()
+    created.add_rules(path_beneath_rules(DEVICES, device))?.restrict_self()?;
+    Ok(())
 }
 
 /// These paths without what is hidden below them: Landlock takes nothing back, so that of a directory

@@ -29,7 +29,7 @@ pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
 pub(super) fn kill_below() {
     let own = Pid::this();
     loop {
-        for pid in below(own.as_raw()) {
+        for pid in below(own.as_raw()).into_iter().chain(children()) {
             // It may have ended by itself.
             kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap_or_default();
         }
@@ -41,6 +41,15 @@ pub(super) fn kill_below() {
             Err(_) => return,
         }
     }
+}
+
+/// Our children, which are told to us also where `/proc` hides them; orphans become ours.
+fn children() -> Vec<i32> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let listed =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let parsed = |list: String| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>();
+    listed.flat_map(parsed).collect()
 }
 
 /// The processes below `root`, by what `/proc` says of their parents.

@@ -172,10 +172,13 @@ impl Stage {
         }
     }
 
-    /// Writes all files. If one cannot be written, those before it are put back.
+    /// Writes all files, and removes what is to go only then: of a file that is renamed there is always
+    /// one. If something cannot be written, what was before it is put back.
     fn write(&self, workspace: &Workspace) -> Result<(), ToolError> {
         let mut done: Vec<(&str, &Staged)> = Vec::new();
-        for (path, file) in &self.files {
+        let (stay, go): (Vec<_>, Vec<_>) =
+            self.files.iter().partition(|(_, file)| file.after.is_some());
+        for (path, file) in stay.into_iter().chain(go) {
             let Err(error) = put(workspace, path, file.after.as_deref()) else {
                 done.push((path, file));
                 continue;

@@ -72,7 +72,7 @@ impl Tool for CreateDirectory {
     async fn verify(&self, evidence: &Evidence) -> Verdict {
         let subject = evidence.subject.clone();
         let now = self.files.with(move |workspace| state(workspace, &subject)).await;
-        verdict(evidence, now, "was made before a restart and is there")
+        verdict(evidence, now, "is there")
     }
 }
 

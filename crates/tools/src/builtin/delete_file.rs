@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Parts;
-use super::files::{Files, state, tool_error, verdict};
+use super::files::{Files, read_text, state, tool_error, verdict};
 
 /// What evidence calls something that is not there any more.
 const GONE: &str = "gone";
@@ -53,8 +53,12 @@ impl Tool for DeleteFile {
         let given = arguments.path.clone();
         let noted = self.files.with(move |workspace| {
             let subject = workspace.resolve(&given).map_err(tool_error)?.to_string();
-            let before = Some(found(workspace, &given)?);
-            Ok(Evidence { subject, before, after: GONE.to_owned() })
+            let before = found(workspace, &given)?;
+            if before == GONE {
+                // What reading it says: what is there instead.
+                read_text(workspace, &given)?;
+            }
+            Ok(Evidence { subject, before: Some(before), after: GONE.to_owned() })
         });
         noted.await.map(Some)
     }

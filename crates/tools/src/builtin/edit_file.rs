@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::Workspace;
+use avocet_sandbox::{MAX_FILE_BYTES, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -173,9 +173,19 @@ fn by_text(
         "\n" => part.to_owned(),
         end => plain_ends(part).replace('\n', end),
     };
-    let find = if text.contains(find) { find.to_owned() } else { adapted(find) };
-    let (find, replace) = (&find, &adapted(replace));
-    match (text.matches(find).count(), all) {
+    let (own_find, own_replace) = (adapted(find), adapted(replace));
+    let (find, replace) = match text.contains(&own_find) {
+        true => (&own_find[..], &own_replace[..]),
+        false => (find, replace),
+    };
+    let count = text.matches(find).count();
+    let bytes = text.len() - count * find.len() + count.saturating_mul(replace.len());
+    if all && bytes as u64 > MAX_FILE_BYTES {
+        return Err(ToolError::ExecutionFailed(format!(
+            "{path} would have {bytes} bytes, and a file may have {MAX_FILE_BYTES}; nothing is changed"
+        )));
+    }
+    match (count, all) {
         (0, _) => Err(ToolError::ExecutionFailed(format!(
             "the text to find is not in {path}; it must match exactly, with whitespace and line \
              breaks. Read the file again with read_file"

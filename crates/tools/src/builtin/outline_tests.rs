@@ -105,3 +105,9 @@ fn no_more_is_shown_than_can_be_read() {
     assert_eq!((lines[0], lines[1]), ("a.rs, 9 lines", &*format!("     7\t  {}", "x".repeat(160))));
     assert_eq!(lines[1001], "[1 more are not shown]");
 }
+
+#[test]
+fn a_line_with_everything_in_it_is_read_once() {
+    let entries = entries(Path::new("a.js"), &"function a(){}".repeat(20_000), &|| false).unwrap();
+    assert!(entries.iter().all(|entry| entry.text.len() < 1000));
+}

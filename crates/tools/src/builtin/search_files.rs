@@ -17,7 +17,7 @@ use super::Parts;
 use super::files::{Files, tool_error};
 use super::hits::Hits;
 use super::languages::{definition, extension};
-use super::walk::Walk;
+use super::walk::{Walk, is_sane_glob};
 
 /// Bytes that a compiled pattern may take.
 const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
@@ -229,6 +229,9 @@ fn plain(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// A glob; one that does not begin at the root fits at any depth.
 fn glob(given: &str) -> Result<GlobMatcher, ToolError> {
+    if !is_sane_glob(given) {
+        return Err(invalid("glob: it is too long, or has too many braces; for example *.rs"));
+    }
     let anywhere = format!("**/{given}");
     let pattern = given.strip_prefix('/').unwrap_or(&anywhere);
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();

@@ -113,7 +113,7 @@ fn with_rules(
     let own = IGNORE_FILES.iter().rev().filter_map(|name| {
         let bytes = workspace.read_up_to(&directory.join(name), MAX_IGNORE_BYTES).ok()?;
         let mut builder = GitignoreBuilder::new(directory.as_path());
-        for line in String::from_utf8_lossy(&bytes).lines() {
+        for line in String::from_utf8_lossy(&bytes).lines().filter(|line| is_sane_glob(line)) {
             if let Err(error) = builder.add_line(None, line) {
                 tracing::debug!(%directory, %error, "a line of {name} is no pattern");
             }
@@ -122,6 +122,12 @@ fn with_rules(
     });
     let own: Vec<Gitignore> = own.collect();
     if own.is_empty() { above } else { Some(Rc::new(Rules { own, above })) }
+}
+
+/// Whether a pattern is one that somebody wrote: deeply nested braces take the compiler of globs out of
+/// its stack.
+pub(super) fn is_sane_glob(pattern: &str) -> bool {
+    pattern.len() <= 1000 && pattern.matches('{').count() <= 16
 }
 
 /// Whether something is left out: the nearest rule decides.

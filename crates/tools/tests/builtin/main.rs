@@ -347,7 +347,7 @@ async fn an_interrupted_change_of_directories_is_recognised() {
     let evidence = prepare("create_directory").await;
     assert_eq!(verdict(&evidence, "create_directory").await, Verdict::DidNotHappen);
     fs::create_dir(&real).unwrap();
-    let made = json!("x was made before a restart and is there");
+    let made = json!("x is there");
     assert_eq!(verdict(&evidence, "create_directory").await, Verdict::Happened(made));
 
     world.put("x/a", "");
@@ -365,6 +365,43 @@ async fn an_interrupted_change_of_directories_is_recognised() {
     assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
     world.put("x", "another");
     assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
+}
+
+#[tokio::test]
+async fn what_is_not_there_cannot_be_said_to_have_been_deleted() {
+    let world = World::new().await;
+    let call = call("delete_file", &json!({"path": "nope.txt"}));
+    let refused = world.registry.prepare(&call, false, &context()).await.unwrap_err();
+    assert!(matches!(refused, ToolError::FileNotFound(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn hostile_arguments_of_file_tools_are_refused() {
+    let world = World::new().await;
+    world.put("a.txt", &"a".repeat(1_000_000));
+    world.put("crlf.txt", "a\r\nfoo\r\n");
+    world.put(".gitignore", &format!("{}{}\n", "{".repeat(100_000), "}".repeat(100_000)));
+    let braces = format!("{}{}", "{".repeat(100_000), "}".repeat(100_000));
+    let deep = "a/".repeat(30_000);
+    let table = [
+        (
+            "edit_file",
+            json!({"path": "a.txt", "find": "a", "replace": "b".repeat(1000),
+            "replace_all": true}),
+            "would have 1000000000 bytes",
+        ),
+        ("search_files", json!({"pattern": "x", "glob": braces}), "too many braces"),
+        ("read_file", json!({"path": deep}), "invalid path"),
+        ("write_file", json!({"path": deep, "content": ""}), "invalid path"),
+    ];
+    for (tool, arguments, says) in table {
+        let error = world.run(tool, arguments).await.unwrap_err().to_string();
+        assert!(error.contains(says), "{tool}: {}", &error[..error.len().min(300)]);
+    }
+    world.run("search_files", json!({"pattern": "x"})).await.unwrap();
+    let breaks = json!({"path": "crlf.txt", "find": "\nfoo", "replace": "\nbar"});
+    world.run("edit_file", breaks).await.unwrap();
+    assert_eq!(world.get("crlf.txt"), "a\r\nbar\r\n");
 }
 
 #[tokio::test]

@@ -163,9 +163,16 @@ fn first_line(node: Node<'_>, text: &str) -> usize {
     node.start_byte() + rest.find('\n').unwrap_or(rest.len())
 }
 
+/// Bytes in front of a node that are shown of its line, as `pub` and `export`.
+const MAX_BEFORE: usize = 100;
+/// Bytes of a node that are shown, about.
+const MAX_READ: usize = 400;
+
 /// A node up to here, from the start of its line, in one line.
 fn entry(node: Node<'_>, end: usize, text: &str, depth: usize) -> Entry {
-    let start = text[..node.start_byte()].rfind('\n').map_or(0, |at| at + 1);
+    let near = text.floor_char_boundary(node.start_byte().saturating_sub(MAX_BEFORE));
+    let start = text[near..node.start_byte()].rfind('\n').map_or(near, |at| near + at + 1);
+    let end = text.floor_char_boundary(end.min(start + MAX_BEFORE + MAX_READ));
     let words: Vec<&str> = text[start..end].split_whitespace().collect();
     let text = words.join(" ");
     let text = text.trim_end_matches(['{', ':', ';', ' ']);
