@@ -1,4 +1,4 @@
-//! Files that no tool opens unless the operator says so: keys, passwords, and what is the daemon's own.
+//! Files that no file tool opens unless the operator says so: keys, passwords, and what is the daemon's own.
 
 use std::path::{Path, PathBuf};
 
@@ -44,24 +44,28 @@ pub struct BadPattern(String);
 #[derive(Debug)]
 pub(crate) struct Secrets {
     names: GlobSet,
-    opened: GlobSet,
+    /// Names that are none.
+    opened_names: GlobSet,
+    /// Paths that are open, whatever lies there.
+    opened_paths: GlobSet,
     /// The daemon's own files and directories below the root, in small letters.
     own: Vec<PathBuf>,
 }
 
 impl Secrets {
     /// Secret is what has the name of a secret, or is or lies in one of `own`; what fits one of the
-    /// patterns `opened` is not. A pattern without a slash is that of a name.
+    /// patterns `opened` is not. A pattern without a slash is that of a name, and opens nothing of `own`.
     pub(crate) fn new(opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
-        let opened = opened.iter().map(|pattern| match pattern.contains('/') {
-            true => pattern.trim_start_matches('/').to_owned(),
-            false => format!("**/{pattern}"),
-        });
+        let (paths, names): (Vec<_>, Vec<_>) =
+            opened.iter().partition(|pattern| pattern.contains('/'));
+        let paths = paths.iter().map(|pattern| pattern.trim_start_matches('/').to_owned());
+        let names = names.iter().map(|pattern| format!("**/{pattern}"));
         let own = own.iter().map(|path| lower(path)).collect();
         let harmless = HARMLESS.into_iter().map(str::to_owned);
         Ok(Self {
-            names: set(NAMES.into_iter().map(str::to_owned))?,
-            opened: set(harmless.chain(opened))?,
+            names: set(NAMES.into_iter().map(str::to_owned), false)?,
+            opened_names: set(harmless.chain(names), true)?,
+            opened_paths: set(paths, false)?,
             own,
         })
     }
@@ -69,14 +73,15 @@ impl Secrets {
     /// Why a file, or a directory with all that is in it, is not opened; none if it is.
     pub(crate) fn why(&self, path: &Path, is_directory: bool) -> Option<&'static str> {
         let path = path.strip_prefix(".").unwrap_or(path);
-        if self.opened.is_match(path) {
+        if self.opened_paths.is_match(path) {
             return None;
         }
         let small = lower(path);
         if self.own.iter().any(|own| small.starts_with(own)) {
             return Some("it is the daemon's own");
         }
-        let is_secret = !is_directory && self.names.is_match(path);
+        let has_name = self.names.is_match(path) && !self.opened_names.is_match(path);
+        let is_secret = !is_directory && has_name;
         is_secret.then_some("by its name it holds a password or a key")
     }
 }
@@ -85,10 +90,12 @@ fn lower(path: &Path) -> PathBuf {
     path.to_string_lossy().to_lowercase().into()
 }
 
-fn set(patterns: impl Iterator<Item = String>) -> Result<GlobSet, BadPattern> {
+/// Patterns in which `*` stands for any characters, slashes included unless they are of names.
+fn set(patterns: impl Iterator<Item = String>, of_names: bool) -> Result<GlobSet, BadPattern> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let glob = GlobBuilder::new(&pattern).case_insensitive(true).build();
+        let mut glob = GlobBuilder::new(&pattern);
+        let glob = glob.case_insensitive(true).literal_separator(of_names).build();
         set.add(glob.map_err(|error| BadPattern(error.to_string()))?);
     }
     set.build().map_err(|error| BadPattern(error.to_string()))
@@ -100,7 +107,8 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_known_in_whatever_case() {
-        let secrets = Secrets::new(&["test.pem".to_owned(), "keys/*".to_owned()], &[]).unwrap();
+        let opened = ["test.pem", "spec*", "keys/*"].map(str::to_owned);
+        let secrets = Secrets::new(&opened, &[]).unwrap();
         let secret = [
             ".env",
             "a/.ENV",
@@ -114,6 +122,7 @@ mod tests {
             ".aws/credentials",
             ".npmrc",
             "more/keys/a.key",
+            "specs/prod/.env",
         ];
         for path in secret {
             assert!(secrets.why(Path::new(path), false).is_some(), "{path}");
@@ -125,6 +134,7 @@ mod tests {
             "src/key.rs",
             "credentials.md",
             "deep/test.pem",
+            "deep/spec.pem",
             "keys/a.key",
             ".ssh",
         ];
@@ -139,7 +149,8 @@ mod tests {
     #[test]
     fn what_is_the_daemons_own_is_secret_with_all_that_is_in_it() {
         let own = [PathBuf::from("state/avocet"), PathBuf::from("config.toml")];
-        let secrets = Secrets::new(&["state/avocet/notes/*".to_owned()], &own).unwrap();
+        let opened = ["state/avocet/notes/*", "avocet*"].map(str::to_owned);
+        let secrets = Secrets::new(&opened, &own).unwrap();
         for path in ["Config.toml", "./config.toml", "state/avocet", "state/avocet/avocet.db-wal"] {
             assert!(secrets.why(Path::new(path), true).is_some(), "{path}");
         }

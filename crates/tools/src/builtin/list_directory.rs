@@ -33,7 +33,7 @@ impl Tool for ListDirectory {
 
     fn describe(&self) -> Description {
         const TEXT: &str = "List a directory of the workspace: name, type, and size in bytes. \
-            Secrets (passwords, keys) are named only, and no tool opens them.";
+            Secrets (passwords, keys) are named only: file tools do not open them.";
         Description::new("list_directory", ToolClass::Pure, TEXT).parallel()
     }
 
