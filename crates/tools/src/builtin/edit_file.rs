@@ -30,11 +30,13 @@ impl EditFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
     /// Path relative to the workspace root.
+    #[schemars(extend("x-aliases" = ["f"]))]
     path: String,
     /// Where, by text: the exact text to replace, with its whitespace and line breaks, without line
     /// numbers.
     find: Option<String>,
     /// The text to put in its place. Empty to delete what is there.
+    #[schemars(extend("x-aliases" = ["r"]))]
     replace: String,
     /// With find, replace every occurrence. Default: false; the text must then occur exactly once.
     replace_all: Option<bool>,
