@@ -53,6 +53,8 @@ async fn a_session_is_answered_by_the_model_that_it_has_chosen_until_it_goes_bac
 async fn a_choice_is_for_one_session_and_outlives_the_daemon() {
     let world = World::with(parrot(), choice()).await;
     says(&world, &["/model b/new"]).await;
+    // What is not known to have been sent would be sent again.
+    world.sent().await;
     let world = world.restart(parrot()).await;
     world.say("hi").await;
     assert_eq!(world.channel.texts(2).await[1], "b/new: hi");
@@ -89,6 +91,7 @@ async fn a_model_that_there_is_not_is_refused_and_those_that_there_are_are_named
 async fn a_chosen_model_that_is_gone_is_passed_over_and_model_says_so() {
     let world = World::with(parrot(), choice()).await;
     says(&world, &["/model b/new"]).await;
+    world.sent().await;
     let mut world = world;
     world.setup.models.remove("b/new");
     let world = world.restart(parrot()).await;
