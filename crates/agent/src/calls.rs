@@ -2,7 +2,8 @@
 
 use avocet_protocol::{
     CallResult, CallState, Choice, Content, LoggedCall, PreparedCall, StoreError, ToolContext,
-    ToolError, ToolOutcome, ToolOutput, TurnEvent, TurnRecord, Verdict, WaitKind, WaitRequest,
+    ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord, Verdict, WaitKind,
+    WaitRequest,
 };
 use futures_util::future::try_join_all;
 
@@ -182,7 +183,7 @@ impl AgentLoop {
         };
         let (result, kept, writes) = match outcome {
             Err(error) => (failed(&name, &error), None, Vec::new()),
-            Ok(ToolOutput { value, writes }) => {
+            Ok(ToolOutput { value, writes, trust: _ }) => {
                 let Cut { value, kept } = cut(value, &logged.id.to_string());
                 (CallResult { ok: true, value }, kept, writes)
             }
@@ -211,6 +212,7 @@ impl AgentLoop {
             chat: scene.chat.clone(),
             cancel: scene.cancel.clone(),
             role: scene.role(turn),
+            trust: Trust::Full,
         }
     }
 }

@@ -26,6 +26,7 @@ mod tokens;
 mod tool;
 mod toolbox;
 mod transcribe;
+mod trust;
 mod turn;
 
 pub use address::{ChatAddress, SessionId};
@@ -76,9 +77,10 @@ pub use store::{
 pub use text::{Sanitised, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
-    Description, Evidence, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    ToolOutput, Verdict, WaitKind, WaitRequest,
+    Caution, Description, Evidence, LogWrite, Question, Tool, ToolClass, ToolContext, ToolError,
+    ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
 };
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
+pub use trust::Trust;
 pub use turn::{CallResult, CallState, LoggedCall, Origin, Step, TurnRecord, TurnState};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, ChatAddress, Content, Planned, Role, SessionId, ToolName};
+use crate::{CallId, ChatAddress, Content, Planned, Role, SessionId, ToolName, Trust};
 
 /// What a crash between start and finish of a call means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,10 +40,12 @@ pub struct Description {
     pub time_limit: Duration,
     /// For whom it is: whoever has at least this role.
     pub role: Role,
+    /// How far what it returns may be believed, unless a result says otherwise.
+    pub trust: Trust,
 }
 
 impl Description {
-    /// A tool for owners that runs alone and has a minute.
+    /// A tool for owners that runs alone, has a minute, and returns what is the owners' own.
     ///
     /// # Panics
     /// If `name` is not a tool name; it is written in the source.
@@ -53,8 +55,8 @@ impl Description {
             Ok(name) => name,
             Err(error) => panic!("a tool's name is written in the source: {error}"),
         };
-        let (parallel, time_limit, role) = (false, Duration::from_mins(1), Role::Owner);
-        Self { name, text, class, parallel, time_limit, role }
+        let (parallel, time_limit) = (false, Duration::from_mins(1));
+        Self { name, text, class, parallel, time_limit, role: Role::Owner, trust: Trust::Full }
     }
 
     /// It may run beside other calls that say the same.
@@ -67,6 +69,12 @@ impl Description {
     #[must_use]
     pub fn for_everyone(self) -> Self {
         Self { role: Role::User, ..self }
+    }
+
+    /// It returns what anybody may have written.
+    #[must_use]
+    pub fn returns_foreign_text(self) -> Self {
+        Self { trust: Trust::Low, ..self }
     }
 }
 
@@ -107,6 +115,52 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
         let _ = evidence;
         Verdict::Unknown
     }
+
+    /// How careful the policy is with a call, where the operator says nothing about the tool.
+    fn caution(&self, arguments: &Self::Arguments, context: &ToolContext) -> Caution {
+        let (_, _) = (arguments, context);
+        Caution::ByTrust
+    }
+
+    /// What a call has leave the machine, word for word: it is looked through for secrets, and for
+    /// addresses that carry data, where the turn has read what may not be believed.
+    fn leaving(&self, arguments: &Self::Arguments) -> Vec<String> {
+        let _ = arguments;
+        Vec::new()
+    }
+
+    /// What a person is asked who has to allow a call; none to show the arguments as they are. Not
+    /// called before the arguments are known to fit, and draws from them alone: no model's words.
+    async fn question(
+        &self,
+        arguments: &Self::Arguments,
+        context: &ToolContext,
+    ) -> Option<Question> {
+        let (_, _) = (arguments, context);
+        None
+    }
+}
+
+/// How careful the policy is with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caution {
+    /// It does no harm, whatever the model has read.
+    Never,
+    /// If it does more than read, a person has to allow it where the model has read what is not to be
+    /// believed as far as the tool reaches.
+    ByTrust,
+    /// A person has to allow it in any case.
+    Always,
+}
+
+/// What a person is asked who has to allow a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What the call would do, in Markdown: the exact command, the address, the change of a file.
+    pub shown: String,
+    /// What else is allowed with it if it is allowed for the session: calls of the same tool with the
+    /// same scope, for example the command, or the host. Short enough for a button.
+    pub scope: String,
 }
 
 /// What a call knows about where it runs.
@@ -122,6 +176,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// The least role of all whose words the turn works on.
     pub role: Role,
+    /// The least trust of all that the model had before it when it made the call.
+    pub trust: Trust,
 }
 
 /// What a verifiable tool notes before it acts, so that it can tell afterwards.
@@ -162,11 +218,21 @@ pub struct ToolOutput {
     pub value: Value,
     /// What the store applies in the same transaction.
     pub writes: Vec<LogWrite>,
+    /// How far the value may be believed; none for what the tool's description says.
+    pub trust: Option<Trust>,
+}
+
+impl ToolOutput {
+    /// A result that goes with writes to the log.
+    #[must_use]
+    pub fn with_writes(value: Value, writes: Vec<LogWrite>) -> Self {
+        Self { value, writes, trust: None }
+    }
 }
 
 impl From<Value> for ToolOutcome {
     fn from(value: Value) -> Self {
-        Self::Finished(ToolOutput { value, writes: Vec::new() })
+        Self::Finished(ToolOutput::with_writes(value, Vec::new()))
     }
 }
 

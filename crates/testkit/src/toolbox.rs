@@ -122,7 +122,7 @@ impl Toolbox for FakeToolbox {
         let text = |name: &str| arguments[name].as_str().unwrap().to_owned();
         let noted = |write| {
             let value = json!("noted");
-            Ok(ToolOutcome::Finished(ToolOutput { value, writes: vec![write] }))
+            Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![write])))
         };
         match call.name.as_str() {
             "break" => Err(ToolError::ExecutionFailed("it \"broke\"\n".to_owned())),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use avocet_protocol::{Arguments as CallArguments, CallId, SessionId, ToolClass, TurnId};
+use avocet_protocol::{Arguments as CallArguments, CallId, SessionId, ToolClass, Trust, TurnId};
 use avocet_testkit::ManualClock;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,6 +65,7 @@ fn context() -> ToolContext {
         chat: None,
         cancel: CancellationToken::new(),
         role: Role::Owner,
+        trust: Trust::Full,
     }
 }
 

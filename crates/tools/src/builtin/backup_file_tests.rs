@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Arguments, CallId, Role, SessionId, ToolCall, ToolContext, ToolOutcome, Toolbox, TurnId,
+    Arguments, CallId, Role, SessionId, ToolCall, ToolContext, ToolOutcome, Toolbox, Trust, TurnId,
     Verdict,
 };
 use avocet_sandbox::Workspace;
@@ -57,6 +57,7 @@ async fn the_tool_of_the_chapter_works() {
         chat: None,
         cancel: CancellationToken::new(),
         role: Role::Owner,
+        trust: Trust::Full,
     };
     let call = ToolCall {
         name: "backup_file".to_owned(),

@@ -46,6 +46,6 @@ impl Tool for MemoryWrite {
             )));
         }
         let value = json!(format!("remembered: {text}"));
-        Ok(ToolOutcome::Finished(ToolOutput { value, writes: vec![LogWrite::Note { text }] }))
+        Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![LogWrite::Note { text }])))
     }
 }

@@ -80,7 +80,8 @@ impl Tool for Message {
             .plan(&address, &content)
             .map_err(|error| ToolError::InvalidArgs(error.to_string()))?;
         let value = json!(format!("sent to {address}"));
-        Ok(ToolOutcome::Finished(ToolOutput { value, writes: vec![LogWrite::Message(planned)] }))
+        let writes = vec![LogWrite::Message(planned)];
+        Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, writes)))
     }
 }
 

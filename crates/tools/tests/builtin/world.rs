@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Arguments, CallId, Role, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput,
-    Toolbox, TurnId,
+    Toolbox, Trust, TurnId,
 };
 use avocet_sandbox::Workspace;
 use avocet_store::SqliteStore;
@@ -84,5 +84,6 @@ pub(crate) fn context() -> ToolContext {
         chat: Some(session().address()),
         cancel: CancellationToken::new(),
         role: Role::Owner,
+        trust: Trust::Full,
     }
 }
