@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_agent::benching::messages;
-use avocet_agent::{AgentLoop, Budgets, Limits, Scene, TurnEnd};
+use avocet_agent::{AgentLoop, Budgets, Limits, Marks, Scene, TurnEnd};
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Message, Model, ModelError, ModelFacts,
-    ModelReply, ModelRequest, NewInbound, Outcome, Sender, SessionId, Settlement, Spent,
+    ModelReply, ModelRequest, NewInbound, Outcome, Roles, Sender, SessionId, Settlement, Spent,
     TurnRecord, Turns, Usage,
 };
 use avocet_store::SqliteStore;
@@ -39,7 +39,8 @@ fn a_request(bencher: Bencher<'_, '_>, said: usize) {
 }
 
 fn build(runtime: &Runtime, world: &World, turn: &TurnRecord) -> Vec<Message> {
-    runtime.block_on(messages(&world.agent, turn)).expect("it fits")
+    let roles: Arc<dyn Roles> = Arc::new(FakeRoles);
+    runtime.block_on(messages(&world.agent, turn, &roles)).expect("it fits")
 }
 
 /// Says the same to everything, and in few words what was said before.
@@ -104,6 +105,7 @@ impl World {
             cheap: model,
             system: "be kind".into(),
             zone: TimeZone::UTC,
+            marks: Marks::new(7),
         };
         Self { agent, store, _log: log }
     }
@@ -117,6 +119,7 @@ impl World {
             cancel: CancellationToken::new(),
             asked_by: Vec::new(),
             roles: Arc::new(FakeRoles),
+            grants: [].into(),
         };
         let end = self.agent.run_tool_loop(turn, &scene).await;
         let Ok(TurnEnd::Answered(answer)) = end else { panic!("{end:?}") };

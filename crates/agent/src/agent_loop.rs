@@ -7,16 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CallId, CallState, ChatAddress, Clock, Delta, Files, Ledger, LoggedCall, LoggedInbound,
-    Model, ModelError, ModelReply, ModelRequest, NewStep, Purpose, Role, Roles, Step, StoreError,
-    Toolbox, TurnEvent, TurnEvents, TurnLog, TurnRecord, WaitRequest,
+    Answer, CallId, CallState, ChatAddress, ChatKind, Clock, Delta, Files, Grant, Inbound, Ledger,
+    LoggedCall, LoggedInbound, Model, ModelError, ModelReply, ModelRequest, NewStep, Place,
+    Purpose, Role, Roles, Step, StoreError, Toolbox, Trust, TurnEvent, TurnEvents, TurnLog,
+    TurnRecord, Usage, WaitRequest,
 };
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::budgets::{Bill, NoAnswer};
+use crate::calls::Set;
 use crate::context::Context;
-use crate::{Budgets, Limits, Unbooked, images, window};
+use crate::{Budgets, Limits, Marks, Unbooked, held, images, window};
 
 /// Runs turns. Knows no SQL, no HTTP and no channel: everything is a port.
 #[derive(Debug, Clone)]
@@ -47,6 +49,8 @@ pub struct AgentLoop {
     pub system: Arc<str>,
     /// The time zone in which the model is told the time.
     pub zone: TimeZone,
+    /// What is put around words that are not the owners'.
+    pub marks: Marks,
 }
 
 /// Where a turn takes place.
@@ -60,16 +64,34 @@ pub struct Scene {
     pub asked_by: Vec<LoggedInbound>,
     /// Who says which role their senders have.
     pub roles: Arc<dyn Roles>,
+    /// What a person has allowed for the session.
+    pub grants: Arc<[Grant]>,
 }
 
 impl Scene {
     /// The least role of all whose words the turn works on, as it is now: somebody may have steered
     /// the turn, or have been struck off, since it began. Nobody's turn is a user's.
     pub(crate) fn role(&self, turn: &TurnRecord) -> Role {
-        let steered = turn.steps.iter().flat_map(|step| &step.steered);
-        let messages = turn.origin.messages().iter().chain(steered).chain(&self.asked_by);
-        let roles = messages.map(|message| self.roles.role(&message.message.inbound));
+        let roles = self.asking(turn).map(|message| self.roles.role(&message.message.inbound));
         roles.min().unwrap_or_default()
+    }
+
+    /// Where the turn at the root was asked; where others read along, if one of its messages was.
+    pub(crate) fn place(&self, turn: &TurnRecord) -> Place {
+        let mut place = Place { channel: None, chat: ChatKind::Private };
+        for Inbound { address, chat, .. } in self.asking(turn).map(|one| &one.message.inbound) {
+            place.channel = Some(address.channel.clone());
+            if *chat == ChatKind::Group {
+                place.chat = ChatKind::Group;
+            }
+        }
+        place
+    }
+
+    /// The messages whose words the turn works on.
+    fn asking<'a>(&'a self, turn: &'a TurnRecord) -> impl Iterator<Item = &'a LoggedInbound> {
+        let steered = turn.steps.iter().flat_map(|step| &step.steered);
+        self.asked_by.iter().chain(turn.origin.messages()).chain(steered)
     }
 }
 
@@ -107,22 +129,33 @@ impl AgentLoop {
         scene: &Scene,
     ) -> Result<TurnEnd, StoreError> {
         let began = self.clock.elapsed();
-        let mut context = self.open_context(&turn).await?;
+        let mut context = self.open_context(&turn, &scene.roles).await?;
         loop {
             if let Some(step) = turn.steps.last()
                 && !step.closed
             {
-                if let Some(waiting) = self.run_calls(&mut turn, scene).await? {
+                let trust = context.trust(&turn);
+                let set = Set { scene, trust, seen: context.seen(&turn, trust) };
+                if let Some(waiting) = self.run_calls(&mut turn, &set).await? {
                     return Ok(waiting);
                 }
                 self.close_step(&mut turn).await?;
+            }
+            let trust = context.trust(&turn);
+            if let Some(text) = held::released(&turn) {
+                return Ok(TurnEnd::Answered(Answer {
+                    step: next_step(&turn),
+                    text,
+                    usage: Usage::default(),
+                    trust,
+                }));
             }
             let ran_for = self.clock.elapsed().saturating_sub(began);
             if let Some(notice) = self.limits.reached(&turn.steps, ran_for) {
                 return Ok(TurnEnd::Failed(notice));
             }
             let until = began.saturating_add(self.limits.max_duration);
-            let reply = match self.ask(&mut context, &turn, scene.role(&turn), until).await {
+            let reply = match self.ask(&mut context, &turn, scene, until).await {
                 Ok(reply) => reply,
                 Err(NoAnswer::Log(error)) => return Err(error),
                 Err(NoAnswer::Limit(notice)) => return Ok(TurnEnd::Failed(notice)),
@@ -130,12 +163,22 @@ impl AgentLoop {
                     return Ok(TurnEnd::Failed(format!("I could not answer: {error}.")));
                 }
             };
-            if reply.calls.is_empty() {
+            // What was condensed for the request has gone into it.
+            let trust = trust.min(context.trust(&turn));
+            if !reply.calls.is_empty() {
+                self.record_step(&mut turn, reply, trust).await?;
+                continue;
+            }
+            let answer = answer(&turn, &reply, trust);
+            let set = Set { scene, trust, seen: context.seen(&turn, trust) };
+            if !self.is_held(&turn, &answer.text, &set) {
                 let iterations = turn.steps.len() + 1;
                 tracing::debug!(iterations, "tool loop complete, returning text response");
-                return Ok(TurnEnd::Answered(answer(&turn, &reply)));
+                return Ok(TurnEnd::Answered(answer));
             }
-            self.record_step(&mut turn, reply).await?;
+            let held =
+                ModelReply { calls: vec![held::call(answer.text)], text: String::new(), ..reply };
+            self.record_step(&mut turn, held, trust).await?;
         }
     }
 
@@ -144,12 +187,13 @@ impl AgentLoop {
         &self,
         turn: &mut TurnRecord,
         mut reply: ModelReply,
+        trust: Trust,
     ) -> Result<(), StoreError> {
         let number = next_step(turn);
         reply.calls.truncate(self.limits.calls_left(&turn.steps));
         let usage = reply.usage();
         let ModelReply { text, calls, reasoning, .. } = reply;
-        let step = NewStep { number, text, calls, reasoning, usage };
+        let step = NewStep { number, text, calls, reasoning, usage, trust };
         self.log.record_step(turn.id, &step).await?;
         let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
             id: CallId { turn: turn.id, step: number, ordinal },
@@ -160,6 +204,7 @@ impl AgentLoop {
             number,
             text: step.text,
             usage,
+            trust,
             calls: logged.collect(),
             reasoning: step.reasoning,
             closed: false,
@@ -182,7 +227,7 @@ impl AgentLoop {
         &self,
         context: &mut Context,
         turn: &TurnRecord,
-        role: Role,
+        scene: &Scene,
         until: Duration,
     ) -> Result<ModelReply, NoAnswer> {
         let bill =
@@ -191,7 +236,7 @@ impl AgentLoop {
         for _ in 0..EMPTY_ANSWERS {
             let step = next_step(turn);
             self.events.emit(&turn.session, TurnEvent::Thinking { step });
-            let mut reply = self.ask_what_fits(context, turn, role, bill).await?;
+            let mut reply = self.ask_what_fits(context, turn, scene, bill).await?;
             wasted.append(&mut reply.spent);
             if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
                 return Ok(ModelReply { spent: wasted, ..reply });
@@ -211,10 +256,13 @@ impl AgentLoop {
         &self,
         context: &mut Context,
         turn: &TurnRecord,
-        role: Role,
+        scene: &Scene,
         bill: Bill<'_>,
     ) -> Result<ModelReply, NoAnswer> {
-        let (facts, tools) = (self.model.facts().await, self.toolbox.specs(role));
+        let tools = self.toolbox.specs(scene.role(turn), &scene.place(turn));
+        let facts = self.model.facts().await;
+        // What may be held back is not shown while it is written.
+        let shows = context.trust(turn) > Trust::Low;
         let mut attempts = 0;
         loop {
             let room = context.room(facts, self.limits, &tools);
@@ -225,7 +273,7 @@ impl AgentLoop {
             };
             let request = ModelRequest { messages, tools: tools.clone(), images };
             let tokens = request.estimated_tokens();
-            match self.ask_once(request, bill).await {
+            match self.ask_once(request, shows, bill).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
                     if attempts < TOO_MUCH =>
                 {
@@ -244,6 +292,7 @@ impl AgentLoop {
     async fn ask_once(
         &self,
         mut request: ModelRequest,
+        shows: bool,
         bill: Bill<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         use ModelError::{Refused, TooLong};
@@ -254,6 +303,9 @@ impl AgentLoop {
                 Delta::Restart => TurnEvent::Restarted,
                 Delta::Lost(_) => return,
             };
+            if !shows {
+                return;
+            }
             shown.store(matches!(event, TurnEvent::Text { .. }), Ordering::Relaxed);
             self.events.emit(bill.session, event);
         };
@@ -280,7 +332,7 @@ pub(crate) fn next_step(turn: &TurnRecord) -> u32 {
     turn.steps.last().map_or(0, |step| step.number + 1)
 }
 
-fn answer(turn: &TurnRecord, reply: &ModelReply) -> Answer {
+fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
     let mut text = reply.text.trim_start_matches(['\n', '\r']).trim_end().to_owned();
     if reply.truncated {
         text.push_str("\n\n[The answer was cut off at the model's output limit.]");
@@ -288,7 +340,7 @@ fn answer(turn: &TurnRecord, reply: &ModelReply) -> Answer {
     if reply.filtered {
         text.push_str("\n\n[A filter of the model's provider ended the answer here.]");
     }
-    Answer { step: next_step(turn), text, usage: reply.usage() }
+    Answer { step: next_step(turn), text, usage: reply.usage(), trust }
 }
 
 #[cfg(test)]

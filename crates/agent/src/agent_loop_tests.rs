@@ -3,7 +3,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallResult, CommandReply, Content, Evidence,
     Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, QueueMode,
-    Reasoning, Resolution, Sender, ToolCall, ToolClass, Turns, Usage, Verdict, WaitKind,
+    Reasoning, Resolution, Sender, ToolCall, ToolClass, Trust, Turns, Usage, Verdict, WaitKind,
 };
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Value, json};
@@ -41,7 +41,10 @@ async fn a_model_that_answers_ends_the_turn() {
     let world = World::new(vec![Scripted::says("\n hello \n")]).await;
     let end = world.turn("hi").await;
     let usage = Usage::new(100, 10);
-    assert_eq!(end, TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage }));
+    assert_eq!(
+        end,
+        TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage, trust: Trust::Full })
+    );
     let system = Message::System { text: "be kind".to_owned() };
     let said = "hi\n\n[It is Thursday, 1 January 2026, 00:00 UTC. This chat: terminal, private.]";
     assert_eq!(world.last_messages(), [system, Message::user(said)]);
@@ -107,7 +110,7 @@ async fn a_result_that_is_too_large_is_cut_and_kept() {
     let shown = &world.last_results()[0];
     assert!(shown.len() <= crate::MAX_RESULT_BYTES && shown.contains("read_result"));
     let kept = avocet_protocol::KeptResults::kept_result(&*world.store, &session(), "t1s0c0").await;
-    assert_eq!(kept.unwrap().unwrap().len(), 100_002);
+    assert_eq!(kept.unwrap().unwrap().body.len(), 100_002);
 }
 
 fn circle(rounds: u32) -> Vec<Scripted> {
@@ -264,13 +267,7 @@ async fn a_call_that_needs_an_approval_waits_and_then_runs() {
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
     assert_eq!((call.ordinal, request.kind), (1, WaitKind::Approval));
     assert_eq!((world.runs("echo"), world.runs("dangerous"), world.runs("post")), (1, 0, 0));
-    let wait = NewWait {
-        call,
-        kind: request.kind,
-        expires_at: world.clock.now(),
-        prompt: None,
-        writes: Vec::new(),
-    };
+    let wait = NewWait::new(call, request.kind, world.clock.now());
     let wait = world.store.wait(&wait).await.unwrap();
     world.store.resolve(wait, &Resolution::Run).await.unwrap();
     let turn = world.claim().await;
@@ -283,13 +280,7 @@ async fn a_question_waits_for_its_answer() {
     let world =
         World::new(vec![Scripted::calls(&[("ask", json!({}))]), Scripted::says("blue!")]).await;
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
-    let wait = NewWait {
-        call,
-        kind: request.kind,
-        expires_at: world.clock.now(),
-        prompt: None,
-        writes: Vec::new(),
-    };
+    let wait = NewWait::new(call, request.kind, world.clock.now());
     world.store.wait(&wait).await.unwrap();
     world.say("blue").await;
     let turn = world.claim().await;
@@ -308,12 +299,18 @@ async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (World, Tu
         arguments: avocet_protocol::Arguments::Object(serde_json::Map::new()),
     };
     let calls = vec![call("post"), call(second)];
-    let step =
-        NewStep { number: 0, text: String::new(), calls, reasoning: None, usage: Usage::default() };
+    let step = NewStep {
+        number: 0,
+        text: String::new(),
+        calls,
+        reasoning: None,
+        usage: Usage::default(),
+        trust: Trust::Full,
+    };
     world.store.record_step(turn.id, &step).await.unwrap();
     let id = |ordinal| CallId { turn: turn.id, step: 0, ordinal };
     world.store.start_call(id(0), ToolClass::Effect, None).await.unwrap();
-    let done = CallResult { ok: true, value: json!("done before") };
+    let done = CallResult::ok(json!("done before"));
     world.store.finish_call(id(0), &done, None, &[]).await.unwrap();
     let subject = "file.txt".to_owned();
     let evidence = Evidence { subject, before: None, after: "x".to_owned() };

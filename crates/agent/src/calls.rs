@@ -1,15 +1,27 @@
 //! The calls of one step, from where the log says they stand to a result for each.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
-    CallResult, CallState, Choice, Content, LoggedCall, PreparedCall, StoreError, ToolContext,
-    ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord, Verdict, WaitKind,
-    WaitRequest,
+    CallId, CallResult, CallState, Choice, Content, LoggedCall, PreparedCall, Seen, StoreError,
+    ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord, Verdict,
+    WaitKind, WaitRequest,
 };
 use futures_util::future::try_join_all;
 
 use crate::agent_loop::{AgentLoop, Scene, TurnEnd};
+use crate::held;
 use crate::repeats;
 use crate::truncate::{Cut, cut};
+
+/// In what calls are made.
+pub(crate) struct Set<'a> {
+    pub(crate) scene: &'a Scene,
+    /// The least trust of what the model had before it.
+    pub(crate) trust: Trust,
+    /// What that was, as far as it matters.
+    pub(crate) seen: Arc<Seen>,
+}
 
 /// What is to be done with a call.
 enum Decision {
@@ -36,7 +48,7 @@ impl AgentLoop {
     pub(crate) async fn run_calls(
         &self,
         turn: &mut TurnRecord,
-        scene: &Scene,
+        set: &Set<'_>,
     ) -> Result<Option<TurnEnd>, StoreError> {
         let step = turn.steps.last().map_or(&[][..], |step| &step.calls);
         let open: Vec<usize> =
@@ -45,14 +57,14 @@ impl AgentLoop {
         tracing::debug!(iteration, count, "executing tool calls");
         let mut batch = Batch::new();
         for place in open {
-            let decision = match self.decide(turn, place, scene).await? {
+            let decision = match self.decide(turn, place, set).await? {
                 Decision::Run(prepared) if prepared.parallel => {
                     batch.push((place, prepared));
                     continue;
                 }
                 decision => decision,
             };
-            if let Some(waiting) = self.run_batch(turn, &mut batch, scene).await? {
+            if let Some(waiting) = self.run_batch(turn, &mut batch, set).await? {
                 return Ok(Some(waiting));
             }
             match decision {
@@ -63,20 +75,20 @@ impl AgentLoop {
                 }
                 Decision::Run(prepared) => {
                     batch.push((place, prepared));
-                    if let Some(waiting) = self.run_batch(turn, &mut batch, scene).await? {
+                    if let Some(waiting) = self.run_batch(turn, &mut batch, set).await? {
                         return Ok(Some(waiting));
                     }
                 }
             }
         }
-        self.run_batch(turn, &mut batch, scene).await
+        self.run_batch(turn, &mut batch, set).await
     }
 
     async fn decide(
         &self,
         turn: &TurnRecord,
         place: usize,
-        scene: &Scene,
+        set: &Set<'_>,
     ) -> Result<Decision, StoreError> {
         let logged = call_at(turn, place);
         let approved = match &logged.state {
@@ -87,7 +99,7 @@ impl AgentLoop {
             CallState::Interrupted { evidence: Some(evidence) } => {
                 match self.toolbox.verify(&logged.call, evidence).await {
                     Verdict::Happened(value) => {
-                        return Ok(Decision::Finish(CallResult { ok: true, value }));
+                        return Ok(Decision::Finish(CallResult::ok(value)));
                     }
                     Verdict::Unknown => {
                         return Ok(Decision::Finish(CallResult::error(&format!(
@@ -107,7 +119,12 @@ impl AgentLoop {
         if !approved && let Some(refusal) = repeats::refusal(&turn.steps, &logged.call) {
             return Ok(Decision::Finish(refusal));
         }
-        let context = self.context(turn, logged, scene);
+        let context = self.context(turn, logged.id, set);
+        if let Some(text) = held::text(&logged.call) {
+            let request = self.toolbox.hold(&text, &context).filter(|_| !approved);
+            let said = || Decision::Finish(CallResult::ok("said".into()));
+            return Ok(request.map_or_else(said, Decision::Wait));
+        }
         Ok(match self.toolbox.prepare(&logged.call, approved, &context).await {
             Err(error) => Decision::Finish(failed(&logged.call.name, &error)),
             Ok(PreparedCall { approval: Some(request), .. }) => Decision::Wait(request),
@@ -131,6 +148,7 @@ impl AgentLoop {
             prompt: Some(Content { choices, ..Content::text(text) }),
             expires_after: self.limits.choice_expires_after,
             writes: Vec::new(),
+            grant: None,
         }
     }
 
@@ -139,11 +157,11 @@ impl AgentLoop {
         &self,
         turn: &mut TurnRecord,
         batch: &mut Batch,
-        scene: &Scene,
+        set: &Set<'_>,
     ) -> Result<Option<TurnEnd>, StoreError> {
         let alone = batch.len() == 1;
         let running = batch.drain(..).map(async |(place, prepared)| {
-            let ran = self.run_call(turn, place, &prepared, alone, scene).await?;
+            let ran = self.run_call(turn, place, &prepared, alone, set).await?;
             Ok::<_, StoreError>((place, ran))
         });
         let mut waiting = None;
@@ -165,14 +183,14 @@ impl AgentLoop {
         place: usize,
         prepared: &PreparedCall,
         alone: bool,
-        scene: &Scene,
+        set: &Set<'_>,
     ) -> Result<Ran, StoreError> {
         let logged = call_at(turn, place);
         let name = logged.call.name.clone();
         self.log.start_call(logged.id, prepared.class, prepared.evidence.as_ref()).await?;
         tracing::debug!(name, "executing tool");
         self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone() });
-        let context = self.context(turn, logged, scene);
+        let context = self.context(turn, logged.id, set);
         let outcome = match self.toolbox.execute(&logged.call, &context).await {
             Ok(ToolOutcome::Waiting(request)) if alone => return Ok(Ran::Waiting(request)),
             Ok(ToolOutcome::Waiting(_)) => Err(ToolError::ExecutionFailed(
@@ -182,10 +200,14 @@ impl AgentLoop {
             Err(error) => Err(error),
         };
         let (result, kept, writes) = match outcome {
-            Err(error) => (failed(&name, &error), None, Vec::new()),
-            Ok(ToolOutput { value, writes, trust: _ }) => {
+            // An error says what a page or a server has said, too.
+            Err(error) => {
+                (CallResult { trust: prepared.trust, ..failed(&name, &error) }, None, Vec::new())
+            }
+            Ok(ToolOutput { value, writes, trust }) => {
+                let trust = trust.unwrap_or(prepared.trust);
                 let Cut { value, kept } = cut(value, &logged.id.to_string());
-                (CallResult { ok: true, value }, kept, writes)
+                (CallResult { ok: true, value, trust }, kept, writes)
             }
         };
         self.log.finish_call(logged.id, &result, kept.as_deref(), &writes).await?;
@@ -205,14 +227,18 @@ impl AgentLoop {
         Ok(())
     }
 
-    fn context(&self, turn: &TurnRecord, logged: &LoggedCall, scene: &Scene) -> ToolContext {
+    pub(crate) fn context(&self, turn: &TurnRecord, call: CallId, set: &Set<'_>) -> ToolContext {
+        let scene = set.scene;
         ToolContext {
-            call: logged.id,
+            call,
             session: turn.session.clone(),
             chat: scene.chat.clone(),
             cancel: scene.cancel.clone(),
             role: scene.role(turn),
-            trust: Trust::Full,
+            trust: set.trust,
+            place: scene.place(turn),
+            grants: scene.grants.clone(),
+            seen: set.seen.clone(),
         }
     }
 }

@@ -1,17 +1,21 @@
 //! What the requests of a turn carry beside the turn itself, and how they are made to fit into the
 //! model's window: the log keeps everything.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
-    Condensed, Message, ModelFacts, Past, StoreError, ToolSpec, TurnEvent, TurnRecord,
-    estimated_tokens,
+    Condensed, Message, ModelFacts, Past, Roles, Seen, StoreError, ToolSpec, Trust, TurnEvent,
+    TurnRecord, estimated_tokens,
 };
 use jiff::tz::TimeZone;
 
 use crate::AgentLoop;
 use crate::budgets::{Bill, NoAnswer};
-use crate::history::{Trim, conversation};
+use crate::history::{Trim, View, conversation};
 use crate::instructions::Instructions;
+use crate::marks::Marks;
 use crate::summary::{SHARE, cut};
+use crate::trust;
 use crate::window::{
     self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, tokens, trims,
     turns_to_go,
@@ -23,6 +27,9 @@ pub(crate) struct Context {
     pub(crate) instructions: Instructions,
     pub(crate) past: Past,
     zone: TimeZone,
+    marks: Marks,
+    /// Who says which role the senders of the past have.
+    roles: Arc<dyn Roles>,
     /// Who has said that a request is too long, and the tokens that one may have for it.
     narrow: Option<(String, u64)>,
 }
@@ -44,13 +51,30 @@ const BYTES_A_TOKEN: usize = 8;
 
 impl Context {
     pub(crate) fn messages(&self, turn: &TurnRecord, trim: Trim) -> Vec<Message> {
-        conversation(&self.instructions.text(), &self.past, turn, &self.zone, trim)
+        conversation(&self.instructions.text(), &self.past, turn, self.view(), trim)
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View { zone: &self.zone, marks: self.marks }
+    }
+
+    /// The least trust of what the next request contains.
+    pub(crate) fn trust(&self, turn: &TurnRecord) -> Trust {
+        trust::of_request(&self.past, turn, self.roles.as_ref())
+    }
+
+    /// What the model has read, where that is not all the owners'.
+    pub(crate) fn seen(&self, turn: &TurnRecord, trust: Trust) -> Arc<Seen> {
+        match trust {
+            Trust::Full => Arc::default(),
+            Trust::Low | Trust::User => Arc::new(trust::seen(self.messages(turn, Trim::default()))),
+        }
     }
 
     /// The messages without the turns of the past.
     fn without_past(&self, turn: &TurnRecord, trim: Trim, condensed: Condensed) -> Vec<Message> {
         let past = Past { condensed, ..Past::default() };
-        conversation(&self.instructions.text(), &past, turn, &self.zone, trim)
+        conversation(&self.instructions.text(), &past, turn, self.view(), trim)
     }
 
     /// What a request has to fit into, by what is known of the model and what it has said.
@@ -75,10 +99,20 @@ impl Context {
 
 impl AgentLoop {
     /// The context of a turn: the instructions as they are now, the past as it is in the log.
-    pub(crate) async fn open_context(&self, turn: &TurnRecord) -> Result<Context, StoreError> {
+    pub(crate) async fn open_context(
+        &self,
+        turn: &TurnRecord,
+        roles: &Arc<dyn Roles>,
+    ) -> Result<Context, StoreError> {
         let instructions = Instructions::read(&self.system, self.files.as_ref()).await;
         let past = self.log.history(&turn.session, turn.id, self.history_budget()).await?;
-        Ok(Context { instructions, past, zone: self.zone.clone(), narrow: None })
+        let (zone, marks, roles) = (self.zone.clone(), self.marks, roles.clone());
+        Ok(Context { instructions, past, zone, marks, roles, narrow: None })
+    }
+
+    /// How this agent shows what is in the log.
+    pub(crate) fn view(&self) -> View<'_> {
+        View { zone: &self.zone, marks: self.marks }
     }
 
     pub(crate) fn history_budget(&self) -> usize {
@@ -158,9 +192,10 @@ impl AgentLoop {
             let condensed = context.past.condensed.clone();
             let rest = tokens(&context.without_past(turn, old_steps, condensed));
             let allowed = goal(room).saturating_sub(rest);
-            let turns = turns_to_go(&context.past, &self.zone, allowed);
+            let turns = turns_to_go(&context.past, context.view(), allowed);
             self.events.emit(&turn.session, TurnEvent::Condensing);
-            self.condense(&mut context.past, turns, room, bill).await?;
+            let roles = context.roles.clone();
+            self.condense(&mut context.past, turns, roles.as_ref(), (room, bill)).await?;
         }
         self.log.condense(&turn.session, &context.past.condensed).await?;
         Ok(())
@@ -172,8 +207,8 @@ impl AgentLoop {
         &self,
         past: &mut Past,
         turns: usize,
-        room: u64,
-        bill: Bill<'_>,
+        roles: &dyn Roles,
+        (room, bill): (u64, Bill<'_>),
     ) -> Result<(), StoreError> {
         let gone: Vec<TurnRecord> = past.turns.drain(..turns).collect();
         if gone.is_empty() && !past.has_gap {
@@ -184,8 +219,10 @@ impl AgentLoop {
             tracing::warn!(turns, why, "old turns are left out without a summary");
         }
         let summary_to = gone.last().map(|turn| turn.id).or(past.condensed.summary_to);
+        let trust = gone.iter().map(|turn| trust::of_turn(past, turn, roles));
+        let trust = trust.fold(past.condensed.trust, Trust::min);
         let condensed = past.condensed.clone();
-        past.condensed = Condensed { summary: summary.with_gap(), summary_to, ..condensed };
+        past.condensed = Condensed { summary: summary.with_gap(), summary_to, trust, ..condensed };
         past.has_gap = false;
         Ok(())
     }

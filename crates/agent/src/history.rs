@@ -1,13 +1,15 @@
 //! From the log to the conversation that a model reads.
 
+use avocet_protocol::Trust;
 use avocet_protocol::{
-    CallResult, ChatKind, LoggedCall, LoggedInbound, Message, Origin, Past, SentCall, Step,
-    TurnRecord,
+    CallResult, ChatKind, Content, LoggedCall, LoggedInbound, Message, Origin, Past, SentCall,
+    Step, TurnRecord,
 };
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::images;
+use crate::marks::Marks;
 use crate::note::note;
 use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
@@ -16,6 +18,13 @@ const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
 
 /// Characters of a name that are shown.
 const NAME: usize = 64;
+
+/// How what is in the log is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) zone: &'a TimeZone,
+    pub(crate) marks: Marks,
+}
 
 /// How the turn that goes on is made to fit where it alone is too long: its messages stay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,29 +44,33 @@ pub(crate) fn conversation(
     instructions: &str,
     past: &Past,
     turn: &TurnRecord,
-    zone: &TimeZone,
+    view: View<'_>,
     trim: Trim,
 ) -> Vec<Message> {
     let mut messages = vec![Message::System { text: instructions.to_owned() }];
-    messages.extend(beginning(past).map(Message::user));
-    messages.extend(past.turns.iter().flat_map(|turn| past_turn(past, turn, zone)));
-    add_origin(&mut messages, turn, zone);
+    messages.extend(beginning(past, view.marks).map(Message::user));
+    messages.extend(past.turns.iter().flat_map(|turn| past_turn(past, turn, view)));
+    add_origin(&mut messages, turn, view);
     messages.extend(left_out(&turn.steps[..trim.left_out.min(turn.steps.len())]));
     for (place, step) in turn.steps.iter().enumerate() {
         if place < trim.left_out {
-            add_inbound(&mut messages, &step.steered);
+            add_inbound(&mut messages, &step.steered, view.marks);
             continue;
         }
         let keep = if place < trim.shortened { Some(OLD_STEP) } else { trim.others };
-        add_step(&mut messages, step, keep);
+        add_step(&mut messages, step, keep, view.marks);
     }
     messages
 }
 
 /// What stands for the turns that are not shown.
-pub(crate) fn beginning(past: &Past) -> Option<String> {
+pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
     match &past.condensed.summary {
         Some(summary) => {
+            let summary = match past.condensed.trust {
+                Trust::Low => marks.foreign("summary", "an earlier part of this", summary),
+                Trust::User | Trust::Full => summary.clone(),
+            };
             let gap = if past.has_gap { format!("\n\n{LEFT_OUT}") } else { String::new() };
             Some(format!("[What was said before, in short:]\n\n{summary}{gap}"))
         }
@@ -67,23 +80,23 @@ pub(crate) fn beginning(past: &Past) -> Option<String> {
 }
 
 /// The messages of a turn that has ended.
-pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, zone: &TimeZone) -> Vec<Message> {
+pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: View<'_>) -> Vec<Message> {
     let keep = (Some(turn.id) <= past.condensed.shortened_to).then_some(OLD);
     let mut messages = Vec::new();
-    add_origin(&mut messages, turn, zone);
-    turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep));
+    add_origin(&mut messages, turn, view);
+    turn.steps.iter().for_each(|step| add_step(&mut messages, step, keep, view.marks));
     if let Some(notice) = &turn.notice {
         messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
     }
     messages
 }
 
-fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, zone: &TimeZone) {
+fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: View<'_>) {
     match &turn.origin {
-        Origin::Messages(inbound) => add_inbound(messages, inbound),
+        Origin::Messages(inbound) => add_inbound(messages, inbound, view.marks),
         Origin::Child { prompt, .. } => messages.push(Message::user(prompt)),
     }
-    messages.push(Message::user(note(turn, zone)));
+    messages.push(Message::user(note(turn, view.zone)));
 }
 
 /// What stands for steps of the turn that goes on.
@@ -98,29 +111,50 @@ fn left_out(steps: &[Step]) -> Option<Message> {
     (count > 0).then(|| Message::user(text))
 }
 
-fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound]) {
+fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound], marks: Marks) {
     messages.extend(inbound.iter().map(|one| Message::User {
-        text: said(one),
+        text: said(one, marks),
         images: images::of(&one.message.inbound.content),
     }));
 }
 
-/// Where several people speak, a message says who wrote it.
-fn said(message: &LoggedInbound) -> String {
-    let (text, inbound) = (message.model_text(), &message.message.inbound);
-    match (&inbound.sender.name, inbound.chat) {
-        (Some(name), ChatKind::Group) => format!("[{}]: {text}", shown_name(name)),
-        _ => text,
+/// Where several people speak, a message says who wrote it; words of others that it passes on are marked.
+fn said(message: &LoggedInbound, marks: Marks) -> String {
+    let (place, inbound) = (message.id.to_string(), &message.message.inbound);
+    let by = match (&inbound.sender.name, inbound.chat) {
+        (Some(name), ChatKind::Group) => Some(shown_name(name)),
+        _ => None,
+    };
+    if inbound.content.forwarded_from.is_some() {
+        let by = by.map(|name| format!(" by {name}")).unwrap_or_default();
+        let from = format!("a message forwarded{by}");
+        return marks.foreign(&place, &from, &message.model_text());
+    }
+    let quote = inbound.content.quote.as_ref().filter(|quote| quote.from.is_some());
+    let own = match quote {
+        Some(_) => {
+            let without = Content { quote: None, ..inbound.content.clone() };
+            message.model_text_of(&without)
+        }
+        None => message.model_text(),
+    };
+    let own = by.map_or_else(|| own.clone(), |name| marks.said(&place, &name, &own));
+    match quote {
+        Some(quote) => {
+            let quoted = marks.foreign(&place, "the message that is replied to", &quote.describe());
+            format!("{quoted}\n{own}")
+        }
+        None => own,
     }
 }
 
 /// A name as its owner has chosen it, which is no place for other words.
 pub(crate) fn shown_name(name: &str) -> String {
-    let in_line = |c: char| if c.is_control() || "[]:".contains(c) { ' ' } else { c };
+    let in_line = |c: char| if c.is_control() || "[]:<>".contains(c) { ' ' } else { c };
     name.chars().take(NAME).map(in_line).collect::<String>().trim().to_owned()
 }
 
-fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>) {
+fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>, marks: Marks) {
     let calls = step.calls.iter().map(sent).collect();
     let (text, reasoning) = (step.text.clone(), step.reasoning.clone());
     let mut said = vec![Message::Assistant { text, calls, reasoning }];
@@ -130,11 +164,23 @@ fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>) {
             said.push(Message::ToolResult { call: call.id.to_string(), ok, result });
         }
     }
-    match keep {
-        None => messages.append(&mut said),
-        Some(keep) => messages.extend(said.into_iter().map(|message| shortened(message, keep))),
+    if let Some(keep) = keep {
+        said = said.into_iter().map(|message| shortened(message, keep)).collect();
     }
-    add_inbound(messages, &step.steered);
+    messages.extend(said.into_iter().map(|message| marked(message, step, marks)));
+    add_inbound(messages, &step.steered, marks);
+}
+
+/// A result that is a stranger's words, all of it, between marks.
+fn marked(message: Message, step: &Step, marks: Marks) -> Message {
+    let Message::ToolResult { call, ok, result } = message else { return message };
+    let logged = step.calls.iter().find(|logged| logged.id.to_string() == call);
+    let foreign = logged.filter(|logged| logged.result().is_some_and(|it| it.trust == Trust::Low));
+    let result = match foreign {
+        Some(logged) => marks.foreign(&call, &logged.call.name, &result),
+        None => result,
+    };
+    Message::ToolResult { call, ok, result }
 }
 
 fn sent(call: &LoggedCall) -> SentCall {

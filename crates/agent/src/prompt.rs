@@ -35,8 +35,8 @@ impl AgentLoop {
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
     pub async fn prompt(&self, turn: &TurnRecord, scene: &Scene) -> Result<Prompt, StoreError> {
-        let context = self.open_context(turn).await?;
-        let tools = self.toolbox.specs(scene.role(turn));
+        let context = self.open_context(turn, &scene.roles).await?;
+        let tools = self.toolbox.specs(scene.role(turn), &scene.place(turn));
         let mut parts: Vec<PromptPart> = Vec::new();
         let mut part = |name: String, tokens: u64| parts.push(PromptPart { name, tokens });
         for one in &context.instructions.parts {
@@ -44,12 +44,12 @@ impl AgentLoop {
         }
         let of_tools = tools.iter().map(avocet_protocol::ToolSpec::estimated_tokens).sum();
         part(format!("tools: {}", tools.len()), of_tools);
-        if let Some(text) = beginning(&context.past) {
+        if let Some(text) = beginning(&context.past, self.marks) {
             part("what was condensed".to_owned(), estimated_tokens(&text));
         }
         let turns = &context.past.turns;
         let past: Vec<_> =
-            turns.iter().flat_map(|turn| past_turn(&context.past, turn, &self.zone)).collect();
+            turns.iter().flat_map(|turn| past_turn(&context.past, turn, context.view())).collect();
         part(format!("earlier turns: {}", turns.len()), window::tokens(&past));
         let messages = make_valid(context.messages(turn, Trim::default()));
         let request = ModelRequest { messages, tools, images: BTreeMap::new() };

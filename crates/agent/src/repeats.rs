@@ -41,6 +41,7 @@ mod tests {
         Step {
             number,
             text: String::new(),
+            trust: avocet_protocol::Trust::Full,
             usage: Usage::default(),
             calls: vec![LoggedCall {
                 id: CallId { turn: TurnId(1), step: number, ordinal: 0 },
@@ -55,8 +56,8 @@ mod tests {
 
     #[test]
     fn the_third_identical_call_with_the_identical_result_is_refused() {
-        let same = || CallResult { ok: true, value: json!("same") };
-        let other = || CallResult { ok: true, value: json!("other") };
+        let same = || CallResult::ok(json!("same"));
+        let other = || CallResult::ok(json!("other"));
         let refused = |results: Vec<CallResult>| {
             let steps: Vec<Step> = (0..).zip(results).map(|(n, r)| step(n, "look", r)).collect();
             refusal(&steps, &call("look")).is_some()

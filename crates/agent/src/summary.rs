@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    Condensed, Delta, Message, ModelError, ModelRequest, Past, Purpose, SessionId, StoreError,
-    TurnId, TurnRecord, estimated_tokens,
+    Condensed, Delta, Message, ModelError, ModelRequest, Past, Purpose, Roles, SessionId,
+    StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
 };
 
 use crate::AgentLoop;
 use crate::budgets::{Bill, NoAnswer};
 use crate::history::past_turn;
 use crate::shorten::{OLD, shortened};
-use crate::window;
+use crate::{trust, window};
 
 /// What whoever summarises is told.
 const INSTRUCTIONS: &str = "You keep the memory of an assistant. You are given what was said between \
@@ -79,7 +79,11 @@ impl AgentLoop {
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read, or not be told what the summary has cost.
-    pub async fn compact(&self, session: &SessionId) -> Result<Compaction, StoreError> {
+    pub async fn compact(
+        &self,
+        session: &SessionId,
+        roles: &dyn Roles,
+    ) -> Result<Compaction, StoreError> {
         let past = self.log.history(session, TurnId(i64::MAX), self.history_budget()).await?;
         let Some(last) = past.turns.last().map(|turn| turn.id) else {
             return Ok(Compaction::Nothing);
@@ -94,7 +98,9 @@ impl AgentLoop {
                 Some(text) => text,
             },
         };
-        let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn, &self.zone));
+        let trust = past.turns.iter().map(|turn| trust::of_turn(&past, turn, roles));
+        let trust = trust.fold(past.condensed.trust, Trust::min);
+        let turns = past.turns.iter().flat_map(|turn| past_turn(&past, turn, self.view()));
         let before = window::tokens(&turns.collect::<Vec<_>>())
             + past.condensed.summary.as_deref().map_or(0, estimated_tokens);
         let after = estimated_tokens(&summary);
@@ -102,7 +108,7 @@ impl AgentLoop {
             return Ok(Compaction::Nothing);
         }
         let summary_to = Some(last);
-        let condensed = Condensed { summary: Some(summary), summary_to, ..past.condensed };
+        let condensed = Condensed { summary: Some(summary), summary_to, trust, ..past.condensed };
         Ok(Compaction::Done { condensed, before, after })
     }
 
@@ -189,7 +195,7 @@ impl AgentLoop {
     /// The turns as whoever summarises reads them, in pieces of so many tokens.
     fn pieces(&self, past: &Past, turns: &[TurnRecord], tokens: u64) -> Vec<String> {
         let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
-        let messages = turns.iter().flat_map(|turn| past_turn(past, turn, &self.zone));
+        let messages = turns.iter().flat_map(|turn| past_turn(past, turn, self.view()));
         for message in messages {
             let line = cut(line(&shortened(message, OLD)), tokens);
             let size = estimated_tokens(&line);

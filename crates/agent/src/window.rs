@@ -1,9 +1,8 @@
 //! How much fits into a model's window, and what goes first where not everything does. No I/O.
 
 use avocet_protocol::{Message, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
-use jiff::tz::TimeZone;
 
-use crate::history::{Trim, past_turn};
+use crate::history::{Trim, View, past_turn};
 use crate::shorten::Keep;
 use crate::{Limits, images, make_valid};
 
@@ -54,10 +53,10 @@ pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
 
 /// How many of the turns of the past go, so that the others have at most so many tokens: at least one,
 /// and at least half of those that were read where there are more than could be.
-pub(crate) fn turns_to_go(past: &Past, zone: &TimeZone, allowed: u64) -> usize {
+pub(crate) fn turns_to_go(past: &Past, view: View<'_>, allowed: u64) -> usize {
     let mut used = 0;
     let kept = past.turns.iter().rev().take_while(|turn| {
-        used += tokens(&past_turn(past, turn, zone));
+        used += tokens(&past_turn(past, turn, view));
         used <= allowed
     });
     let kept = kept.count();

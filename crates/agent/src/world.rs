@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Answer, Attachment, Claim, Content, Inbound, InboundKind, Inbox, LoggedInbound, Message,
-    NewInbound, Outcome, Query, Sender, SessionId, Settlement, StoreError, TurnRecord, Turns,
-    Usage, Verdict,
+    NewInbound, Outcome, Query, Sender, SessionId, Settlement, StoreError, Trust, TurnRecord,
+    Turns, Usage, Verdict,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
-use crate::{AgentLoop, Budgets, Limits, Scene, TurnEnd};
+use crate::{AgentLoop, Budgets, Limits, Marks, Scene, TurnEnd};
 
 pub(crate) struct World {
     pub(crate) agent: AgentLoop,
@@ -95,6 +95,7 @@ impl World {
             cancel: CancellationToken::new(),
             asked_by,
             roles: Arc::new(FakeRoles),
+            grants: [].into(),
         };
         self.agent.run_tool_loop(turn, &scene).await
     }
@@ -121,6 +122,7 @@ impl World {
                 step: next_step(&turn),
                 text: text.to_owned(),
                 usage: Usage::default(),
+                trust: Trust::Full,
             }),
             notice: None,
             reply: None,
@@ -188,6 +190,7 @@ fn agent(
         cheap: model.clone(),
         system: "be kind".into(),
         zone: TimeZone::UTC,
+        marks: Marks::new(7),
     }
 }
 

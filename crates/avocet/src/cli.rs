@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use avocet_protocol::{ChatAddress, DedupeKey, IdError, PersonId, SessionId, UsageBy};
+use avocet_protocol::{ChatAddress, DedupeKey, IdError, PersonId, SessionId, UsageBy, WaitId};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -32,6 +32,8 @@ pub(crate) struct Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List the calls that wait for you to allow them, and decide about them.
+    Approvals(Approvals),
     /// Let the agent answer a message; the reply goes to the conversation's chat.
     Ask(Ask),
     /// Chat in the terminal: joins a running daemon, or runs one as long as you stay.
@@ -84,6 +86,35 @@ impl Default for Command {
 }
 
 const DEFAULT_CHAT: &str = "me";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Approvals {
+    #[command(subcommand)]
+    pub(crate) command: Option<ApprovalsCommand>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// Let a call run.
+    Approve {
+        /// Which, as the list shows it.
+        id: WaitId,
+        /// And those that are like it, in its session.
+        #[arg(long)]
+        session: bool,
+    },
+    /// Do not let a call run; its turn goes on without it.
+    Deny {
+        /// Which, as the list shows it.
+        id: WaitId,
+        /// Why, for the model.
+        why: Option<String>,
+    },
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Run {

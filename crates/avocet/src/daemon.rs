@@ -7,9 +7,9 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_agent::{AgentLoop, Limits};
+use avocet_agent::{ABOUT_MARKS, AgentLoop, Limits, Marks};
 use avocet_bus::Bus;
-use avocet_config::{AgentDefaults, DEFAULTS, Durability, Profile};
+use avocet_config::{AgentDefaults, DEFAULTS, Durability, Profile, Settings};
 use avocet_gateway::Gateway;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
@@ -21,7 +21,7 @@ use avocet_session::{
 };
 use avocet_store::{Holder, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
-use avocet_tools::{Registry, add_builtin};
+use avocet_tools::{Paths, Policy, Registry, add_builtin};
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,7 @@ use crate::budgets::{budgets, tell_unknown_prices};
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::Configuration;
+use crate::policy;
 use crate::registry;
 use crate::shell::Shells;
 use crate::status::Reporter;
@@ -181,6 +182,7 @@ impl Daemon {
                 events,
                 deliveries: Arc::new(deliverer.clone()),
                 clock: clock.clone(),
+                approvals: Arc::new(sessions.decisions()),
                 attach,
             },
             &group,
@@ -244,7 +246,7 @@ impl std::fmt::Display for Stuck {
     }
 }
 
-/// Who answers which session, and what they work with. Agents of one workspace share its tools.
+/// Who answers which session, and what they work with.
 pub(crate) fn agents(
     context: &Context,
     configuration: &Configuration,
@@ -254,27 +256,26 @@ pub(crate) fn agents(
     let Configuration { document, settings, .. } = configuration;
     let (store, channels, bus, events) = parts;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
-    let mut toolboxes: BTreeMap<&Path, Arc<Registry>> = BTreeMap::new();
+    let mut shared: BTreeMap<&Path, (avocet_tools::Parts, Arc<Paths>)> = BTreeMap::new();
+    let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
+    let system = format!("{SYSTEM} {ABOUT_MARKS}");
     let mut agents = Vec::new();
     for place in &configuration.agents {
         let opened = workspaces.at(&place.workspace)?;
-        let toolbox = match toolboxes.get(place.workspace.as_path()) {
-            Some(toolbox) => toolbox.clone(),
-            None => {
-                let parts = avocet_tools::Parts {
-                    workspace: opened.workspace.clone(),
-                    notes: store.clone(),
-                    kept_results: store.clone(),
-                    destinations: channels.clone(),
-                    roles: bus.clone(),
-                    shell: shells.of(opened.workspace.root()),
-                };
-                let toolbox = Arc::new(tools(context, &parts, &settings.tools.users)?);
-                toolboxes.insert(&place.workspace, toolbox.clone());
-                toolbox
-            }
-        };
+        let (parts, paths) = shared.entry(&place.workspace).or_insert_with(|| {
+            let parts = avocet_tools::Parts {
+                workspace: opened.workspace.clone(),
+                notes: store.clone(),
+                kept_results: store.clone(),
+                destinations: channels.clone(),
+                roles: bus.clone(),
+                shell: shells.of(opened.workspace.root()),
+            };
+            (parts, Arc::default())
+        });
         let profile = &place.profile.agent;
+        let rules = policy::policy(settings, &place.profile.name, &profile.tools);
+        let toolbox = Arc::new(tools(context, settings, parts, rules)?.with_paths(paths.clone()));
         let unknown = |error: NoModel| Failure::new(Exit::Configuration, error.to_string());
         let run = AgentLoop {
             model: models.model(&profile.model, &profile.fallbacks).map_err(unknown)?,
@@ -288,8 +289,9 @@ pub(crate) fn agents(
             ledger: store.clone(),
             budgets: budgets(&settings.budgets),
             unbooked: Arc::default(),
-            system: SYSTEM.into(),
+            system: system.as_str().into(),
             zone: TimeZone::system(),
+            marks,
         };
         let agent = agent(&place.profile, run);
         if let (Some(name), []) = (&agent.name, &place.profile.sessions[..]) {
@@ -328,18 +330,16 @@ fn attach(configured: &[registry::Configured]) -> BTreeMap<ChannelName, Arc<dyn 
 
 fn tools(
     context: &Context,
+    settings: &Settings,
     parts: &avocet_tools::Parts,
-    for_users: &[String],
+    rules: Policy,
 ) -> Result<Registry, Failure> {
-    let mut registry = Registry::new(context.clock.clone());
+    let approvals = policy::approvals(settings);
+    let mut registry = Registry::new(context.clock.clone()).with_policy(rules.clone(), approvals);
     add_builtin(&mut registry, parts)
         .and_then(|()| (context.add_tools)(&mut registry))
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    for pattern in for_users {
-        if registry.open_to_users(pattern) == 0 {
-            tracing::warn!(pattern, "[tools] users names no tool; look for a slip of the pen");
-        }
-    }
+    policy::open_and_warn(&mut registry, settings, &rules);
     Ok(registry)
 }
 

@@ -10,6 +10,7 @@ mod logging;
 mod models;
 mod output;
 mod places;
+mod policy;
 mod registry;
 mod shell;
 mod status;
@@ -69,6 +70,7 @@ pub fn main(add_tools: AddTools) -> ExitCode {
 
 async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failure> {
     match command.unwrap_or_default() {
+        Command::Approvals(args) => commands::approvals::approvals(context, args).await,
         Command::Ask(ask) => commands::ask::run(context, ask).await,
         Command::Chat(chat) => commands::chat::run(context, chat).await,
         Command::Completions { shell } => commands::completions::run(shell),

@@ -79,8 +79,8 @@ pub(crate) struct Configured {
 type MakeChannels = fn(&Document, &str, &Arc<dyn Clock>) -> Result<Vec<Configured>, ConfigError>;
 
 /// A kind of channel.
-struct ChannelKind {
-    name: &'static str,
+pub(crate) struct ChannelKind {
+    pub(crate) name: &'static str,
     /// Whether it is there without being configured.
     always: bool,
     /// Each of its accounts.
@@ -88,7 +88,7 @@ struct ChannelKind {
 }
 
 /// Every kind of channel.
-const CHANNELS: &[ChannelKind] = &[
+pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind { name: "discord", always: false, make: make_discord },
     ChannelKind { name: "telegram", always: false, make: make_telegram },
     ChannelKind { name: "terminal", always: true, make: make_terminal },
@@ -213,6 +213,7 @@ pub(crate) fn channels(
     settings: &Settings,
     clock: &Arc<dyn Clock>,
 ) -> Result<Channels, ConfigError> {
+    crate::policy::check(document, settings)?;
     let known: Vec<&str> = CHANNELS.iter().map(|kind| kind.name).collect();
     if let Some(name) = settings.channels.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(document.unknown_key(&format!("channels.{name}"), &known));

@@ -129,12 +129,11 @@ impl Bus {
     ) -> Result<Vec<Planned>, PublishError> {
         let hint = self.destinations.plan(address, &pairing::hint(&pairing.code))?;
         let notice = pairing::notice(pairing);
-        let chats = self.admission.known.read(|known| known.chats.clone());
-        let owners = chats
-            .into_iter()
-            .filter(|(chat, _)| self.admission.role_in_private(chat) == Some(Role::Owner));
         // An owner whose channel is not configured any more is told nothing.
-        let notices = owners.filter_map(|(chat, _)| self.destinations.plan(&chat, &notice).ok());
+        let notices = self
+            .owners_chats()
+            .into_iter()
+            .filter_map(|chat| self.destinations.plan(&chat, &notice).ok());
         Ok(std::iter::once(hint).chain(notices).collect())
     }
 
@@ -246,6 +245,17 @@ impl Doorkeeper for Bus {
 impl Roles for Bus {
     fn role(&self, inbound: &Inbound) -> Role {
         self.admission.role(inbound).unwrap_or_default()
+    }
+
+    fn is_owners(&self, inbound: &Inbound) -> bool {
+        self.admission.own_role(&PersonId::of(inbound)) == Some(Role::Owner)
+    }
+
+    fn owners_chats(&self) -> Vec<ChatAddress> {
+        let chats = self.admission.known.read(|known| known.chats.clone()).into_iter();
+        let is_owners =
+            |chat: &ChatAddress| self.admission.role_in_private(chat) == Some(Role::Owner);
+        chats.map(|(chat, _)| chat).filter(is_owners).collect()
     }
 
     fn may_write(&self, chat: &ChatAddress) -> bool {

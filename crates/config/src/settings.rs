@@ -1,8 +1,9 @@
 //! What the daemon itself is configured with. The doc comments are the reference.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use avocet_protocol::QueueMode;
+use avocet_protocol::{QueueMode, Role, ToolList, ToolPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -119,6 +120,8 @@ pub struct AgentDefaults {
     /// Tokens that a request may have, as far as the model's window is not smaller: at least 2,000. A
     /// conversation that has become longer is condensed.
     pub context_tokens: u64,
+    /// Which tools it has.
+    pub tools: ToolList,
 }
 
 impl Default for AgentDefaults {
@@ -133,6 +136,7 @@ impl Default for AgentDefaults {
             max_turn_seconds: 30 * 60,
             max_turn_tokens: 1_000_000,
             context_tokens: 64_000,
+            tools: ToolList::default(),
         }
     }
 }
@@ -167,17 +171,40 @@ impl Default for Sessions {
 }
 
 /// What the agent can do.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tools {
     /// Tools that users have beside those that are for everybody: names, in which `*` stands for any
     /// characters. Without it they are for owners.
     pub users: Vec<String>,
+    /// What is done with calls of tools, by their names, in which `*` stands for any characters; the name
+    /// that says most counts. Without it, owners have done what they ask for, and are asked first where
+    /// the agent has read what others wrote and is about to do more than read.
+    pub policy: BTreeMap<String, ToolPolicy>,
+    /// Which tools there are for `owner` and `user`.
+    pub roles: BTreeMap<Role, ToolList>,
+    /// Which tools there are on a channel, by its name.
+    pub channels: BTreeMap<String, ToolList>,
+    /// Minutes after which a call that nobody has allowed counts as denied; at least 1.
+    pub approval_minutes: u64,
     /// Secrets that file tools may open all the same, by patterns of their names, or of their paths from
     /// the root of a workspace, in which `*` stands for any characters. Without it nobody opens files
     /// that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), nor this file or the
     /// data directory.
     pub secret_files: Vec<String>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self {
+            users: Vec::new(),
+            policy: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            approval_minutes: 60,
+            secret_files: Vec::new(),
+        }
+    }
 }
 
 /// What programs that the agent runs can do. They run behind walls: they see the workspace and the

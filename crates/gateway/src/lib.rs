@@ -1,6 +1,7 @@
 //! The door for other processes: JSON-RPC 2.0, a message a line, on a Unix socket that only the
 //! daemon's own user can open.
 
+mod approvals;
 mod client;
 mod connection;
 mod lines;
@@ -9,6 +10,7 @@ mod people;
 mod server;
 mod wire;
 
+pub use approvals::{Decide, answer_about_approvals};
 pub use client::{Client, ClientError, Incoming, Shown};
 pub use methods::{Ask, Asked, Attached, Chunk, Parts, Send, Sent, Wait};
 pub use people::{AddLink, Approve, Deny, Remove, RemoveLink, answer_at_the_door};

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries, DeliveryId,
-    Doorkeeper, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError, Query, Report,
-    Sender, SenderId, SessionId, StoreError, Timestamp, TurnEvent, TurnEvents, TurnId, UsageBy,
+    Approvals, Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries,
+    DeliveryId, Doorkeeper, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError,
+    Query, Report, Sender, SenderId, SessionId, StoreError, Timestamp, TurnEvent, TurnEvents,
+    TurnId, UsageBy,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::people;
 use crate::wire::RpcError;
+use crate::{approvals, people};
 
 /// What the gateway gives other processes access to.
 #[derive(Debug, Clone)]
@@ -26,6 +27,7 @@ pub struct Parts {
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,
     pub deliveries: Arc<dyn Deliveries>,
+    pub approvals: Arc<dyn Approvals>,
     pub clock: Arc<dyn Clock>,
     /// The channels that clients can attach to, by name.
     pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
@@ -182,6 +184,10 @@ pub(crate) async fn answer(
                 if params.is_null() { Usage::default() } else { read(method, params)? };
             to_value(parts.query.usage(by, since).await)
         }
+        other if approvals::METHODS.contains(&other) => {
+            let answer = approvals::answer_about_approvals(parts.approvals.as_ref(), other, params);
+            answer.await.unwrap_or_else(|| Err(unknown(other)))
+        }
         other => match people::answer_at_the_door(parts.door.as_ref(), other, params).await {
             Some(answer) => answer,
             None => Err(unknown(other)),
@@ -190,7 +196,8 @@ pub(crate) async fn answer(
 }
 
 fn unknown(method: &str) -> RpcError {
-    let mut known: Vec<&str> = METHODS.into_iter().chain(people::METHODS).collect();
+    let mut known: Vec<&str> =
+        METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));
     RpcError::new(RpcError::METHOD, message)

@@ -2,11 +2,12 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, Attach, ChannelName, ChatAddress, ChatLink, Content, Cursor,
-    DaemonStatus, DedupeKey, Delivery, DeliveryId, DoorError, Doorkeeper, Enqueued, Handover,
-    Inbound, LogStatus, MessageId, MessageStatus, Outbound, Outcome, Pairing, Person, PersonId,
-    Publish, PublishError, Query, Receipt, Report, Role, SessionId, SessionStatus, SessionSummary,
-    StoreError, Timestamp, Total, TurnEvent, TurnEvents, TurnId, TurnRecord, UsageBy, UsageRow,
+    Accepted, AcceptedAs, AccountName, ApprovalDecision, Approvals, Arguments, Attach, ChannelName,
+    ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey, Delivery, DeliveryId,
+    DoorError, Doorkeeper, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus,
+    OpenApproval, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query,
+    Receipt, Report, Role, SessionId, SessionStatus, SessionSummary, StoreError, Timestamp, Total,
+    TurnEvent, TurnEvents, TurnId, TurnRecord, UsageBy, UsageRow, WaitId,
 };
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::{Value, json};
@@ -15,7 +16,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::{Approve, Ask, Asked, Attached, Client, ClientError, Incoming, MAX_LINE_BYTES, Wait};
+use crate::{
+    Approve, Ask, Asked, Attached, Client, ClientError, Decide, Incoming, MAX_LINE_BYTES, Wait,
+};
 
 /// A daemon of which only the door is real.
 #[derive(Debug, Default)]
@@ -82,7 +85,28 @@ impl Publish for Daemon {
 }
 
 #[async_trait]
+impl Approvals for Daemon {
+    async fn open(&self) -> Result<Vec<OpenApproval>, StoreError> {
+        self.open_approvals().await
+    }
+    async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
+        Ok(wait == WaitId(7) && decision == ApprovalDecision::ForSession)
+    }
+}
+
+#[async_trait]
 impl Query for Daemon {
+    async fn open_approvals(&self) -> Result<Vec<OpenApproval>, StoreError> {
+        Ok(vec![OpenApproval {
+            id: WaitId(7),
+            session: session(),
+            chat: None,
+            tool: "exec_shell".to_owned(),
+            arguments: Arguments::parse(r#"{"command":"ls"}"#).to_object(),
+            grant: None,
+            expires_at: Timestamp(5),
+        }])
+    }
     async fn log_status(&self) -> Result<LogStatus, StoreError> {
         Ok(LogStatus::default())
     }
@@ -193,6 +217,7 @@ impl World {
             report: daemon.clone(),
             events: daemon.clone(),
             deliveries: places.clone(),
+            approvals: daemon.clone(),
             clock: clock.clone(),
             attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),
         };
@@ -331,7 +356,7 @@ async fn refusals_say_why() {
             "dance",
             json!({}),
             -32601,
-            "there is no method \"dance\"; there are ask, attach, link.add, link.list, \
+            "there is no method \"dance\"; there are approval.decide, approval.list, ask, attach, link.add, link.list, \
              link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, send, \
              sessions.list, sessions.show, status, usage, wait",
         ),
@@ -538,4 +563,26 @@ async fn what_models_have_cost_can_be_asked_for() {
         });
         assert_eq!(rows, json!([row]));
     }
+}
+
+#[tokio::test]
+async fn a_call_is_allowed_through_the_socket_once() {
+    let world = World::new();
+    let client = world.client().await;
+    let open: Value = client.call("approval.list", &json!({})).await.unwrap();
+    let expected = json!([{
+        "id": "w7",
+        "session": session().to_string(),
+        "chat": null,
+        "tool": "exec_shell",
+        "arguments": { "command": "ls" },
+        "grant": null,
+        "expires_at": 5,
+    }]);
+    assert_eq!(open, expected);
+    let decide = |id| Decide { id: WaitId(id), decision: ApprovalDecision::ForSession };
+    let done: Result<Value, _> = client.call("approval.decide", &decide(7)).await;
+    assert_eq!(done.unwrap(), Value::Null);
+    let error = client.call::<Value>("approval.decide", &decide(8)).await.unwrap_err().to_string();
+    assert!(error.contains("nothing waits to be allowed as w8"), "{error}");
 }

@@ -40,6 +40,13 @@ impl Content {
         Self { text: text.into(), ..Self::default() }
     }
 
+    /// Whether part of it are words of somebody else than its sender.
+    #[must_use]
+    pub fn has_foreign_words(&self) -> bool {
+        let quotes_another = self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
+        self.forwarded_from.is_some() || quotes_another
+    }
+
     /// Nothing to say and nothing to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -79,7 +86,9 @@ pub struct Quote {
 }
 
 impl Quote {
-    fn describe(&self) -> String {
+    /// As a model is shown it.
+    #[must_use]
+    pub fn describe(&self) -> String {
         const SHOWN: usize = 1000;
         let mut text: String = self.text.chars().take(SHOWN).collect();
         if text.len() < self.text.len() {

@@ -174,6 +174,12 @@ pub trait Roles: fmt::Debug + Send + Sync {
     /// unless the group's configuration says otherwise. Whoever may not speak is a user at most.
     fn role(&self, inbound: &Inbound) -> Role;
 
+    /// Whether an owner wrote this, whoever reads along.
+    fn is_owners(&self, inbound: &Inbound) -> bool;
+
+    /// Where owners write in private: they can be asked there what nobody else may decide.
+    fn owners_chats(&self) -> Vec<ChatAddress>;
+
     /// Whether the agent may write to a chat that it does not answer: the private chat of somebody who
     /// may speak, a group that the configuration names, any chat of the terminal.
     fn may_write(&self, chat: &ChatAddress) -> bool;

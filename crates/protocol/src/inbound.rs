@@ -149,11 +149,15 @@ impl NewInbound {
     /// it corrects another or if sanitising removed something.
     #[must_use]
     pub fn model_text(&self) -> String {
+        self.model_text_of(&self.inbound.content)
+    }
+
+    fn model_text_of(&self, content: &Content) -> String {
         let mut text = String::new();
         if self.inbound.corrects.is_some() {
             text.push_str("[corrects an earlier message]\n");
         }
-        text.push_str(&self.inbound.content.as_text());
+        text.push_str(&content.as_text());
         match self.removed {
             0 => {}
             1 => text.push_str("\n[1 invisible character was removed from this message]"),
@@ -173,7 +177,13 @@ impl LoggedInbound {
     /// [`NewInbound::model_text`], with a remark if it came late.
     #[must_use]
     pub fn model_text(&self) -> String {
-        let text = self.message.model_text();
+        self.model_text_of(&self.message.inbound.content)
+    }
+
+    /// As [`Self::model_text`], if this had been the content.
+    #[must_use]
+    pub fn model_text_of(&self, content: &Content) -> String {
+        let text = self.message.model_text_of(content);
         if !self.is_late() {
             return text;
         }

@@ -1,6 +1,7 @@
 //! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. No I/O.
 
 mod address;
+mod approvals;
 mod attach;
 mod bus;
 mod channel;
@@ -18,6 +19,7 @@ mod money;
 mod outbound;
 mod pattern;
 mod people;
+mod policy;
 mod query;
 mod secret;
 mod store;
@@ -30,6 +32,7 @@ mod trust;
 mod turn;
 
 pub use address::{ChatAddress, SessionId};
+pub use approvals::{ApprovalDecision, Approvals, OpenApproval};
 pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{
@@ -63,6 +66,7 @@ pub use outbound::{
 };
 pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
+pub use policy::{Rule, ToolList, ToolPolicy};
 pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
     Report, SessionStatus, SessionSummary, UsageBy, UsageRow,
@@ -70,17 +74,17 @@ pub use query::{
 pub use secret::Secret;
 pub use store::{
     Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
-    Condensed, Correction, Enqueued, Head, Inbox, KeptResults, Ledger, NewStep, NewWait,
-    NoCorrection, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose, Resolution,
-    SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
+    Condensed, Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep,
+    NewWait, NoCorrection, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose,
+    Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
-    Caution, Description, Evidence, LogWrite, Question, Tool, ToolClass, ToolContext, ToolError,
-    ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
+    Caution, Description, Evidence, Grant, LogWrite, Place, Question, Tool, ToolClass, ToolContext,
+    ToolError, ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
 };
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
-pub use trust::Trust;
+pub use trust::{Seen, Trust};
 pub use turn::{CallResult, CallState, LoggedCall, Origin, Step, TurnRecord, TurnState};

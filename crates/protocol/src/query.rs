@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MessageId, Outcome, SessionId, StoreError, Timestamp, Total, TurnId, TurnRecord, TurnState,
-    WaitKind,
+    MessageId, OpenApproval, Outcome, SessionId, StoreError, Timestamp, Total, TurnId, TurnRecord,
+    TurnState, WaitKind,
 };
 
 /// What happens to messages that arrive while a turn runs.
@@ -64,6 +64,9 @@ pub trait Query: fmt::Debug + Send + Sync {
 
     /// How one session stands.
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus, StoreError>;
+
+    /// The calls that wait for a person to allow them, in the order in which they expire.
+    async fn open_approvals(&self) -> Result<Vec<OpenApproval>, StoreError>;
 
     /// What models have cost since a moment: by model or session the dearest first, by day the last
     /// first.

@@ -15,7 +15,7 @@ pub use inbox::{
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use notes::{Note, Notes};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
-pub use turn_log::{Condensed, KeptResults, NewStep, Past, TurnLog};
+pub use turn_log::{Condensed, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
     Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Turns,
 };

@@ -1,6 +1,7 @@
 //! The port of a tool: one thing that the model can do.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, ChatAddress, Content, Planned, Role, SessionId, ToolName, Trust};
+use crate::{
+    CallId, ChannelName, ChatAddress, ChatKind, Content, Planned, Role, Seen, SessionId, ToolName,
+    Trust,
+};
 
 /// What a crash between start and finish of a call means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +126,13 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
         Caution::ByTrust
     }
 
+    /// The files and directories of the workspace that a call reads or changes, as they are given: calls
+    /// that share one, or of which one is in the other, do not run at the same time unless both only read.
+    fn paths(&self, arguments: &Self::Arguments) -> Vec<String> {
+        let _ = arguments;
+        Vec::new()
+    }
+
     /// What a call has leave the machine, word for word: it is looked through for secrets, and for
     /// addresses that carry data, where the turn has read what may not be believed.
     fn leaving(&self, arguments: &Self::Arguments) -> Vec<String> {
@@ -178,6 +189,30 @@ pub struct ToolContext {
     pub role: Role,
     /// The least trust of all that the model had before it when it made the call.
     pub trust: Trust,
+    /// Where the turn at the root was asked.
+    pub place: Place,
+    /// What a person has allowed for the session.
+    pub grants: Arc<[Grant]>,
+    /// What the model has read. Empty where all of it is trusted.
+    pub seen: Arc<Seen>,
+}
+
+/// Where a turn was asked, as far as the policy goes by it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The channel; none for a turn that nobody asked for in a chat.
+    pub channel: Option<ChannelName>,
+    /// Who reads along.
+    pub chat: ChatKind,
+}
+
+/// Calls that need no approval any more in a session: those of a tool with the same scope.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Grant {
+    /// The tool, by the name that it has here.
+    pub tool: ToolName,
+    /// As in [`Question::scope`].
+    pub scope: String,
 }
 
 /// What a verifiable tool notes before it acts, so that it can tell afterwards.
@@ -265,6 +300,8 @@ pub struct WaitRequest {
     pub expires_after: Duration,
     /// Committed together with the wait.
     pub writes: Vec<LogWrite>,
+    /// For an approval: what is allowed with the call if it is allowed for the session.
+    pub grant: Option<Grant>,
 }
 
 /// What a turn can wait for.

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    Evidence, Role, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict, WaitRequest,
+    Evidence, Place, Role, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, Trust,
+    Verdict, WaitRequest,
 };
 
 /// A tool as it is offered to the model.
@@ -34,6 +35,8 @@ pub struct PreparedCall {
     pub parallel: bool,
     /// What a verifiable tool notes before it acts.
     pub evidence: Option<Evidence>,
+    /// How far its result may be believed, and its error, unless the result says otherwise.
+    pub trust: Trust,
     /// What a person has to allow first; none if nobody has to, or somebody has.
     pub approval: Option<WaitRequest>,
 }
@@ -41,8 +44,8 @@ pub struct PreparedCall {
 /// Everything that stands between a call and its tool.
 #[async_trait]
 pub trait Toolbox: fmt::Debug + Send + Sync {
-    /// The tools that are offered to this role, sorted by name: the same at all times.
-    fn specs(&self, role: Role) -> Arc<[ToolSpec]>;
+    /// The tools that are offered to this role in this place, sorted by name: the same at all times.
+    fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]>;
 
     /// Checks name, role, arguments and policy. `approved` says that a person has allowed this call.
     ///
@@ -64,6 +67,10 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError>;
+
+    /// What a person has to allow before this answer is given; none if it carries nothing away. Called for
+    /// every answer; what was read is in the context.
+    fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest>;
 
     /// Whether a verifiable call that a crash interrupted has happened.
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CallId, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, TurnId, Usage,
+    CallId, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, Trust, TurnId,
+    Usage,
 };
 
 /// One answer to one or several inbound messages, or one errand of a parent turn.
@@ -52,6 +53,8 @@ pub enum Origin {
         parent: TurnId,
         /// What it is to do.
         prompt: String,
+        /// The trust of the request that led to it.
+        trust: Trust,
     },
 }
 
@@ -112,6 +115,8 @@ pub struct Step {
     pub text: String,
     /// What the model call cost.
     pub usage: Usage,
+    /// The least trust of what was in the request: whatever the step says may come from there.
+    pub trust: Trust,
     /// The tools it called; empty for the step that ends a turn.
     pub calls: Vec<LoggedCall>,
     /// What the model wants to have back with these calls. No transcript has it.
@@ -174,12 +179,20 @@ pub struct CallResult {
     pub ok: bool,
     /// The result, cut to what a model is given at once.
     pub value: Value,
+    /// How far it may be believed.
+    pub trust: Trust,
 }
 
 impl CallResult {
+    /// A result that may be believed.
+    #[must_use]
+    pub fn ok(value: Value) -> Self {
+        Self { ok: true, value, trust: Trust::Full }
+    }
+
     /// The result of a call that failed: the object `{"error": "..."}`.
     #[must_use]
     pub fn error(message: &str) -> Self {
-        Self { ok: false, value: serde_json::json!({ "error": message }) }
+        Self { ok: false, value: serde_json::json!({ "error": message }), trust: Trust::Full }
     }
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Content, Deliveries,
-    Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, SessionId, SessionStatus,
-    StoreError, TurnEvent, TurnEvents, WaitId,
+    Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, Roles, SessionId, SessionStatus,
+    StoreError, TurnEvent, TurnEvents, WaitId, WaitKind,
 };
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 use crate::usage::usage;
-use crate::{model, people};
+use crate::{approvals, model, people};
 
 /// A command: how it is shown, and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ struct Command {
 enum Access {
     /// Whoever may speak, wherever they may.
     Everybody,
+    /// Owners, wherever they may speak.
+    Owners,
     /// Owners, where nobody else reads along.
     OwnersInPrivate,
 }
@@ -46,17 +48,24 @@ impl Command {
         Self { access: Access::OwnersInPrivate, ..self }
     }
 
-    fn is_for(&self, role: Role, chat: ChatKind) -> bool {
+    const fn for_owners(self) -> Self {
+        Self { access: Access::Owners, ..self }
+    }
+
+    fn is_for(&self, is_owner: bool, chat: ChatKind) -> bool {
         match self.access {
             Access::Everybody => true,
-            Access::OwnersInPrivate => role == Role::Owner && chat == ChatKind::Private,
+            Access::Owners => is_owner,
+            Access::OwnersInPrivate => is_owner && chat == ChatKind::Private,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
+    Approve,
     Compact,
+    Deny,
     Help,
     Id,
     Link,
@@ -69,6 +78,7 @@ enum Verb {
     Skip,
     Status,
     Stop,
+    Trust,
     Usage,
 }
 
@@ -79,7 +89,9 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 
 #[rustfmt::skip]
 const COMMANDS: &[Command] = &[
+    Command::new(Verb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
     Command::new(Verb::Compact, "compact", "", "put a summary in the place of what was said before"),
+    Command::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
     Command::new(Verb::Help, "help", "", "show what I understand"),
     Command::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
     Command::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat speak in this conversation").for_owners_in_private(),
@@ -92,6 +104,7 @@ const COMMANDS: &[Command] = &[
     Command::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
     Command::new(Verb::Status, "status", "", "show what I am doing"),
     Command::new(Verb::Stop, "stop", "", "stop what I am doing"),
+    Command::new(Verb::Trust, "trust", "", "believe what I have read in this conversation so far").for_owners(),
     Command::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];
 
@@ -173,6 +186,9 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     let emit = |turn, messages, outcome| {
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
     };
+    if let CommandEffect::Resolved(session) = &effect {
+        lanes.wake(session.clone());
+    }
     if let CommandEffect::Stopped(turns) = &effect {
         lanes.running.end(turns);
         lanes.running.stop_compaction(session);
@@ -217,16 +233,23 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
         return Ok(Plan::say(format!("I do not know the command /{word}. /help shows them all.")));
     };
     let Inbound { address, sender, chat, .. } = &message.inbound;
-    if !known.is_for(role, *chat) {
+    let is_owner = lanes.parts.bus.is_owners(&message.inbound);
+    if !known.is_for(is_owner, *chat) {
         let name = known.shown.name;
-        return Ok(Plan::say(format!("/{name} is for my owner, and only in a private chat.")));
+        let only = match known.access {
+            Access::OwnersInPrivate => ", and only in a private chat",
+            Access::Owners | Access::Everybody => "",
+        };
+        return Ok(Plan::say(format!("/{name} is for my owner{only}.")));
     }
     Ok(match known.verb {
         Verb::Compact => {
             let already = "I am to condense what was said before already.";
             Plan::act(CommandAction::Compact, "I condense what was said before.", already)
         }
-        Verb::Help => Plan::say(help(role, *chat)),
+        Verb::Approve => approvals::approve(argument),
+        Verb::Deny => approvals::deny(argument),
+        Verb::Help => Plan::say(help(is_owner, *chat)),
         Verb::Id => Plan::say(format!(
             "This chat is {address}. Its session is {}. You are {}.",
             message.session, sender.id
@@ -245,6 +268,7 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
         Verb::Resend => {
             Plan::act(CommandAction::Resend, "I send it again.", "There is nothing to send again.")
         }
+        Verb::Trust => Plan::act(CommandAction::Believe, approvals::BELIEVED, ""),
         Verb::Retry => resolve(argument, Resolution::Run, "I run it again."),
         Verb::Skip => {
             let skipped = "interrupted, outcome unknown; the user chose to go on without it";
@@ -266,9 +290,9 @@ fn split(text: &str) -> (&str, &str) {
     (word.split('@').next().unwrap_or(word), argument.trim())
 }
 
-fn help(role: Role, chat: ChatKind) -> String {
+fn help(is_owner: bool, chat: ChatKind) -> String {
     let mut text = String::from("Write to me as to a person. I also understand:\n");
-    let usable = COMMANDS.iter().filter(|command| command.is_for(role, chat));
+    let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
     for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
         let space = if argument.is_empty() { "" } else { " " };
         // Writing to a text cannot fail.
@@ -312,7 +336,8 @@ fn resolve(argument: &str, resolution: Resolution, done: &str) -> Plan {
             Err(error) => return Plan::say(format!("{error}.")),
         },
     };
-    let action = CommandAction::Resolve { wait, resolution };
+    let kind = WaitKind::Choice;
+    let action = CommandAction::Resolve { wait, kind, anywhere: false, resolution };
     Plan::act(action, done, "There is nothing to decide.")
 }
 
@@ -358,13 +383,14 @@ mod tests {
     #[test]
     fn the_list_is_in_order_and_in_the_help() {
         assert!(COMMANDS.is_sorted_by_key(|command| command.shown.name));
-        let all = help(Role::Owner, ChatKind::Private);
+        let all = help(true, ChatKind::Private);
         for command in commands() {
             assert!(all.contains(&format!("/{}", command.name)), "{}", command.name);
         }
-        for (role, chat) in [(Role::User, ChatKind::Private), (Role::Owner, ChatKind::Group)] {
-            let help = help(role, chat);
+        for (is_owner, chat) in [(false, ChatKind::Private), (true, ChatKind::Group)] {
+            let help = help(is_owner, chat);
             assert!(help.contains("/stop") && !help.contains("/pair"), "{help}");
+            assert_eq!(help.contains("/approve"), is_owner, "{help}");
         }
     }
 }

@@ -36,7 +36,7 @@ impl Lanes {
             // Whoever stopped it has said so.
             () = entered.stopped.cancelled() => None,
             () = self.cut.cancelled() => None,
-            came_to = catch(agent.compact(session)) => Some(came_to),
+            came_to = catch(agent.compact(session, self.parts.bus.as_ref())) => Some(came_to),
         };
         self.parts.agents.book_costs().await;
         let Some(came_to) = came_to else { return Ok(()) };

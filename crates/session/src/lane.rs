@@ -229,7 +229,7 @@ impl Lanes {
 
     /// Runs a claimed turn. `ends` is [`RunningTurns::ends`] before the claim.
     async fn run(self: &Arc<Self>, claimed: Claimed, ends: u64) -> Result<(), StoreError> {
-        let Claimed { mut turn, attempts, deaths_alone, model } = claimed;
+        let Claimed { mut turn, attempts, deaths_alone, model, grants } = claimed;
         let id = turn.id;
         let session = turn.session.clone();
         let entered = self.running.enter(id, &session);
@@ -253,6 +253,7 @@ impl Lanes {
                 cancel: ended.clone(),
                 asked_by: self.asked_by(&turn).await?,
                 roles: self.parts.bus.clone(),
+                grants: grants.into(),
             };
             let agent = self.parts.agents.for_turn(&turn, &scene.asked_by, model.as_deref());
             self.fetcher(&agent).fetch_for(&mut turn, agent.log.as_ref()).await?;
@@ -336,7 +337,10 @@ impl Lanes {
 
     /// For a child: the messages that the turn at the root works on. None is added to them while it
     /// waits for its child; what their senders may do is looked up anew at each step.
-    async fn asked_by(&self, turn: &TurnRecord) -> Result<Vec<LoggedInbound>, StoreError> {
+    pub(crate) async fn asked_by(
+        &self,
+        turn: &TurnRecord,
+    ) -> Result<Vec<LoggedInbound>, StoreError> {
         match turn.origin {
             Origin::Messages(_) => Ok(Vec::new()),
             Origin::Child { .. } => self.patiently(|| self.parts.turns.asked_by(turn.id)).await,

@@ -2,6 +2,7 @@
 //! what turns wait for. A turn ends here: its last transaction, and the wake-up of the outbox.
 
 mod agents;
+mod approvals;
 mod commands;
 mod compact;
 mod events;
@@ -20,6 +21,7 @@ mod settle;
 mod usage;
 
 pub use agents::{Agent, Agents, BySession};
+pub use approvals::Decisions;
 pub use commands::commands;
 pub use events::Events;
 pub use fetch::Attachments;

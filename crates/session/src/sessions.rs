@@ -10,6 +10,7 @@ use avocet_supervise::fail_point::{Moment, pass_in_task};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::approvals::Decisions;
 use crate::fetch::Fetcher;
 use crate::lane::{LaneLimits, Lanes, Parts};
 use crate::patient::{Patience, PatientLedger, PatientLog};
@@ -70,6 +71,12 @@ impl Sessions {
         group.spawn("expiry", expiry::watch(lanes.clone()));
         group.spawn("wakes", listen(lanes.clone(), commands, wakes, pinged, stop));
         Ok(Self { lanes, pings, group })
+    }
+
+    /// Who decides about calls that have to be allowed.
+    #[must_use]
+    pub fn decisions(&self) -> Decisions {
+        Decisions::of(&self.lanes)
     }
 
     /// Goes through whoever wakes the lanes and back, to see that it moves.

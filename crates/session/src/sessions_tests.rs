@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use avocet_agent::{AgentLoop, Budgets, Limits};
+use avocet_agent::{AgentLoop, Budgets, Limits, Marks};
 use avocet_bus::{Admission, Allow, Bus, Lists};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
@@ -148,6 +148,7 @@ impl World {
             unbooked: Arc::default(),
             system: "be kind".into(),
             zone: jiff::tz::TimeZone::UTC,
+            marks: Marks::new(7),
         };
         remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();

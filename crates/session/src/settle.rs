@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use avocet_agent::TurnEnd;
 use avocet_protocol::{
-    Answer, CallId, Content, Deliveries, LogWrite, NewWait, Outcome, Planned, SessionId,
-    Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitRequest,
+    Answer, CallId, Content, Deliveries, Destinations, LogWrite, LoggedInbound, NewWait, Outcome,
+    Planned, Roles, SessionId, Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitKind,
+    WaitRequest,
 };
 
 use crate::lane::{Lanes, asker, chat_of};
@@ -106,14 +107,23 @@ impl Lanes {
         request: WaitRequest,
     ) -> Result<(), StoreError> {
         let spawns = request.writes.iter().any(|write| matches!(write, LogWrite::Spawn { .. }));
-        let prompt = asker(turn).zip(request.prompt.as_ref());
+        // A child asks where the turn at the root was asked.
+        let root = self.asked_by(turn).await?;
+        let to = asker(turn).or(root.last());
+        let prompt = to.zip(request.prompt.as_ref());
         let prompt = prompt.and_then(|(to, prompt)| self.plan(to, prompt));
+        let notices = match request.kind {
+            WaitKind::Approval => self.tell_owners(to, request.prompt.as_ref()),
+            WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
+        };
         let wait = NewWait {
             call,
             kind: request.kind,
             expires_at: self.parts.clock.now().after(request.expires_after),
             prompt,
+            notices,
             writes: request.writes,
+            grant: request.grant,
         };
         let said = Said { deliverer: &self.parts.deliverer, writes: &wait.writes };
         let begin = || {
@@ -125,13 +135,31 @@ impl Lanes {
         tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
         self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
         self.new_wait.notify_one();
-        if let Some(chat) = chat_of(turn) {
-            self.parts.deliverer.wake(chat);
-        }
+        let said = wait.prompt.iter().chain(&wait.notices);
+        said.for_each(|planned| self.parts.deliverer.wake(&planned.address));
         if spawns {
             self.wake(SessionId::of_child(call));
         }
         Ok(())
+    }
+}
+
+impl Lanes {
+    /// What owners are told in private where nobody who is asked may decide.
+    fn tell_owners(&self, asked: Option<&LoggedInbound>, prompt: Option<&Content>) -> Vec<Planned> {
+        let roles = &self.parts.bus;
+        let asked = asked.map(|message| &message.message.inbound);
+        let Some(prompt) = prompt else { return Vec::new() };
+        if asked.is_some_and(|inbound| roles.is_owners(inbound)) {
+            return Vec::new();
+        }
+        let place = asked.map_or_else(
+            || "A turn without a chat asks:".to_owned(),
+            |inbound| format!("In `{}` I was asked by `{}`:", inbound.address, inbound.sender.id),
+        );
+        let told = Content { text: format!("{place}\n\n{}", prompt.text), ..prompt.clone() };
+        let chats = roles.owners_chats().into_iter();
+        chats.filter_map(|chat| self.parts.channels.plan(&chat, &told).ok()).collect()
     }
 }
 

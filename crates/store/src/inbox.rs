@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply,
-    Content, Correction, Cursor, DedupeKey, InboundKind, Inbox, LoggedInbound, MessageId,
-    NewInbound, Outcome, Planned, QueueMode, Resolution, SessionId, WaitKind,
+    Accepted, AcceptedAs, AccountName, ChannelName, ChatKind, CommandAction, CommandEffect,
+    CommandReply, Content, Correction, Cursor, DedupeKey, Inbound, InboundKind, Inbox,
+    LoggedInbound, MessageId, NewInbound, Outcome, Planned, QueueMode, Resolution, SessionId,
+    Trust, WaitKind,
 };
 use rusqlite::params;
 
@@ -17,7 +18,7 @@ use crate::past;
 use crate::people;
 use crate::rows::{self, INBOUND, to_json};
 use crate::tx::{Result, Tx};
-use crate::waits::{newest_wait, resolve};
+use crate::waits::{is_open, newest_wait, resolve};
 use crate::{Durability, SqliteStore};
 
 /// What is older is not sent again: nobody waits for it any more. A send is tried for a day before
@@ -118,9 +119,10 @@ impl Inbox for SqliteStore {
             let effect = act(tx, command, &action)?;
             let said = match effect {
                 CommandEffect::Nothing => reply.nothing,
-                CommandEffect::Done | CommandEffect::Stopped(_) | CommandEffect::Resent(_) => {
-                    reply.done
-                }
+                CommandEffect::Done
+                | CommandEffect::Stopped(_)
+                | CommandEffect::Resent(_)
+                | CommandEffect::Resolved(_) => reply.done,
             };
             if let Some(said) = said {
                 let text: String = said.chunks.iter().map(Content::as_text).collect();
@@ -245,8 +247,8 @@ fn consequence(
     if message.kind == InboundKind::Command {
         return Ok(AcceptedAs::Queued);
     }
-    if let Some((wait, turn)) = newest_wait(tx, &message.session, None, &[WaitKind::Answer])? {
-        let answer = Resolution::Answer(message.model_text());
+    if let Some((wait, turn)) = newest_wait(tx, &message.session, WaitKind::Answer)? {
+        let answer = Resolution::Answer { text: message.model_text(), trust: of_answer(message) };
         resolve(tx, wait, &answer)?;
         tx.update_one(
             id,
@@ -286,10 +288,11 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
             let stopped = stop(tx, &session, command)?;
             tx.update(
                 "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
-                     shortened_to = 0, \
+                     shortened_to = 0, summary_trust = 'full', \
                      usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
                 params![session.as_str(), command.0],
             )?;
+            tx.update("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
             Ok(stopped)
         }
         CommandAction::Compact => past::want_compaction(tx, &session, command).map(done_or_nothing),
@@ -307,20 +310,30 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
             )?;
             Ok(CommandEffect::Done)
         }
-        CommandAction::Resolve { wait, resolution } => {
-            let kinds = [WaitKind::Choice, WaitKind::Approval];
-            match newest_wait(tx, &session, *wait, &kinds)? {
-                None => Ok(CommandEffect::Nothing),
-                Some((wait, _)) => {
-                    resolve(tx, wait, resolution)?;
-                    Ok(CommandEffect::Done)
-                }
-            }
+        CommandAction::Resolve { wait, kind, anywhere, resolution } => {
+            let below = (!anywhere).then_some(&session);
+            let wait = match *wait {
+                Some(wait) => is_open(tx, wait, *kind, below)?.then_some(wait),
+                None => newest_wait(tx, &session, *kind)?.map(|(wait, _)| wait),
+            };
+            let resolved = wait.map(|wait| resolve(tx, wait, resolution)).transpose()?.flatten();
+            Ok(resolved.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
         }
+        CommandAction::Believe => past::believe(tx, &session).map(|()| CommandEffect::Done),
         CommandAction::Resend => resend(tx, command),
         CommandAction::Decide(settled) => people::decide(tx, settled).map(done_or_nothing),
         CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),
         CommandAction::Unlink(chat) => people::unlink(tx, chat).map(done_or_nothing),
+    }
+}
+
+/// How far the answer to a question may be believed: in a group anybody who may speak can give it.
+fn of_answer(message: &NewInbound) -> Trust {
+    let Inbound { content, chat, .. } = &message.inbound;
+    match chat {
+        _ if content.has_foreign_words() => Trust::Low,
+        ChatKind::Group => Trust::User,
+        ChatKind::Private => Trust::Full,
     }
 }
 

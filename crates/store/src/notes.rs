@@ -5,6 +5,7 @@ use avocet_protocol::{Note, Notes, Timestamp};
 use rusqlite::{Row, params};
 
 use crate::SqliteStore;
+use crate::rows;
 use crate::tx::Result;
 
 #[async_trait]
@@ -13,12 +14,12 @@ impl Notes for SqliteStore {
         let query = match_expression(query);
         self.read(move |db| match query {
             None => db.rows(
-                "SELECT id, written_at, text FROM notes ORDER BY id DESC LIMIT ?1",
+                "SELECT id, written_at, text, trust FROM notes ORDER BY id DESC LIMIT ?1",
                 [limit],
                 note,
             ),
             Some(query) => db.rows(
-                "SELECT notes.id, notes.written_at, notes.text \
+                "SELECT notes.id, notes.written_at, notes.text, notes.trust \
                  FROM notes_index JOIN notes ON notes.id = notes_index.rowid \
                  WHERE notes_index MATCH ?1 ORDER BY bm25(notes_index), notes.id DESC LIMIT ?2",
                 params![query, limit],
@@ -34,6 +35,7 @@ fn note(row: &Row<'_>) -> rusqlite::Result<Note> {
         id: row.get("id")?,
         written_at: Timestamp(row.get("written_at")?),
         text: row.get("text")?,
+        trust: rows::trust(row, "trust")?,
     })
 }
 

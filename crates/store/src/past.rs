@@ -16,7 +16,8 @@ const MOST_TIMES: usize = 16;
 pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
     let condensed = condensed(db, session)?;
     let left_out = condensed.summary_to.map_or(0, |turn| turn.0);
-    let mut past = Past { condensed, ..Past::default() };
+    let believed_to = believed_to(db, session)?;
+    let mut past = Past { condensed, believed_to, ..Past::default() };
     let (mut next, mut used, mut read) = (before, 0_usize, 0_usize);
     loop {
         // Turns are begun in the order of their messages: what is behind one that is forgotten is
@@ -50,17 +51,40 @@ pub(crate) fn past(db: Db<'_>, session: &SessionId, before: TurnId, budget: usiz
 fn condensed(db: Db<'_>, session: &SessionId) -> Result<Condensed> {
     let turn = |id: i64| (id > 0).then_some(TurnId(id));
     let found = db.row(
-        "SELECT summary, summary_to, shortened_to FROM sessions WHERE id = ?1",
+        "SELECT summary, summary_to, shortened_to, summary_trust FROM sessions WHERE id = ?1",
         [session.as_str()],
         |row| {
             Ok(Condensed {
                 summary: row.get(0)?,
                 summary_to: turn(row.get(1)?),
                 shortened_to: turn(row.get(2)?),
+                trust: rows::trust(row, "summary_trust")?,
             })
         },
     )?;
     Ok(found.unwrap_or_default())
+}
+
+fn believed_to(db: Db<'_>, session: &SessionId) -> Result<Option<(TurnId, Option<u32>)>> {
+    db.row(
+        "SELECT believed_turn, believed_step FROM sessions WHERE id = ?1 AND believed_turn > 0",
+        [session.as_str()],
+        |row| Ok((TurnId(row.get(0)?), row.get(1)?)),
+    )
+}
+
+/// An owner says that what the session has read so far may be believed: of a turn that goes on, what its
+/// closed steps have read.
+pub(crate) fn believe(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
+    tx.update(
+        "UPDATE sessions SET summary_trust = 'full', \
+             believed_turn = (SELECT coalesce(max(id), 0) FROM turns WHERE session = ?1), \
+             believed_step = (SELECT max(number) FROM steps WHERE closed = 1 \
+                 AND turn = (SELECT max(id) FROM turns WHERE session = ?1)) \
+         WHERE id = ?1",
+        [session.as_str()],
+    )?;
+    Ok(())
 }
 
 /// The text of a turn, in bytes, without reading it: as it is, and as it is sent when its results are
@@ -89,10 +113,17 @@ pub(crate) fn condense(tx: &Tx<'_>, session: &SessionId, condensed: &Condensed) 
     let id = |turn: Option<TurnId>| turn.map_or(0, |turn| turn.0);
     let (summary_to, shortened_to) = (id(condensed.summary_to), id(condensed.shortened_to));
     let condensed = tx.update(
-        "UPDATE sessions SET summary = ?2, summary_to = ?3, shortened_to = ?4 WHERE id = ?1 \
+        "UPDATE sessions SET summary = ?2, summary_to = ?3, shortened_to = ?4, summary_trust = ?5 \
+         WHERE id = ?1 \
              AND NOT coalesce((SELECT max(id) FROM inbound WHERE turn = max(?3, ?4)) \
                  <= fresh_from, 0)",
-        params![session.as_str(), condensed.summary, summary_to, shortened_to],
+        params![
+            session.as_str(),
+            condensed.summary,
+            summary_to,
+            shortened_to,
+            condensed.trust.word(),
+        ],
     )?;
     Ok(condensed > 0)
 }

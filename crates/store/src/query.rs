@@ -2,13 +2,15 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Ignored, LogStatus, MessageId, MessageStatus, OpenTurn, Outcome, Query, QueueMode, SessionId,
-    SessionStatus, SessionSummary, Timestamp, TurnId, TurnRecord, TurnState, UsageBy, UsageRow,
+    Ignored, LogStatus, MessageId, MessageStatus, OpenApproval, OpenTurn, Outcome, Query,
+    QueueMode, SessionId, SessionStatus, SessionSummary, Timestamp, TurnId, TurnRecord, TurnState,
+    UsageBy, UsageRow,
 };
 use rusqlite::params;
 
 use crate::rows;
 use crate::tx::{Db, Result};
+use crate::waits;
 use crate::{SqliteStore, ledger};
 
 #[async_trait]
@@ -39,6 +41,10 @@ impl Query for SqliteStore {
             )
         })
         .await
+    }
+
+    async fn open_approvals(&self) -> Result<Vec<OpenApproval>> {
+        self.read(waits::open_approvals).await
     }
 
     async fn transcript(&self, session: &SessionId, turns: u32) -> Result<Vec<TurnRecord>> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use avocet_protocol::{CallId, CallResult, CallState, QueueMode, SessionId, WaitKind};
 use avocet_protocol::{
     ChatAddress, ChatKind, Content, Inbound, InboundKind, LoggedCall, LoggedInbound, MessageId,
-    NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, TurnId, TurnRecord,
+    NewInbound, Origin, Sender, Step, Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord,
     TurnState, Usage,
 };
 use rusqlite::types::Type;
@@ -43,7 +43,7 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<T> 
 }
 
 /// As [`json`], where the column may be NULL.
-fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<Option<T>> {
+pub(crate) fn json_if_any<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Read<Option<T>> {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
         _ => json(row, column).map(Some),
@@ -147,6 +147,10 @@ pub(crate) fn class_word(class: ToolClass) -> &'static str {
     }
 }
 
+pub(crate) fn trust(row: &Row<'_>, column: &str) -> Read<Trust> {
+    word(row, column, &Trust::ALL, Trust::word)
+}
+
 pub(crate) fn mode(db: Db<'_>, session: &SessionId, default: QueueMode) -> Result<QueueMode> {
     let found = db.row(
         "SELECT mode FROM sessions WHERE id = ?1 AND mode IS NOT NULL",
@@ -172,7 +176,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
         inbound,
     )?;
     let steps = db.rows(
-        "SELECT number, text, input_tokens, output_tokens, closed, reasoning FROM steps \
+        "SELECT number, text, input_tokens, output_tokens, closed, reasoning, trust FROM steps \
          WHERE turn = ?1 ORDER BY number",
         [id.0],
         |row| {
@@ -183,6 +187,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
                 calls: Vec::new(),
                 reasoning: json_if_any(row, "reasoning")?,
                 closed: row.get("closed")?,
+                trust: trust(row, "trust")?,
                 steered: Vec::new(),
             })
         },
@@ -196,15 +201,17 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
         })
         .collect::<Result<_>>()?;
     db.one(
-        "SELECT session, state, parent, prompt, notice, started_at FROM turns WHERE id = ?1",
+        "SELECT session, state, parent, prompt, prompt_trust, notice, started_at FROM turns WHERE id = ?1",
         [id.0],
         |row| {
             let parent: Option<i64> = row.get("parent")?;
             let origin = match parent {
                 None => Origin::Messages(messages),
-                Some(parent) => {
-                    Origin::Child { parent: TurnId(parent), prompt: row.get("prompt")? }
-                }
+                Some(parent) => Origin::Child {
+                    parent: TurnId(parent),
+                    prompt: row.get("prompt")?,
+                    trust: trust(row, "prompt_trust")?,
+                },
             };
             Ok(TurnRecord {
                 id,
@@ -230,7 +237,7 @@ pub(crate) fn steered(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedI
 
 fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {
     db.rows(
-        "SELECT ordinal, name, arguments, state, approved, evidence, ok, result FROM calls \
+        "SELECT ordinal, name, arguments, state, approved, evidence, ok, result, trust FROM calls \
          WHERE turn = ?1 AND step = ?2 ORDER BY ordinal",
         params![turn.0, step],
         |row| {
@@ -250,6 +257,10 @@ fn call_state(row: &Row<'_>) -> Read<CallState> {
         "started" => CallState::Started,
         "interrupted" => CallState::Interrupted { evidence: json_if_any(row, "evidence")? },
         "waiting" => CallState::Waiting,
-        _ => CallState::Finished(CallResult { ok: row.get("ok")?, value: json(row, "result")? }),
+        _ => CallState::Finished(CallResult {
+            ok: row.get("ok")?,
+            value: json(row, "result")?,
+            trust: trust(row, "trust")?,
+        }),
     })
 }

@@ -1,4 +1,4 @@
--- Version 4 of the log, whole: what a new database is made with. `migrations/` brings an older one to
+-- Version 5 of the log, whole: what a new database is made with. `migrations/` brings an older one to
 -- the same. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
@@ -17,7 +17,10 @@ CREATE TABLE sessions (
     compact_for INTEGER,                        -- the message with a /compact that is not carried out; negative: it has begun
     shortened_to INTEGER NOT NULL DEFAULT 0,    -- long results of turns up to this one are cut
     summary    TEXT,                            -- what stands for the turns up to summary_to
-    summary_to INTEGER NOT NULL DEFAULT 0
+    summary_to INTEGER NOT NULL DEFAULT 0,
+    summary_trust TEXT NOT NULL DEFAULT 'full' CHECK (summary_trust IN ('low', 'user', 'full')),
+    believed_turn INTEGER NOT NULL DEFAULT 0,   -- what was read up to this turn may be believed (/trust);
+    believed_step INTEGER                       -- of this turn up to this step; NULL: its messages only
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 
@@ -49,7 +52,8 @@ CREATE TABLE turns (
     suspect     INTEGER NOT NULL DEFAULT 0,
     notice      TEXT,                           -- what the chat was shown instead of a reply
     started_at  INTEGER NOT NULL,
-    ended_at    INTEGER
+    ended_at    INTEGER,
+    prompt_trust TEXT NOT NULL DEFAULT 'full' CHECK (prompt_trust IN ('low', 'user', 'full'))
 ) STRICT;
 CREATE UNIQUE INDEX turns_open ON turns (session) WHERE state IN ('queued', 'running', 'waiting');
 CREATE INDEX turns_session ON turns (session, id);
@@ -96,6 +100,7 @@ CREATE TABLE steps (
     output_tokens INTEGER NOT NULL,
     closed        INTEGER NOT NULL DEFAULT 0,
     reasoning     TEXT,                         -- JSON, for the model that wrote it
+    trust         TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the request
     PRIMARY KEY (turn, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -112,6 +117,7 @@ CREATE TABLE calls (
     evidence  TEXT,                             -- JSON
     ok        INTEGER,
     result    TEXT,                             -- JSON, as the model reads it
+    trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the result
     PRIMARY KEY (turn, step, ordinal),
     FOREIGN KEY (turn, step) REFERENCES steps (turn, number),
     CHECK ((state = 'finished') = (result IS NOT NULL))
@@ -132,10 +138,18 @@ CREATE TABLE waits (
     child      INTEGER REFERENCES turns (id),
     expires_at INTEGER NOT NULL,
     resolved   INTEGER NOT NULL DEFAULT 0,
+    may_grant  TEXT,                            -- JSON: what is allowed with it for the session
     FOREIGN KEY (turn, step, ordinal) REFERENCES calls (turn, step, ordinal)
 ) STRICT;
 CREATE INDEX waits_open ON waits (turn) WHERE resolved = 0;
 CREATE INDEX waits_child ON waits (child) WHERE child IS NOT NULL AND resolved = 0;
+
+CREATE TABLE grants (                           -- calls that need no approval any more in a session
+    session TEXT NOT NULL REFERENCES sessions (id),
+    tool    TEXT NOT NULL,
+    scope   TEXT NOT NULL,
+    PRIMARY KEY (session, tool, scope)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE outbox (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -227,7 +241,8 @@ CREATE TABLE notes (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     text       TEXT NOT NULL,
     turn       INTEGER REFERENCES turns (id),
-    written_at INTEGER NOT NULL
+    written_at INTEGER NOT NULL,
+    trust      TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the request
 ) STRICT;
 CREATE VIRTUAL TABLE notes_index USING fts5 (
     text, content = 'notes', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, Condensed, Content, Evidence, KeptResults,
-    LogWrite, LoggedInbound, MessageId, NewStep, Past, QueueMode, SessionId, StoreError, ToolClass,
-    TurnId, TurnLog,
+    Attachment, CallId, CallResult, ChatAddress, Condensed, Content, Evidence, KeptResult,
+    KeptResults, LogWrite, LoggedInbound, MessageId, NewStep, Past, QueueMode, SessionId,
+    StoreError, ToolClass, TurnId, TurnLog,
 };
 use rusqlite::params;
 
@@ -115,25 +115,21 @@ impl TurnLog for SqliteStore {
 
 #[async_trait]
 impl KeptResults for SqliteStore {
-    async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<String>> {
+    async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<KeptResult>> {
         let (session, handle) = (session.clone(), handle.to_owned());
         self.read(move |db| kept_result(db, &session, &handle)).await
     }
 }
 
 /// What was kept of a call; of one that was not cut, its result.
-fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<String>> {
-    let kept = db.row(
-        "SELECT body FROM kept_results WHERE handle = ?1 AND session = ?2",
-        [handle, session.as_str()],
-        |row| row.get(0),
-    )?;
-    let (None, Ok(call)) = (&kept, handle.parse::<CallId>()) else { return Ok(kept) };
+fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<KeptResult>> {
+    let Ok(call) = handle.parse::<CallId>() else { return Ok(None) };
     db.row(
-        "SELECT result FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 \
+        "SELECT trust, coalesce((SELECT body FROM kept_results WHERE handle = ?5), result) AS body \
+         FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 \
              AND result IS NOT NULL AND (SELECT session FROM turns WHERE id = ?1) = ?4",
-        params![call.turn.0, call.step, call.ordinal, session.as_str()],
-        |row| row.get(0),
+        params![call.turn.0, call.step, call.ordinal, session.as_str(), call.to_string()],
+        |row| Ok(KeptResult { body: row.get("body")?, trust: rows::trust(row, "trust")? }),
     )
 }
 
@@ -149,8 +145,8 @@ pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
     must_run(tx, turn)?;
     tx.insert(
-        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![
             turn.0,
             step.number,
@@ -158,6 +154,7 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
             credible(step.usage.input),
             credible(step.usage.output),
             step.reasoning.as_ref().map(to_json).transpose()?,
+            step.trust.word(),
         ],
     )?;
     for (ordinal, call) in step.calls.iter().enumerate() {
@@ -174,9 +171,16 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
 pub(crate) fn finish(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
     tx.update_one(
         call,
-        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5 \
+        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6 \
          WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
-        params![call.turn.0, call.step, call.ordinal, result.ok, to_json(&result.value)?],
+        params![
+            call.turn.0,
+            call.step,
+            call.ordinal,
+            result.ok,
+            to_json(&result.value)?,
+            result.trust.word(),
+        ],
     )
 }
 
@@ -188,6 +192,9 @@ fn keep_result(tx: &Tx<'_>, call: CallId, body: &str) -> Result<()> {
     )?;
     Ok(())
 }
+
+/// The trust of the request that led to the call of turn ?2, step ?3.
+const REQUEST_TRUST: &str = "(SELECT trust FROM steps WHERE turn = ?2 AND number = ?3)";
 
 /// T3, what the tool writes to the log. Returns the child that it spawned, if it did.
 pub(crate) fn apply_writes(
@@ -203,8 +210,11 @@ pub(crate) fn apply_writes(
             }
             LogWrite::Note { text } => {
                 tx.insert(
-                    "INSERT INTO notes (text, turn, written_at) VALUES (?1, ?2, ?3)",
-                    params![text, call.turn.0, tx.now.0],
+                    &format!(
+                        "INSERT INTO notes (text, turn, written_at, trust) \
+                         VALUES (?1, ?2, ?4, {REQUEST_TRUST})"
+                    ),
+                    params![text, call.turn.0, call.step, tx.now.0],
                 )?;
             }
             LogWrite::Spawn { prompt } => child = Some(spawn(tx, call, prompt)?),
@@ -221,7 +231,12 @@ fn spawn(tx: &Tx<'_>, call: CallId, prompt: &str) -> Result<TurnId> {
              WHERE parent.id = (SELECT session FROM turns WHERE id = ?2)) WHERE id = ?1",
         params![session.as_str(), call.turn.0],
     )?;
-    insert_turn(tx, &session, "queued", Some(&Errand { parent: call.turn, prompt }))
+    let child = insert_turn(tx, &session, "queued", Some(&Errand { parent: call.turn, prompt }))?;
+    tx.update(
+        &format!("UPDATE turns SET prompt_trust = {REQUEST_TRUST} WHERE id = ?1"),
+        params![child.0, call.turn.0, call.step],
+    )?;
+    Ok(child)
 }
 
 /// T4.

@@ -159,6 +159,7 @@ fn claim(
         [turn.0],
     )?;
     let record = rows::turn(tx.db, turn)?;
+    let grants = waits::grants(tx, turn)?;
     let claimed = tx.db.one(
         "SELECT attempts, deaths_alone, model FROM turns JOIN sessions ON sessions.id = session \
          WHERE turns.id = ?1",
@@ -169,6 +170,7 @@ fn claim(
                 attempts: row.get("attempts")?,
                 deaths_alone: row.get("deaths_alone")?,
                 model: row.get("model")?,
+                grants,
             })
         },
     )?;
@@ -321,17 +323,20 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
          WHERE id = ?1 AND state = 'running'",
         params![turn.0, state, notice, tx.now.0],
     )?;
-    if let Some(Answer { step, text, usage }) = answer {
+    if let Some(Answer { step, text, usage, trust }) = answer {
+        let (input, output) = (credible(usage.input), credible(usage.output));
         tx.insert(
-            "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed) \
-             VALUES (?1, ?2, ?3, ?4, ?5, 1)",
-            params![turn.0, step, text, credible(usage.input), credible(usage.output)],
+            "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, trust) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
+            params![turn.0, step, text, input, output, trust.word()],
         )?;
     }
     end_messages(tx, turn, *outcome)?;
     preview::become_reply(tx, turn, reply.as_ref())?;
     let result = match (outcome, answer, notice) {
-        (Outcome::Replied, Some(answer), _) => Resolution::Answer(answer.text.clone()),
+        (Outcome::Replied, Some(answer), _) => {
+            Resolution::Answer { text: answer.text.clone(), trust: answer.trust }
+        }
         (_, _, Some(notice)) => Resolution::Error(notice.clone()),
         _ => Resolution::Error("it came to no answer".to_owned()),
     };

@@ -2,8 +2,8 @@
 //! place.
 
 use avocet_protocol::{
-    CallId, CallResult, Content, NewWait, OpenPrompt, OpenWait, Planned, Resolution, SessionId,
-    Timestamp, TurnId, WaitId, WaitKind,
+    Arguments, CallId, CallResult, Content, Grant, NewWait, OpenApproval, OpenPrompt, OpenWait,
+    Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -25,8 +25,8 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
         params![call.turn.0, call.step, call.ordinal],
     )?;
     let id = tx.insert(
-        "INSERT INTO waits (turn, step, ordinal, kind, child, expires_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO waits (turn, step, ordinal, kind, child, expires_at, may_grant) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         params![
             call.turn.0,
             call.step,
@@ -34,11 +34,15 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
             wait.kind.word(),
             child.map(|child| child.0),
             wait.expires_at.0,
+            wait.grant.as_ref().map(rows::to_json).transpose()?,
         ],
     )?;
     let id = WaitId(id.unwrap_or_default());
     if let Some(prompt) = &wait.prompt {
         insert_planned(tx, &naming(prompt, id), Some(call.turn), Source::Prompt)?;
+    }
+    for notice in &wait.notices {
+        insert_planned(tx, &naming(notice, id), None, Source::Notice)?;
     }
     tx.update_one(
         call.turn,
@@ -77,16 +81,19 @@ pub(crate) fn resolve(
     let Some(call) = call else { return Ok(None) };
     tx.update("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
     match resolution {
-        Resolution::Run => {
+        Resolution::Run | Resolution::RunAlways => {
+            if *resolution == Resolution::RunAlways {
+                grant(tx, wait, call.turn)?;
+            }
             tx.update(
                 "UPDATE calls SET state = 'planned', approved = 1 \
                  WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
                 params![call.turn.0, call.step, call.ordinal],
             )?;
         }
-        Resolution::Answer(text) => {
+        Resolution::Answer { text, trust } => {
             let value = json!({ "answer": text });
-            finish(tx, call, &CallResult { ok: true, value })?;
+            finish(tx, call, &CallResult { ok: true, value, trust: *trust })?;
         }
         Resolution::Error(text) => finish(tx, call, &CallResult::error(text))?,
     }
@@ -120,24 +127,85 @@ pub(crate) fn resolve_parent(
     wait.map_or(Ok(None), |wait| resolve(tx, wait, resolution))
 }
 
-/// The newest wait of the session's turn of one of these kinds, or the one that is named.
+/// What goes with the wait is allowed for the session of the turn at the root.
+fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
+    let grant = tx.db.row(
+        "SELECT may_grant FROM waits WHERE id = ?1 AND may_grant IS NOT NULL",
+        [wait.0],
+        |row| rows::json::<Grant>(row, "may_grant"),
+    )?;
+    if let Some(Grant { tool, scope }) = grant {
+        tx.insert(
+            &format!(
+                "WITH RECURSIVE {LINE} INSERT OR IGNORE INTO grants (session, tool, scope) \
+                 SELECT session, ?2, ?3 FROM turns \
+                 WHERE id IN (SELECT turn FROM line) AND parent IS NULL"
+            ),
+            params![turn.0, tool.as_str(), scope],
+        )?;
+    }
+    Ok(())
+}
+
+/// A turn (?1), the one that waits for it, and so on to the root.
+const LINE: &str = "line (turn) AS (VALUES (?1) UNION \
+    SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
+
+/// What a person has allowed for the session of the turn at the root.
+pub(crate) fn grants(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
+    tx.db.rows(
+        &format!(
+            "WITH RECURSIVE {LINE} SELECT tool, scope FROM grants WHERE session IN \
+                 (SELECT session FROM turns WHERE id IN (SELECT turn FROM line))"
+        ),
+        [turn.0],
+        |row| Ok(Grant { tool: rows::parsed(row, "tool")?, scope: row.get("scope")? }),
+    )
+}
+
+/// The newest wait of this kind of the session's turn or of a child of it.
 pub(crate) fn newest_wait(
     tx: &Tx<'_>,
     session: &SessionId,
-    named: Option<WaitId>,
-    kinds: &[WaitKind],
+    kind: WaitKind,
 ) -> Result<Option<(WaitId, TurnId)>> {
-    let open = tx.db.rows(
-        "SELECT waits.id, waits.turn, waits.kind FROM waits JOIN turns ON turns.id = waits.turn \
-         WHERE turns.session = ?1 AND turns.state IN ('queued', 'running', 'waiting') \
-             AND turns.state = 'waiting' AND waits.resolved = 0 \
-         ORDER BY waits.id DESC",
-        [session.as_str()],
-        |row| Ok((WaitId(row.get(0)?), TurnId(row.get(1)?), rows::wait_kind(row)?)),
-    )?;
-    let fits = |id: WaitId, kind| kinds.contains(&kind) && named.is_none_or(|named| named == id);
-    Ok(open.into_iter().find(|(id, _, kind)| fits(*id, *kind)).map(|(id, turn, _)| (id, turn)))
+    tx.db.row(
+        &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC LIMIT 1"),
+        [session.as_str(), kind.word()],
+        |row| Ok((WaitId(row.get("id")?), TurnId(row.get("turn")?))),
+    )
 }
+
+/// Whether this is an open wait of this kind, of the session's turn or of a child of it, if it has to
+/// be one of those.
+pub(crate) fn is_open(
+    tx: &Tx<'_>,
+    wait: WaitId,
+    kind: WaitKind,
+    below: Option<&SessionId>,
+) -> Result<bool> {
+    let found = match below {
+        Some(session) => tx.db.row(
+            &format!("{WAITS_BELOW} AND waits.kind = ?2 AND waits.id = ?3"),
+            params![session.as_str(), kind.word(), wait.0],
+            |_| Ok(()),
+        )?,
+        None => tx.db.row(
+            "SELECT 1 FROM waits WHERE id = ?1 AND kind = ?2 AND resolved = 0",
+            params![wait.0, kind.word()],
+            |_| Ok(()),
+        )?,
+    };
+    Ok(found.is_some())
+}
+
+/// The open waits of a session's open turn (?1) and of its children, and theirs.
+const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
+        SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting') \
+        UNION SELECT turns.id FROM turns JOIN tree ON turns.parent = tree.turn \
+            WHERE state IN ('queued', 'running', 'waiting')) \
+    SELECT waits.id AS id, waits.turn AS turn FROM tree JOIN waits ON waits.turn = tree.turn \
+    WHERE waits.resolved = 0";
 
 /// Every open wait, in the order in which they expire.
 pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
@@ -151,6 +219,34 @@ pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
                 id: WaitId(row.get("id")?),
                 session: rows::parsed(row, "session")?,
                 kind: rows::wait_kind(row)?,
+                expires_at: Timestamp(row.get("expires_at")?),
+            })
+        },
+    )
+}
+
+/// The calls that wait for a person to allow them.
+pub(crate) fn open_approvals(db: Db<'_>) -> Result<Vec<OpenApproval>> {
+    db.rows(
+        "SELECT waits.id AS wait, turns.session AS session, name, arguments, may_grant, expires_at, \
+             prompt.channel AS channel, prompt.account AS account, prompt.chat AS chat, \
+             prompt.topic AS topic \
+         FROM waits INDEXED BY waits_open JOIN turns ON turns.id = waits.turn \
+             JOIN calls ON calls.turn = waits.turn AND calls.step = waits.step \
+                 AND calls.ordinal = waits.ordinal \
+             LEFT JOIN outbox AS prompt ON prompt.id = (SELECT max(id) FROM outbox \
+                 WHERE outbox.turn = waits.turn AND source = 'prompt') \
+         WHERE waits.resolved = 0 AND waits.kind = 'approval' ORDER BY expires_at, waits.id",
+        (),
+        |row| {
+            let chat: Option<String> = row.get("chat")?;
+            Ok(OpenApproval {
+                id: WaitId(row.get("wait")?),
+                session: rows::parsed(row, "session")?,
+                chat: chat.map(|_| rows::address(row)).transpose()?,
+                tool: row.get("name")?,
+                arguments: rows::json::<Arguments>(row, "arguments")?.to_object(),
+                grant: rows::json_if_any(row, "may_grant")?,
                 expires_at: Timestamp(row.get("expires_at")?),
             })
         },

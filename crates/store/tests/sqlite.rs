@@ -158,7 +158,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     assert_eq!(
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
-            "{path_text} was written by a newer version (schema 9, this one knows 4); install that \
+            "{path_text} was written by a newer version (schema 9, this one knows 5); install that \
              version, or put back the copy {path_text}.before-v9 if there is one, and remove \
              {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),
@@ -176,7 +176,7 @@ async fn whoever_only_looks_leaves_a_database_of_an_older_version_alone() {
     assert_eq!(
         looked.unwrap_err().to_string(),
         format!(
-            "{} was written by an older version (schema 3, this one reads 4); start the daemon once, \
+            "{} was written by an older version (schema 3, this one reads 5); start the daemon once, \
              or again if it still runs, which brings the log up to date",
             path.display()
         ),

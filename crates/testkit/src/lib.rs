@@ -37,5 +37,5 @@ pub use files::{FakeFiles, OneWorkspace};
 pub use model::{Scripted, ScriptedModel, history_complaint};
 pub use models::FakeModels;
 pub use roles::FakeRoles;
-pub use toolbox::{FakeToolbox, WAIT};
+pub use toolbox::{FakeToolbox, WAIT, private_place, tool_context};
 pub use transcribe::FakeTranscriber;

@@ -6,12 +6,41 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, Content, Evidence, LogWrite, Planned, PreparedCall, Role, ToolCall, ToolClass,
-    ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Verdict, WaitKind,
-    WaitRequest,
+    Arguments, CallId, ChatKind, Content, Evidence, Grant, LogWrite, Place, Planned, PreparedCall,
+    Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome,
+    ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
+use tokio_util::sync::CancellationToken;
+
+/// A call of an owner in a private chat of the terminal, who has read nothing of others.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn tool_context() -> ToolContext {
+    ToolContext {
+        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
+        session: SessionId::parse("terminal:local:a").unwrap(),
+        chat: None,
+        cancel: CancellationToken::new(),
+        role: Role::Owner,
+        trust: Trust::Full,
+        place: private_place(),
+        grants: [].into(),
+        seen: Arc::default(),
+    }
+}
+
+/// A private chat of the terminal.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn private_place() -> Place {
+    Place { channel: Some("terminal".parse().unwrap()), chat: ChatKind::Private }
+}
 
 /// How long what waits in a [`FakeToolbox`] may wait.
 pub const WAIT: Duration = Duration::from_hours(1);
@@ -35,6 +64,8 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `post` | effect | returns its arguments |
 /// | `dangerous` | effect | needs an approval |
 /// | `keys` | pure | is for owners |
+/// | `page` | pure, parallel | returns its `text`, which anybody may have written |
+/// | `careful` | effect | needs an approval where not everything that was read is an owner's |
 #[derive(Debug)]
 pub struct FakeToolbox {
     runs: Mutex<HashMap<String, u32>>,
@@ -79,7 +110,7 @@ impl FakeToolbox {
 
 #[async_trait]
 impl Toolbox for FakeToolbox {
-    fn specs(&self, role: Role) -> Arc<[ToolSpec]> {
+    fn specs(&self, role: Role, _place: &Place) -> Arc<[ToolSpec]> {
         self.offered.lock().unwrap().push(role);
         Arc::new([])
     }
@@ -97,7 +128,8 @@ impl Toolbox for FakeToolbox {
             "note" | "say" | "ask" | "spawn" => (ToolClass::InLog, false),
             "wonder" => (ToolClass::InLog, true),
             "write" => (ToolClass::Verifiable, false),
-            "post" | "dangerous" => (ToolClass::Effect, false),
+            "page" => (ToolClass::Pure, true),
+            "post" | "dangerous" | "careful" => (ToolClass::Effect, false),
             name => return Err(ToolError::NotFound(name.to_owned())),
         };
         if let Arguments::Malformed(text) = &call.arguments {
@@ -107,8 +139,16 @@ impl Toolbox for FakeToolbox {
         let evidence = Evidence { subject, before: None, after: "x".to_owned() };
         let evidence = (class == ToolClass::Verifiable).then_some(evidence);
         let approval = wait(WaitKind::Approval, "May I?", Vec::new());
-        let approval = (call.name == "dangerous" && !approved).then_some(approval);
-        Ok(PreparedCall { class, parallel, evidence, approval })
+        let grant = Grant { tool: ToolName::parse(&call.name).unwrap(), scope: String::new() };
+        let asks = match call.name.as_str() {
+            "dangerous" => !context.grants.contains(&grant),
+            "careful" => context.trust < Trust::Full,
+            _ => false,
+        };
+        let approval = WaitRequest { grant: Some(grant), ..approval };
+        let approval = (asks && !approved).then_some(approval);
+        let trust = if call.name == "page" { Trust::Low } else { Trust::Full };
+        Ok(PreparedCall { class, parallel, evidence, trust, approval })
     }
 
     async fn execute(
@@ -129,6 +169,7 @@ impl Toolbox for FakeToolbox {
             "panic" => panic!("a bug in the tool"),
             "hang" => std::future::pending().await,
             "post" if self.post_hangs => std::future::pending().await,
+            "page" => Ok(json!(text("text")).into()),
             "large" => Ok(json!("x".repeat(100_000)).into()),
             "together" => {
                 self.together.wait().await;
@@ -153,6 +194,12 @@ impl Toolbox for FakeToolbox {
         }
     }
 
+    /// An answer with a secret in it, after something foreign was read.
+    fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
+        let holds = context.trust == Trust::Low && text.contains("SECRET");
+        holds.then(|| wait(WaitKind::Approval, "May I say that?", Vec::new()))
+    }
+
     async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
         self.verdict.clone()
     }
@@ -169,5 +216,5 @@ fn refuse_guests(call: &ToolCall, context: &ToolContext) -> Result<(), ToolError
 
 fn wait(kind: WaitKind, prompt: &str, writes: Vec<LogWrite>) -> WaitRequest {
     let prompt = (!prompt.is_empty()).then(|| Content::text(prompt));
-    WaitRequest { kind, prompt, expires_after: WAIT, writes }
+    WaitRequest { kind, prompt, expires_after: WAIT, writes, grant: None }
 }

@@ -2,17 +2,22 @@
 //! built-in tools, one file each.
 
 mod aliases;
+mod approval;
 mod builtin;
 mod courtesy;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod patch;
+mod paths;
+mod policy;
 mod registry;
 mod schema;
 mod shell_words;
 mod workspace_files;
 
 pub use builtin::{Parts, Shell, add_builtin};
+pub use paths::Paths;
+pub use policy::{Listed, Policy};
 pub use registry::{AlreadyRegistered, Origin, Registry};
 pub use workspace_files::WorkspaceFiles;

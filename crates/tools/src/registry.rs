@@ -4,19 +4,26 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, Clock, Description, Evidence, PreparedCall, Role, Tool, ToolCall, ToolContext,
-    ToolError, ToolName, ToolOutcome, ToolSpec, Toolbox, Verdict, fits, within,
+    Arguments, Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall, Role,
+    Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome, ToolSpec, Toolbox, Trust,
+    Verdict, WaitRequest, fits, within,
 };
 use avocet_supervise::catch;
+use dashmap::DashMap;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-use crate::aliases;
-use crate::erased::ErasedTool;
-use crate::schema;
+use crate::erased::{ErasedTool, Review};
+use crate::paths::Paths;
+use crate::policy::{Case, Decision, Policy};
+use crate::{aliases, approval, schema};
+
+/// After which an approval that nobody has given counts as denied.
+const APPROVALS: Duration = Duration::from_hours(1);
 
 /// Who registers a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +43,11 @@ pub struct AlreadyRegistered(pub ToolName);
 #[derive(Debug)]
 pub struct Registry {
     tools: BTreeMap<ToolName, Registered>,
-    for_users: Arc<[ToolSpec]>,
-    for_owners: Arc<[ToolSpec]>,
+    policy: Policy,
+    approvals: Duration,
+    paths: Arc<Paths>,
+    /// The lists that are offered: made once for each case, so that they are the same at all times.
+    offered: DashMap<(Role, Place), Arc<[ToolSpec]>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -50,11 +60,35 @@ struct Registered {
 }
 
 impl Registry {
-    /// No tools.
+    /// No tools, and no rules but the tools' own.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let (for_users, for_owners) = (Arc::new([]), Arc::new([]));
-        Self { tools: BTreeMap::new(), for_users, for_owners, clock }
+        Self {
+            tools: BTreeMap::new(),
+            policy: Policy::default(),
+            approvals: APPROVALS,
+            paths: Arc::default(),
+            offered: DashMap::new(),
+            clock,
+        }
+    }
+
+    /// With these rules; an approval that nobody has given after `approvals` counts as denied.
+    #[must_use]
+    pub fn with_policy(self, policy: Policy, approvals: Duration) -> Self {
+        Self { policy, approvals, ..self }
+    }
+
+    /// Which paths are in use, where other registries have tools for the same workspace.
+    #[must_use]
+    pub fn with_paths(self, paths: Arc<Paths>) -> Self {
+        Self { paths, ..self }
+    }
+
+    /// Whether a pattern fits a tool.
+    #[must_use]
+    pub fn has(&self, pattern: &str) -> bool {
+        self.tools.values().any(|one| fits(pattern, one.name()))
     }
 
     /// Adds a tool. One from the operator's configuration replaces a tool of the same name.
@@ -81,7 +115,7 @@ impl Registry {
         };
         let tool = Box::new(tool);
         self.tools.insert(name, Registered { tool, description, schema, validator });
-        self.list();
+        self.offered.clear();
         Ok(())
     }
 
@@ -90,14 +124,8 @@ impl Registry {
     pub fn open_to_users(&mut self, pattern: &str) -> usize {
         let fitting = self.tools.values_mut().filter(|one| fits(pattern, one.name()));
         let opened = fitting.map(|one| one.description.role = Role::User).count();
-        self.list();
+        self.offered.clear();
         opened
-    }
-
-    /// Makes the lists that are offered: once, so that they are the same at all times.
-    fn list(&mut self) {
-        let specs = |role| self.offered(role).map(|one| self.spec(one)).collect();
-        (self.for_users, self.for_owners) = (specs(Role::User), specs(Role::Owner));
     }
 
     fn spec(&self, registered: &Registered) -> ToolSpec {
@@ -111,26 +139,43 @@ impl Registry {
         }
     }
 
-    fn offered(&self, role: Role) -> impl Iterator<Item = &Registered> {
-        self.tools.values().filter(move |one| one.description.role <= role)
+    /// The tools that may be called there, if need be after somebody has allowed it.
+    fn available<'a>(&'a self, case: Case<'a>) -> impl Iterator<Item = &'a Registered> {
+        self.tools.values().filter(move |one| self.refusal(one, case).is_none())
     }
 
-    /// The tool of a call, if it is for whoever the turn works for.
-    fn permitted(&self, call: &ToolCall, role: Role) -> Result<&Registered, ToolError> {
-        let registered = self.find(call, role)?;
-        if registered.description.role <= role {
-            return Ok(registered);
+    /// Why a tool may not be called there, whatever the call and whoever allows it; none if it may.
+    fn refusal(&self, registered: &Registered, case: Case<'_>) -> Option<String> {
+        let description = &registered.description;
+        if description.role > case.role {
+            return Some("is for owners".to_owned());
         }
-        Err(ToolError::PermissionDenied(format!("{} is for owners", registered.called(call))))
+        if let Some(table) = self.policy.left_out(&description.name, case) {
+            return Some(format!("is not among the tools here, by {table}"));
+        }
+        let decision = self.policy.decide(description, Caution::Never, case);
+        (decision.rule == Rule::Deny).then(|| format!("is not allowed here: {}", decision.why))
+    }
+
+    /// The tool of a call, if it may be called there.
+    fn permitted(&self, call: &ToolCall, case: Case<'_>) -> Result<&Registered, ToolError> {
+        let registered = self.find(call, case)?;
+        match self.refusal(registered, case) {
+            None => Ok(registered),
+            Some(why) => {
+                let called = registered.called(call);
+                Err(ToolError::PermissionDenied(format!("{called} {why}")))
+            }
+        }
     }
 
     /// The tool of this name, or else that which others call so.
-    fn find(&self, call: &ToolCall, role: Role) -> Result<&Registered, ToolError> {
+    fn find(&self, call: &ToolCall, case: Case<'_>) -> Result<&Registered, ToolError> {
         let name = call.name.as_str();
         let alike = || self.tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
         let other = || self.tools.get(aliases::tool(name)?);
         self.tools.get(name).or_else(alike).or_else(other).ok_or_else(|| {
-            let names: Vec<&str> = self.offered(role).map(Registered::name).collect();
+            let names: Vec<&str> = self.available(case).map(Registered::name).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);
             let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
@@ -141,6 +186,52 @@ impl Registry {
             ToolError::NotFound(format!("{name}; {meant}{listed}"))
         })
     }
+}
+
+impl Registry {
+    /// What is done with a call: by the rules, by what it would carry away, and by what a person has
+    /// allowed for the session already.
+    fn decide(&self, registered: &Registered, review: &Review, context: &ToolContext) -> Decision {
+        let tool = &registered.description;
+        let mut decision = self.policy.decide(tool, review.caution, case(context));
+        if decision.rule == Rule::Allow && !self.policy.lets_go(&tool.name) {
+            let leaks = self.leaks(&review.leaving, context);
+            if !leaks.is_empty() {
+                let why = format!("it would carry {}", leaks.join(" and "));
+                decision = Decision { rule: Rule::Ask, why };
+            }
+        }
+        decision
+    }
+
+    /// What a person is asked; none if this is allowed for the session.
+    async fn approval(
+        &self,
+        registered: &Registered,
+        call: &ToolCall,
+        why: &str,
+        context: &ToolContext,
+    ) -> Result<Option<WaitRequest>, ToolError> {
+        let arguments = registered.arguments(call)?;
+        let question = registered.tool.question(&arguments, context).await?;
+        let question = question.unwrap_or_else(|| approval::plain(&arguments));
+        let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
+        if context.grants.contains(&grant) {
+            return Ok(None);
+        }
+        Ok(Some(approval::of_call(&question.shown, why, grant, self.approvals)))
+    }
+
+    /// What these texts would carry away, where the turn has read what is not to be believed.
+    fn leaks(&self, texts: &[String], context: &ToolContext) -> Vec<String> {
+        let _ = (texts, context);
+        Vec::new()
+    }
+}
+
+/// Where a call comes from.
+fn case(context: &ToolContext) -> Case<'_> {
+    Case { role: context.role, place: &context.place, trust: context.trust }
 }
 
 impl Registered {
@@ -171,6 +262,10 @@ impl Registered {
             ToolError::InvalidPath(text) => ToolError::InvalidPath(named(text)),
             ToolError::Timeout(seconds) => ToolError::Timeout(seconds),
         }
+    }
+
+    fn review(&self, call: &ToolCall, context: &ToolContext) -> Result<Review, ToolError> {
+        self.tool.review(&*self.arguments(call)?, context)
     }
 
     async fn prepare(
@@ -225,24 +320,36 @@ impl Registered {
 
 #[async_trait]
 impl Toolbox for Registry {
-    fn specs(&self, role: Role) -> Arc<[ToolSpec]> {
-        match role {
-            Role::User => self.for_users.clone(),
-            Role::Owner => self.for_owners.clone(),
-        }
+    fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]> {
+        let key = (role, place.clone());
+        let case = Case { role, place, trust: Trust::Full };
+        let list = || self.available(case).map(|one| self.spec(one)).collect();
+        self.offered.entry(key).or_insert_with(list).clone()
     }
 
     async fn prepare(
         &self,
         call: &ToolCall,
-        _approved: bool,
+        approved: bool,
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
-        let registered = self.permitted(call, context.role)?;
-        let prepared = registered.prepare(call, context).await;
-        let evidence = prepared.map_err(|error| registered.named(call, error))?;
-        let Description { class, parallel, .. } = registered.description;
-        Ok(PreparedCall { class, parallel, evidence, approval: None })
+        let registered = self.permitted(call, case(context))?;
+        let named = |error| registered.named(call, error);
+        let review = registered.review(call, context).map_err(named)?;
+        let decision = self.decide(registered, &review, context);
+        if decision.rule == Rule::Deny {
+            let why = format!("{} is not allowed here: {}", registered.called(call), decision.why);
+            return Err(ToolError::PermissionDenied(why));
+        }
+        let evidence = registered.prepare(call, context).await.map_err(named)?;
+        let approval = match decision.rule {
+            Rule::Ask if !approved => {
+                self.approval(registered, call, &decision.why, context).await.map_err(named)?
+            }
+            _ => None,
+        };
+        let Description { class, parallel, trust, .. } = registered.description;
+        Ok(PreparedCall { class, parallel, evidence, trust, approval })
     }
 
     async fn execute(
@@ -250,13 +357,22 @@ impl Toolbox for Registry {
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let registered = self.permitted(call, context.role)?;
-        let executed = registered.execute(call, context, self.clock.as_ref()).await;
-        executed.map_err(|error| registered.named(call, error))
+        let registered = self.permitted(call, case(context))?;
+        let named = |error| registered.named(call, error);
+        let review = registered.review(call, context).map_err(named)?;
+        let _alone = self.paths.take(&review.paths, registered.description.class).await;
+        registered.execute(call, context, self.clock.as_ref()).await.map_err(named)
+    }
+
+    fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
+        let leaks = self.leaks(&[text.to_owned()], context);
+        (!leaks.is_empty()).then(|| approval::of_answer(text, &leaks, self.approvals))
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
-        match self.find(call, Role::Owner) {
+        let place = Place { channel: None, chat: ChatKind::Private };
+        let case = Case { role: Role::Owner, place: &place, trust: Trust::Full };
+        match self.find(call, case) {
             Ok(registered) => registered.tool.verify(evidence).await,
             Err(_) => Verdict::Unknown,
         }

@@ -1,11 +1,10 @@
 use std::time::Duration;
 
-use avocet_protocol::{Arguments as CallArguments, CallId, SessionId, ToolClass, Trust, TurnId};
-use avocet_testkit::ManualClock;
+use avocet_protocol::{Arguments as CallArguments, ToolClass};
+use avocet_testkit::{ManualClock, private_place, tool_context};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -59,14 +58,7 @@ fn registry(clock: Arc<ManualClock>) -> Registry {
 }
 
 fn context() -> ToolContext {
-    ToolContext {
-        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
-        session: SessionId::parse("terminal:local:a").unwrap(),
-        chat: None,
-        cancel: CancellationToken::new(),
-        role: Role::Owner,
-        trust: Trust::Full,
-    }
+    tool_context()
 }
 
 fn call(name: &str, arguments: &str) -> ToolCall {
@@ -81,7 +73,7 @@ async fn run(registry: &Registry, call: ToolCall) -> Result<ToolOutcome, ToolErr
 #[test]
 fn tools_are_offered_by_name_in_order() {
     let registry = registry(Arc::default());
-    let specs = registry.specs(Role::Owner);
+    let specs = registry.specs(Role::Owner, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     assert_eq!(names, ["list", "read", "write"]);
     assert_eq!(
@@ -115,7 +107,7 @@ async fn only_the_configuration_replaces_a_tool() {
     registry.add(other("the operator's"), Origin::Configuration).unwrap();
     let replaced = run(&registry, call("read", r#"{"path": "a"}"#)).await;
     assert_eq!(replaced, Ok(json!(["the operator's", "a", null]).into()));
-    assert_eq!(registry.specs(Role::Owner).len(), 3);
+    assert_eq!(registry.specs(Role::Owner, &private_place()).len(), 3);
 }
 
 #[tokio::test]
@@ -177,7 +169,11 @@ async fn a_bad_call_is_an_error_that_the_model_can_act_on() {
 async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
     let mut registry = registry(Arc::default());
     let names = |registry: &Registry, role| {
-        registry.specs(role).iter().map(|spec| spec.name.clone()).collect::<Vec<_>>()
+        registry
+            .specs(role, &private_place())
+            .iter()
+            .map(|spec| spec.name.clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!(names(&registry, Role::User), Vec::<String>::new());
     let context = ToolContext { role: Role::User, ..context() };
@@ -232,7 +228,7 @@ async fn a_tool_of_its_own_goes_before_what_others_call_so() {
         let done = run(&registry, call(name, r#"{"path": "a"}"#)).await;
         assert_eq!(done, Ok(json!(["show", "a", null]).into()), "{name}");
     }
-    let specs = registry.specs(Role::Owner);
+    let specs = registry.specs(Role::Owner, &private_place());
     assert!(specs[0].aliases.contains(&"cat".to_owned()), "{specs:?}");
     assert!(!specs[0].aliases.contains(&"show".to_owned()), "{specs:?}");
     assert_eq!(specs[1].aliases, [""; 0]);

@@ -1,5 +1,6 @@
 //! The commands, one file each, and how they reach a daemon or its log.
 
+pub(crate) mod approvals;
 pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod completions;

@@ -90,7 +90,7 @@ async fn ask(
         Origin::Child { .. } => store.asked_by(turn.id).await?,
     };
     let cancel = CancellationToken::new();
-    let scene = Scene { chat: None, cancel, asked_by, roles: bus.clone() };
+    let scene = Scene { chat: None, cancel, asked_by, roles: bus.clone(), grants: [].into() };
     Ok(agents.for_turn(turn, &scene.asked_by, chosen).prompt(turn, &scene).await?)
 }
 

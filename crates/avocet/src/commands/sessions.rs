@@ -72,7 +72,7 @@ fn write_turn(text: &mut String, turn: &TurnRecord, zone: &TimeZone) {
     line(text, &format!("── {id} {began} {state}"));
     match &turn.origin {
         Origin::Messages(messages) => messages.iter().for_each(|one| write_message(text, one)),
-        Origin::Child { parent, prompt } => said(text, &parent.to_string(), prompt),
+        Origin::Child { parent, prompt, .. } => said(text, &parent.to_string(), prompt),
     }
     for step in &turn.steps {
         if !step.text.is_empty() {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MessageId, NewInbound,
-    Planned, QueueMode, Resolution, SettledPairing, TurnId, WaitId,
+    Planned, QueueMode, Resolution, SessionId, SettledPairing, TurnId, WaitId, WaitKind,
 };
 
 /// Inbound messages: acceptance, dedupe, cursors, commands.
@@ -123,13 +123,19 @@ pub enum CommandAction {
     SetMode(QueueMode),
     /// Has another model answer the session (`provider/model`); none for the agent's.
     SetModel(Option<String>),
-    /// Resolves what the session's turn waits for: that one, or the only one of its kind.
+    /// Resolves a wait of the session's turn, or of one of its children.
     Resolve {
-        /// Which; none for the newest that fits.
+        /// Which; none for the newest of the kind.
         wait: Option<WaitId>,
+        /// Of which kind it has to be.
+        kind: WaitKind,
+        /// Of whatever session it is.
+        anywhere: bool,
         /// How.
         resolution: Resolution,
     },
+    /// What the session has read so far may be believed.
+    Believe,
     /// Sends again what was given up as unconfirmed or dead in the command's chat.
     Resend,
     /// Decides about a stranger's code.
@@ -161,4 +167,6 @@ pub enum CommandEffect {
     Stopped(Vec<TurnId>),
     /// So many chunks wait in the outbox again.
     Resent(u64),
+    /// The turn of this session goes on.
+    Resolved(SessionId),
 }

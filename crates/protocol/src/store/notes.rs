@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::Timestamp;
+use crate::{Timestamp, Trust};
 
 /// Long-term memory, reading side. Written through [`LogWrite::Note`](crate::LogWrite::Note).
 #[async_trait]
@@ -23,4 +23,6 @@ pub struct Note {
     pub written_at: Timestamp,
     /// The text.
     pub text: String,
+    /// That of the request in which it was written.
+    pub trust: Trust,
 }

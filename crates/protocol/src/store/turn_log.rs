@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     Attachment, CallId, CallResult, ChatAddress, Evidence, LogWrite, LoggedInbound, MessageId,
-    Reasoning, SessionId, ToolCall, ToolClass, TurnId, TurnRecord, Usage,
+    Reasoning, SessionId, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage,
 };
 
 /// A turn's own log, as the agent writes it: T1 to T4.
@@ -71,6 +71,9 @@ pub struct Past {
     pub turns: Vec<TurnRecord>,
     /// Whether there are turns between both, for which there was no room.
     pub has_gap: bool,
+    /// Up to where an owner has said that what was read may be believed: this turn, up to this step of
+    /// it; the messages that it answers included.
+    pub believed_to: Option<(TurnId, Option<u32>)>,
 }
 
 impl Past {
@@ -93,6 +96,8 @@ pub struct Condensed {
     pub summary_to: Option<TurnId>,
     /// The last turn whose results and arguments are shortened, if any is.
     pub shortened_to: Option<TurnId>,
+    /// The least trust of what the summary was made of.
+    pub trust: Trust,
 }
 
 /// What a model answered, with calls to make.
@@ -108,11 +113,22 @@ pub struct NewStep {
     pub reasoning: Option<Reasoning>,
     /// What the model call cost.
     pub usage: Usage,
+    /// The least trust of what was in the request.
+    pub trust: Trust,
 }
 
 /// Whole results of calls whose result was cut.
 #[async_trait]
 pub trait KeptResults: fmt::Debug + Send + Sync {
-    /// The whole result of a call of this session, as JSON text; none if it was not cut.
-    async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<String>>;
+    /// The whole result of a call of this session; none if there is none.
+    async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<KeptResult>>;
+}
+
+/// A whole result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptResult {
+    /// As JSON text.
+    pub body: String,
+    /// How far it may be believed.
+    pub trust: Trust,
 }

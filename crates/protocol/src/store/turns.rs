@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, Condensed, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId, Timestamp,
-    TurnId, TurnRecord, Usage, WaitId, WaitKind,
+    CallId, Condensed, Grant, LogWrite, LoggedInbound, MessageId, Outcome, Planned, SessionId,
+    Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
 /// Turns as the lanes see them: taken, settled, made to wait, resolved.
@@ -101,6 +101,8 @@ pub struct Claimed {
     pub deaths_alone: u32,
     /// The model that the session has chosen, as `provider/model`; none for the agent's.
     pub model: Option<String>,
+    /// What a person has allowed for the session, or for that of the turn at the root.
+    pub grants: Vec<Grant>,
 }
 
 /// How a turn ends.
@@ -125,6 +127,8 @@ pub struct Answer {
     pub text: String,
     /// What it cost.
     pub usage: Usage,
+    /// The least trust of what was in the request.
+    pub trust: Trust,
 }
 
 /// A turn about to wait.
@@ -138,8 +142,21 @@ pub struct NewWait {
     pub expires_at: Timestamp,
     /// What is said in the chat. `{wait}` in its texts becomes the id of the wait.
     pub prompt: Option<Planned>,
+    /// What is said elsewhere, to whom it matters; with `{wait}` as above.
+    pub notices: Vec<Planned>,
     /// What the tool writes.
     pub writes: Vec<LogWrite>,
+    /// What is allowed with the call if it is allowed for the session.
+    pub grant: Option<Grant>,
+}
+
+impl NewWait {
+    /// A wait that nobody is told of.
+    #[must_use]
+    pub fn new(call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
+        let (prompt, notices, writes, grant) = (None, Vec::new(), Vec::new(), None);
+        Self { call, kind, expires_at, prompt, notices, writes, grant }
+    }
 }
 
 /// A turn that waits.
@@ -171,8 +188,15 @@ pub struct OpenPrompt {
 pub enum Resolution {
     /// The call is allowed, or is to be run again although it may have happened.
     Run,
+    /// The call is allowed, and what goes with it for the session ([`NewWait::grant`]).
+    RunAlways,
     /// The call has this text as its result: the answer to a question, what a child came to.
-    Answer(String),
+    Answer {
+        /// The text.
+        text: String,
+        /// How far it may be believed.
+        trust: Trust,
+    },
     /// The call was denied, skipped, or nobody answered in time.
     Error(String),
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
 use avocet_sandbox::{Workspace, digest};
 use schemars::JsonSchema;
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::Parts;
 use super::files::{Files, read_text, state, tool_error, verdict, write};
+use crate::approval::fenced;
 use crate::patch::{Change, FilePatch, Hunk, apply, parse};
 
 #[derive(Debug)]
@@ -59,6 +60,16 @@ impl Tool for ApplyPatch {
             writes it: change, make, delete and rename files. Lines of context must match exactly. If a \
             part of it does not fit, nothing is changed.";
         Description::new("apply_patch", ToolClass::Verifiable, TEXT)
+    }
+
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        let files = parse(&arguments.patch).unwrap_or_default();
+        let both = files.iter().flat_map(|file| [file.change.old(), file.change.new_path()]);
+        both.flatten().map(str::to_owned).collect()
+    }
+
+    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+        Some(Question { shown: fenced(&arguments.patch, "diff"), scope: String::new() })
     }
 
     async fn prepare(

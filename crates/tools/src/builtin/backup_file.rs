@@ -38,6 +38,10 @@ impl Tool for BackupFile {
         Description::new("backup_file", ToolClass::Verifiable, TEXT)
     }
 
+    fn paths(&self, Arguments { path }: &Arguments) -> Vec<String> {
+        vec![path.clone(), format!("{path}.bak")]
+    }
+
     async fn prepare(
         &self,
         arguments: &Arguments,

@@ -3,16 +3,12 @@
 use std::fs;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Arguments, CallId, Role, SessionId, ToolCall, ToolContext, ToolOutcome, Toolbox, Trust, TurnId,
-    Verdict,
-};
+use avocet_protocol::{Arguments, ToolCall, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock};
+use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
 use serde_json::json;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use super::{Parts, add_builtin, backup_file};
 use crate::{AlreadyRegistered, Origin, Registry};
@@ -51,14 +47,7 @@ async fn the_tool_of_the_chapter_works() {
     add_builtin(&mut registry, &parts).unwrap();
     add(&mut registry, &parts).unwrap();
     fs::write(workspace.path().join("a.txt"), "precious").unwrap();
-    let context = ToolContext {
-        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
-        session: SessionId::parse("terminal:local:a").unwrap(),
-        chat: None,
-        cancel: CancellationToken::new(),
-        role: Role::Owner,
-        trust: Trust::Full,
-    };
+    let context = tool_context();
     let call = ToolCall {
         name: "backup_file".to_owned(),
         arguments: Arguments::parse(&json!({ "path": "a.txt" }).to_string()),

@@ -42,6 +42,10 @@ impl Tool for CreateDirectory {
         Description::new("create_directory", ToolClass::Verifiable, TEXT)
     }
 
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone()]
+    }
+
     async fn prepare(
         &self,
         arguments: &Arguments,

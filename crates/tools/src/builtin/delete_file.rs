@@ -45,6 +45,10 @@ impl Tool for DeleteFile {
         Description::new("delete_file", ToolClass::Verifiable, TEXT)
     }
 
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone()]
+    }
+
     async fn prepare(
         &self,
         arguments: &Arguments,

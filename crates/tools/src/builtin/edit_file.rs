@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
 use avocet_sandbox::{MAX_FILE_BYTES, Workspace};
 use schemars::JsonSchema;
@@ -79,6 +79,10 @@ impl Tool for EditFile {
         Description::new("edit_file", ToolClass::Verifiable, TEXT)
     }
 
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone()]
+    }
+
     async fn prepare(
         &self,
         arguments: &Arguments,
@@ -103,6 +107,12 @@ impl Tool for EditFile {
             Ok(format!("{done} {}", arguments.path))
         });
         Ok(json!(replaced.await?).into())
+    }
+
+    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+        let arguments = arguments.clone();
+        let path = arguments.path.clone();
+        self.files.change(path, move |workspace| Ok(edit(workspace, &arguments)?.text)).await
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {

@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Evidence, ToolError, Verdict};
+use avocet_protocol::{Evidence, Question, ToolError, Verdict};
 use avocet_sandbox::{FileError, Workspace, WorkspacePath, digest};
 use avocet_supervise::blocking;
 use serde_json::json;
+use similar::TextDiff;
+
+use crate::approval::fenced;
 
 /// The workspace, as tools use it.
 #[derive(Debug, Clone)]
@@ -24,6 +27,27 @@ impl Files {
         blocking(move || work(&workspace))
             .await
             .unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
+    }
+
+    /// What a person is asked who has to allow that a file becomes what `after` says; none where that
+    /// cannot be said.
+    pub(super) async fn change(
+        &self,
+        path: String,
+        after: impl FnOnce(&Workspace) -> Result<String, ToolError> + Send + 'static,
+    ) -> Option<Question> {
+        let shown = self.with(move |workspace| {
+            let before = match state(workspace, &workspace.resolve(&path).map_err(tool_error)?)? {
+                Some(_) => read_text(workspace, &path)?,
+                None => String::new(),
+            };
+            let after = after(workspace)?;
+            let name = shown(workspace, &path);
+            let change = TextDiff::from_lines(&before, &after);
+            let change = change.unified_diff().header(&name, &name).to_string();
+            Ok(fenced(&change, "diff"))
+        });
+        Some(Question { shown: shown.await.ok()?, scope: String::new() })
     }
 
     /// Whether the file is as a write would have left it, or as it was before.

@@ -37,6 +37,10 @@ impl Tool for ListDirectory {
         Description::new("list_directory", ToolClass::Pure, TEXT).parallel()
     }
 
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone().unwrap_or_default()]
+    }
+
     async fn execute(
         &self,
         arguments: Arguments,

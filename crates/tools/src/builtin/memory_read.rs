@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Notes, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::{
+    Description, Notes, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -54,7 +56,9 @@ impl Tool for MemoryRead {
         if found.is_empty() {
             return Ok(json!("nothing about this was remembered").into());
         }
+        let trust = found.iter().map(|note| note.trust).min();
         let texts: Vec<String> = found.into_iter().map(|note| note.text).collect();
-        Ok(json!(texts).into())
+        let output = ToolOutput::with_writes(json!(texts), Vec::new());
+        Ok(ToolOutcome::Finished(ToolOutput { trust, ..output }))
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ChatAddress, Content, Description, Destinations, LogWrite, Role, Roles, Tool, ToolClass,
-    ToolContext, ToolError, ToolOutcome, ToolOutput,
+    Caution, ChatAddress, Content, Description, Destinations, LogWrite, Question, Role, Roles,
+    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,6 +14,7 @@ use serde_json::json;
 use super::Parts;
 use super::attachments::attachments;
 use super::files::Files;
+use crate::approval::fenced;
 
 #[derive(Debug)]
 pub(super) struct Message {
@@ -51,6 +52,35 @@ impl Tool for Message {
             The answer at the end of your work is sent by itself: use this for something that should be read earlier, or \
             elsewhere.";
         Description::new("message", ToolClass::InLog, TEXT).for_everyone()
+    }
+
+    fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+        let chat = arguments.chat.as_deref().and_then(|chat| chat.parse().ok());
+        let is_here = arguments.chat.is_none() || (chat.is_some() && chat == context.chat);
+        match is_here && arguments.files.is_empty() {
+            // As the answer at the end: what it carries away is looked at apart.
+            true => Caution::Never,
+            false => Caution::ByTrust,
+        }
+    }
+
+    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.text.clone()]
+    }
+
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        arguments.files.clone()
+    }
+
+    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+        let Arguments { text, files, chat } = arguments;
+        let chat = chat.as_deref().unwrap_or("this chat");
+        let files = match files.is_empty() {
+            true => String::new(),
+            false => format!("\n\nWith these files:\n{}", fenced(&files.join("\n"), "")),
+        };
+        let shown = format!("To:\n{}\n\n{}{files}", fenced(chat, ""), fenced(text, ""));
+        Some(Question { shown, scope: chat.to_owned() })
     }
 
     async fn execute(

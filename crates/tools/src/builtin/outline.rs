@@ -57,6 +57,10 @@ impl Tool for Outline {
         Description::new("outline", ToolClass::Pure, TEXT).parallel()
     }
 
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone()]
+    }
+
     async fn execute(
         &self,
         arguments: Arguments,

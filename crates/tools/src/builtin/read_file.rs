@@ -42,6 +42,10 @@ impl Tool for ReadFile {
         Description::new("read_file", ToolClass::Pure, TEXT).parallel()
     }
 
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone()]
+    }
+
     async fn execute(
         &self,
         arguments: Arguments,

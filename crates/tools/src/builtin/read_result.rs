@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, KeptResults, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Description, KeptResults, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -62,9 +62,9 @@ impl Tool for ReadResult {
             )));
         };
         // A text is read as a text, everything else as JSON.
-        let body = match serde_json::from_str(&kept) {
+        let body = match serde_json::from_str(&kept.body) {
             Ok(Value::String(text)) => text,
-            _ => kept,
+            _ => kept.body,
         };
         let offset = body.floor_char_boundary(offset.unwrap_or(0));
         if offset == body.len() {
@@ -76,6 +76,8 @@ impl Tool for ReadResult {
         let length = length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
         let end = body.ceil_char_boundary(offset.saturating_add(length));
         let position = format!("[bytes {offset} to {end} of {}]", body.len());
-        Ok(json!(format!("{position}\n{}", &body[offset..end])).into())
+        let value = json!(format!("{position}\n{}", &body[offset..end]));
+        let output = ToolOutput::with_writes(value, Vec::new());
+        Ok(ToolOutcome::Finished(ToolOutput { trust: Some(kept.trust), ..output }))
     }
 }

@@ -80,6 +80,10 @@ impl Tool for SearchFiles {
         Description::new("search_files", ToolClass::Pure, TEXT).parallel()
     }
 
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone().unwrap_or_default()]
+    }
+
     async fn execute(
         &self,
         arguments: Arguments,

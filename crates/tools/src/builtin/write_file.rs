@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ impl WriteFile {
     }
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
     /// Path relative to the workspace root. Directories that do not exist are made.
     path: String,
@@ -38,6 +38,10 @@ impl Tool for WriteFile {
         const TEXT: &str = "Write a text file in the workspace: make it, or replace all of it. To \
             change a part of a file, use edit_file.";
         Description::new("write_file", ToolClass::Verifiable, TEXT)
+    }
+
+    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.path.clone()]
     }
 
     async fn prepare(
@@ -60,6 +64,11 @@ impl Tool for WriteFile {
         let report = format!("wrote {} bytes to {path}", content.len());
         self.files.with(move |workspace| write(workspace, &path, content.as_bytes())).await?;
         Ok(json!(report).into())
+    }
+
+    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+        let Arguments { path, content } = arguments.clone();
+        self.files.change(path, move |_| Ok(content)).await
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {

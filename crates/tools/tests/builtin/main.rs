@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallId, Evidence, LogWrite, MAX_SENT_FILE_BYTES,
-    Role, ToolClass, ToolContext, ToolError, Toolbox, Verdict,
+    Role, ToolClass, ToolContext, ToolError, Toolbox, Trust, Verdict,
 };
+use avocet_testkit::private_place;
 use serde_json::{Value, json};
 use world::{World, call, context, session};
 
@@ -21,7 +22,7 @@ async fn every_tool_is_described_to_the_model() {
     let world = World::new().await;
     let specs: Vec<Value> = world
         .registry
-        .specs(Role::Owner)
+        .specs(Role::Owner, &private_place())
         .iter()
         .map(|spec| {
             json!({ "name": spec.name, "aliases": spec.aliases, "description": spec.description, "parameters": spec.parameters })
@@ -497,18 +498,24 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
     };
     let turn = claimed.turn.id;
     let calls = vec![call("tool", &json!({}))];
-    let step =
-        NewStep { number: 0, text: String::new(), calls, reasoning: None, usage: Usage::default() };
+    let step = NewStep {
+        number: 0,
+        text: String::new(),
+        calls,
+        reasoning: None,
+        usage: Usage::default(),
+        trust: Trust::Full,
+    };
     world.store.record_step(turn, &step).await.unwrap();
     let id = CallId { turn, step: 0, ordinal: 0 };
-    let result = CallResult { ok: true, value: json!("done") };
+    let result = CallResult::ok(json!("done"));
     world.store.finish_call(id, &result, kept, writes).await.unwrap();
 }
 
 #[tokio::test]
 async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
     let world = World::new().await;
-    let specs = world.registry.specs(Role::User);
+    let specs = world.registry.specs(Role::User, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     assert_eq!(names, ["message", "read_result"]);
     let context = ToolContext { role: Role::User, ..context() };

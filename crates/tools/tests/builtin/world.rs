@@ -4,17 +4,15 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Arguments, CallId, Role, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput,
-    Toolbox, Trust, TurnId,
+    Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
 use avocet_sandbox::Workspace;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
-use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock};
+use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
 use avocet_tools::{Parts, Registry, add_builtin};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) struct World {
     pub(crate) registry: Registry,
@@ -78,12 +76,5 @@ pub(crate) fn session() -> SessionId {
 }
 
 pub(crate) fn context() -> ToolContext {
-    ToolContext {
-        call: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
-        session: session(),
-        chat: Some(session().address()),
-        cancel: CancellationToken::new(),
-        role: Role::Owner,
-        trust: Trust::Full,
-    }
+    ToolContext { session: session(), chat: Some(session().address()), ..tool_context() }
 }

@@ -1,8 +1,8 @@
 //! Rules of T1 to T4: steps, calls, results, and what calls write to the log.
 
 use avocet_protocol::{
-    CallState, CommandAction, CommandReply, LogWrite, NewStep, Reasoning, StoreError, ToolClass,
-    Usage,
+    CallState, CommandAction, CommandReply, KeptResult, LogWrite, NewStep, Reasoning, StoreError,
+    ToolClass, Trust, Usage,
 };
 use serde_json::json;
 
@@ -45,6 +45,7 @@ pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
         calls: vec![call("one")],
         reasoning: reasoning.clone(),
         usage: Usage::default(),
+        trust: Trust::Full,
     };
     world.ports.log.record_step(turn, &step).await.unwrap();
     let world = world.restart().await;
@@ -110,7 +111,10 @@ pub async fn a_cut_result_is_kept_for_its_session(backend: &impl Backend) {
     world.ports.log.finish_call(call, &good(), Some("\"all of it\""), &[]).await.unwrap();
     let kept = &world.ports.kept;
     let handle = call.to_string();
-    assert_eq!(kept.kept_result(&a, &handle).await, Ok(Some("\"all of it\"".to_owned())));
+    assert_eq!(
+        kept.kept_result(&a, &handle).await,
+        Ok(Some(KeptResult { body: "\"all of it\"".to_owned(), trust: Trust::Full }))
+    );
     assert_eq!(kept.kept_result(&b, &handle).await, Ok(None));
     assert_eq!(kept.kept_result(&a, "t9s9c9").await, Ok(None));
 }

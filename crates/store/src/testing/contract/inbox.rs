@@ -4,7 +4,7 @@ use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Claim, CommandAction,
     CommandEffect, CommandReply, Correction, Cursor, InboundKind, MessageId, NewInbound,
     NoCorrection, Outcome, Past, QueueMode, Resolution, StoreError, Timestamp, ToolClass,
-    TurnState,
+    TurnState, WaitKind,
 };
 
 use super::Backend;
@@ -172,7 +172,12 @@ pub async fn new_forgets_what_was_said(backend: &impl Backend) {
     let history = world.ports.log.history(&a, turn.id, usize::MAX).await.unwrap();
     assert_eq!(history.turns.len(), 1);
 
-    let nothing = CommandAction::Resolve { wait: None, resolution: Resolution::Run };
+    let nothing = CommandAction::Resolve {
+        wait: None,
+        kind: WaitKind::Choice,
+        anywhere: false,
+        resolution: Resolution::Run,
+    };
     let retry = world.command(&a, "/retry").await;
     world.deliveries(&a.address()).await;
     let reply = CommandReply {

@@ -2,7 +2,7 @@
 
 use avocet_protocol::{
     CallResult, Claim, CommandAction, CommandEffect, CommandReply, Condensed, MessageId, NewStep,
-    Past, SessionId, StoreError, ToolClass, TurnId, TurnRecord, Usage,
+    Past, SessionId, StoreError, ToolClass, Trust, TurnId, TurnRecord, Usage,
 };
 
 use serde_json::json;
@@ -64,7 +64,7 @@ pub async fn history_is_whole_turns_within_the_budget(backend: &impl Backend) {
 pub async fn long_results_do_not_hide_the_turns_before_them(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
-    let long = CallResult { ok: true, value: json!("x".repeat(4000)) };
+    let long = CallResult::ok(json!("x".repeat(4000)));
     let turns = answer_with(&world, &a, &["1", "2", "3", "4", "5"], &long).await;
     let all = texts(&["1", "2", "3", "4", "5"]);
     assert_eq!(seen(&world, &a, 18_000).await, (all.clone(), false));
@@ -74,7 +74,7 @@ pub async fn long_results_do_not_hide_the_turns_before_them(backend: &impl Backe
     world.ports.log.condense(&a, &condensed).await.unwrap();
     assert_eq!(seen(&world, &a, 9000).await, (all, false));
 
-    let longest = CallResult { ok: true, value: json!("x".repeat(100_000)) };
+    let longest = CallResult::ok(json!("x".repeat(100_000)));
     answer_with(&world, &a, &["6", "7", "8"], &longest).await;
     let condensed = Condensed { shortened_to: Some(TurnId(i64::MAX)), ..Condensed::default() };
     world.ports.log.condense(&a, &condensed).await.unwrap();
@@ -90,6 +90,7 @@ pub async fn what_is_condensed_stands_for_its_turns(backend: &impl Backend) {
         summary: Some("they counted".to_owned()),
         summary_to: Some(turns[0]),
         shortened_to: Some(turns[1]),
+        trust: Trust::User,
     };
     world.ports.log.condense(&a, &condensed).await.unwrap();
     let world = world.restart().await;
@@ -135,7 +136,7 @@ fn is_stale<T>(done: &Result<T, StoreError>) -> bool {
 /// What three answers come to, the last included.
 fn all_of(turns: &[TurnId]) -> Condensed {
     let summary_to = turns.last().copied();
-    Condensed { summary: Some("they counted".to_owned()), summary_to, shortened_to: None }
+    Condensed { summary: Some("they counted".to_owned()), summary_to, ..Condensed::default() }
 }
 
 /// A `/compact` is carried out between turns, once, also after a restart.
@@ -237,7 +238,8 @@ pub async fn a_figure_that_makes_no_sense_ends_no_turn(backend: &impl Backend) {
     let turn = world.take(&a).await.id;
     let nonsense = Usage::new(u64::MAX, u64::MAX);
     let (text, calls) = (String::new(), Vec::new());
-    let step = NewStep { number: 0, text, calls, reasoning: None, usage: nonsense };
+    let step =
+        NewStep { number: 0, text, calls, reasoning: None, usage: nonsense, trust: Trust::Full };
     world.ports.log.record_step(turn, &step).await.unwrap();
     let mut end = reply("ok");
     if let Some(answer) = &mut end.answer {

@@ -144,11 +144,8 @@ pub async fn a_turn_knows_whose_words_it_works_on(backend: &impl Backend) {
     world.ports.log.close_step(turn.id, 0).await.unwrap();
     let call = world.step(turn.id, 1, &["spawn"]).await[0];
     let wait = NewWait {
-        call,
-        kind: WaitKind::Child,
-        expires_at: Timestamp(i64::MAX),
-        prompt: None,
         writes: vec![LogWrite::Spawn { prompt: "count".to_owned() }],
+        ..NewWait::new(call, WaitKind::Child, Timestamp(i64::MAX))
     };
     turns.wait(&wait).await.unwrap();
     let open = turns.open_sessions().await.unwrap();

@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     CommandAction, CommandReply, Content, Delivery, DeliveryId, Head, NewWait, PlatformId, Preview,
-    Receipt, Resolution, SendEnd, SessionId, Settlement, Showing, StoreError, Timestamp, TurnId,
-    WaitKind,
+    Receipt, Resolution, SendEnd, SessionId, Settlement, Showing, StoreError, Timestamp, Trust,
+    TurnId, WaitKind,
 };
 
 use super::Backend;
@@ -235,7 +235,7 @@ pub async fn a_turn_that_waits_keeps_its_preview(backend: &impl Backend) {
     world.shown(turn).await;
     let (kind, expires_at) = (WaitKind::Answer, Timestamp(1));
     let prompt = Some(planned(&a, &["What colour?"]));
-    let wait = NewWait { call, kind, expires_at, prompt, writes: Vec::new() };
+    let wait = NewWait { prompt, ..NewWait::new(call, kind, expires_at) };
     let wait = world.ports.turns.wait(&wait).await.unwrap();
     assert_eq!(world.head().await.unwrap().delivery.content.text, "What colour?");
     let head = world.head().await.unwrap();
@@ -243,7 +243,8 @@ pub async fn a_turn_that_waits_keeps_its_preview(backend: &impl Backend) {
     let receipt = Receipt { platform_id: None };
     world.ports.outbox.finish(head.delivery.id, &SendEnd::Sent(receipt)).await.unwrap();
     let world = world.restart().await;
-    world.ports.turns.resolve(wait, &Resolution::Answer("red".to_owned())).await.unwrap();
+    let answer = Resolution::Answer { text: "red".to_owned(), trust: Trust::Full };
+    world.ports.turns.resolve(wait, &answer).await.unwrap();
     world.take(&a).await;
     world.reply(turn, "Red, then.").await;
     let sent = world.deliveries(&a.address()).await;

@@ -70,7 +70,7 @@ pub async fn a_waiting_turn_survives_without_an_attempt(backend: &impl Backend) 
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["tool"]).await[0];
     let (kind, expires_at) = (WaitKind::Approval, Timestamp(1));
-    let wait = NewWait { call, kind, expires_at, prompt: None, writes: Vec::new() };
+    let wait = NewWait::new(call, kind, expires_at);
     let id = world.ports.turns.wait(&wait).await.unwrap();
     let world = world.restart().await;
     assert_eq!(world.claim(&a).await, Claim::Nothing);

@@ -3,7 +3,7 @@
 use avocet_protocol::{
     AcceptedAs, CallId, CallResult, CallState, Choice, Claim, CommandAction, CommandEffect,
     CommandReply, InboundKind, LogWrite, NewWait, OpenPrompt, Origin, Outcome, Resolution,
-    SessionId, Timestamp, TurnRecord, TurnState, WaitId, WaitKind,
+    SessionId, Timestamp, Trust, TurnRecord, TurnState, WaitId, WaitKind,
 };
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::world::{World, failure, message, planned, reply, session};
 
 fn new_wait(call: CallId, kind: WaitKind) -> NewWait {
     let expires_at = Timestamp(9_000_000_000_000 + i64::from(call.ordinal));
-    NewWait { call, kind, expires_at, prompt: None, writes: Vec::new() }
+    NewWait::new(call, kind, expires_at)
 }
 
 /// A turn of session `a` whose only call waits.
@@ -145,7 +145,7 @@ pub async fn plain_text_is_the_answer_to_a_question(backend: &impl Backend) {
     let world = world.restart().await;
     let resumed = world.take(&a).await;
     assert_eq!((resumed.id, resumed.origin.messages().len()), (turn.id, 1));
-    let result = CallResult { ok: true, value: json!({ "answer": "blue" }) };
+    let result = CallResult::ok(json!({ "answer": "blue" }));
     assert_eq!(world.call_state(&a, call).await, CallState::Finished(result));
     world.say(&a, "and another thing").await;
 }
@@ -171,7 +171,7 @@ pub(super) async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord)
     assert_eq!(open, [SessionId::of_child(call)]);
     let child = world.take(&open[0]).await;
     let prompt = "count the files".to_owned();
-    assert_eq!(child.origin, Origin::Child { parent: turn.id, prompt });
+    assert_eq!(child.origin, Origin::Child { parent: turn.id, prompt, trust: Trust::Full });
     (turn, call, child)
 }
 
@@ -183,7 +183,7 @@ pub async fn a_child_answers_the_call_that_waits_for_it(backend: &impl Backend) 
     let end = avocet_protocol::Settlement { reply: None, ..reply("seven") };
     assert_eq!(world.settle(child.id, &end).await, Ok(Some(a.clone())));
     assert_eq!(world.take(&a).await.id, turn.id);
-    let result = CallResult { ok: true, value: json!({ "answer": "seven" }) };
+    let result = CallResult::ok(json!({ "answer": "seven" }));
     assert_eq!(world.call_state(&a, call).await, CallState::Finished(result));
 }
 
@@ -223,13 +223,14 @@ pub async fn a_choice_is_made_by_command(backend: &impl Backend) {
     let a = session("a");
     let settle = async |text: &str, wait, resolution| {
         let command = world.command(&a, text).await;
-        let action = CommandAction::Resolve { wait, resolution };
+        let action =
+            CommandAction::Resolve { wait, kind: WaitKind::Choice, anywhere: false, resolution };
         world.ports.inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap()
     };
     let other = settle("/skip w99", Some(WaitId(99)), Resolution::Run).await;
     assert_eq!(other, CommandEffect::Nothing);
     let skip = settle("/skip", None, Resolution::Error("skipped".to_owned())).await;
-    assert_eq!(skip, CommandEffect::Done);
+    assert_eq!(skip, CommandEffect::Resolved(a.clone()));
     let again = settle("/retry", Some(wait), Resolution::Run).await;
     assert_eq!(again, CommandEffect::Nothing, "one-shot");
     let skipped = CallState::Finished(CallResult::error("skipped"));

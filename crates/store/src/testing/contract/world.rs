@@ -6,7 +6,7 @@ use avocet_protocol::{
     Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
     Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, LoggedInbound, MessageId,
     NewInbound, NewStep, Outcome, Planned, Sender, SessionId, Settlement, StoreError, ToolCall,
-    ToolClass, TurnId, TurnRecord, Usage,
+    ToolClass, Trust, TurnId, TurnRecord, Usage,
 };
 use serde_json::{Map, json};
 
@@ -65,7 +65,14 @@ impl<'b> World<'b> {
     pub(super) async fn step(&self, turn: TurnId, number: u32, tools: &[&str]) -> Vec<CallId> {
         let calls = tools.iter().map(|name| call(name)).collect();
         let usage = Usage::new(10, 1);
-        let step = NewStep { number, text: "let me see".to_owned(), calls, reasoning: None, usage };
+        let step = NewStep {
+            number,
+            text: "let me see".to_owned(),
+            calls,
+            reasoning: None,
+            usage,
+            trust: Trust::Full,
+        };
         self.ports.log.record_step(turn, &step).await.unwrap();
         (0..).zip(tools).map(|(ordinal, _)| CallId { turn, step: number, ordinal }).collect()
     }
@@ -158,7 +165,7 @@ pub(super) fn call(name: &str) -> ToolCall {
 }
 
 pub(super) fn good() -> CallResult {
-    CallResult { ok: true, value: json!("done") }
+    CallResult::ok(json!("done"))
 }
 
 pub(super) fn planned(session: &SessionId, chunks: &[&str]) -> Planned {
@@ -170,7 +177,12 @@ pub(super) fn planned(session: &SessionId, chunks: &[&str]) -> Planned {
 pub(super) fn reply(text: &str) -> Settlement {
     Settlement {
         outcome: Outcome::Replied,
-        answer: Some(Answer { step: 99, text: text.to_owned(), usage: Usage::default() }),
+        answer: Some(Answer {
+            step: 99,
+            text: text.to_owned(),
+            usage: Usage::default(),
+            trust: Trust::Full,
+        }),
         notice: None,
         reply: Some(planned(&session("a"), &[text])),
     }

@@ -1,0 +1,95 @@
+//! `avocet approvals`: the calls that wait for a person to allow them. With a daemon through its socket,
+//! without one on its log.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use avocet_gateway::{ClientError, Decide, RpcError, answer_about_approvals};
+use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, sanitise};
+use avocet_session::Decisions;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::Context;
+use crate::cli::{Approvals, ApprovalsCommand};
+use crate::commands::{Reached, reach};
+use crate::exit::{Exit, Failure};
+use crate::output::{print, print_json, span};
+use crate::places::Configuration;
+
+pub(crate) async fn approvals(context: &Context, approvals: Approvals) -> Result<Exit, Failure> {
+    match approvals.command {
+        None => {
+            let open: Vec<OpenApproval> = ask(context, "approval.list", &json!({})).await?;
+            if approvals.json {
+                print_json(&open)?;
+            } else {
+                print(&text(&open, context.clock.now()))?;
+            }
+        }
+        Some(ApprovalsCommand::Approve { id, session }) => {
+            let decision =
+                if session { ApprovalDecision::ForSession } else { ApprovalDecision::Once };
+            let () = ask(context, "approval.decide", &Decide { id, decision }).await?;
+            print(&format!("{id} is allowed\n"))?;
+        }
+        Some(ApprovalsCommand::Deny { id, why }) => {
+            let decision = ApprovalDecision::Denied { why };
+            let () = ask(context, "approval.decide", &Decide { id, decision }).await?;
+            print(&format!("{id} is denied\n"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Calls a method of the daemon, or, where none runs, does on its log what it would do.
+async fn ask<A: DeserializeOwned>(
+    context: &Context,
+    method: &str,
+    params: &(impl Serialize + Sync),
+) -> Result<A, Failure> {
+    let configuration = Configuration::load(&context.cli)?;
+    let store = match reach(context, &configuration).await? {
+        Reached::Daemon(client) => return Ok(client.call(method, params).await?),
+        Reached::Log(store) => Arc::new(store),
+    };
+    let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
+    let decisions = Decisions::in_log(store.clone(), store.clone());
+    let answer = answer_about_approvals(&decisions, method, params).await;
+    drop(decisions);
+    Arc::unwrap_or_clone(store).close().await;
+    // There is no method here that is not one of these.
+    let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
+    let answer = answer.map_err(ClientError::Refused)?;
+    Ok(serde_json::from_value(answer).map_err(std::io::Error::from)?)
+}
+
+fn text(open: &[OpenApproval], now: Timestamp) -> String {
+    if open.is_empty() {
+        return "Nothing waits to be allowed.\n".to_owned();
+    }
+    let mut text = String::new();
+    for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
+        let left = span(now.until(*expires_at).as_secs());
+        let name = shown(tool);
+        // Writing to a text cannot fail.
+        writeln!(text, "{id}  {name}  in {session}  (denied in {left})").unwrap_or_default();
+        for (key, value) in arguments {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let value = shown(&value).replace('\n', "\n      ");
+            writeln!(text, "    {}: {value}", shown(key)).unwrap_or_default();
+        }
+        let session = match grant {
+            Some(_) => "  (--session: and what is like it)",
+            None => "",
+        };
+        writeln!(text, "    avocet approvals approve {id}{session}").unwrap_or_default();
+    }
+    text
+}
+
+/// What a model wrote cannot move the cursor.
+fn shown(text: &str) -> String {
+    sanitise(text).text.replace('\r', "")
+}

@@ -1,0 +1,130 @@
+//! What is done with calls of a tool: words of the configuration.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// What is done with a call, the least careful first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Rule {
+    /// It runs.
+    Allow,
+    /// An owner is asked first.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
+
+    /// The word in the configuration.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// What the operator says of a tool: one word, or a word for each case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ToolPolicy {
+    /// Where nothing else is said. `allow` holds only as long as the model has read nothing that is to
+    /// be believed less than the tool needs.
+    pub default: Option<Rule>,
+    /// For users: whoever may speak and is no owner, and everybody in a group without `owner_tools`.
+    pub users: Option<Rule>,
+    /// In groups.
+    pub groups: Option<Rule>,
+    /// Where the model has read what is to be believed less than the tool needs.
+    pub low_trust: Option<Rule>,
+}
+
+/// The keys of the table.
+const KEYS: &[&str] = &["default", "users", "groups", "low_trust"];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cases {
+    default: Option<Rule>,
+    users: Option<Rule>,
+    groups: Option<Rule>,
+    low_trust: Option<Rule>,
+}
+
+impl<'de> Deserialize<'de> for ToolPolicy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WordOrCases)
+    }
+}
+
+struct WordOrCases;
+
+impl<'de> Visitor<'de> for WordOrCases {
+    type Value = ToolPolicy;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"allow\", \"ask\", \"deny\", or a table of {}", KEYS.join(", "))
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<ToolPolicy, E> {
+        let rule = Rule::ALL.into_iter().find(|rule| rule.word() == word);
+        let unknown = || E::unknown_variant(word, &["allow", "ask", "deny"]);
+        Ok(ToolPolicy { default: Some(rule.ok_or_else(unknown)?), ..ToolPolicy::default() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ToolPolicy, A::Error> {
+        let Cases { default, users, groups, low_trust } =
+            Cases::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ToolPolicy { default, users, groups, low_trust })
+    }
+}
+
+/// Which tools there are for somebody, or somewhere: names, in which `*` stands for any characters.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolList {
+    /// These and no others.
+    pub allow: Vec<String>,
+    /// Not these, whatever is allowed.
+    pub deny: Vec<String>,
+}
+
+impl Default for ToolList {
+    fn default() -> Self {
+        Self { allow: vec!["*".to_owned()], deny: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_is_a_word_or_a_word_for_each_case() {
+        let read = |value: serde_json::Value| {
+            serde_json::from_value::<ToolPolicy>(value).map_err(|error| error.to_string())
+        };
+        let ask = ToolPolicy { default: Some(Rule::Ask), ..ToolPolicy::default() };
+        assert_eq!(read(json!("ask")), Ok(ask));
+        let cases = json!({ "default": "ask", "users": "deny", "low_trust": "deny" });
+        let deny = Some(Rule::Deny);
+        assert_eq!(read(cases), Ok(ToolPolicy { users: deny, low_trust: deny, ..ask }));
+        assert!(read(json!("sometimes")).unwrap_err().contains("`allow`, `ask`, `deny`"));
+        assert!(read(json!({ "user": "deny" })).unwrap_err().contains("low_trust"));
+        assert!(read(json!(true)).unwrap_err().contains("or a table of default, users"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What owners say about calls that have to be allowed: in the chat, and from outside.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    ApprovalDecision, Approvals, CommandAction, OpenApproval, Query, StoreError, Turns, WaitId,
+    WaitKind,
+};
+
+use crate::commands::Plan;
+use crate::lane::Lanes;
+
+/// What `/trust` says.
+pub(crate) const BELIEVED: &str = "I believe what I have read in this conversation so far as if you had \
+    said it. What I read from now on is another matter.";
+
+const NOTHING: &str = "Nothing waits to be allowed here, or it has been decided already.";
+
+/// What `/approve` comes to.
+pub(crate) fn approve(argument: &str) -> Plan {
+    let mut words = argument.split_whitespace();
+    let mut wait = None;
+    let mut decision = ApprovalDecision::Once;
+    for word in words.by_ref() {
+        if word.eq_ignore_ascii_case("session") {
+            decision = ApprovalDecision::ForSession;
+            continue;
+        }
+        match word.parse::<WaitId>() {
+            Ok(id) if wait.is_none() => wait = Some(id),
+            _ => return Plan::say("Say /approve, /approve w7, or /approve w7 session."),
+        }
+    }
+    let done = match decision {
+        ApprovalDecision::ForSession => "Allowed, and what is like it for this session.",
+        _ => "Allowed.",
+    };
+    plan(wait, &decision, done)
+}
+
+/// What `/deny` comes to.
+pub(crate) fn deny(argument: &str) -> Plan {
+    let (first, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    let (wait, why) = match first.parse::<WaitId>() {
+        Ok(wait) => (Some(wait), rest.trim()),
+        Err(_) => (None, argument),
+    };
+    let why = (!why.is_empty()).then(|| why.to_owned());
+    plan(wait, &ApprovalDecision::Denied { why }, "Denied.")
+}
+
+fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> Plan {
+    let action = CommandAction::Resolve {
+        wait,
+        kind: WaitKind::Approval,
+        // Who names it has been asked, wherever that was.
+        anywhere: true,
+        resolution: decision.resolution(),
+    };
+    Plan::act(action, done, NOTHING)
+}
+
+/// Decides from outside.
+#[derive(Debug)]
+pub struct Decisions {
+    turns: Arc<dyn Turns>,
+    query: Arc<dyn Query>,
+    lanes: Option<Arc<Lanes>>,
+}
+
+impl Decisions {
+    /// In a log without a daemon: what was decided goes on at the next start.
+    #[must_use]
+    pub fn in_log(turns: Arc<dyn Turns>, query: Arc<dyn Query>) -> Self {
+        Self { turns, query, lanes: None }
+    }
+
+    pub(crate) fn of(lanes: &Arc<Lanes>) -> Self {
+        let (turns, query) = (lanes.parts.turns.clone(), lanes.parts.query.clone());
+        Self { turns, query, lanes: Some(lanes.clone()) }
+    }
+}
+
+#[async_trait]
+impl Approvals for Decisions {
+    async fn open(&self) -> Result<Vec<OpenApproval>, StoreError> {
+        self.query.open_approvals().await
+    }
+
+    async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
+        if !self.open().await?.iter().any(|approval| approval.id == wait) {
+            return Ok(false);
+        }
+        let resumed = self.turns.resolve(wait, &decision.resolution()).await?;
+        if let (Some(session), Some(lanes)) = (&resumed, &self.lanes) {
+            lanes.wake(session.clone());
+        }
+        Ok(resumed.is_some())
+    }
+}

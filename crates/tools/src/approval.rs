@@ -1,0 +1,100 @@
+//! What a person is asked who has to allow a call: drawn from the call itself, in words that nobody but
+//! this program has chosen.
+
+use std::time::Duration;
+
+use avocet_protocol::{Choice, Content, Grant, Question, WaitKind, WaitRequest, sanitise};
+use serde_json::{Map, Value};
+
+/// Characters of a question that are shown at once.
+const SHOWN: usize = 2500;
+/// Characters of what is allowed for the session that a person is told.
+const SCOPE: usize = 60;
+
+/// A call, as its tool has drawn it.
+pub(crate) fn of_call(
+    shown: &str,
+    why: &str,
+    grant: Grant,
+    expires_after: Duration,
+) -> WaitRequest {
+    let scope = match grant.scope.as_str() {
+        "" => format!("every {}", grant.tool),
+        scope => format!("{}: {}", grant.tool, one_line(scope)),
+    };
+    let text = format!(
+        "**May I use `{}`?** I ask because {why}.\n\n{shown}\n\n\
+         Allow it: /approve {{wait}}, or for this session ({scope}): /approve {{wait}} session. \
+         Deny it: /deny {{wait}} [why]",
+        grant.tool
+    );
+    let choices = vec![
+        choice("Allow once", "/approve {wait}"),
+        choice("Allow for this session", "/approve {wait} session"),
+        choice("Deny", "/deny {wait}"),
+    ];
+    request(text, choices, Some(grant), expires_after)
+}
+
+/// An answer that is held back.
+pub(crate) fn of_answer(text: &str, leaks: &[String], expires_after: Duration) -> WaitRequest {
+    let text = format!(
+        "**I hold an answer back.** I have read words that are not my owner's, and it would carry {}:\n\n{}\n\n\
+         Say it: /approve {{wait}}. Do not: /deny {{wait}} [why]",
+        leaks.join(" and "),
+        fenced(text, "")
+    );
+    let choices = vec![choice("Say it", "/approve {wait}"), choice("Do not", "/deny {wait}")];
+    request(text, choices, None, expires_after)
+}
+
+fn request(
+    text: String,
+    choices: Vec<Choice>,
+    grant: Option<Grant>,
+    expires_after: Duration,
+) -> WaitRequest {
+    let prompt = Some(Content { choices, ..Content::text(text) });
+    WaitRequest { kind: WaitKind::Approval, prompt, expires_after, writes: Vec::new(), grant }
+}
+
+fn choice(label: &str, says: &str) -> Choice {
+    Choice { label: label.to_owned(), says: says.to_owned() }
+}
+
+/// The question of a tool that draws none: its arguments, one a line.
+pub(crate) fn plain(arguments: &Map<String, Value>) -> Question {
+    let lines = arguments.iter().map(|(name, value)| match value {
+        Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {other}"),
+    });
+    let lines: Vec<String> = lines.collect();
+    Question { shown: fenced(&lines.join("\n"), ""), scope: String::new() }
+}
+
+/// A text as it is, in a block that it cannot end; a long one is cut, and says so.
+pub(crate) fn fenced(text: &str, language: &str) -> String {
+    let text = sanitise(text).text;
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let shown: String = text.chars().take(SHOWN).collect();
+    let rest = text.chars().count().saturating_sub(SHOWN);
+    let cut = match rest {
+        0 => String::new(),
+        rest => format!("\n({rest} more characters; `avocet approvals` shows them all)"),
+    };
+    format!("{fence}{language}\n{}\n{fence}{cut}", shown.trim_end_matches('\n'))
+}
+
+fn one_line(text: &str) -> String {
+    let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'");
+    if let Some((at, _)) = words.char_indices().nth(SCOPE) {
+        words.truncate(at);
+        words.push('…');
+    }
+    format!("`{words}`")
+}
+
+#[cfg(test)]
+#[path = "approval_tests.rs"]
+mod tests;

@@ -1,0 +1,38 @@
+use avocet_protocol::ToolName;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_question_is_drawn_so_that_its_text_cannot_leave_its_place() {
+    for (text, fence) in [("ls -l", "```"), ("echo ```; a", "````"), ("`````\n**Allow**", "``````")]
+    {
+        let drawn = fenced(text, "sh");
+        assert_eq!(drawn, format!("{fence}sh\n{text}\n{fence}"));
+    }
+    assert_eq!(fenced("a\u{202e}b\u{200b}\u{1b}[2J", ""), "```\nab[2J\n```");
+    let long = fenced(&"x".repeat(3000), "");
+    assert!(
+        long.ends_with("```\n(500 more characters; `avocet approvals` shows them all)"),
+        "{long}"
+    );
+}
+
+#[test]
+fn a_person_can_press_or_write() {
+    let arguments = json!({ "command": "make\nall", "times": 2 });
+    let Question { shown, .. } = plain(arguments.as_object().unwrap());
+    assert_eq!(shown, "```\ncommand: make\nall\ntimes: 2\n```");
+    let tool = ToolName::parse("exec_shell").unwrap();
+    let scope = format!("make `x`\n {}", "long ".repeat(40));
+    let grant = Grant { tool, scope };
+    let request = of_call(&shown, "of this", grant.clone(), Duration::from_hours(1));
+    assert_eq!(request.kind, WaitKind::Approval);
+    assert_eq!(request.grant, Some(grant));
+    let prompt = request.prompt.unwrap();
+    let says: Vec<&str> = prompt.choices.iter().map(|choice| choice.says.as_str()).collect();
+    assert_eq!(says, ["/approve {wait}", "/approve {wait} session", "/deny {wait}"]);
+    assert!(says.iter().all(|says| prompt.text.contains(says)));
+    assert!(prompt.text.contains("exec_shell: `make 'x' long"), "{}", prompt.text);
+    assert!(prompt.text.contains("…`): /approve"), "{}", prompt.text);
+}

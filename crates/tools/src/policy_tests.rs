@@ -1,0 +1,131 @@
+use avocet_testkit::private_place;
+
+use super::*;
+
+fn tool(name: &str, class: ToolClass) -> Description {
+    Description::new(name, class, "")
+}
+
+fn group() -> Place {
+    Place { chat: ChatKind::Group, ..private_place() }
+}
+
+/// Words of the configuration, by pattern.
+fn policy(rules: &[(&str, ToolPolicy)]) -> Policy {
+    let rules = rules.iter().map(|(pattern, said)| ((*pattern).to_owned(), *said)).collect();
+    Policy { rules, lists: Vec::new() }
+}
+
+fn word(rule: Rule) -> ToolPolicy {
+    ToolPolicy { default: Some(rule), ..ToolPolicy::default() }
+}
+
+#[test]
+fn what_does_more_than_read_is_asked_for_after_others_words() {
+    use Caution::{Always, ByTrust, Never};
+    use Rule::{Allow, Ask};
+    use ToolClass::{Effect, InLog, Pure, Verifiable};
+    let table = [
+        (Pure, ByTrust, [Allow, Allow, Allow]),
+        (InLog, ByTrust, [Allow, Ask, Ask]),
+        (Verifiable, ByTrust, [Allow, Ask, Ask]),
+        (Effect, ByTrust, [Allow, Ask, Ask]),
+        (Effect, Never, [Allow, Allow, Allow]),
+        (Effect, Always, [Ask, Ask, Ask]),
+    ];
+    for (class, caution, expected) in table {
+        let place = private_place();
+        let decided = [Trust::Full, Trust::User, Trust::Low].map(|trust| {
+            let case = Case { role: Role::Owner, place: &place, trust };
+            Policy::default().decide(&tool("x", class), caution, case).rule
+        });
+        assert_eq!(decided, expected, "{class:?} {caution:?}");
+    }
+    let open = tool("x", Effect).for_everyone();
+    let decided = [Trust::User, Trust::Low].map(|trust| {
+        let case = Case { role: Role::User, place: &private_place(), trust };
+        Policy::default().decide(&open, ByTrust, case).rule
+    });
+    assert_eq!(decided, [Allow, Ask], "who may use it may ask for it");
+}
+
+#[test]
+fn the_operators_word_counts_and_the_most_careful_of_several_cases() {
+    use Rule::{Allow, Ask, Deny};
+    let shell = tool("exec_shell", ToolClass::Effect);
+    let (private, group) = (private_place(), group());
+    let trusted = Case { role: Role::Owner, place: &private, trust: Trust::Full };
+    let low = Case { trust: Trust::Low, ..trusted };
+    let user = Case { role: Role::User, ..trusted };
+    let in_group = Case { place: &group, ..trusted };
+    let cases = ToolPolicy {
+        default: Some(Ask),
+        users: Some(Deny),
+        groups: Some(Allow),
+        low_trust: Some(Deny),
+    };
+    let table = [
+        (word(Ask), trusted, Ask),
+        (word(Deny), trusted, Deny),
+        (word(Allow), trusted, Allow),
+        (word(Allow), low, Ask),
+        (ToolPolicy { low_trust: Some(Allow), ..word(Ask) }, low, Allow),
+        (cases, trusted, Ask),
+        (cases, user, Deny),
+        (cases, in_group, Allow),
+        (cases, Case { trust: Trust::Low, ..in_group }, Deny),
+    ];
+    for (said, case, expected) in table {
+        let policy = policy(&[("*", word(Deny)), ("exec_*", said)]);
+        assert_eq!(
+            policy.decide(&shell, Caution::ByTrust, case).rule,
+            expected,
+            "{said:?} {case:?}"
+        );
+    }
+    let named = policy(&[("exec_*", word(Deny)), ("exec_shell", word(Allow))]);
+    assert_eq!(named.decide(&shell, Caution::Always, trusted).rule, Allow, "the name says most");
+    assert_eq!(named.decide(&shell, Caution::Always, low).rule, Ask);
+    let why = policy(&[("exec_*", cases)]).decide(&shell, Caution::ByTrust, low).why;
+    assert_eq!(why, "[tools.policy] \"exec_*\".low_trust = \"deny\"");
+}
+
+#[test]
+fn a_tool_has_to_be_in_every_list_that_concerns_a_call() {
+    let list = |table: &str, channel: Option<&str>, role, allow: &[&str], deny: &[&str]| Listed {
+        table: table.to_owned(),
+        channel: channel.map(str::to_owned),
+        role,
+        tools: ToolList {
+            allow: allow.iter().map(|one| (*one).to_owned()).collect(),
+            deny: deny.iter().map(|one| (*one).to_owned()).collect(),
+        },
+    };
+    let policy = Policy {
+        rules: Vec::new(),
+        lists: vec![
+            list("agent", None, None, &["*"], &["git_*"]),
+            list("telegram", Some("telegram"), None, &["read_*"], &[]),
+            list("user", None, Some(Role::User), &["*"], &["read_file"]),
+        ],
+    };
+    let (terminal, telegram) =
+        (private_place(), Place { channel: Some("telegram".parse().unwrap()), ..private_place() });
+    let owner = Case { role: Role::Owner, place: &terminal, trust: Trust::Full };
+    let there = Case { place: &telegram, ..owner };
+    let user = Case { role: Role::User, ..there };
+    let nowhere = Place { channel: None, chat: ChatKind::Private };
+    let table = [
+        ("read_file", owner, None),
+        ("git_push", owner, Some("agent")),
+        ("write_file", owner, None),
+        ("write_file", there, Some("telegram")),
+        ("read_file", there, None),
+        ("read_file", user, Some("user")),
+        ("write_file", Case { place: &nowhere, ..owner }, None),
+    ];
+    for (name, case, expected) in table {
+        let name = ToolName::parse(name).unwrap();
+        assert_eq!(policy.left_out(&name, case), expected, "{name} {case:?}");
+    }
+}
