@@ -5,7 +5,7 @@ use avocet_protocol::{Doorkeeper, PublishError, Role};
 use super::*;
 
 /// On this account the sender `me` is an owner, `bob` a user; others are given a code.
-fn household() -> Setup {
+pub(super) fn household() -> Setup {
     let ids = |ids: &[&str]| ids.iter().map(|id| id.parse().unwrap()).collect();
     let (users, owners) = (ids(&["bob"]), ids(&["me"]));
     let allow = Allow::Listed(Lists { users, owners, pairing: true, ..Lists::default() });
@@ -14,7 +14,12 @@ fn household() -> Setup {
 
 impl World {
     /// A message as a platform brings it.
-    async fn hear(&self, sender: &str, chat: &str, text: &str) -> Result<MessageId, PublishError> {
+    pub(super) async fn hear(
+        &self,
+        sender: &str,
+        chat: &str,
+        text: &str,
+    ) -> Result<MessageId, PublishError> {
         let inbound = Inbound::new(
             session(chat).address(),
             Sender::new(sender.parse().unwrap()),
@@ -26,7 +31,7 @@ impl World {
     }
 
     /// The last of what a chat was told, once it was told so much.
-    async fn told(&self, chat: &str, count: usize) -> String {
+    pub(super) async fn told(&self, chat: &str, count: usize) -> String {
         let chat = session(chat).address();
         for all in 1.. {
             let taken = self.channel.taken(all).await;

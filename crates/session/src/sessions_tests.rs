@@ -21,10 +21,14 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::{Agent, Agents, Attachments, BySession, Events, remind};
 
+#[path = "sessions_approvals_tests.rs"]
+mod approvals;
 #[path = "compact_tests.rs"]
 mod compactions;
 #[path = "sessions_model_tests.rs"]
 mod models;
+#[path = "sessions_people_tests.rs"]
+mod people;
 #[path = "preview_tests.rs"]
 mod previews;
 #[path = "reply_tests.rs"]
@@ -850,8 +854,6 @@ async fn whoever_ends_a_turn_that_is_just_being_taken_is_heard() {
     }
 }
 
-#[path = "sessions_people_tests.rs"]
-mod people;
 fn photo(reference: &str) -> Vec<Attachment> {
     let source = AttachmentSource::Platform(reference.to_owned());
     vec![Attachment::new(AttachmentKind::Image, source)]

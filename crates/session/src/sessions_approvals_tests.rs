@@ -1,0 +1,137 @@
+//! Calls that a person has to allow: who is asked, who may decide, and what follows.
+
+use avocet_protocol::{ApprovalDecision, Approvals, WaitId};
+
+use super::people::household;
+use super::*;
+
+/// A model that does something dangerous when it is told to, and repeats what came of it.
+fn dangerous() -> ScriptedModel {
+    ScriptedModel::answering(|request| match request.messages.last() {
+        Some(Message::ToolResult { result, .. }) => Scripted::says(result),
+        _ => Scripted::calls(&[("dangerous", json!({ "n": last_said(request).len() }))]),
+    })
+}
+
+#[tokio::test]
+async fn an_owner_decides_once_or_for_the_session() {
+    const DENIED: &str = "denied by the owner, who says: not on a Sunday";
+    let table = [
+        ("/approve", "Allowed.", r#"{"n":2}"#, 2),
+        ("/approve w1", "Allowed.", r#"{"n":2}"#, 2),
+        ("/APPROVE W1 Session", "Allowed, and what is like it for this session.", r#"{"n":2}"#, 1),
+        ("/deny not on a Sunday", "Denied.", &format!(r#"{{"error":"{DENIED}"}}"#), 2),
+        ("/deny w1 not on a Sunday", "Denied.", &format!(r#"{{"error":"{DENIED}"}}"#), 2),
+    ];
+    for (command, said, came_to, questions) in table {
+        let world = World::new(dangerous()).await;
+        world.say("go").await;
+        assert_eq!(world.channel.texts(1).await, ["May I?"], "{command}");
+        world.say(command).await;
+        let texts = world.channel.texts(3).await;
+        assert!(texts.contains(&said.to_owned()), "{command}: {texts:?}");
+        assert!(texts.contains(&came_to.to_owned()), "{command}: {texts:?}");
+        world.say(&format!("again after {command}")).await;
+        let texts = world.channel.texts(4).await;
+        let asked = texts.iter().filter(|text| *text == "May I?").count();
+        assert_eq!(asked, questions, "{command}: {texts:?}");
+    }
+}
+
+#[tokio::test]
+async fn f14_nobody_but_an_owner_decides_and_a_question_is_decided_once() {
+    let world = World::with(dangerous(), household()).await;
+    world.hear("me", "own", "hello").await.unwrap();
+    assert_eq!(world.told("own", 1).await, "May I?");
+    world.hear("bob", "own", "/approve").await.unwrap();
+    assert_eq!(world.told("own", 2).await, "/approve is for my owner.");
+    world.hear("bob", "b", "/deny w1").await.unwrap();
+    assert_eq!(world.told("b", 1).await, "/deny is for my owner.");
+    assert_eq!(world.tools.runs("dangerous"), 0);
+    world.hear("me", "own", "/approve w7").await.unwrap();
+    let nothing = "Nothing waits to be allowed here, or it has been decided already.";
+    assert_eq!(world.told("own", 3).await, nothing);
+    world.hear("me", "own", "/approve w1 please").await.unwrap();
+    assert!(world.told("own", 4).await.starts_with("Say /approve"));
+    world.hear("me", "own", "/approve w1").await.unwrap();
+    world.told("own", 6).await;
+    world.idle().await;
+    world.hear("me", "own", "/deny w1").await.unwrap();
+    assert_eq!(world.told("own", 7).await, nothing);
+    assert_eq!(world.tools.runs("dangerous"), 1);
+}
+
+#[tokio::test]
+async fn where_nobody_who_asked_may_decide_owners_are_told_in_private() {
+    let world = World::with(dangerous(), household()).await;
+    world.hear("me", "own", "/status").await.unwrap();
+    world.told("own", 1).await;
+    world.hear("bob", "b", "go").await.unwrap();
+    assert_eq!(world.told("b", 1).await, "May I?");
+    let notice = "In `terminal:local:b` I was asked by `bob`:\n\nMay I?";
+    assert_eq!(world.told("own", 2).await, notice);
+    world.hear("me", "own", "/approve").await.unwrap();
+    let nothing = "Nothing waits to be allowed here, or it has been decided already.";
+    assert_eq!(world.told("own", 3).await, nothing, "elsewhere it has to be named");
+    world.hear("me", "own", "/approve w1").await.unwrap();
+    assert_eq!(world.told("own", 4).await, "Allowed.");
+    assert_eq!(world.told("b", 2).await, r#"{"n":2}"#);
+}
+
+#[tokio::test]
+async fn a_child_asks_where_its_parent_was_asked() {
+    let model = || {
+        ScriptedModel::answering(|request| match (last_said(request), request.messages.last()) {
+            (_, Some(Message::ToolResult { result, .. })) => Scripted::says(result),
+            ("dig", _) => Scripted::calls(&[("dangerous", json!({}))]),
+            _ => Scripted::calls(&[("spawn", json!({ "prompt": "dig" }))]),
+        })
+    };
+    let world = World::new(model()).await;
+    world.say("go").await;
+    assert_eq!(world.channel.texts(1).await, ["May I?"]);
+    world.sent().await;
+    let world = world.restart(model()).await;
+    world.say("/approve").await;
+    let texts = world.channel.texts(3).await;
+    assert!(texts.contains(&"Allowed.".to_owned()), "{texts:?}");
+    assert!(texts.contains(&r#"{"answer":"{}"}"#.to_owned()), "{texts:?}");
+    assert_eq!(world.tools.runs("dangerous"), 1);
+}
+
+#[tokio::test]
+async fn a_question_can_be_decided_from_outside() {
+    let world = World::new(dangerous()).await;
+    world.say("go").await;
+    world.channel.texts(1).await;
+    let decisions = world.sessions.decisions();
+    let open = decisions.open().await.unwrap();
+    assert_eq!((open.len(), open[0].id, open[0].tool.as_str()), (1, WaitId(1), "dangerous"));
+    assert_eq!(open[0].chat, Some(session("a").address()));
+    assert_eq!(json!(open[0].arguments), json!({ "n": 2 }));
+    let decide = async |wait, decision| decisions.decide(WaitId(wait), decision).await.unwrap();
+    assert!(!decide(2, ApprovalDecision::Once).await);
+    assert!(decide(1, ApprovalDecision::Once).await);
+    assert!(!decide(1, ApprovalDecision::Once).await);
+    assert_eq!(world.channel.texts(2).await[1], r#"{"n":2}"#);
+    assert_eq!(decisions.open().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn trust_is_for_owners() {
+    let answers = vec![
+        Scripted::calls(&[("page", json!({ "text": "hi" }))]),
+        Scripted::says("read"),
+        Scripted::calls(&[("careful", json!({}))]),
+        Scripted::says("done"),
+    ];
+    let world = World::with(ScriptedModel::new(answers), household()).await;
+    world.hear("me", "own", "read").await.unwrap();
+    assert_eq!(world.told("own", 1).await, "read");
+    world.hear("bob", "own", "/trust me").await.unwrap();
+    assert_eq!(world.told("own", 2).await, "/trust is for my owner.");
+    world.hear("me", "own", "/trust").await.unwrap();
+    assert!(world.told("own", 3).await.starts_with("I believe what I have read"));
+    world.hear("me", "own", "do it").await.unwrap();
+    assert_eq!(world.told("own", 4).await, "done");
+}
