@@ -18,7 +18,7 @@ use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 
 pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
-pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, Page, Resolve};
+pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, OwnAddresses, Page, Resolve};
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -215,8 +215,7 @@ impl HttpResponse {
     /// How long the server asks to be left alone, where it says so in seconds.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        let seconds = self.header(RETRY_AFTER.as_str())?.trim().parse::<f64>().ok()?;
-        Duration::try_from_secs_f64(seconds).ok()
+        seconds(self.header(RETRY_AFTER.as_str())?)
     }
 
     /// Whether the body is of this media type.
@@ -253,6 +252,11 @@ impl HttpResponse {
         }
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
+}
+
+/// What `Retry-After` says, unless it is a date.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 
 /// What happened, down to its cause, without the URL: that of a bot contains its token.
