@@ -17,6 +17,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AF
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 
+pub use reqwest::Url;
+
 pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
 pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, OwnAddresses, Page, Resolve};
 
@@ -61,7 +63,7 @@ pub struct HttpResponse {
 /// [`NetError::Invalid`] says what is wrong with it, without showing it.
 pub fn check_url(url: &str) -> Result<(), NetError> {
     let invalid = |error: &str| NetError::Invalid(format!("it is no URL of a server ({error})"));
-    let url = reqwest::Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
+    let url = Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
     match (url.scheme(), url.host()) {
         ("http" | "https", Some(_)) => Ok(()),
         _ => Err(invalid("it has to begin with http:// or https:// and a host")),
