@@ -108,29 +108,33 @@ impl Web {
         let page = self.client.get(url, &[ACCEPT]).await.map_err(refused)?;
         let (status, bytes) = (page.status, page.body.len());
         tracing::debug!(host = page.url.host_str(), status, bytes, "a page was fetched");
-        let found = shortened(page.url.as_str());
+        let url_found = shortened(page.url.as_str());
         let may_be_kept = may_be_kept(page.cache_control.as_deref());
         let read = self.read(page, format).await?;
-        let view = Arc::new(View {
-            url: found,
-            status,
-            title: Some(title(&read.title)).filter(|title| !title.is_empty()),
-            content: content(&read.content),
-            note: read.note,
+        let view = off_thread(move || {
+            let Read { title, content, note } = read;
+            let title = Some(on_a_line(&title, MAX_TITLE)).filter(|title| !title.is_empty());
+            Ok(Arc::new(View { url: url_found, status, title, content: kept(&content), note }))
         });
+        let view = view.await?;
         if may_be_kept {
             self.cache.put(url, format, view.clone(), self.clock.elapsed());
         }
         Ok(view)
     }
 
-    /// Reads a page, where blocking is allowed.
+    /// Reads a page, as far as it is one.
     async fn read(&self, page: Page, format: Format) -> Result<Read, ToolError> {
-        if !(200..300).contains(&page.status) {
-            return off_thread(move || Err(complaint(&page))).await;
-        }
-        let kind = kind::kind(page.content_type.as_deref(), &page.body)
-            .map_err(|media_type| unreadable(&media_type, page.body.len()))?;
+        let found = off_thread(move || {
+            if !(200..300).contains(&page.status) {
+                return Err(complaint(&page));
+            }
+            match kind::kind(page.content_type.as_deref(), &page.body) {
+                Ok(kind) => Ok((page, kind)),
+                Err(media_type) => Err(unreadable(&media_type, page.body.len())),
+            }
+        });
+        let (page, kind) = found.await?;
         if (format, kind) == (Format::Markdown, Kind::Html) {
             return self.markdown(page).await;
         }
@@ -181,8 +185,8 @@ impl Web {
 
 /// The words of a page.
 async fn words(html: Arc<str>) -> Result<Read, ToolError> {
-    const NOTE: &str = "the page is too large or too deeply nested to be made Markdown: these are its \
-        words alone, without links";
+    const NOTE: &str = "the page is too large, too deeply nested or too slow to be made Markdown: these \
+        are its words alone, without links";
     off_thread(move || {
         let plain = plain::plain(&html);
         Ok(Read { title: plain.title, content: plain.text, note: Some(NOTE) })
@@ -261,7 +265,8 @@ fn unreadable(media_type: &str, bytes: usize) -> ToolError {
     ))
 }
 
-fn content(text: &str) -> String {
+/// What is kept of a text.
+fn kept(text: &str) -> String {
     let mut content = sanitise(text).text;
     if content.len() > MAX_CONTENT {
         let total = content.len();
@@ -269,10 +274,6 @@ fn content(text: &str) -> String {
         content.push_str(&format!("\n[the page goes on: {MAX_CONTENT} of {total} bytes are kept]"));
     }
     content
-}
-
-fn title(text: &str) -> String {
-    on_a_line(text, MAX_TITLE)
 }
 
 fn shortened(url: &str) -> String {

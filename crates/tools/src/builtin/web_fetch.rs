@@ -74,9 +74,8 @@ impl Tool for WebFetch {
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
         let url = Url::parse(arguments.url.trim()).ok()?;
-        // What would end the code that it is shown as is written as URLs write it.
-        let exact = arguments.url.trim().replace('`', "%60").replace(['\r', '\n'], "");
-        let shown = format!("Fetch `{exact}`");
+        // As it is asked for: in it nothing is unseen, and what would end the code is written as in paths.
+        let shown = format!("Fetch `{}`", url.as_str().replace('`', "%60"));
         Some(Question { shown, scope: url.host_str()?.to_owned() })
     }
 }

@@ -33,7 +33,8 @@ fn what_comes_from_the_web_is_believed_least_and_costs_nothing_to_do_twice() {
 async fn a_person_is_asked_about_the_exact_url_and_allows_its_host() {
     let table = [
         ("https://a.dev/x?y=z#w", Some(("Fetch `https://a.dev/x?y=z#w`", "a.dev"))),
-        (" http://A.dev:8080/`b` ", Some(("Fetch `http://A.dev:8080/%60b%60`", "a.dev"))),
+        (" http://A.dev:8080/`b` ", Some(("Fetch `http://a.dev:8080/%60b%60`", "a.dev"))),
+        ("https://a.dev/\u{202e}gpj?`", Some(("Fetch `https://a.dev/%E2%80%AEgpj?%60`", "a.dev"))),
         ("https://b.dev@a.dev/\n", Some(("Fetch `https://b.dev@a.dev/`", "a.dev"))),
         ("a.dev", None),
     ];
