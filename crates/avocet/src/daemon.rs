@@ -34,15 +34,16 @@ use crate::policy;
 use crate::registry;
 use crate::shell::Shells;
 use crate::status::Reporter;
+use crate::web::web;
 use crate::workspaces::AgentWorkspaces;
 
 /// The instructions that lead every request. The same at all times, so that a provider's cache of
 /// the beginning of a request holds.
 const SYSTEM: &str = "You are Avocet, an assistant that people talk to in chats. Answer in the \
     language of the user, briefly and to the point, in Markdown. You have tools: files in a \
-    workspace, a long-term memory, messages to chats. Paths are relative to the root of the \
-    workspace. Use a tool when it helps, one step at a time; when a tool fails, read its error and \
-    do it right. Say what you did, and say so when you could not do something.";
+    workspace, a long-term memory, messages to chats, pages of the web. Paths are relative to the \
+    root of the workspace. Use a tool when it helps, one step at a time; when a tool fails, read its \
+    error and do it right. Say what you did, and say so when you could not do something.";
 
 /// How long what has just been answered may take to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
@@ -256,6 +257,7 @@ pub(crate) fn agents(
     let Configuration { document, settings, .. } = configuration;
     let (store, channels, bus, events) = parts;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
+    let web = web(configuration, &context.clock)?;
     let mut shared: BTreeMap<&Path, (avocet_tools::Parts, Arc<Paths>)> = BTreeMap::new();
     let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
     let system = format!("{SYSTEM} {ABOUT_MARKS}");
@@ -270,6 +272,7 @@ pub(crate) fn agents(
                 destinations: channels.clone(),
                 roles: bus.clone(),
                 shell: shells.of(opened.workspace.root()),
+                web: web.clone(),
             };
             (parts, Arc::default())
         });

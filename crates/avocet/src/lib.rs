@@ -15,6 +15,7 @@ mod registry;
 mod shell;
 mod status;
 mod systemd;
+mod web;
 mod workspaces;
 
 use std::process::ExitCode;

@@ -18,6 +18,7 @@ use avocet_protocol::{
 use avocet_supervise::SystemClock;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
+use avocet_tools::SearchConfig;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -109,6 +110,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     channels(document, settings, &clock)?;
     transcription_config(document, settings)?;
+    web_search(document, settings)?;
     models::check(document, settings)
 }
 
@@ -137,6 +139,25 @@ fn transcription_config(
     config.check_base_url().map_err(|error| {
         let path = format!("{TRANSCRIPTION}.base_url");
         document.error_at(&path, format!("`{path}`: {error}"))
+    })?;
+    Ok(Some(config))
+}
+
+pub(crate) const WEB_SEARCH: &str = "tools.web_search";
+
+/// Who searches the web, if somebody does.
+pub(crate) fn web_search(
+    document: &Document,
+    settings: &Settings,
+) -> Result<Option<SearchConfig>, ConfigError> {
+    if settings.tools.web_search.is_none() {
+        return Ok(None);
+    }
+    let config: SearchConfig = document.table(WEB_SEARCH)?;
+    config.check().map_err(|(key, error)| {
+        let path = format!("{WEB_SEARCH}.{key}");
+        let place = if document.get(&path).is_some() { &path } else { WEB_SEARCH };
+        document.error_at(place, format!("`{path}`: {error}"))
     })?;
     Ok(Some(config))
 }

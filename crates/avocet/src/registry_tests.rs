@@ -14,6 +14,7 @@ use avocet_supervise::SystemClock;
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 use avocet_testkit::ManualClock;
+use avocet_tools::SearchConfig;
 
 use super::{CHANNELS, PROVIDERS, channels, check, http_config, terminal_config};
 
@@ -62,6 +63,7 @@ fn the_example_names_every_key() {
         under(&format!("{HOME}."), keys::<OllamaConfig>()),
         under("models.local/qwen3*.", keys::<ModelConfig>()),
         under("transcription.", keys::<TranscriptionConfig>()),
+        under("tools.web_search.", keys::<SearchConfig>()),
         under("channels.discord.", keys::<DiscordConfig>()),
         under("channels.telegram.", keys::<TelegramConfig>()),
         under(&format!("{}.", GROUPS[0]), keys::<GroupConfig>()),
@@ -193,6 +195,39 @@ fn a_value_that_cannot_be_used_is_an_error_in_its_line() {
     let settings = off.table("").unwrap();
     let nobody = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();
     assert!(nobody.is_none());
+}
+
+#[test]
+fn a_search_engine_that_cannot_be_used_is_an_error_that_says_how_it_can() {
+    let table = [
+        ("provider = \"barve\"", 2, "provider`: there is no such provider; did you mean `brave`?"),
+        ("provider = \"bing\"", 2, "the providers are brave, duckduckgo, searxng, tavily"),
+        ("provider = \"brave\"", 1, "api_key`: brave wants a key"),
+        (
+            "provider = \"searxng\"",
+            1,
+            "base_url`: searxng is a server of your own: say where it is",
+        ),
+        ("provider = \"searxng\"\nbase_url = \"here\"", 3, "base_url`: it is no URL"),
+        ("provider = \"tavily\"\napi_key = \"a\\nb\"", 3, "api_key`: it cannot be sent"),
+        ("provider = \"brave\"\nkey = \"a\"", 3, "the keys are api_key, base_url, provider"),
+        ("base_url = \"http://a.dev\"", 1, "missing field `provider`"),
+    ];
+    for (text, line, says) in table {
+        let document = parse(&format!("[tools.web_search]\n{text}\n"));
+        let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+        assert!(error.contains(says), "{text}: {error}");
+        assert!(error.contains(&format!(":{line}:")), "{text}: {error}");
+    }
+    let fine = [
+        "provider = \"duckduckgo\"",
+        "provider = \"searxng\"\nbase_url = \"http://127.0.0.1:8888\"",
+        "provider = \"tavily\"\napi_key = \"${KEY}\"",
+    ];
+    for text in fine {
+        let document = parse(&format!("[tools.web_search]\n{text}\n"));
+        check(&document, &document.table("").unwrap()).unwrap();
+    }
 }
 
 fn same<T: Debug>(shown: &T, default: &T) {

@@ -192,6 +192,8 @@ pub struct Tools {
     /// that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), nor this file or the
     /// data directory.
     pub secret_files: Vec<String>,
+    /// Who searches the web; nobody by default.
+    pub web_search: Option<Map<String, Value>>,
 }
 
 impl Default for Tools {
@@ -203,6 +205,7 @@ impl Default for Tools {
             channels: BTreeMap::new(),
             approval_minutes: 60,
             secret_files: Vec::new(),
+            web_search: None,
         }
     }
 }

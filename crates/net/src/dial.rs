@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolving};
-use reqwest::header::ACCEPT_ENCODING;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE};
 
 use crate::guarded::{Answer, Dial, Resolve};
 use crate::{HttpResponse, NetError, builder, detail, send, with_headers};
@@ -30,16 +30,24 @@ pub(crate) struct Pinned;
 
 #[async_trait]
 impl Dial for Pinned {
-    async fn get(
+    async fn ask(
         &self,
         url: &Url,
         headers: &[(&str, &str)],
+        body: Option<&[u8]>,
         to: &[SocketAddr],
     ) -> Result<Box<dyn Answer>, NetError> {
         let client = builder().dns_resolver(Judged(to.to_vec())).build();
         let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
-        let get = client.get(url.clone()).header(ACCEPT_ENCODING, "identity");
-        Ok(Box::new(send(with_headers(get, headers)?).await?))
+        let request = match body {
+            None => client.get(url.clone()),
+            Some(body) => client
+                .post(url.clone())
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_vec()),
+        };
+        let request = request.header(ACCEPT_ENCODING, "identity");
+        Ok(Box::new(send(with_headers(request, headers)?).await?))
     }
 }
 

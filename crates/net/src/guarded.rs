@@ -1,6 +1,7 @@
 //! The client for URLs that models, pages and people have chosen. One walk: the URL is judged, its
 //! name resolved once, every address judged, and only these are connected to; a redirect begins anew.
 
+use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +12,23 @@ use bytes::Bytes;
 use reqwest::Url;
 
 use crate::guard::{Guard, Host, Refusal, Rule, Target};
-use crate::{NetError, dial};
+use crate::{NetError, dial, seconds};
 
 /// How many redirects are followed.
 const REDIRECTS: usize = 5;
+
+/// Says which addresses the host has at the moment.
+pub trait OwnAddresses: std::fmt::Debug + Send + Sync {
+    /// All of them. Asked before each request, because they change.
+    fn addresses(&self) -> Vec<IpAddr>;
+}
+
+/// A host whose addresses do not change.
+impl OwnAddresses for Vec<IpAddr> {
+    fn addresses(&self) -> Vec<IpAddr> {
+        self.clone()
+    }
+}
 
 /// Finds the addresses of names.
 #[async_trait]
@@ -27,14 +41,16 @@ pub trait Resolve: std::fmt::Debug + Send + Sync {
 #[async_trait]
 pub trait Dial: std::fmt::Debug + Send + Sync {
     /// Asks one of these addresses for a URL, and no other whatever the URL says, with these headers,
-    /// which no error and no log shows. Returns when the answer begins; follows no redirect.
+    /// which no error and no log shows; posts a body of JSON if there is one. Returns when the answer
+    /// begins; follows no redirect.
     ///
     /// # Errors
     /// [`NetError`] if no answer begins.
-    async fn get(
+    async fn ask(
         &self,
         url: &Url,
         headers: &[(&str, &str)],
+        body: Option<&[u8]>,
         to: &[SocketAddr],
     ) -> Result<Box<dyn Answer>, NetError>;
 }
@@ -79,6 +95,10 @@ pub struct Page {
     pub status: u16,
     /// The value of `Content-Type`.
     pub content_type: Option<String>,
+    /// The value of `Cache-Control`.
+    pub cache_control: Option<String>,
+    /// How long the server asks to be left alone, where it says so in seconds.
+    pub retry_after: Option<Duration>,
     /// The whole body.
     pub body: Vec<u8>,
 }
@@ -106,7 +126,9 @@ pub enum FetchError {
 /// A client for URLs that others than the operator have chosen.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
-    guard: Guard,
+    own: Arc<dyn OwnAddresses>,
+    #[cfg(any(test, feature = "testing"))]
+    allowed: Option<SocketAddr>,
     resolver: Arc<dyn Resolve>,
     dialler: Arc<dyn Dial>,
     clock: Arc<dyn Clock>,
@@ -114,11 +136,25 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// A client that asks the system's resolver.
+    /// A client on a host with these addresses, which asks the system's resolver.
     #[must_use]
-    pub fn new(guard: Guard, clock: Arc<dyn Clock>, limits: Limits) -> Self {
-        let (resolver, dialler) = (Arc::new(dial::System), Arc::new(dial::Pinned));
-        Self { guard, resolver, dialler, clock, limits }
+    pub fn new(own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+        Self {
+            own,
+            #[cfg(any(test, feature = "testing"))]
+            allowed: None,
+            resolver: Arc::new(dial::System),
+            dialler: Arc::new(dial::Pinned),
+            clock,
+            limits,
+        }
+    }
+
+    /// As this one, and requests to this one address and port pass, so that a test can answer them.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn allowing(self, address: SocketAddr) -> Self {
+        Self { allowed: Some(address), ..self }
     }
 
     /// As this one, with another resolver.
@@ -141,19 +177,46 @@ impl GuardedClient {
     /// # Errors
     /// [`FetchError`] if it may not be asked for, there is no answer, or the answer is too much.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Page, FetchError> {
-        let limit = self.limits.time;
-        let page = within(&*self.clock, limit, self.page(url, headers)).await;
-        page.unwrap_or(Err(FetchError::Slow(limit)))
+        self.in_time(self.walk(url, headers)).await
     }
 
-    async fn page(&self, url: &str, mut headers: &[(&str, &str)]) -> Result<Page, FetchError> {
-        let mut target = self.guard.target(url)?;
+    /// Posts JSON with these headers and reads what is answered. A redirect is an answer like any
+    /// other: what was meant for one server is posted to no second.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn post_json(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Page, FetchError> {
+        let posted = async {
+            let guard = self.guard();
+            let target = guard.target(url)?;
+            let answer = self.ask(&guard, &target, headers, Some(body)).await?;
+            self.read(target, answer).await
+        };
+        self.in_time(posted).await
+    }
+
+    async fn in_time(
+        &self,
+        page: impl Future<Output = Result<Page, FetchError>>,
+    ) -> Result<Page, FetchError> {
+        let limit = self.limits.time;
+        within(&*self.clock, limit, page).await.unwrap_or(Err(FetchError::Slow(limit)))
+    }
+
+    async fn walk(&self, url: &str, mut headers: &[(&str, &str)]) -> Result<Page, FetchError> {
+        let guard = self.guard();
+        let mut target = guard.target(url)?;
         for _ in 0..=REDIRECTS {
-            let answer = self.ask(&target, headers).await?;
+            let answer = self.ask(&guard, &target, headers, None).await?;
             let Some(location) = location(&*answer) else {
                 return self.read(target, answer).await;
             };
-            let next = self.guard.redirected(&target, location)?;
+            let next = guard.redirected(&target, location)?;
             if next.url().origin() != target.url().origin() {
                 headers = &[];
             }
@@ -162,17 +225,29 @@ impl GuardedClient {
         Err(target.refusal(Rule::Redirects).into())
     }
 
+    /// The guard of one request.
+    fn guard(&self) -> Guard {
+        let guard = Guard::new(self.own.addresses());
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(address) = self.allowed {
+            return guard.allowing(address);
+        }
+        guard
+    }
+
     async fn ask(
         &self,
+        guard: &Guard,
         target: &Target,
         headers: &[(&str, &str)],
+        body: Option<&[u8]>,
     ) -> Result<Box<dyn Answer>, FetchError> {
         let found = match target.host() {
             Host::Address(address) => vec![*address],
             Host::Name(name) => self.resolver.resolve(name).await,
         };
-        let to = self.guard.addresses(target, &found)?;
-        Ok(self.dialler.get(target.url(), headers, &to).await?)
+        let to = guard.addresses(target, &found)?;
+        Ok(self.dialler.ask(target.url(), headers, body, &to).await?)
     }
 
     async fn read(&self, target: Target, mut answer: Box<dyn Answer>) -> Result<Page, FetchError> {
@@ -187,8 +262,15 @@ impl GuardedClient {
             }
             body.extend_from_slice(&chunk);
         }
-        let content_type = answer.header("content-type").map(str::to_owned);
-        Ok(Page { url: target.into_url(), status: answer.status(), content_type, body })
+        let header = |name: &str| answer.header(name).map(str::to_owned);
+        Ok(Page {
+            url: target.into_url(),
+            status: answer.status(),
+            content_type: header("content-type"),
+            cache_control: header("cache-control"),
+            retry_after: answer.header("retry-after").and_then(seconds),
+            body,
+        })
     }
 }
 

@@ -17,8 +17,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AF
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 
+pub use reqwest::Url;
+
 pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
-pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, Page, Resolve};
+pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, OwnAddresses, Page, Resolve};
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -61,7 +63,7 @@ pub struct HttpResponse {
 /// [`NetError::Invalid`] says what is wrong with it, without showing it.
 pub fn check_url(url: &str) -> Result<(), NetError> {
     let invalid = |error: &str| NetError::Invalid(format!("it is no URL of a server ({error})"));
-    let url = reqwest::Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
+    let url = Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
     match (url.scheme(), url.host()) {
         ("http" | "https", Some(_)) => Ok(()),
         _ => Err(invalid("it has to begin with http:// or https:// and a host")),
@@ -215,8 +217,7 @@ impl HttpResponse {
     /// How long the server asks to be left alone, where it says so in seconds.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        let seconds = self.header(RETRY_AFTER.as_str())?.trim().parse::<f64>().ok()?;
-        Duration::try_from_secs_f64(seconds).ok()
+        seconds(self.header(RETRY_AFTER.as_str())?)
     }
 
     /// Whether the body is of this media type.
@@ -253,6 +254,11 @@ impl HttpResponse {
         }
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
+}
+
+/// What `Retry-After` says, unless it is a date.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 
 /// What happened, down to its cause, without the URL: that of a bot contains its token.

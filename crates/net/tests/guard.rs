@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{Answer, Dial, FetchError, Guard, GuardedClient, Limits, NetError, Page, Resolve};
+use avocet_net::{
+    Answer, Dial, FetchError, GuardedClient, Limits, NetError, OwnAddresses, Page, Resolve,
+};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, Piece, whole};
 use bytes::Bytes;
@@ -23,8 +25,8 @@ fn corpus<T: DeserializeOwned>(file: &str) -> T {
     toml::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap()
 }
 
-fn own() -> [IpAddr; 2] {
-    ["93.184.216.1", "2606:2800:220:1::1"].map(|address| address.parse().unwrap())
+fn own() -> Vec<IpAddr> {
+    ["93.184.216.1", "2606:2800:220:1::1"].map(|address| address.parse().unwrap()).into()
 }
 
 /// What each lookup of a name finds, the last one over and over.
@@ -55,10 +57,11 @@ struct Servers {
 
 #[async_trait]
 impl Dial for Servers {
-    async fn get(
+    async fn ask(
         &self,
         url: &Url,
         headers: &[(&str, &str)],
+        _: Option<&[u8]>,
         to: &[SocketAddr],
     ) -> Result<Box<dyn Answer>, NetError> {
         assert!(!to.is_empty(), "{url} goes nowhere");
@@ -88,7 +91,7 @@ impl Answer for Said {
 /// A client of which nothing leaves this process.
 fn client(names: &Arc<Names>, servers: &Arc<Servers>) -> GuardedClient {
     let clock = Arc::new(ManualClock::default());
-    let client = GuardedClient::new(Guard::new(own()), clock, Limits::default());
+    let client = GuardedClient::new(Arc::new(own()), clock, Limits::default());
     client.resolving(names.clone()).dialling(servers.clone())
 }
 
@@ -253,10 +256,47 @@ async fn a_refusal_names_the_origin_the_address_and_the_rule_and_no_more() {
     }
 }
 
+#[tokio::test]
+async fn addresses_that_the_host_gets_later_are_its_own() {
+    #[derive(Debug, Default)]
+    struct Moving(Mutex<Vec<IpAddr>>);
+    impl OwnAddresses for Moving {
+        fn addresses(&self) -> Vec<IpAddr> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+    let (host, servers) = (Arc::new(Moving::default()), Arc::<Servers>::default());
+    let clock = Arc::new(ManualClock::default());
+    let client = GuardedClient::new(host.clone(), clock, Limits::default()).dialling(servers);
+    assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "page");
+    host.0.lock().unwrap().push("8.8.8.8".parse().unwrap());
+    assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "an address of this host");
+}
+
+#[tokio::test]
+async fn what_is_posted_is_judged_and_goes_to_one_server_only() {
+    let fake = HttpFake::start(|request| {
+        assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/search"));
+        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert_eq!(request.header("authorization"), Some("Bearer sk-1"));
+        assert_eq!(request.body, b"{}");
+        whole(307, &[("location", "/elsewhere"), ("retry-after", "7")], "moved")
+    })
+    .await;
+    let client = reaching(&fake, &Arc::default(), Limits::default());
+    let headers = [("authorization", "Bearer sk-1")];
+    let url = format!("http://{}/search", fake.address());
+    let page = client.post_json(&url, &headers, b"{}").await.unwrap();
+    assert_eq!((page.status, &*page.body), (307, &b"moved"[..]));
+    assert_eq!(page.retry_after, Some(Duration::from_secs(7)));
+    let refused = client.post_json("http://127.0.0.1:9/", &headers, b"{}").await;
+    assert_eq!(verdict(&refused), "loopback (127.0.0.0/8)");
+}
+
 /// The client as it is, which may reach this one server and no other.
 fn reaching(fake: &HttpFake, clock: &Arc<ManualClock>, limits: Limits) -> GuardedClient {
-    let guard = Guard::default().allowing(fake.address());
-    GuardedClient::new(guard, clock.clone(), limits)
+    let nothing = Arc::new(Vec::new());
+    GuardedClient::new(nothing, clock.clone(), limits).allowing(fake.address())
 }
 
 /// `site.dev`, at the address of a fake the first time, and at another loopback address after.
@@ -368,8 +408,8 @@ async fn one_limit_of_time_holds_for_all_of_it() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_no_refusal() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let guard = Guard::default().allowing(nobody);
-    let client = GuardedClient::new(guard, Arc::new(ManualClock::default()), Limits::default());
+    let (own, clock) = (Arc::new(Vec::new()), Arc::new(ManualClock::default()));
+    let client = GuardedClient::new(own, clock, Limits::default()).allowing(nobody);
     let error = client.get(&format!("http://{nobody}/secret"), &[]).await.unwrap_err();
     assert!(matches!(error, FetchError::Net(NetError::Connect(_))), "{error}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");

@@ -21,6 +21,7 @@ mod multipart;
 pub mod ollama;
 pub mod openai;
 mod roles;
+pub mod search;
 pub mod socket;
 pub mod telegram;
 mod toolbox;

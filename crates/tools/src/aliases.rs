@@ -18,6 +18,11 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
     ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),
+    (
+        "web_fetch",
+        &["browse", "fetch", "fetch_url", "http_get", "open_url", "read_url", "webfetch"],
+    ),
+    ("web_search", &["google", "internet_search", "search_internet", "search_web", "websearch"]),
     ("write_file", &["create_file", "save_file", "write"]),
 ];
 
@@ -29,8 +34,10 @@ const ARGUMENTS: &[&[&str]] = &[
     &["find", "find_text", "old_str", "old_string", "old_text"],
     &["path", "dir", "directory", "file", "file_name", "file_path", "filename", "filepath"],
     &["pattern", "regex"],
+    &["query", "q", "search_query", "search_term"],
     &["replace", "new_str", "new_string", "new_text", "replace_text"],
     &["start_line", "from_line", "line_start"],
+    &["url", "address", "href", "link", "uri"],
     &["working_dir", "cwd", "workdir", "working_directory"],
 ];
 

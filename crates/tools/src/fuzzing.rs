@@ -1,13 +1,33 @@
 //! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: each entry point reads
 //! them in its way, and panics where what always has to hold does not.
 
+use avocet_net::Url;
+
 use crate::patch::{Change, Hunk, apply, parse};
+use crate::web::charset::decode;
+use crate::web::html::readable;
+use crate::web::json::pretty;
+use crate::web::plain;
 
 /// Reads bytes, and panics if that is wrong.
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 1] = [("patch", patch)];
+pub const TARGETS: [(&str, EntryPoint); 2] = [("html", html), ("patch", patch)];
+
+/// A page: it is read, by each way there is, and does not become more than its nesting explains.
+pub fn html(data: &[u8]) {
+    let html = decode(data, None);
+    let words = plain::plain(&html);
+    assert!(words.text.len() <= html.len() && words.title.len() <= html.len(), "{words:?}");
+    let url = Url::parse("https://avocet.dev/a/b").expect("a URL");
+    if let Some(page) = readable(&html, &url, &|| false) {
+        assert!(page.markdown.len() <= 1024 * (html.len() + 1), "{} bytes", page.markdown.len());
+    }
+    if let Ok(lines) = pretty(&html) {
+        assert_eq!(pretty(&lines).ok(), Some(lines));
+    }
+}
 
 /// A patch: each hunk of it makes of its own old lines its own new ones.
 pub fn patch(data: &[u8]) {

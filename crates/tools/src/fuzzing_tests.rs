@@ -9,8 +9,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn corpus() -> Vec<Vec<u8>> {
-    let files = std::fs::read_dir(root().join("tests/corpus/patches")).unwrap();
+fn corpus(folder: &str) -> Vec<Vec<u8>> {
+    let files = std::fs::read_dir(root().join("tests/corpus").join(folder)).unwrap();
     let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
     files.sort();
     files.into_iter().map(|file| std::fs::read(file).unwrap()).collect()
@@ -29,10 +29,15 @@ fn every_entry_point_has_a_fuzz_target_that_runs_it() {
 
 #[test]
 fn every_patch_of_the_corpus_is_one() {
-    for text in corpus() {
+    for text in corpus("patches") {
         assert!(parse(&String::from_utf8(text.clone()).unwrap()).is_ok());
         patch(&text);
     }
+}
+
+#[test]
+fn every_page_of_the_corpus_holds() {
+    corpus("pages").iter().for_each(|page| html(page));
 }
 
 proptest! {
@@ -40,7 +45,7 @@ proptest! {
 
     #[test]
     fn changed_patches_hold(
-        input in select(corpus()),
+        input in select(corpus("patches")),
         (from, to, at) in any::<(Index, Index, Index)>(),
         more in select(vec!["@@ -1 +1 @@\n", "+", "-", "\\", "\r", "\n", "--- a\n", "0", "é", "\0"]),
     ) {
@@ -52,5 +57,28 @@ proptest! {
         let at = at.index(data.len() + 1);
         drop(data.splice(at..at, more.bytes()));
         patch(&data);
+    }
+
+    #[test]
+    fn changed_pages_hold(
+        input in select(corpus("pages")),
+        (from, to, at) in any::<(Index, Index, Index)>(),
+        more in select(vec![
+            "<", ">", "</", "<!--", "-->", "\"", "'", "&#", "<table>", "<p>", "</p>", "<b>", "<a href=",
+            "<script>", "<svg>", "<template>", "<li>", "<pre>", "\0", "\u{fffd}", "é",
+        ]),
+        times in 1..50_usize,
+    ) {
+        let mut data = input;
+        let (from, to) = (from.index(data.len() + 1), to.index(data.len() + 1));
+        data.drain(from.min(to)..from.max(to).min(from.min(to) + 200));
+        let at = at.index(data.len() + 1);
+        drop(data.splice(at..at, more.repeat(times).bytes()));
+        html(&data);
+    }
+
+    #[test]
+    fn any_bytes_hold(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        html(&data);
     }
 }

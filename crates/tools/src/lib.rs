@@ -14,10 +14,13 @@ mod policy;
 mod registry;
 mod schema;
 mod shell_words;
+mod web;
 mod workspace_files;
 
 pub use builtin::{Parts, Shell, add_builtin};
 pub use paths::Paths;
 pub use policy::{Listed, Policy};
 pub use registry::{AlreadyRegistered, Origin, Registry};
+pub use web::Web;
+pub use web::search::{Search, SearchConfig};
 pub use workspace_files::WorkspaceFiles;

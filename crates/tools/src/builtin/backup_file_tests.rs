@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use avocet_net::{GuardedClient, Limits};
 use avocet_protocol::{Arguments, ToolCall, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
@@ -11,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{Parts, add_builtin, backup_file};
-use crate::{AlreadyRegistered, Origin, Registry};
+use crate::{AlreadyRegistered, Origin, Registry, Web};
 
 const CHAPTER: &str = include_str!("../../../../ARCHITECTURE.md");
 const FILE: &str = include_str!("backup_file.rs");
@@ -35,6 +36,7 @@ async fn the_tool_of_the_chapter_works() {
     let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
     let clock = Arc::new(ManualClock::default());
     let store = log.open(clock.clone()).await;
+    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
     let parts = Parts {
         workspace: Arc::new(Workspace::open(workspace.path()).unwrap()),
         notes: store.clone(),
@@ -42,6 +44,7 @@ async fn the_tool_of_the_chapter_works() {
         destinations: Arc::new(FakeDestinations::default()),
         roles: Arc::new(FakeRoles),
         shell: None,
+        web: Arc::new(Web::new(client, None, clock.clone())),
     };
     let mut registry = Registry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();

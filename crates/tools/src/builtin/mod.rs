@@ -22,6 +22,8 @@ mod read_file;
 mod read_result;
 mod search_files;
 mod walk;
+mod web_fetch;
+mod web_search;
 mod write_file;
 
 use std::sync::Arc;
@@ -31,7 +33,7 @@ use avocet_sandbox::Workspace;
 
 pub use exec_shell::Shell;
 
-use crate::{AlreadyRegistered, Origin, Registry};
+use crate::{AlreadyRegistered, Origin, Registry, Web};
 
 /// What the built-in tools work with.
 #[derive(Debug, Clone)]
@@ -44,6 +46,7 @@ pub struct Parts {
     pub roles: Arc<dyn Roles>,
     /// None where no walls hold.
     pub shell: Option<Shell>,
+    pub web: Arc<Web>,
 }
 
 /// Adds every built-in tool.
@@ -67,6 +70,8 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
     registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;
+    registry.add(web_fetch::WebFetch::new(parts), Origin::BuiltIn)?;
+    registry.add(web_search::WebSearch::new(parts), Origin::BuiltIn)?;
     registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
     Ok(())
 }

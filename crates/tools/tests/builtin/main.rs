@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod pages;
 mod patches;
 mod search;
+mod web_fetch;
+mod web_search;
 mod world;
 
 use std::fs;

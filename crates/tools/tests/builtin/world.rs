@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
+use avocet_net::{GuardedClient, Limits};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
@@ -10,7 +11,7 @@ use avocet_sandbox::Workspace;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
-use avocet_tools::{Parts, Registry, add_builtin};
+use avocet_tools::{Parts, Registry, Web, add_builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,8 +24,14 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let clock = Arc::new(ManualClock::default());
+        let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+        Self::on_the_web(Web::new(client, None, clock.clone()), clock).await
+    }
+
+    /// One in which the web is this.
+    pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
+        let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
         let parts = Parts {
             workspace: Arc::new(Workspace::open(workspace.path()).unwrap()),
@@ -33,6 +40,7 @@ impl World {
             destinations: Arc::new(FakeDestinations::default()),
             roles: Arc::new(FakeRoles),
             shell: None,
+            web: Arc::new(web),
         };
         let mut registry = Registry::new(clock);
         add_builtin(&mut registry, &parts).unwrap();

@@ -1,0 +1,209 @@
+//! Search engines on loopback: each refuses what the real one refuses, and answers in its way.
+
+mod brave;
+mod duckduckgo;
+mod searxng;
+mod tavily;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use crate::http::{HttpFake, HttpRequest, Piece, whole};
+
+/// The key that engines take which want one.
+pub const KEY: &str = "key-of-the-engine";
+
+/// Whose wire is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the engine of its name")]
+pub enum Engine {
+    Brave,
+    DuckDuckGo,
+    SearXng,
+    Tavily,
+}
+
+/// A page that an engine finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is what it is called")]
+pub struct Hit {
+    pub title: String,
+    pub url: String,
+    pub snippet: String,
+}
+
+impl Hit {
+    /// A page of a number.
+    #[must_use]
+    pub fn numbered(number: usize) -> Self {
+        Self {
+            title: format!("Page <{number}> & \"more\""),
+            url: format!("https://site.dev/{number}?a=b&c=d#e"),
+            snippet: format!("What page {number} says, if 1 < 2."),
+        }
+    }
+}
+
+/// What an engine was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Searched {
+    /// The words.
+    pub query: String,
+    /// How many pages are wanted, where that can be said.
+    pub count: Option<usize>,
+}
+
+/// A refusal: status and body.
+type Refused = (u16, String);
+
+/// An engine.
+pub struct SearchFake {
+    engine: Engine,
+    server: HttpFake,
+    searched: Arc<Mutex<Vec<Searched>>>,
+    refusals: Arc<Mutex<Vec<String>>>,
+}
+
+impl fmt::Debug for SearchFake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SearchFake").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+impl SearchFake {
+    /// An engine that finds these pages, whatever is looked for.
+    pub async fn finding(engine: Engine, hits: Vec<Hit>) -> Self {
+        let answer = move |searched: &Searched| {
+            let shown = hits.len().min(searched.count.unwrap_or(usize::MAX));
+            let (media_type, body) = engine.page(&hits[..shown]);
+            whole(200, &[("content-type", media_type)], &body)
+        };
+        Self::start(engine, answer).await
+    }
+
+    /// An engine that answers so to whatever it would take.
+    pub async fn answering(engine: Engine, pieces: Vec<Piece>) -> Self {
+        Self::start(engine, move |_| pieces.clone()).await
+    }
+
+    async fn start(
+        engine: Engine,
+        answer: impl Fn(&Searched) -> Vec<Piece> + Send + Sync + 'static,
+    ) -> Self {
+        let searched = Arc::<Mutex<Vec<Searched>>>::default();
+        let refusals = Arc::<Mutex<Vec<String>>>::default();
+        let (searches, refuses) = (searched.clone(), refusals.clone());
+        let server = HttpFake::start(move |request| match engine.check(&request) {
+            Ok(asked) => {
+                let pieces = answer(&asked);
+                searches.lock().unwrap().push(asked);
+                pieces
+            }
+            Err((status, body)) => {
+                refuses.lock().unwrap().push(body.clone());
+                whole(status, &[("content-type", "application/json")], &body)
+            }
+        })
+        .await;
+        Self { engine, server, searched, refusals }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// What goes into `base_url`.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        let path = if self.engine == Engine::Brave { "/res/v1" } else { "" };
+        format!("http://{}{path}", self.server.address())
+    }
+
+    /// What was searched for.
+    #[must_use]
+    pub fn searched(&self) -> Vec<Searched> {
+        self.searched.lock().unwrap().clone()
+    }
+
+    /// Why requests were refused.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap().clone()
+    }
+}
+
+impl Engine {
+    /// Every engine.
+    pub const ALL: [Self; 4] = [Self::Brave, Self::DuckDuckGo, Self::SearXng, Self::Tavily];
+
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Brave => "brave",
+            Self::DuckDuckGo => "duckduckgo",
+            Self::SearXng => "searxng",
+            Self::Tavily => "tavily",
+        }
+    }
+
+    fn check(self, request: &HttpRequest) -> Result<Searched, Refused> {
+        match self {
+            Self::Brave => brave::check(request),
+            Self::DuckDuckGo => duckduckgo::check(request),
+            Self::SearXng => searxng::check(request),
+            Self::Tavily => tavily::check(request),
+        }
+    }
+
+    /// The media type and the body of an answer.
+    fn page(self, hits: &[Hit]) -> (&'static str, String) {
+        const JSON: &str = "application/json";
+        match self {
+            Self::Brave => (JSON, brave::answer(hits)),
+            Self::DuckDuckGo => ("text/html; charset=UTF-8", duckduckgo::answer(hits)),
+            Self::SearXng => (JSON, searxng::answer(hits)),
+            Self::Tavily => (JSON, tavily::answer(hits)),
+        }
+    }
+}
+
+/// The parameters of a GET of this path; nothing else is taken.
+fn parameters(request: &HttpRequest, path: &str) -> Result<Vec<(String, String)>, Refused> {
+    let (found, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    if request.method != "GET" || found != path {
+        return Err((404, format!("no {} {found}", request.method)));
+    }
+    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    Ok(pairs.map(|(name, value)| (decoded(name), decoded(value))).collect())
+}
+
+fn parameter<'p>(parameters: &'p [(String, String)], name: &str) -> Option<&'p str> {
+    parameters.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+}
+
+/// A form's value (URL standard, 5.1).
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        let hex = behind.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let escaped =
+            hex.filter(|_| *first == b'%').map(|hex| u8::from_str_radix(hex, 16).unwrap());
+        bytes.push(escaped.unwrap_or(if *first == b'+' { b' ' } else { *first }));
+        rest = if escaped.is_some() { &behind[2..] } else { behind };
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Text as HTML has it.
+fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;")
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

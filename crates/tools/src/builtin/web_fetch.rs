@@ -1,0 +1,112 @@
+//! `web_fetch`: a page of the public web, to read.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_net::Url;
+use avocet_protocol::{
+    Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Parts;
+use crate::web::{Format, View, Web};
+
+/// Bytes that are given at once by default.
+const DEFAULT_LENGTH: usize = 16 * 1024;
+/// Bytes that are given at once at most: as JSON they are twice as many at worst, which is less than what
+/// is cut.
+const MAX_LENGTH: usize = 28 * 1024;
+
+#[derive(Debug)]
+pub(super) struct WebFetch {
+    web: Arc<Web>,
+}
+
+impl WebFetch {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { web: parts.web.clone() }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// The whole URL, with http:// or https://.
+    #[schemars(length(min = 1, max = 2000))]
+    url: String,
+    /// markdown: the readable part of a page; text: the page as it came, with its markup; json: JSON, a
+    /// value a line. Default: markdown.
+    format: Option<Format>,
+    /// Where to begin, in bytes: what `next` says to read on. Default: 0.
+    offset: Option<usize>,
+    /// How many bytes, up to 28672. Default: 16384.
+    #[schemars(range(min = 1, max = 28672))]
+    length: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for WebFetch {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Read a page of the web: HTML as Markdown, text, JSON or XML. Of a long page \
+            the beginning is given, with its size (total) and where to read on (next). Nobody is logged \
+            in, no script is run, and addresses of private networks are refused.";
+        Description::new("web_fetch", ToolClass::Pure, TEXT).parallel().returns_foreign_text()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { url, format, offset, length } = arguments;
+        let view = self.web.page(url.trim(), format.unwrap_or_default()).await?;
+        let length = length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
+        Ok(part(&view, offset.unwrap_or(0), length)?.into())
+    }
+
+    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.url.clone()]
+    }
+
+    async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
+        let url = Url::parse(arguments.url.trim()).ok()?;
+        // As it is asked for: in it nothing is unseen, and what would end the code is written as in paths.
+        let shown = format!("Fetch `{}`", url.as_str().replace('`', "%60"));
+        Some(Question { shown, scope: url.host_str()?.to_owned() })
+    }
+}
+
+/// A part of a page, and where the next begins.
+fn part(view: &View, offset: usize, length: usize) -> Result<Value, ToolError> {
+    let View { url, status, title, content, note } = view;
+    let total = content.len();
+    let start = content.floor_char_boundary(offset);
+    if offset > 0 && start == total {
+        let why = format!("offset {offset} is at the end: the page is {total} bytes long");
+        return Err(ToolError::InvalidArgs(why));
+    }
+    let end = content.ceil_char_boundary(start.saturating_add(length));
+    let mut result = json!({ "url": url, "status": status, "content": &content[start..end] });
+    let whole = (start, end) == (0, total);
+    let note = note.or(content.is_empty().then_some("the page has no text"));
+    let more = [
+        ("title", title.as_ref().map(|title| json!(title))),
+        ("note", note.map(|note| json!(note))),
+        ("total", (!whole).then(|| json!(total))),
+        ("next", (end < total).then(|| json!(end))),
+    ];
+    for (key, value) in more {
+        if let Some(value) = value {
+            result[key] = value;
+        }
+    }
+    Ok(result)
+}
+
+#[cfg(test)]
+#[path = "web_fetch_tests.rs"]
+mod tests;

@@ -1,0 +1,59 @@
+use avocet_net::{GuardedClient, Limits};
+use avocet_protocol::{Role, Trust};
+use avocet_testkit::{ManualClock, tool_context};
+
+use super::*;
+use crate::builtin::web_search::{self, WebSearch};
+use crate::{Search, SearchConfig};
+
+fn web() -> Arc<Web> {
+    let clock = Arc::new(ManualClock::default());
+    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+    let config = SearchConfig { provider: "duckduckgo".to_owned(), base_url: None, api_key: None };
+    let search = Search::new(&config, &client, clock.clone()).unwrap();
+    Arc::new(Web::new(client, Some(search), clock))
+}
+
+fn arguments<A: serde::de::DeserializeOwned>(arguments: Value) -> A {
+    serde_json::from_value(arguments).unwrap()
+}
+
+#[test]
+fn what_comes_from_the_web_is_believed_least_and_costs_nothing_to_do_twice() {
+    let fetch = WebFetch { web: web() }.describe();
+    let search = WebSearch::of(web()).describe();
+    for description in [fetch, search] {
+        assert_eq!(description.trust, Trust::Low, "{description:?}");
+        assert_eq!((description.class, description.parallel), (ToolClass::Pure, true));
+        assert_eq!(description.role, Role::Owner);
+    }
+}
+
+#[tokio::test]
+async fn a_person_is_asked_about_the_exact_url_and_allows_its_host() {
+    let table = [
+        ("https://a.dev/x?y=z#w", Some(("Fetch `https://a.dev/x?y=z#w`", "a.dev"))),
+        (" http://A.dev:8080/`b` ", Some(("Fetch `http://a.dev:8080/%60b%60`", "a.dev"))),
+        ("https://a.dev/\u{202e}gpj?`", Some(("Fetch `https://a.dev/%E2%80%AEgpj?%60`", "a.dev"))),
+        ("https://b.dev@a.dev/\n", Some(("Fetch `https://b.dev@a.dev/`", "a.dev"))),
+        ("a.dev", None),
+    ];
+    let fetch = WebFetch { web: web() };
+    for (url, asked) in table {
+        let arguments: Arguments = arguments(json!({ "url": url }));
+        assert_eq!(fetch.leaving(&arguments), [url]);
+        let question = fetch.question(&arguments, &tool_context()).await;
+        let question = question.as_ref().map(|it| (it.shown.as_str(), it.scope.as_str()));
+        assert_eq!(question, asked);
+    }
+}
+
+#[tokio::test]
+async fn a_search_sends_its_words_away() {
+    let arguments: web_search::Arguments = arguments(json!({ "query": "the `mill`\nturns" }));
+    let search = WebSearch::of(web());
+    assert_eq!(search.leaving(&arguments), ["the `mill`\nturns"]);
+    let question = search.question(&arguments, &tool_context()).await.unwrap();
+    assert_eq!(question.shown, "Search the web (duckduckgo) for `the 'mill' turns`");
+    assert_eq!(question.scope, "duckduckgo");
+}

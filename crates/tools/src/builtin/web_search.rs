@@ -1,0 +1,92 @@
+//! `web_search`: pages of the web by words.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Parts;
+use crate::web::Web;
+use crate::web::search::Found;
+
+/// Pages that are given by default.
+const DEFAULT_COUNT: usize = 8;
+
+/// What the operator has to do.
+const NOT_CONFIGURED: &str = "no search engine is configured; the operator has to add these lines to the \
+    configuration:\n[tools.web_search]\nprovider = \"brave\"\napi_key = \"${BRAVE_API_KEY}\"\n(Or \"tavily\" with \
+    its key, \"searxng\" with base_url, or \"duckduckgo\", which needs neither.) Without it, web_fetch reads pages \
+    whose URL is known";
+
+#[derive(Debug)]
+pub(super) struct WebSearch {
+    web: Arc<Web>,
+}
+
+impl WebSearch {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self::of(parts.web.clone())
+    }
+
+    pub(super) fn of(web: Arc<Web>) -> Self {
+        Self { web }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// What to look for, as one would type it into a search engine.
+    #[schemars(length(min = 1, max = 400))]
+    query: String,
+    /// How many pages at most. Default: 8.
+    #[schemars(range(min = 1, max = 20))]
+    count: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for WebSearch {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Search the web. Gives title, URL and a snippet of each page that is found; \
+            read a page with web_fetch.";
+        Description::new("web_search", ToolClass::Pure, TEXT).parallel().returns_foreign_text()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Some(search) = &self.web.search else {
+            return Err(ToolError::ExecutionFailed(NOT_CONFIGURED.to_owned()));
+        };
+        let found = search.find(&arguments.query, arguments.count.unwrap_or(DEFAULT_COUNT)).await?;
+        let result = |found: Found| {
+            let Found { title, url, snippet } = found;
+            json!({ "title": title, "url": url, "snippet": snippet })
+        };
+        let results: Vec<Value> = found.into_iter().map(result).collect();
+        Ok(match results.is_empty() {
+            true => json!({ "results": [], "note": "nothing was found; try other or fewer words" }),
+            false => json!({ "results": results }),
+        }
+        .into())
+    }
+
+    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
+        vec![arguments.query.clone()]
+    }
+
+    async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
+        let name = self.web.search.as_ref()?.name();
+        let query = arguments.query.replace('`', "'").replace(['\r', '\n'], " ");
+        let shown = format!("Search the web ({name}) for `{query}`");
+        Some(Question { shown, scope: name.to_owned() })
+    }
+}

@@ -1,0 +1,298 @@
+//! The web, as tools see it: pages that are fetched through the guard, made readable, and kept for a
+//! while; and a search engine.
+
+mod cache;
+pub(crate) mod charset;
+pub(crate) mod html;
+pub(crate) mod json;
+mod kind;
+pub(crate) mod plain;
+pub(crate) mod search;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_net::{FetchError, GuardedClient, Page, Rule};
+use avocet_protocol::{Clock, ToolError, sanitise, within};
+use avocet_supervise::blocking;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use cache::Cache;
+use kind::Kind;
+use search::Search;
+
+/// How long making a page readable may take.
+const READING: Duration = Duration::from_secs(10);
+/// Pages that are made readable at a time: what is hostile about a page costs time of a processor.
+const READERS: usize = 2;
+/// The most that is kept of a page, in bytes.
+const MAX_CONTENT: usize = 2 * 1024 * 1024;
+/// The most that is shown of a title, in characters.
+const MAX_TITLE: usize = 300;
+/// The most that is shown of a URL, in bytes.
+const MAX_URL: usize = 2000;
+/// What is repeated of a page that says what went wrong, in characters.
+const MAX_COMPLAINT: usize = 200;
+/// What is asked for.
+const ACCEPT: (&str, &str) = (
+    "accept",
+    "text/html,application/xhtml+xml,text/markdown,text/plain,application/json,application/xml;q=0.9,*/*;q=0.5",
+);
+
+/// The way to the web. One of a process, so that what is kept is kept once.
+#[derive(Debug)]
+pub struct Web {
+    client: GuardedClient,
+    /// None without a provider in the configuration.
+    pub(crate) search: Option<Search>,
+    cache: Cache,
+    readers: Arc<Semaphore>,
+    clock: Arc<dyn Clock>,
+}
+
+/// How a page is given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    #[default]
+    Markdown,
+    Text,
+    Json,
+}
+
+/// A page as it is given.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    /// Where it was found, after all redirects.
+    pub(crate) url: String,
+    pub(crate) status: u16,
+    pub(crate) title: Option<String>,
+    pub(crate) content: String,
+    /// What the model has to know about the content.
+    pub(crate) note: Option<&'static str>,
+}
+
+impl View {
+    fn bytes(&self) -> usize {
+        self.url.len() + self.content.len() + self.title.as_ref().map_or(0, String::len)
+    }
+}
+
+/// A page that has been read.
+#[derive(Default)]
+struct Read {
+    title: String,
+    content: String,
+    note: Option<&'static str>,
+}
+
+impl Web {
+    /// The web by this client, and by this search engine if there is one.
+    #[must_use]
+    pub fn new(client: GuardedClient, search: Option<Search>, clock: Arc<dyn Clock>) -> Self {
+        let (cache, readers) = (Cache::default(), Arc::new(Semaphore::new(READERS)));
+        Self { client, search, cache, readers, clock }
+    }
+
+    /// The page at a URL.
+    ///
+    /// # Errors
+    /// [`ToolError`] if it may not be asked for, is not there, or cannot be read.
+    pub(crate) async fn page(&self, url: &str, format: Format) -> Result<Arc<View>, ToolError> {
+        if let Some(view) = self.cache.get(url, format, self.clock.elapsed()) {
+            return Ok(view);
+        }
+        let page = self.client.get(url, &[ACCEPT]).await.map_err(refused)?;
+        let (status, bytes) = (page.status, page.body.len());
+        tracing::debug!(host = page.url.host_str(), status, bytes, "a page was fetched");
+        let url_found = shortened(page.url.as_str());
+        let may_be_kept = may_be_kept(page.cache_control.as_deref());
+        let read = self.read(page, format).await?;
+        let view = off_thread(move || {
+            let Read { title, content, note } = read;
+            let title = Some(on_a_line(&title, MAX_TITLE)).filter(|title| !title.is_empty());
+            Ok(Arc::new(View { url: url_found, status, title, content: kept(&content), note }))
+        });
+        let view = view.await?;
+        if may_be_kept {
+            self.cache.put(url, format, view.clone(), self.clock.elapsed());
+        }
+        Ok(view)
+    }
+
+    /// Reads a page, as far as it is one.
+    async fn read(&self, page: Page, format: Format) -> Result<Read, ToolError> {
+        let found = off_thread(move || {
+            if !(200..300).contains(&page.status) {
+                return Err(complaint(&page));
+            }
+            match kind::kind(page.content_type.as_deref(), &page.body) {
+                Ok(kind) => Ok((page, kind)),
+                Err(media_type) => Err(unreadable(&media_type, page.body.len())),
+            }
+        });
+        let (page, kind) = found.await?;
+        if (format, kind) == (Format::Markdown, Kind::Html) {
+            return self.markdown(page).await;
+        }
+        off_thread(move || {
+            let text = charset::decode(&page.body, page.content_type.as_deref());
+            let content = if format == Format::Json { as_json(&text)? } else { text };
+            Ok(Read { content, ..Read::default() })
+        })
+        .await
+    }
+
+    /// A page as Markdown, or its words where that takes too long or more than a page may.
+    async fn markdown(&self, page: Page) -> Result<Read, ToolError> {
+        let html = off_thread(move || {
+            let html = charset::decode(&page.body, page.content_type.as_deref());
+            Ok((Arc::<str>::from(html), page.url))
+        });
+        let (html, url) = html.await?;
+        let stop = CancellationToken::new();
+        // It fires also when the call runs out of time, because then this is dropped.
+        let dropped = stop.clone().drop_guard();
+        let (readers, source) = (self.readers.clone(), html.clone());
+        let reading = async {
+            // The place is given back when the work ends, and not when nobody waits for it any more.
+            let place = readers.acquire_owned().await;
+            blocking(move || {
+                let readable = html::readable(&source, &url, &|| stop.is_cancelled());
+                drop(place);
+                readable
+            })
+            .await
+        };
+        let readable = within(self.clock.as_ref(), READING, reading).await;
+        drop(dropped);
+        match readable {
+            Ok(Ok(Some(readable))) => {
+                let (title, content) = (readable.title, readable.markdown);
+                Ok(Read { title, content, note: None })
+            }
+            Ok(Err(panicked)) => {
+                tracing::warn!(error = %panicked, "a page could not be made readable");
+                words(html).await
+            }
+            Ok(Ok(None)) | Err(_) => words(html).await,
+        }
+    }
+}
+
+/// The words of a page.
+async fn words(html: Arc<str>) -> Result<Read, ToolError> {
+    const NOTE: &str = "the page is too large, too deeply nested or too slow to be made Markdown: these \
+        are its words alone, without links";
+    off_thread(move || {
+        let plain = plain::plain(&html);
+        Ok(Read { title: plain.title, content: plain.text, note: Some(NOTE) })
+    })
+    .await
+}
+
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let done = blocking(work).await;
+    done.unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
+}
+
+fn as_json(text: &str) -> Result<String, ToolError> {
+    json::pretty(text).map_err(|error| {
+        let why = format!("the page is no JSON ({error}); fetch it with format \"markdown\"");
+        ToolError::ExecutionFailed(why)
+    })
+}
+
+/// Whether a page may be kept for the next call (RFC 9111, 5.2.2.5).
+fn may_be_kept(cache_control: Option<&str>) -> bool {
+    let mut directives = cache_control.unwrap_or_default().split(',');
+    !directives.any(|directive| directive.trim().eq_ignore_ascii_case("no-store"))
+}
+
+/// What the guard or the network says, for the model.
+fn refused(error: FetchError) -> ToolError {
+    match error {
+        FetchError::Refused(refusal) => {
+            let hint = match refusal.rule {
+                Rule::NoAddress => "the name cannot be resolved; look for a slip of the pen",
+                Rule::NoUrl => "give a whole URL, such as https://example.org/page",
+                Rule::UserInfo => "leave out what stands before @",
+                Rule::Redirects | Rule::Downgrade => "the page cannot be fetched from here",
+                _ => "only pages of the public web can be fetched, by http and https",
+            };
+            ToolError::PermissionDenied(format!("{refusal}; {hint}"))
+        }
+        error @ FetchError::Compressed => ToolError::ExecutionFailed(format!(
+            "{error}: the server cannot be read from; look for the same elsewhere"
+        )),
+        error => ToolError::ExecutionFailed(error.to_string()),
+    }
+}
+
+/// What an answer means that is no page.
+fn complaint(page: &Page) -> ToolError {
+    let status = page.status;
+    let text = charset::decode(&page.body, page.content_type.as_deref());
+    let text = match kind::kind(page.content_type.as_deref(), &page.body) {
+        Ok(Kind::Html) => plain::plain(&text).text,
+        Ok(Kind::Json | Kind::Text) => text,
+        Err(_) => String::new(),
+    };
+    let said = match on_a_line(&text, MAX_COMPLAINT) {
+        said if said.is_empty() => String::new(),
+        said => format!(": {said}"),
+    };
+    let wait = match page.retry_after {
+        Some(wait) => format!("; it asks to be left alone for {} s", wait.as_secs()),
+        None => String::new(),
+    };
+    ToolError::ExecutionFailed(format!("the server answers {status}{wait}{said}"))
+}
+
+fn unreadable(media_type: &str, bytes: usize) -> ToolError {
+    let instead = match media_type {
+        "application/pdf" => "look for a page that says the same in HTML, such as its abstract",
+        _ => "look for a page about it, or give its URL to the user",
+    };
+    ToolError::ExecutionFailed(format!(
+        "it is {} ({bytes} bytes), and only HTML, text, JSON and XML can be read; nothing is saved: {instead}",
+        on_a_line(media_type, 100)
+    ))
+}
+
+/// What is kept of a text.
+fn kept(text: &str) -> String {
+    let mut content = sanitise(text).text;
+    if content.len() > MAX_CONTENT {
+        let total = content.len();
+        content.truncate(content.floor_char_boundary(MAX_CONTENT));
+        content.push_str(&format!("\n[the page goes on: {MAX_CONTENT} of {total} bytes are kept]"));
+    }
+    content
+}
+
+fn shortened(url: &str) -> String {
+    let shown = &url[..url.floor_char_boundary(MAX_URL)];
+    if shown.len() < url.len() { format!("{shown}…") } else { url.to_owned() }
+}
+
+/// Text from outside, on one line of at most so many characters.
+pub(crate) fn on_a_line(text: &str, characters: usize) -> String {
+    // Four bytes are the longest character; the spaces between words are as long again at most.
+    let start = &text[..text.floor_char_boundary(characters.saturating_mul(64))];
+    let words = sanitise(start).text;
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(characters) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words,
+    }
+}
+
+#[cfg(test)]
+#[path = "web_tests.rs"]
+mod tests;

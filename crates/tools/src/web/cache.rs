@@ -1,0 +1,91 @@
+//! Pages that were read a short while ago, so that reading on and asking again cost nothing.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{Format, View};
+
+/// How long a page is kept.
+const KEPT: Duration = Duration::from_mins(15);
+/// Pages that are kept.
+const PAGES: usize = 64;
+/// Bytes of all pages that are kept.
+const BYTES: usize = 16 * 1024 * 1024;
+
+/// Pages, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    pages: Mutex<VecDeque<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    url: String,
+    format: Format,
+    /// By the clock's elapsed time.
+    since: Duration,
+    view: Arc<View>,
+}
+
+impl Cache {
+    /// A page that was read no longer ago than a quarter of an hour.
+    pub(super) fn get(&self, url: &str, format: Format, now: Duration) -> Option<Arc<View>> {
+        let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.retain(|kept| now.saturating_sub(kept.since) < KEPT);
+        let mut found = pages.iter().filter(|kept| kept.format == format && kept.url == url);
+        found.next_back().map(|kept| kept.view.clone())
+    }
+
+    /// Keeps a page, for which the oldest make way.
+    pub(super) fn put(&self, url: &str, format: Format, view: Arc<View>, now: Duration) {
+        let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.retain(|kept| kept.format != format || kept.url != url);
+        pages.push_back(Kept { url: url.to_owned(), format, since: now, view });
+        let bytes = |kept: &Kept| kept.url.len() + kept.view.bytes();
+        let mut all: usize = pages.iter().map(bytes).sum();
+        while all > BYTES || pages.len() > PAGES {
+            let Some(oldest) = pages.pop_front() else { break };
+            all -= bytes(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(bytes: usize) -> Arc<View> {
+        let (url, title, note) = (String::new(), None, None);
+        Arc::new(View { url, status: 200, title, content: "x".repeat(bytes), note })
+    }
+
+    #[test]
+    fn a_page_is_kept_for_a_quarter_of_an_hour_in_each_format() {
+        let (cache, minute) = (Cache::default(), Duration::from_mins(1));
+        cache.put("a", Format::Text, view(1), minute);
+        assert!(cache.get("a", Format::Markdown, minute).is_none());
+        assert!(cache.get("b", Format::Text, minute).is_none());
+        assert_eq!(cache.get("a", Format::Text, 15 * minute).unwrap().bytes(), 1);
+        cache.put("a", Format::Text, view(2), 15 * minute);
+        assert_eq!(cache.get("a", Format::Text, 29 * minute).unwrap().bytes(), 2);
+        assert!(cache.get("a", Format::Text, 30 * minute).is_none());
+    }
+
+    #[test]
+    fn the_oldest_make_way() {
+        let (cache, now) = (Cache::default(), Duration::ZERO);
+        let kept = |cache: &Cache| {
+            (0..100).filter(|n| cache.get(&n.to_string(), Format::Text, now).is_some()).count()
+        };
+        for n in 0..100 {
+            cache.put(&n.to_string(), Format::Text, view(1), now);
+        }
+        assert_eq!(kept(&cache), PAGES);
+        assert!(cache.get("35", Format::Text, now).is_none());
+        cache.put("large", Format::Text, view(BYTES - 10), now);
+        assert!(kept(&cache) < 10);
+        cache.put("too large", Format::Text, view(BYTES + 1), now);
+        assert_eq!((kept(&cache), cache.get("too large", Format::Text, now)), (0, None));
+    }
+}

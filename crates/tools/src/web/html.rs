@@ -1,0 +1,203 @@
+//! HTML as Markdown: the readable part of a page, without what a person would not see. What a hostile
+//! page can cost is bounded before anything works on it whose time grows with the square of its size.
+
+use avocet_net::Url;
+use dom_query::{Document, NodeRef};
+use dom_smoothie::{Config, Readability};
+use html5ever::tendril::TendrilSink;
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
+
+/// Bytes after which the tree is looked at again.
+const PIECE: usize = 1024;
+/// Nodes of a tree. A long article has some ten thousand.
+const MAX_NODES: usize = 100_000;
+/// Elements around an element. Pages that people write have fewer than fifty.
+const MAX_DEPTH: usize = 200;
+/// Bytes of a link. Longer ones carry data.
+const MAX_LINK: usize = 2000;
+
+/// Elements of which nobody sees anything, or nothing that is text.
+const UNSEEN: [&str; 13] = [
+    "canvas", "iframe", "math", "noembed", "noframes", "noscript", "object", "script", "select",
+    "style", "svg", "template", "textarea",
+];
+/// What is around the text of every page of a site.
+const AROUND: [&str; 3] = ["nav", "footer", "aside"];
+/// Declarations of a style that hide what they are for, without spaces.
+const HIDING: [&str; 6] = [
+    "display:none",
+    "visibility:hidden",
+    "visibility:collapse",
+    "content-visibility:hidden",
+    "opacity:0",
+    "font-size:0",
+];
+
+/// A page to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Readable {
+    pub(crate) title: String,
+    pub(crate) markdown: String,
+}
+
+/// The readable part of a page that was found at this URL. None if it is nested or large beyond what
+/// people write, or if it is stopped.
+pub(crate) fn readable(html: &str, url: &Url, is_stopped: &dyn Fn() -> bool) -> Option<Readable> {
+    let page = tree(html, is_stopped)?;
+    let base = page.base_uri().and_then(|base| url.join(&base).ok());
+    let base = base.unwrap_or_else(|| url.clone());
+    remove(&page.root(), &is_hidden);
+    let config = Config { disable_json_ld: true, ..Config::default() };
+    let mut readability = Readability::with_document(page.clone(), None, Some(config)).ok()?;
+    let title = readability.get_article_title().to_string();
+    let article = readability.is_probably_readable() && readability.parse().is_ok();
+    let article = article.then(|| readability.doc.select_single("#readability-page-1"));
+    let article = article.as_ref().and_then(|found| found.nodes().first());
+    let markdown = match article {
+        Some(article) => markdown(article, &base),
+        None => {
+            let body = page.body().unwrap_or_else(|| page.root());
+            let whole = |node: &NodeRef<'_>| AROUND.iter().any(|name| node.has_name(name));
+            remove(&body, &whole);
+            markdown(&body, &base)
+        }
+    };
+    Some(Readable { title, markdown })
+}
+
+/// The tree of a page, unless it is nested or large beyond what people write, or it is stopped.
+pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document> {
+    let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let options = ParseOpts { tree_builder, ..ParseOpts::default() };
+    let mut parser = parse_document(Document::default(), options);
+    let mut rest = html;
+    while !rest.is_empty() {
+        let (piece, more) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
+        parser.process(piece.into());
+        let document = &parser.tokenizer.sink.sink;
+        if is_stopped() || document.tree.len() > MAX_NODES || depth_at_end(document) > MAX_DEPTH {
+            return None;
+        }
+        rest = more;
+    }
+    let document = parser.finish();
+    is_shallow(&document).then_some(document)
+}
+
+/// How deep the last of all elements is: while a page is read, that is where it goes on.
+fn depth_at_end(document: &Document) -> usize {
+    std::iter::successors(Some(document.root()), NodeRef::last_child).take(MAX_DEPTH + 2).count()
+}
+
+/// Whether no element is too deep: what stands wrongly in a table is moved before it, and is not the last.
+fn is_shallow(document: &Document) -> bool {
+    let mut open = vec![(document.root(), 0)];
+    while let Some((node, depth)) = open.pop() {
+        if depth > MAX_DEPTH {
+            return false;
+        }
+        open.extend(node.children_it(false).map(|child| (child, depth + 1)));
+    }
+    true
+}
+
+fn remove(root: &NodeRef<'_>, is_meant: &dyn Fn(&NodeRef<'_>) -> bool) {
+    let mut open = vec![*root];
+    while let Some(node) = open.pop() {
+        for child in node.children() {
+            if is_meant(&child) { child.remove_from_parent() } else { open.push(child) }
+        }
+    }
+}
+
+/// Whether a person would not see a node. Style sheets are not read.
+fn is_hidden(node: &NodeRef<'_>) -> bool {
+    if !node.is_element() {
+        return !node.is_text();
+    }
+    // Scripts show pages that begin hidden as a whole.
+    if node.has_name("html") || node.has_name("body") {
+        return false;
+    }
+    let attribute = |name: &str| node.attr(name).map(|value| value.to_string());
+    UNSEEN.iter().any(|name| node.has_name(name))
+        || hides(node.has_name("dialog") && !node.has_attr("open"), &attribute)
+}
+
+/// Whether the attributes of an element hide it.
+pub(crate) fn hides(is_closed: bool, attribute: &dyn Fn(&str) -> Option<String>) -> bool {
+    is_closed
+        || attribute("hidden").is_some()
+        || attribute("aria-hidden").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+        || attribute("style").is_some_and(|style| is_hiding(&style))
+}
+
+/// Whether a `style` hides what it is for.
+fn is_hiding(style: &str) -> bool {
+    style.split(';').any(|declaration| {
+        let dense: String = declaration.chars().filter(|c| !c.is_whitespace()).collect();
+        let dense = dense.to_ascii_lowercase();
+        let dense = dense.strip_suffix("!important").unwrap_or(&dense);
+        // 0, 0px and 0.0, but not 0.5.
+        let plain = dense.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
+        let zero = plain.strip_suffix(".0").unwrap_or(plain);
+        HIDING.iter().any(|hiding| [dense, zero].contains(hiding))
+    })
+}
+
+/// Elements as Markdown, whose links lead to the web and nowhere else.
+fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
+    for node in root.descendants() {
+        // Of these the Markdown would be one word with what is before or behind them.
+        if ["dd", "dt", "figcaption"].iter().any(|name| node.has_name(name)) {
+            node.rename("p");
+        }
+        if node.has_name("td") || node.has_name("th") {
+            node.append_child(&node.tree.new_text(" "));
+        }
+        if node.has_name("a") {
+            link(&node, "href", base);
+        }
+        if node.has_name("img") && !link(&node, "src", base) {
+            node.remove_from_parent();
+        }
+    }
+    root.md(None).trim().to_owned()
+}
+
+/// Makes a link whole, or no link if it leads to no page.
+fn link(node: &NodeRef<'_>, attribute: &str, base: &Url) -> bool {
+    let Some(given) = node.attr(attribute) else { return false };
+    let target = base.join(given.trim()).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= MAX_LINK
+    });
+    match target {
+        Some(url) => node.set_attr(attribute, url.as_str()),
+        None => node.remove_attr(attribute),
+    }
+    node.has_attr(attribute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_given_up_where_it_is_stopped_or_too_deep_or_too_large() {
+        let fits = "<div>".repeat(MAX_DEPTH - 10);
+        let deep = "<div>".repeat(MAX_DEPTH);
+        // What stands wrongly in a table is moved before it: the deepest element is not the last.
+        let moved = format!("<table>{deep}");
+        let large = "<i></i>".repeat(MAX_NODES);
+        // Each paragraph has all that is open again.
+        let formats: String = (0..100).map(|n| format!("<b id={n}>")).collect();
+        let multiplied = format!("<p>{formats}{}", "<p>a".repeat(10_000));
+        let table =
+            [(fits, true), (deep, false), (moved, false), (large, false), (multiplied, false)];
+        for (html, is_read) in table {
+            assert_eq!(tree(&html, &|| false).is_some(), is_read, "{}", &html[..50]);
+            assert!(tree(&html, &|| true).is_none());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a page is: something to read, or something else.
+
+use serde::de::IgnoredAny;
+
+/// What can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Html,
+    Json,
+    Text,
+}
+
+/// What a page is by its `Content-Type`, or by its beginning where that says nothing. JSON that says it
+/// is HTML is JSON.
+///
+/// # Errors
+/// Its media type, if it is nothing to read.
+pub(super) fn kind(content_type: Option<&str>, body: &[u8]) -> Result<Kind, String> {
+    let media_type = content_type.and_then(|it| it.split(';').next()).unwrap_or_default();
+    let media_type = media_type.trim().to_ascii_lowercase();
+    let (family, name) = media_type.split_once('/').unwrap_or_default();
+    match (family, name) {
+        ("text", "html") | ("application", "xhtml+xml") if is_json(body) => Ok(Kind::Json),
+        ("text", "html") | ("application", "xhtml+xml") => Ok(Kind::Html),
+        ("text" | "application", "json") => Ok(Kind::Json),
+        (_, name) if name.ends_with("+json") => Ok(Kind::Json),
+        ("text", _) | ("application", "xml") => Ok(Kind::Text),
+        ("image", _) => Err(media_type),
+        (_, name) if name.ends_with("+xml") => Ok(Kind::Text),
+        ("", _) => unsaid(body),
+        _ => Err(media_type),
+    }
+}
+
+fn unsaid(body: &[u8]) -> Result<Kind, String> {
+    let is_wide = body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff");
+    match body.trim_ascii_start() {
+        [] => Ok(Kind::Text),
+        _ if !is_wide && body.contains(&0) => Err("of no type, and not text".to_owned()),
+        _ if is_json(body) => Ok(Kind::Json),
+        [b'<', ..] => Ok(Kind::Html),
+        _ => Ok(Kind::Text),
+    }
+}
+
+/// Whether a body is an object or a list of JSON.
+fn is_json(body: &[u8]) -> bool {
+    matches!(body.trim_ascii_start(), [b'{' | b'[', ..])
+        && serde_json::from_slice::<IgnoredAny>(body).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_what_it_says_or_what_it_looks_like() {
+        type Row<'r> = (Option<&'r str>, &'r [u8], Result<Kind, &'r str>);
+        let table: [Row<'_>; 17] = [
+            (Some("text/html; charset=utf-8"), b"<p>", Ok(Kind::Html)),
+            (Some("TEXT/HTML"), b"{ no JSON", Ok(Kind::Html)),
+            (Some("text/html"), b" {\"a\": 1}", Ok(Kind::Json)),
+            (Some("application/xhtml+xml"), b"<p>", Ok(Kind::Html)),
+            (Some("application/json"), b"", Ok(Kind::Json)),
+            (Some("application/ld+json"), b"", Ok(Kind::Json)),
+            (Some("text/markdown"), b"# a", Ok(Kind::Text)),
+            (Some("text/plain"), b"{}", Ok(Kind::Text)),
+            (Some("application/rss+xml"), b"<rss>", Ok(Kind::Text)),
+            (Some("application/pdf"), b"%PDF", Err("application/pdf")),
+            (Some("image/svg+xml"), b"<svg>", Err("image/svg+xml")),
+            (Some("application/octet-stream"), b"abc", Err("application/octet-stream")),
+            (Some("nonsense"), b"abc", Ok(Kind::Text)),
+            (None, b"\n<!doctype html>", Ok(Kind::Html)),
+            (None, b"[1]", Ok(Kind::Json)),
+            (None, b"\xff\xfeh\0i\0", Ok(Kind::Text)),
+            (None, b"\x7fELF\0", Err("of no type, and not text")),
+        ];
+        for (content_type, body, expected) in table {
+            assert_eq!(
+                kind(content_type, body),
+                expected.map_err(str::to_owned),
+                "{content_type:?}"
+            );
+        }
+    }
+}

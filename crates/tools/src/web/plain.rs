@@ -1,0 +1,255 @@
+//! The words of a page in one pass, in time that grows as its size does: for pages of which no tree is
+//! made, and for the beginnings of those that say what went wrong.
+
+use super::html::hides;
+
+/// Elements whose text is no markup, and not seen.
+const RAW: [&str; 6] = ["iframe", "noembed", "noframes", "script", "style", "xmp"];
+/// Elements that are not seen with all that is in them.
+const UNSEEN: [&str; 7] = ["noscript", "object", "select", "svg", "template", "textarea", "title"];
+/// Elements that have no end, whatever they say.
+const VOID: [&str; 14] = [
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr",
+];
+/// Elements within a line.
+const INLINE: [&str; 30] = [
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
+    "font", "i", "img", "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strong",
+    "sub", "sup", "time", "u",
+];
+
+/// The words of a page, and its title.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plain {
+    pub(crate) title: String,
+    pub(crate) text: String,
+}
+
+/// Reads HTML without making a tree of it.
+pub(crate) fn plain(html: &str) -> Plain {
+    let mut reader = Reader { rest: html, ..Reader::default() };
+    while !reader.rest.is_empty() {
+        reader.step();
+    }
+    let mut plain = reader.plain;
+    plain.title = plain.title.trim().to_owned();
+    plain.text.truncate(plain.text.trim_end().len());
+    plain
+}
+
+#[derive(Default)]
+struct Reader<'h> {
+    rest: &'h str,
+    plain: Plain,
+    /// The unseen element that is open, and how many of its name are.
+    unseen: Option<(String, usize)>,
+}
+
+impl<'h> Reader<'h> {
+    fn step(&mut self) {
+        let Some(at) = self.rest.find('<') else {
+            let text = std::mem::take(&mut self.rest);
+            return self.text(text);
+        };
+        let (text, markup) = self.rest.split_at(at);
+        self.rest = markup;
+        self.text(text);
+        if let Some(comment) = markup.strip_prefix("<!--") {
+            self.rest = behind(comment, "-->");
+        } else if markup.starts_with("<!") || markup.starts_with("<?") {
+            self.rest = behind(markup, ">");
+        } else if let Some(tag) = markup.strip_prefix("</").filter(|tag| is_name(tag)) {
+            let (name, _, _) = self.tag(tag);
+            self.close(&name);
+        } else if is_name(&markup[1..]) {
+            let (name, attributes, is_closed) = self.tag(&markup[1..]);
+            self.open(&name, attributes, is_closed);
+        } else {
+            self.rest = &markup[1..];
+            self.text("<");
+        }
+    }
+
+    /// Reads a tag from its name on: its name, its attributes, and whether it ends itself, as only
+    /// elements that are not of HTML can.
+    fn tag(&mut self, tag: &'h str) -> (String, &'h str, bool) {
+        let end = tag.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>'));
+        let (name, attributes) = tag.split_at(end.unwrap_or(tag.len()));
+        let (mut quote, mut is_value) = (None, false);
+        let end = attributes.find(|c: char| {
+            match (quote, c) {
+                (Some(open), c) if open == c => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') if is_value => quote = Some(c),
+                (None, '>') => return true,
+                (None, _) => {}
+            }
+            // A quote is one behind an equals sign only.
+            is_value = c == '=' || is_value && c.is_ascii_whitespace();
+            false
+        });
+        let (attributes, rest) = attributes.split_at(end.unwrap_or(attributes.len()));
+        self.rest = rest.strip_prefix('>').unwrap_or(rest);
+        let name = name.to_ascii_lowercase();
+        let is_closed = name == "svg" && attributes.ends_with('/');
+        (name, attributes, is_closed)
+    }
+
+    fn open(&mut self, name: &str, attributes: &str, is_closed: bool) {
+        if let Some((open, count)) = &mut self.unseen {
+            *count += usize::from(*open == name && !is_closed);
+        } else if name == "title" && self.plain.title.is_empty() {
+            let end = find_end(self.rest, "title");
+            let (title, rest) = self.rest.split_at(end);
+            self.rest = rest;
+            push_words(&mut self.plain.title, &entities(title));
+        } else if !VOID.contains(&name) && !RAW.contains(&name) {
+            let is_dialog = name == "dialog" && attribute(attributes, "open").is_none();
+            let is_unseen = UNSEEN.contains(&name) && !is_closed;
+            if is_unseen || hides(is_dialog, &|key| attribute(attributes, key)) {
+                self.unseen = Some((name.to_owned(), 1));
+            }
+        }
+        self.between(name);
+        if RAW.contains(&name) {
+            self.rest = &self.rest[find_end(self.rest, name)..];
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        if let Some((open, count)) = &mut self.unseen {
+            *count -= usize::from(open == name);
+            if *count == 0 {
+                self.unseen = None;
+            }
+        }
+        self.between(name);
+    }
+
+    /// A line ends where a block begins or ends.
+    fn between(&mut self, name: &str) {
+        let text = &mut self.plain.text;
+        if self.unseen.is_none() && !INLINE.contains(&name) && !text.is_empty() {
+            text.truncate(text.trim_end_matches(' ').len());
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.unseen.is_none() {
+            push_words(&mut self.plain.text, &entities(text));
+        }
+    }
+}
+
+/// What is behind the first `end`; nothing if there is none.
+fn behind<'h>(text: &'h str, end: &str) -> &'h str {
+    text.split_once(end).map_or("", |(_, rest)| rest)
+}
+
+fn is_name(tag: &str) -> bool {
+    tag.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// Where the element of this name ends that has no markup in it.
+fn find_end(text: &str, name: &str) -> usize {
+    let is_end = |at: &usize| {
+        let end = &text.as_bytes()[at + 2..];
+        end.len() >= name.len() && end[..name.len()].eq_ignore_ascii_case(name.as_bytes())
+    };
+    text.match_indices("</").map(|(at, _)| at).find(is_end).unwrap_or(text.len())
+}
+
+/// The value of an attribute; empty if it has none.
+fn attribute(attributes: &str, name: &str) -> Option<String> {
+    let mut rest = attributes;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        if rest.is_empty() {
+            return None;
+        }
+        // An equals sign in the first place is a part of the name.
+        let is_end = |c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/');
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let end = rest[first..].find(is_end).map_or(rest.len(), |at| at + first);
+        let (key, behind) = rest.split_at(end);
+        let (value, behind) = value(behind.trim_ascii_start());
+        if key.eq_ignore_ascii_case(name) {
+            return Some(entities(value));
+        }
+        rest = behind;
+    }
+}
+
+/// The value that begins with an equals sign, and what is behind it.
+fn value(text: &str) -> (&str, &str) {
+    let Some(value) = text.strip_prefix('=') else { return ("", text) };
+    let value = value.trim_ascii_start();
+    for quote in ['"', '\''] {
+        if let Some(quoted) = value.strip_prefix(quote) {
+            return quoted.split_once(quote).unwrap_or((quoted, ""));
+        }
+    }
+    value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len()))
+}
+
+/// Puts words behind words, with one space where there was any.
+fn push_words(text: &mut String, more: &str) {
+    let follows_space = |text: &str| text.is_empty() || text.ends_with([' ', '\n']);
+    for (place, word) in more.split(|c: char| c.is_whitespace()).enumerate() {
+        if place > 0 && !follows_space(text) {
+            text.push(' ');
+        }
+        text.push_str(word);
+    }
+}
+
+/// Text whose character references are characters, as far as pages use them.
+fn entities(text: &str) -> String {
+    const NAMED: [(&str, &str); 16] = [
+        ("amp", "&"),
+        ("apos", "'"),
+        ("copy", "©"),
+        ("gt", ">"),
+        ("hellip", "…"),
+        ("laquo", "«"),
+        ("ldquo", "“"),
+        ("lsquo", "‘"),
+        ("lt", "<"),
+        ("mdash", "—"),
+        ("nbsp", " "),
+        ("ndash", "–"),
+        ("quot", "\""),
+        ("raquo", "»"),
+        ("rdquo", "”"),
+        ("rsquo", "’"),
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut parts = text.split('&');
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let found = part.split_once(';').and_then(|(name, rest)| {
+            let number = match name.strip_prefix('#')?.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok(),
+                None => name[1..].parse().ok(),
+            };
+            Some((number.and_then(char::from_u32)?.to_string(), rest))
+        });
+        let named = || {
+            let (name, rest) = part.split_once(';')?;
+            let (_, character) = NAMED.iter().find(|(known, _)| *known == name)?;
+            Some(((*character).to_owned(), rest))
+        };
+        let (character, rest) = found.or_else(named).unwrap_or_else(|| ("&".to_owned(), part));
+        out.push_str(&character);
+        out.push_str(rest);
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "plain_tests.rs"]
+mod tests;

@@ -1,0 +1,313 @@
+//! Searching the web: what search engines share. How one is asked and how it answers is a file in
+//! `search/`; a new one is a line in [`PROVIDERS`].
+
+mod brave;
+mod duckduckgo;
+mod searxng;
+mod tavily;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_net::{FetchError, GuardedClient, HttpClient, NetError, Url, check_header, check_url};
+use avocet_protocol::{Clock, Secret, ToolError, within};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::plain::plain;
+use super::{off_thread, on_a_line, refused};
+use crate::schema::ALIKE;
+
+/// Every search engine.
+const PROVIDERS: [Provider; 4] =
+    [brave::PROVIDER, duckduckgo::PROVIDER, searxng::PROVIDER, tavily::PROVIDER];
+
+/// How long an operator's own engine may take.
+const TIME: Duration = Duration::from_secs(30);
+/// The most that is read of an answer, in bytes.
+const MAX_BODY: usize = 2 * 1024 * 1024;
+/// The most that is given of a title, in characters.
+const MAX_TITLE: usize = 200;
+/// The most that is given of a snippet, in characters.
+const MAX_SNIPPET: usize = 500;
+/// Bytes of the longest URL that is given.
+const MAX_URL: usize = 1000;
+/// What is repeated of what an engine says that went wrong, in characters.
+const MAX_DETAIL: usize = 200;
+
+/// Who searches the web. Without this table nobody does.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchConfig {
+    /// `brave`, `duckduckgo`, `searxng` or `tavily`.
+    pub provider: String,
+    /// Where the engine is, if that is not the provider's own place. What is written here is asked
+    /// without further questions, on a private network too.
+    pub base_url: Option<String>,
+    /// The key, for those who want one.
+    pub api_key: Option<Secret>,
+}
+
+impl SearchConfig {
+    /// Whether it can be used.
+    ///
+    /// # Errors
+    /// The key that is wrong or missing, and what is wrong with it. Shows no value.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let names = || PROVIDERS.iter().map(|known| known.name);
+        let Some(provider) = self.known() else {
+            let alike = |name: &&str| strsim::jaro_winkler(name, &self.provider) > ALIKE;
+            let meant =
+                names().find(|name| alike(name)).map(|name| format!("did you mean `{name}`? "));
+            let listed = names().collect::<Vec<_>>().join(", ");
+            let meant = meant.unwrap_or_default();
+            return Err((
+                "provider",
+                format!("there is no such provider; {meant}the providers are {listed}"),
+            ));
+        };
+        let name = provider.name;
+        match &self.base_url {
+            Some(url) => check_url(url).map_err(|error| ("base_url", error.to_string()))?,
+            None if provider.place.is_none() => {
+                return Err((
+                    "base_url",
+                    format!("{name} is a server of your own: say where it is"),
+                ));
+            }
+            None => {}
+        }
+        match &self.api_key {
+            Some(key) => check_header("api_key", key).map_err(|_| {
+                ("api_key", "it cannot be sent: it has to be of visible ASCII".to_owned())
+            }),
+            None if provider.wants_key => Err(("api_key", format!("{name} wants a key"))),
+            None => Ok(()),
+        }
+    }
+
+    fn known(&self) -> Option<&'static Provider> {
+        PROVIDERS.iter().find(|known| known.name == self.provider)
+    }
+}
+
+/// How a search engine is asked, and how it answers.
+#[derive(Debug)]
+struct Provider {
+    name: &'static str,
+    /// Where it is, up to what its requests add; none if everybody has their own.
+    place: Option<&'static str>,
+    wants_key: bool,
+    /// Who can do what where it answers 401 or 403.
+    if_refused: &'static str,
+    request: fn(&Asked<'_>) -> Option<Request>,
+    /// What an answer of status 2xx says, or what is wrong with it.
+    parse: fn(&str) -> Result<Vec<Found>, String>,
+}
+
+/// What is searched for, and where.
+struct Asked<'a> {
+    /// Without a slash at its end.
+    base: &'a str,
+    key: &'a str,
+    query: &'a str,
+    count: usize,
+}
+
+struct Request {
+    url: Url,
+    headers: Vec<(&'static str, String)>,
+    /// Posted if there is one.
+    body: Option<Value>,
+}
+
+/// A page that was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) title: String,
+    pub(crate) url: String,
+    pub(crate) snippet: String,
+}
+
+/// An answer to a request.
+struct Answered {
+    status: u16,
+    retry_after: Option<Duration>,
+    body: String,
+}
+
+/// The search engine of a configuration.
+#[derive(Debug)]
+pub struct Search {
+    provider: &'static Provider,
+    /// A password may stand in it.
+    base: Secret,
+    key: Option<Secret>,
+    way: Way,
+}
+
+/// How it is reached.
+#[derive(Debug)]
+enum Way {
+    /// At its own place, through the guard, as everything that we did not make.
+    Guarded(GuardedClient),
+    /// Where the operator has written: it is trusted to be there. No redirect is followed.
+    Written(HttpClient, Arc<dyn Clock>),
+}
+
+impl Search {
+    /// The engine of a configuration that was checked.
+    ///
+    /// # Errors
+    /// [`NetError::Invalid`] if it was not, or there can be no HTTP client.
+    pub fn new(
+        config: &SearchConfig,
+        guarded: &GuardedClient,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, NetError> {
+        config.check().map_err(|(key, error)| NetError::Invalid(format!("{key}: {error}")))?;
+        let SearchConfig { provider, base_url, api_key } = config;
+        let unknown = || NetError::Invalid(format!("there is no provider {provider}"));
+        let provider = config.known().ok_or_else(unknown)?;
+        let way = match base_url {
+            Some(_) => Way::Written(HttpClient::new()?, clock),
+            None => Way::Guarded(guarded.clone()),
+        };
+        let base = base_url.as_deref().or(provider.place).unwrap_or_default();
+        let base = Secret::new(base.trim_end_matches('/').to_owned());
+        Ok(Self { provider, base, key: api_key.clone(), way })
+    }
+
+    /// What it is called.
+    pub(crate) fn name(&self) -> &'static str {
+        self.provider.name
+    }
+
+    /// The pages that are found, at most so many.
+    ///
+    /// # Errors
+    /// [`ToolError`] if there is no answer, or none that can be read.
+    pub(crate) async fn find(&self, query: &str, count: usize) -> Result<Vec<Found>, ToolError> {
+        let key = self.key.as_ref().map_or("", Secret::expose);
+        let asked = Asked { base: self.base.expose(), key, query, count };
+        let request =
+            (self.provider.request)(&asked).ok_or_else(|| self.failed("base_url is no URL"))?;
+        let answered = self.ask(&request).await?;
+        if !(200..300).contains(&answered.status) {
+            return Err(self.refusal(&answered));
+        }
+        let (parse, body) = (self.provider.parse, answered.body);
+        let found = off_thread(move || Ok(parse(&body))).await?;
+        let found = found.map_err(|error| self.failed(&error))?;
+        Ok(found.iter().filter_map(presentable).take(count).collect())
+    }
+
+    async fn ask(&self, request: &Request) -> Result<Answered, ToolError> {
+        let url = request.url.as_str();
+        let headers: Vec<(&str, &str)> =
+            request.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let body = request.body.as_ref().map(|body| body.to_string().into_bytes());
+        match &self.way {
+            Way::Guarded(client) => {
+                let page = match body {
+                    Some(body) => client.post_json(url, &headers, &body).await,
+                    None => client.get(url, &headers).await,
+                };
+                let page = page.map_err(|error| match error {
+                    FetchError::Refused(_) => refused(error),
+                    error => self.failed(&error.to_string()),
+                })?;
+                let body = String::from_utf8_lossy(&page.body).into_owned();
+                Ok(Answered { status: page.status, retry_after: page.retry_after, body })
+            }
+            Way::Written(client, clock) => {
+                let answered = async {
+                    let answer = match body {
+                        Some(body) => client.post_json(url, &headers, body).await?,
+                        None => client.get(url, &headers).await?,
+                    };
+                    let (status, retry_after) = (answer.status(), answer.retry_after());
+                    Ok(Answered { status, retry_after, body: answer.text(MAX_BODY).await? })
+                };
+                let answered: Result<_, NetError> = within(clock.as_ref(), TIME, answered)
+                    .await
+                    .map_err(|_| self.failed(&FetchError::Slow(TIME).to_string()))?;
+                answered.map_err(|error| self.failed(&error.to_string()))
+            }
+        }
+    }
+
+    fn refusal(&self, answered: &Answered) -> ToolError {
+        let Answered { status, retry_after, body } = answered;
+        let then = match (status, retry_after) {
+            (429, Some(wait)) => format!("; ask again in {} s", wait.as_secs()),
+            (429, None) => "; ask again later".to_owned(),
+            (401 | 403, _) => format!("; {}", self.provider.if_refused),
+            // Brave calls a key that it does not know a wrong parameter.
+            (422, _) if body.contains("SUBSCRIPTION_TOKEN") => {
+                format!("; {}", self.provider.if_refused)
+            }
+            (300..=399, _) => {
+                "; redirects are not followed: the operator has to correct base_url in \
+                [tools.web_search]"
+                    .to_owned()
+            }
+            (_, Some(wait)) => format!("; ask again in {} s", wait.as_secs()),
+            _ => String::new(),
+        };
+        let detail = match on_a_line(&says(body), MAX_DETAIL) {
+            said if said.is_empty() => said,
+            said => format!(": {said}"),
+        };
+        self.failed(&format!("it answers {status}{then}{detail}"))
+    }
+
+    /// An error that names the engine and not our key, which some repeat.
+    fn failed(&self, why: &str) -> ToolError {
+        let key = self.key.as_ref().map(Secret::expose).filter(|key| !key.is_empty());
+        let why = key.map_or_else(|| why.to_owned(), |key| why.replace(key, "[secret]"));
+        ToolError::ExecutionFailed(format!(
+            "the search engine {} failed: {why}",
+            self.provider.name
+        ))
+    }
+}
+
+/// What was found, as far as it can be shown; none if it is no page of the web.
+fn presentable(found: &Found) -> Option<Found> {
+    let url = Url::parse(&found.url).ok()?;
+    let fits = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_URL;
+    fits.then(|| Found {
+        title: on_a_line(&found.title, MAX_TITLE),
+        url: url.into(),
+        snippet: on_a_line(&found.snippet, MAX_SNIPPET),
+    })
+}
+
+/// The results of an answer in JSON: a list somewhere in it, and what their parts are called.
+fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<Found>, String> {
+    let answer: Value =
+        serde_json::from_str(body).map_err(|error| format!("its answer is no JSON ({error})"))?;
+    let Some(results) = answer.pointer(path) else { return Ok(Vec::new()) };
+    let results = results.as_array().ok_or("its answer has no list of results")?;
+    let text = |result: &Value, key: &str| result[key].as_str().unwrap_or_default().to_owned();
+    let found = results.iter().map(|result| Found {
+        title: text(result, "title"),
+        url: text(result, "url"),
+        snippet: text(result, snippet),
+    });
+    Ok(found.collect())
+}
+
+/// What an answer says that went wrong, in the shapes in which engines do.
+fn says(body: &str) -> String {
+    let Ok(answer) = serde_json::from_str::<Value>(body) else { return plain(body).text };
+    let shapes =
+        ["/error/detail", "/detail/error", "/error/message", "/error", "/detail", "/message"];
+    let said = shapes.iter().find_map(|shape| answer.pointer(shape)?.as_str());
+    said.unwrap_or(body).to_owned()
+}
+
+/// Why a key is refused.
+const CHECK_KEY: &str = "the operator has to check api_key in [tools.web_search]";

@@ -1,0 +1,66 @@
+//! DuckDuckGo, which has no API: the page for browsers without scripts.
+
+use avocet_net::Url;
+use dom_query::NodeRef;
+
+use super::{Asked, Found, Provider, Request};
+use crate::web::html::tree;
+
+pub(super) const PROVIDER: Provider = Provider {
+    name: "duckduckgo",
+    place: Some(PLACE),
+    wants_key: false,
+    if_refused: "it takes us for a robot: ask again later, or have the operator configure another engine",
+    request,
+    parse,
+};
+
+const PLACE: &str = "https://html.duckduckgo.com";
+
+fn request(asked: &Asked<'_>) -> Option<Request> {
+    let url =
+        Url::parse_with_params(&format!("{}/html/", asked.base), [("q", asked.query)]).ok()?;
+    Some(Request { url, headers: vec![("accept", "text/html".to_owned())], body: None })
+}
+
+fn parse(body: &str) -> Result<Vec<Found>, String> {
+    let page = tree(body, &|| false).ok_or("its page is nested too deeply")?;
+    if page.select(".anomaly-modal__modal, #challenge-form").exists() {
+        return Err(
+            "it wants to see that a person asks (a bot check): ask again later, or have the \
+            operator configure another engine"
+                .to_owned(),
+        );
+    }
+    let results = page.select(".result");
+    if !results.exists() && !page.select(".no-results").exists() {
+        return Err("its page has no results, and does not say that there are none".to_owned());
+    }
+    let organic = results.nodes().iter().filter(|node| !node.has_class("result--ad"));
+    Ok(organic.filter_map(found).collect())
+}
+
+fn found(result: &NodeRef<'_>) -> Option<Found> {
+    let one = |class: &str| result.descendants().into_iter().find(|node| node.has_class(class));
+    let link = one("result__a")?;
+    Some(Found {
+        title: link.text().to_string(),
+        url: target(&link.attr("href")?)?,
+        snippet: one("result__snippet").map(|node| node.text().to_string()).unwrap_or_default(),
+    })
+}
+
+/// Where a link leads: what is in `uddg` of a redirect. None if it is an advertisement.
+fn target(href: &str) -> Option<String> {
+    let url = Url::parse(PLACE).ok()?.join(href).ok()?;
+    let is_theirs = url
+        .host_str()
+        .is_some_and(|host| host == "duckduckgo.com" || host.ends_with(".duckduckgo.com"));
+    match url.path() {
+        "/l/" if is_theirs => {
+            url.query_pairs().find(|(key, _)| key == "uddg").map(|(_, target)| target.into_owned())
+        }
+        "/y.js" if is_theirs => None,
+        _ => Some(url.into()),
+    }
+}

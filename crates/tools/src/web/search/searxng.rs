@@ -1,0 +1,29 @@
+//! SearXNG, a server of one's own (Search API, `GET /search?format=json`).
+
+use avocet_net::Url;
+
+use super::{Asked, Found, Provider, Request, listed};
+
+pub(super) const PROVIDER: Provider = Provider {
+    name: "searxng",
+    place: None,
+    wants_key: false,
+    if_refused: "the operator has to let it answer in JSON: `json` in `search.formats` of its settings.yml",
+    request,
+    parse,
+};
+
+/// It wants no key; one that stands in front of it may.
+fn request(asked: &Asked<'_>) -> Option<Request> {
+    let parameters = [("q", asked.query), ("format", "json")];
+    let url = Url::parse_with_params(&format!("{}/search", asked.base), parameters).ok()?;
+    let mut headers = vec![("accept", "application/json".to_owned())];
+    if !asked.key.is_empty() {
+        headers.push(("authorization", format!("Bearer {}", asked.key)));
+    }
+    Some(Request { url, headers, body: None })
+}
+
+fn parse(body: &str) -> Result<Vec<Found>, String> {
+    listed(body, "/results", "content")
+}

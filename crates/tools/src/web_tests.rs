@@ -1,0 +1,51 @@
+use avocet_net::{Limits, Url};
+use avocet_testkit::ManualClock;
+
+use super::*;
+
+fn page(html: &str) -> Page {
+    Page {
+        url: Url::parse("https://a.dev/x/").unwrap(),
+        status: 200,
+        content_type: Some("text/html".to_owned()),
+        cache_control: None,
+        retry_after: None,
+        body: html.as_bytes().to_vec(),
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_takes_too_long_to_be_made_readable_gives_its_words() {
+    const HTML: &str = "<title>T</title><p hidden>SECRET</p><p>a <a href=y>b</a></p>";
+    let clock = Arc::new(ManualClock::default());
+    let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+    let web = Web::new(client, None, clock.clone());
+    // Others, which are hostile, have taken all places.
+    let places = u32::try_from(READERS).unwrap();
+    let taken = web.readers.clone().acquire_many_owned(places).await.unwrap();
+    let late = async {
+        clock.sleeper(READING).await;
+        clock.advance(READING);
+    };
+    let (read, ()) = tokio::join!(web.read(page(HTML), Format::Markdown), late);
+    let read = read.unwrap();
+    assert_eq!((read.title.as_str(), read.content.as_str()), ("T", "a b"));
+    assert!(read.note.unwrap().contains("words alone"));
+    drop(taken);
+    let read = web.read(page(HTML), Format::Markdown).await.unwrap();
+    assert_eq!((read.content.as_str(), read.note), ("a [b](https://a.dev/x/y)", None));
+}
+
+#[test]
+fn text_from_outside_is_put_on_a_line_and_cut() {
+    let table = [
+        (" a\n\n b\t", 9, "a b"),
+        ("abcdef", 3, "abc…"),
+        ("abc", 3, "abc"),
+        ("a\u{202e}b", 9, "ab"),
+        ("水水水水", 2, "水水…"),
+    ];
+    for (text, characters, line) in table {
+        assert_eq!(on_a_line(text, characters), line, "{text:?}");
+    }
+}
