@@ -37,6 +37,7 @@ impl Shells {
             writable: real(&configuration.sandbox.write),
             readable: real(&configuration.sandbox.read),
             hidden: Vec::new(),
+            secrets_but: Some(configuration.settings.tools.secret_files.clone()),
             environment: program_environment(),
             limits: CellLimits {
                 processes: sandbox.max_processes,

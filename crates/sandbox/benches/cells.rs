@@ -42,6 +42,7 @@ fn start(bencher: Bencher<'_, '_>, namespaces: bool) {
         writable: vec![workspace.path().to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        secrets_but: Some(Vec::new()),
         environment: Vec::new(),
         limits: CellLimits::default(),
         clock: Arc::new(SystemClock::new()),

@@ -18,6 +18,7 @@ fn cell(workspace: &Path, namespaces: bool) -> Cell {
         writable: vec![workspace.to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        secrets_but: Some(Vec::new()),
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
         limits: CellLimits::default(),
         clock: Arc::new(SystemClock::new()),

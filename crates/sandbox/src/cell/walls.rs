@@ -44,7 +44,8 @@ impl Walls {
                 }
             }
         };
-        Self { namespaces: probe(true).await, landlock: probe(false).await }
+        let (namespaces, landlock) = tokio::join!(probe(true), probe(false));
+        Self { namespaces, landlock }
     }
 
     /// Whether programs can be run behind walls at all.
