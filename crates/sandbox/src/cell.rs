@@ -25,4 +25,4 @@ pub use launch::{Cell, CellError, Ended, Order, Ran};
 pub use output::Output;
 pub use plan::CellLimits;
 pub use stage::run_stage;
-pub use walls::Walls;
+pub use walls::{Behind, Walls};

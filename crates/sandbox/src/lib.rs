@@ -11,7 +11,7 @@ mod replace;
 mod secrets;
 mod workspace;
 
-pub use cell::{Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
+pub use cell::{Behind, Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
 pub use path::WorkspacePath;

@@ -28,6 +28,10 @@ pub struct Cell {
     pub program: PathBuf,
     /// Whether cells have namespaces of their own. Without them Landlock and the filter are the walls.
     pub namespaces: bool,
+    /// Whether there are walls at all. Without them, and without namespaces, a program has limits, an environment
+    /// and a session of its own, and no rights beside those of the daemon's user; whatever else that user
+    /// can reach, it can.
+    pub walled: bool,
     /// What is seen beside the system, and may be changed.
     pub writable: Vec<PathBuf>,
     /// What is seen beside the system.
@@ -162,6 +166,7 @@ impl Cell {
             secrets_but: self.secrets_but.clone(),
             limits: self.limits,
             namespaces: self.namespaces,
+            walled: self.walled,
         };
         let mut line = serde_json::to_string(&plan)
             .map_err(|error| CellError::Program(format!("it cannot be written down: {error}")))?;

@@ -59,6 +59,8 @@ pub(crate) struct Plan {
     pub(crate) limits: CellLimits,
     /// Whether the kernel gives namespaces.
     pub(crate) namespaces: bool,
+    /// Whether there are walls at all, or limits alone.
+    pub(crate) walled: bool,
 }
 
 /// Of the system: programs and libraries, without which nothing runs. What is missing is passed over.

@@ -82,6 +82,7 @@ fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
     Cell {
         program: env!("CARGO_BIN_EXE_avocet-cell").into(),
         namespaces,
+        walled: true,
         writable: vec![workspace.to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),

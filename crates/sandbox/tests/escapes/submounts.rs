@@ -61,6 +61,7 @@ async fn try_to_write(read: &Path) {
     let cell = Cell {
         program: env!("CARGO_BIN_EXE_avocet-cell").into(),
         namespaces: true,
+        walled: true,
         writable: vec![workspace.path().to_owned()],
         readable: vec![read.to_owned()],
         hidden: Vec::new(),

@@ -216,6 +216,7 @@ impl Trials {
         Cell {
             program: self.parts.cell.clone(),
             namespaces: kind == Kind::Namespaces,
+            walled: true,
             writable: vec![workspace],
             readable: [host.readable.path().to_owned()]
                 .into_iter()
