@@ -8,13 +8,14 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "",
     "ask",
     "chat",
     "completions",
     "config",
     "config check",
+    "doctor",
     "link",
     "models",
     "pair",

@@ -9,6 +9,7 @@ mod chat;
 mod cli;
 mod config;
 mod damage;
+mod doctor;
 mod door;
 mod full_disk;
 mod looking;

@@ -46,6 +46,13 @@ pub(crate) enum Command {
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Check what the daemon needs, and which walls this system gives for programs; says how to mend what is
+    /// missing.
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Let a private chat speak in the session of another one. Without chats: list the links.
     Link(Link),
     /// List the models of the configuration, what is known of each, and from whom.

@@ -134,6 +134,9 @@ impl Daemon {
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
         let shells = Shells::probe(configuration, &clock).await;
+        if let Some(warning) = shells.warning() {
+            tracing::warn!("{warning}");
+        }
         let agents = agents(context, configuration, (&workspaces, &shells), parts)?;
         let attachments = Attachments {
             transcribe: registry::transcribe(document, settings, clock.clone())?,
@@ -172,6 +175,7 @@ impl Daemon {
             data_dir: configuration.data_dir.display().to_string(),
             clock: clock.clone(),
             started: clock.elapsed(),
+            warnings: shells.warning().into_iter().collect(),
         };
         let gateway = Gateway::open(
             &configuration.socket,

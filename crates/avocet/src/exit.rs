@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     Database = 65,
     /// No daemon answers.
     NoDaemon = 69,
+    /// This system gives no walls for programs: only `avocet doctor` ends so.
+    NoWalls = 71,
     /// Not now; the same command may succeed later.
     TryLater = 75,
     /// The configuration, or what it names, cannot be used: running it again does not help.
@@ -27,7 +29,7 @@ pub(crate) enum Exit {
 
 /// What the help says about them.
 pub(crate) const HELP: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 65 the database is \
-    damaged or of a newer version, 69 no daemon answers, 75 try again later, 78 the configuration \
+    damaged or of a newer version, 69 no daemon answers, 71 this system gives no walls for programs (doctor), 75 try again later, 78 the configuration \
     cannot be used.";
 
 impl From<Exit> for ExitCode {

@@ -78,6 +78,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
         Command::Config(cli::ConfigCommand::Check { json }) => {
             commands::config::check(context, json)
         }
+        Command::Doctor { json } => commands::doctor::run(context, json).await,
         Command::Link(link) => commands::people::link(context, link).await,
         Command::Models { json } => commands::models::run(context, json).await,
         Command::Pair(command) => commands::people::pair(context, command).await,

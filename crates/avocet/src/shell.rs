@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::Clock;
-use avocet_sandbox::{Cell, CellLimits, Walls};
+use avocet_sandbox::{Behind, Cell, CellLimits, Walls};
 use avocet_tools::Shell;
 
 use crate::places::{Configuration, program_environment};
@@ -13,11 +13,12 @@ use crate::places::{Configuration, program_environment};
 /// Our own program, also after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";
 
-/// How programs are run, if walls hold here.
+/// How programs are run, if walls hold here or the operator does without.
 #[derive(Debug)]
 pub(crate) struct Shells {
     /// A cell without a workspace.
     cell: Option<Cell>,
+    pub(crate) walls: Walls,
     longest: Duration,
     commands: Vec<String>,
     /// What is the daemon's own.
@@ -34,9 +35,11 @@ impl Shells {
         let cell = Cell {
             program: OURSELVES.into(),
             namespaces: true,
+            walled: true,
             writable: real(&configuration.sandbox.write),
             readable: real(&configuration.sandbox.read),
             hidden: Vec::new(),
+            secrets_but: Some(configuration.settings.tools.secret_files.clone()),
             environment: program_environment(),
             limits: CellLimits {
                 processes: sandbox.max_processes,
@@ -54,24 +57,56 @@ impl Shells {
         let workspaces: Vec<PathBuf> = workspaces.collect();
         Self {
             writable: [real(&workspaces), cell.writable.clone()].concat(),
-            cell: behind(&walls, cell),
+            cell: behind(walls.best(), cell, sandbox.allow_unsandboxed_shell),
+            walls,
             longest: Duration::from_secs(sandbox.timeout_seconds),
             commands: sandbox.commands.clone(),
             own: [real(&own), own].concat(),
         }
     }
 
+    /// What the operator has to know of them, in one sentence; none if all is well.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let Walls { namespaces, landlock } = &self.walls;
+        let why = [namespaces, landlock].map(|wall| wall.as_ref().err().map_or("", String::as_str));
+        let [namespaces, landlock] = why;
+        Some(match (self.walls.best(), &self.cell) {
+            (Behind::Namespaces, _) => return None,
+            (Behind::Landlock, _) => format!(
+                "no namespaces here ({namespaces}): programs run behind Landlock alone, and see the \
+                 secret files of their workspace"
+            ),
+            (Behind::Nothing, None) => format!(
+                "exec_shell is off: this system gives no walls for programs (namespaces: \
+                 {namespaces}; Landlock: {landlock})"
+            ),
+            (Behind::Nothing, Some(_)) => format!(
+                "PROGRAMS RUN WITHOUT WALLS, with all that the daemon's user may do: [sandbox] \
+                 allow_unsandboxed_shell is true, and this system gives none (namespaces: \
+                 {namespaces}; Landlock: {landlock})"
+            ),
+        })
+    }
+
     /// The shell of a workspace; none where no walls hold.
     pub(crate) fn of(&self, workspace: &Path) -> Option<Shell> {
-        let cell = self.cell.as_ref()?;
-        let writable = [&[workspace.to_owned()], &cell.writable[..]].concat();
-        if let Some((path, why)) = self.unsafe_place(&writable, &cell.readable) {
-            let (path, workspace) = (path.display(), workspace.display());
-            tracing::warn!(%workspace, %path, why, "exec_shell is off");
+        if let Some(why) = self.unsafe_for(workspace) {
+            tracing::warn!(workspace = %workspace.display(), why, "exec_shell is off");
             return None;
         }
+        let cell = self.cell.as_ref()?;
+        let writable = [&[workspace.to_owned()], &cell.writable[..]].concat();
         let cell = Arc::new(Cell { writable, ..cell.clone() });
-        Some(Shell { cell, longest: self.longest, commands: self.commands.clone() })
+        let (longest, commands) = (self.longest, self.commands.clone());
+        Some(Shell { cell, walls: self.walls.best(), longest, commands })
+    }
+
+    /// Why a workspace has no shell although others may have one.
+    pub(crate) fn unsafe_for(&self, workspace: &Path) -> Option<String> {
+        let cell = self.cell.as_ref()?;
+        let writable = [&[workspace.to_owned()], &cell.writable[..]].concat();
+        let (path, why) = self.unsafe_place(&writable, &cell.readable)?;
+        Some(format!("{}: {why}", path.display()))
     }
 
     /// What would be no wall: a program can move and replace whatever is below a directory that it may
@@ -101,18 +136,12 @@ fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(real).collect()
 }
 
-/// The cell behind the best walls that hold; none if none does.
-fn behind(walls: &Walls, cell: Cell) -> Option<Cell> {
-    match (&walls.namespaces, &walls.landlock) {
-        (Ok(()), _) => Some(cell),
-        (Err(why), Ok(())) => {
-            tracing::warn!(why, "no namespaces here: programs run behind Landlock alone");
-            Some(Cell { namespaces: false, ..cell })
-        }
-        (Err(why), Err(also)) => {
-            tracing::warn!(why, also, "exec_shell is off: this system gives no walls for programs");
-            None
-        }
+/// The cell behind these walls; where there are none, only if the operator does without.
+fn behind(walls: Behind, cell: Cell, without: bool) -> Option<Cell> {
+    match walls {
+        Behind::Namespaces => Some(cell),
+        Behind::Landlock => Some(Cell { namespaces: false, ..cell }),
+        Behind::Nothing => without.then_some(Cell { namespaces: false, walled: false, ..cell }),
     }
 }
 
@@ -125,6 +154,7 @@ mod tests {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let shells = Shells {
             cell: None,
+            walls: Walls { namespaces: Ok(()), landlock: Ok(()) },
             longest: Duration::ZERO,
             commands: Vec::new(),
             own: paths(&["/home/me/.config/avocet.toml", "/data"]),
@@ -144,6 +174,61 @@ mod tests {
             let (writable, readable) = (paths(writable), paths(readable));
             let found = shells.unsafe_place(&writable, &readable);
             assert_eq!(found.is_none(), is_safe, "{writable:?} {readable:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn without_walls_there_is_a_shell_only_if_the_operator_says_so_and_a_warning() {
+        let no = |why: &str| Err(why.to_owned());
+        let table = [
+            ((Ok(()), no("old")), false, Some((true, true)), None),
+            (
+                (no("denied"), Ok(())),
+                false,
+                Some((false, true)),
+                Some("no namespaces here (denied)"),
+            ),
+            ((no("denied"), no("old")), false, None, Some("exec_shell is off")),
+            (
+                (no("denied"), no("old")),
+                true,
+                Some((false, false)),
+                Some("PROGRAMS RUN WITHOUT WALLS"),
+            ),
+            ((Ok(()), Ok(())), true, Some((true, true)), None),
+        ];
+        for ((namespaces, landlock), without, expected, warning) in table {
+            let walls = Walls { namespaces, landlock };
+            let shells = Shells {
+                cell: behind(walls.best(), cell(), without),
+                walls,
+                longest: Duration::ZERO,
+                commands: Vec::new(),
+                own: Vec::new(),
+                writable: Vec::new(),
+            };
+            let shell = shells.of(Path::new("/work"));
+            let found = shell.as_ref().map(|shell| (shell.cell.namespaces, shell.cell.walled));
+            assert_eq!(found, expected, "{:?} {without}", shells.walls);
+            let said = shells.warning();
+            assert_eq!(said.is_some(), warning.is_some(), "{said:?}");
+            assert!(said.unwrap_or_default().starts_with(warning.unwrap_or_default()));
+            assert!(shell.is_none_or(|shell| shell.walls == shells.walls.best()));
+        }
+    }
+
+    fn cell() -> Cell {
+        Cell {
+            program: OURSELVES.into(),
+            namespaces: true,
+            walled: true,
+            writable: Vec::new(),
+            readable: Vec::new(),
+            hidden: Vec::new(),
+            secrets_but: None,
+            environment: Vec::new(),
+            limits: CellLimits::default(),
+            clock: Arc::new(avocet_testkit::ManualClock::default()),
         }
     }
 }

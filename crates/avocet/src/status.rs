@@ -18,6 +18,7 @@ pub(crate) struct Reporter {
     pub(crate) data_dir: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started: Duration,
+    pub(crate) warnings: Vec<String>,
 }
 
 #[async_trait]
@@ -35,6 +36,7 @@ impl Report for Reporter {
             model: self.model.clone(),
             log: self.query.log_status().await?,
             channels: channels.collect(),
+            warnings: self.warnings.clone(),
         })
     }
 }

@@ -229,6 +229,9 @@ pub struct Sandbox {
     pub max_processes: u64,
     /// Megabytes of memory that one process may write to.
     pub max_memory_megabytes: u64,
+    /// Run programs also where this system gives no walls: with limits, but with all that the daemon's user
+    /// may do. `avocet doctor` says which walls there are.
+    pub allow_unsandboxed_shell: bool,
 }
 
 impl Default for Sandbox {
@@ -240,6 +243,7 @@ impl Default for Sandbox {
             timeout_seconds: 600,
             max_processes: 512,
             max_memory_megabytes: 4096,
+            allow_unsandboxed_shell: false,
         }
     }
 }

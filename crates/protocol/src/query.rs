@@ -97,6 +97,9 @@ pub struct DaemonStatus {
     pub log: LogStatus,
     /// The channels, by name.
     pub channels: Vec<ChannelStatus>,
+    /// What the operator has to know, each in one sentence.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// How one channel fares.

@@ -39,9 +39,11 @@ fn start(bencher: Bencher<'_, '_>, namespaces: bool) {
     let cell = Cell {
         program: env!("CARGO_BIN_EXE_avocet-cell").into(),
         namespaces,
+        walled: true,
         writable: vec![workspace.path().to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        secrets_but: Some(Vec::new()),
         environment: Vec::new(),
         limits: CellLimits::default(),
         clock: Arc::new(SystemClock::new()),

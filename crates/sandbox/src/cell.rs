@@ -7,10 +7,12 @@
 //! it, dies, or is killed, everything in the cell is killed with it, also what has left its process
 //! group or session.
 
+mod conceal;
 mod exec;
 mod filter;
 mod init;
 mod launch;
+mod mounts;
 mod output;
 mod plan;
 mod root;
@@ -23,4 +25,4 @@ pub use launch::{Cell, CellError, Ended, Order, Ran};
 pub use output::Output;
 pub use plan::CellLimits;
 pub use stage::run_stage;
-pub use walls::Walls;
+pub use walls::{Behind, Walls};

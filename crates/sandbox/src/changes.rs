@@ -1,12 +1,14 @@
 //! What is made and removed in a workspace beside the content of files.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::ErrorKind;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use crate::workspace::wrong_kind;
+use crate::error::wrong_kind;
 use crate::{Entry, EntryKind, FileError, Workspace, WorkspacePath};
 
 /// What was removed.
@@ -76,6 +78,7 @@ impl Workspace {
         let refused = |error| self.error(path, &error);
         let kind = EntryKind::of(&parent.symlink_metadata(name).map_err(refused)?);
         self.admit_entry(path, kind == EntryKind::Directory)?;
+        self.admit_place(path, &parent, Some((name, kind == EntryKind::Directory)))?;
         if kind != EntryKind::Directory {
             parent.remove_file(name).map_err(refused)?;
             return Ok(if kind == EntryKind::Link { Removed::Link } else { Removed::File });
@@ -138,6 +141,37 @@ impl Workspace {
         let parent = self.real(path.parent().map_or_else(PathBuf::new, PathBuf::from));
         let name = path.as_path().file_name().unwrap_or_default();
         self.admit_path(path, &parent.join(name), is_directory)
+    }
+
+    /// The same for what is open already: a file, or a directory and a name in it, and whether that is a
+    /// directory. A link may have been changed between the look at the path and its use.
+    pub(crate) fn admit_place(
+        &self,
+        path: &WorkspacePath,
+        opened: &impl AsFd,
+        entry: Option<(&OsStr, bool)>,
+    ) -> Result<(), FileError> {
+        let Some(place) = self.place(opened) else { return Ok(()) };
+        let (place, is_directory) = match entry {
+            Some((name, is_directory)) => (place.join(name), is_directory),
+            None => (place, false),
+        };
+        self.admit_path(path, &place, is_directory)
+    }
+
+    /// Where something open is, from the root; none where `/proc` does not tell.
+    pub(crate) fn place(&self, opened: &impl AsFd) -> Option<PathBuf> {
+        /// What the kernel writes behind the path of what has been removed since.
+        const GONE: &str = " (deleted)";
+        let path =
+            |of: &dyn AsFd| fs::read_link(format!("/proc/self/fd/{}", of.as_fd().as_raw_fd())).ok();
+        let place = path(opened)?.strip_prefix(path(self.handle())?).ok()?.to_owned();
+        Some(
+            place
+                .to_str()
+                .and_then(|text| text.strip_suffix(GONE))
+                .map_or(place.clone(), PathBuf::from),
+        )
     }
 
     fn admit_path(

@@ -2,15 +2,18 @@
 
 mod cell;
 mod changes;
+mod error;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 mod nearest;
 mod path;
+mod replace;
 mod secrets;
 mod workspace;
 
-pub use cell::{Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
+pub use cell::{Behind, Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
 pub use changes::Removed;
+pub use error::{FileError, WorkspaceError};
 pub use path::WorkspacePath;
 pub use secrets::{BadPattern, SECRET_FILES};
-pub use workspace::{
-    Entry, EntryKind, FileError, MAX_FILE_BYTES, Workspace, WorkspaceError, digest,
-};
+pub use workspace::{Entry, EntryKind, MAX_FILE_BYTES, Workspace, digest};

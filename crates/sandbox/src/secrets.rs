@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// The key of the configuration that opens them.
 pub const SECRET_FILES: &str = "[tools] secret_files";
@@ -48,7 +50,7 @@ pub(crate) struct Secrets {
     opened_names: GlobSet,
     /// Paths that are open, whatever lies there.
     opened_paths: GlobSet,
-    /// The daemon's own files and directories below the root, in small letters.
+    /// The daemon's own files and directories below the root, as [`plain`] writes them.
     own: Vec<PathBuf>,
 }
 
@@ -60,7 +62,7 @@ impl Secrets {
             opened.iter().partition(|pattern| pattern.contains('/'));
         let paths = paths.iter().map(|pattern| pattern.trim_start_matches('/').to_owned());
         let names = names.iter().map(|pattern| format!("**/{pattern}"));
-        let own = own.iter().map(|path| lower(path)).collect();
+        let own = own.iter().map(|path| plain(path)).collect();
         let harmless = HARMLESS.into_iter().map(str::to_owned);
         Ok(Self {
             names: set(NAMES.into_iter().map(str::to_owned), false)?,
@@ -70,24 +72,53 @@ impl Secrets {
         })
     }
 
+    /// Whether the operator has opened this path, whatever lies there.
+    pub(crate) fn is_opened(&self, path: &Path) -> bool {
+        self.opened_paths.is_match(path.strip_prefix(".").unwrap_or(path))
+    }
+
     /// Why a file, or a directory with all that is in it, is not opened; none if it is.
     pub(crate) fn why(&self, path: &Path, is_directory: bool) -> Option<&'static str> {
         let path = path.strip_prefix(".").unwrap_or(path);
-        if self.opened_paths.is_match(path) {
+        if self.is_opened(path) {
             return None;
         }
-        let small = lower(path);
-        if self.own.iter().any(|own| small.starts_with(own)) {
+        let plain = plain(path);
+        if self.own.iter().any(|own| plain.starts_with(own)) {
             return Some("it is the daemon's own");
         }
-        let has_name = self.names.is_match(path) && !self.opened_names.is_match(path);
+        let has_name = self.names.is_match(&plain) && !self.opened_names.is_match(path);
         let is_secret = !is_directory && has_name;
         is_secret.then_some("by its name it holds a password or a key")
     }
 }
 
-fn lower(path: &Path) -> PathBuf {
-    path.to_string_lossy().to_lowercase().into()
+/// A path in small letters, without what some file systems do not tell apart and people do not see: marks,
+/// widths and other forms of letters, what has no width at all, dots and spaces at the end of a name.
+fn plain(path: &Path) -> PathBuf {
+    let small = path.to_string_lossy().to_lowercase();
+    let ends = |name: &str| name.ends_with(['.', ' ']);
+    if small.bytes().all(|byte| byte.is_ascii_graphic()) && !small.split('/').any(ends) {
+        return small.into();
+    }
+    let letters: String = small.nfkd().filter(|letter| !is_unseen(*letter)).collect();
+    let names = letters.to_lowercase();
+    let names = names.split('/').map(|name| match name.trim_end_matches(['.', ' ']) {
+        "" => name,
+        trimmed => trimmed,
+    });
+    names.collect::<Vec<_>>().join("/").into()
+}
+
+/// Marks on letters, and what stands for nothing: format characters, fillers, selectors of variants.
+fn is_unseen(letter: char) -> bool {
+    const FILLERS: [char; 5] = ['\u{34f}', '\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
+    is_combining_mark(letter)
+        || letter.is_control()
+        || FILLERS.contains(&letter)
+        || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
+        || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(letter, '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Patterns in which `*` stands for any characters, slashes included unless they are of names.
@@ -123,6 +154,16 @@ mod tests {
             ".npmrc",
             "more/keys/a.key",
             "specs/prod/.env",
+            ".env.",
+            ".env . ",
+            "a/\u{ff0e}\u{ff45}\u{ff4e}\u{ff56}",
+            ".e\u{301}nv",
+            ".e\u{200b}nv",
+            "\u{feff}.env",
+            ".ssh /config",
+            "id_r\u{17f}a",
+            "a.\u{212a}ey",
+            "a.\u{24b6}/x.PEM",
         ];
         for path in secret {
             assert!(secrets.why(Path::new(path), false).is_some(), "{path}");
@@ -137,6 +178,9 @@ mod tests {
             "deep/spec.pem",
             "keys/a.key",
             ".ssh",
+            "environment é",
+            "...",
+            "a. /b ",
         ];
         for path in open {
             assert_eq!(secrets.why(Path::new(path), false), None, "{path}");

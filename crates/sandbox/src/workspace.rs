@@ -1,121 +1,22 @@
 //! The workspace: the one directory in which file tools work. Everything below it is opened through
 //! a handle to it, so that no `..`, no link and no race leads out.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt, Permissions};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
-use crate::WorkspacePath;
+use crate::error::wrong_kind;
 use crate::nearest::{nearest, same_name};
-use crate::secrets::{BadPattern, SECRET_FILES, Secrets};
+use crate::replace::replace;
+use crate::secrets::{BadPattern, Secrets};
+use crate::{FileError, WorkspaceError, WorkspacePath};
 
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
-
-/// Why a workspace cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the workspace {path} cannot be used ({error}); check the path, its owner and its permissions"
-)]
-pub struct WorkspaceError {
-    /// The directory.
-    pub path: PathBuf,
-    /// What the system said.
-    pub error: io::Error,
-}
-
-/// Why a file cannot be used. The text is written for the model.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileError {
-    /// The path leads out of the workspace.
-    #[error(
-        "{input:?} resolves to {resolved}, which is outside the workspace; give full relative \
-         paths from the workspace root, such as src/main.rs{}",
-        candidates(same_name)
-    )]
-    Outside {
-        /// What was given.
-        input: String,
-        /// Where it leads.
-        resolved: String,
-        /// What has this name in the workspace, relative to its root.
-        same_name: Vec<String>,
-    },
-    /// Nothing is there.
-    #[error("{path} does not exist{}", candidates(nearest))]
-    NotFound {
-        /// Relative to the root, and as it was given.
-        path: String,
-        /// What was probably meant, relative to the root.
-        nearest: Vec<String>,
-    },
-    /// It is a directory, a device, a pipe.
-    #[error("{path} is not {expected}")]
-    WrongKind {
-        /// Relative to the root, and as it was given.
-        path: String,
-        /// What was expected, with its article.
-        expected: &'static str,
-    },
-    /// It is larger than what is read or written whole.
-    #[error("{path} is {bytes} bytes long; at most {limit} are read or written at once")]
-    TooLarge {
-        /// Relative to the root, and as it was given.
-        path: String,
-        /// Its size.
-        bytes: u64,
-        /// What is read or written at once.
-        limit: u64,
-    },
-    /// A directory has something in it.
-    #[error(
-        "{path} is a directory with {entries} {} in it; to remove it with all of them, set \
-         recursive to true",
-        if *entries == 1 { "entry" } else { "entries" }
-    )]
-    NotEmpty {
-        /// Relative to the root, and as it was given.
-        path: String,
-        /// What is in it, and in the directories in it.
-        entries: usize,
-    },
-    /// It holds a password or a key, or is the daemon's own.
-    #[error(
-        "{path} is not opened: {why}. The operator can allow it with {SECRET_FILES} = \
-         [{opened_by:?}] in the configuration"
-    )]
-    Secret {
-        /// Relative to the root, and as it was given.
-        path: String,
-        /// Why it counts as a secret.
-        why: &'static str,
-        /// The pattern that opens it.
-        opened_by: String,
-    },
-    /// The system refused.
-    #[error("{path}: {detail}")]
-    Refused {
-        /// Relative to the root, and as it was given.
-        path: String,
-        /// What the system said.
-        detail: String,
-    },
-}
-
-fn candidates(nearest: &[String]) -> String {
-    match nearest {
-        [] => String::new(),
-        [only] => format!("; did you mean {only}?"),
-        several => {
-            format!("; did you mean one of these? Give its full path: {}", several.join(", "))
-        }
-    }
-}
 
 /// A directory and no way out of it.
 #[derive(Debug)]
@@ -145,7 +46,7 @@ pub enum EntryKind {
     File(u64),
     /// A symbolic link.
     Link,
-    /// A file that is not opened, nor looked at: see [`Workspace::guarded`].
+    /// A file that is not opened, nor looked at: see [`Workspace::guarded`], and [`FileError::Shared`].
     Secret,
     /// A pipe, a socket, a device.
     Other,
@@ -288,18 +189,30 @@ impl Workspace {
     /// A regular file, to be read, and its size in bytes.
     fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
         self.admit(path, false)?;
-        // Otherwise a pipe that nobody writes to would be waited for while it is opened.
-        let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
+        // Otherwise a pipe that nobody writes to would be waited for while it is opened, and a terminal
+        // would become the daemon's.
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let mut options = OpenOptions::new();
-        options.read(true).custom_flags(not_waiting);
+        options.read(true).custom_flags(flags);
         let file = self.handle.open_with(path.as_path(), &options);
         let file = file.map_err(|error| self.error(path, &error))?;
         let found = file.metadata().map_err(|error| self.error(path, &error))?;
-        if found.is_file() {
-            Ok((file, found.len()))
-        } else {
-            Err(wrong_kind(path, "a regular file"))
+        self.admit_regular(path, &found)?;
+        // A link may have come to lead elsewhere since.
+        self.admit_place(path, &file, None)?;
+        Ok((file, found.len()))
+    }
+
+    /// Complains about what is no regular file, or has further names: they may be outside the workspace, or
+    /// those of secrets. That is seen by their number alone: which names they are, no system tells.
+    fn admit_regular(&self, path: &WorkspacePath, found: &Metadata) -> Result<(), FileError> {
+        if !found.is_file() {
+            return Err(wrong_kind(path, "a regular file"));
         }
+        if self.is_shared(&self.real(path.as_path().to_owned()), found) {
+            return Err(FileError::Shared { path: path.as_given(), names: found.nlink() });
+        }
+        Ok(())
     }
 
     /// The size of a regular file, in bytes.
@@ -310,7 +223,8 @@ impl Workspace {
         self.admit(path, false)?;
         let found = self.handle.metadata(path.as_path());
         let found = found.map_err(|error| self.error(path, &error))?;
-        if found.is_file() { Ok(found.len()) } else { Err(wrong_kind(path, "a regular file")) }
+        self.admit_regular(path, &found)?;
+        Ok(found.len())
     }
 
     /// As [`Self::read`]; none if nothing is there.
@@ -356,6 +270,7 @@ impl Workspace {
         };
         let parent = parent.map_err(|error| self.error(path, &error))?;
         let name = path.as_path().file_name().unwrap_or_default();
+        self.admit_place(path, &parent, Some((name, false)))?;
         let permissions = match parent.symlink_metadata(name) {
             Ok(found) if found.is_file() => Some(found.permissions()),
             Ok(_) => return Err(wrong_kind(path, "a regular file")),
@@ -371,12 +286,14 @@ impl Workspace {
     /// # Errors
     /// [`FileError`]; if nothing is there, it names what was probably meant.
     pub fn list(&self, path: &WorkspacePath) -> Result<Vec<Entry>, FileError> {
-        let entries = self.handle.read_dir(path.as_path());
-        let entries = entries.map_err(|error| match error.kind() {
+        let opened = self.handle.open_dir(path.as_path());
+        let opened = opened.and_then(|directory| Ok((directory.entries()?, directory)));
+        let (entries, directory) = opened.map_err(|error| match error.kind() {
             ErrorKind::NotADirectory => wrong_kind(path, "a directory"),
             _ => self.error(path, &error),
         })?;
-        let real = self.real(path.as_path().to_owned());
+        let place = self.place(&directory);
+        let real = place.unwrap_or_else(|| self.real(path.as_path().to_owned()));
         let mut listed = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| self.error(path, &error))?;
@@ -384,7 +301,7 @@ impl Workspace {
             // It may have gone since.
             let Ok(found) = entry.metadata() else { continue };
             let kind = match EntryKind::of(&found) {
-                EntryKind::File(_) if self.secrets.why(&real.join(&name), false).is_some() => {
+                EntryKind::File(_) if self.is_closed(&real.join(&name), &found) => {
                     EntryKind::Secret
                 }
                 kind => kind,
@@ -395,6 +312,15 @@ impl Workspace {
         Ok(listed)
     }
 
+    /// Whether a regular file is not opened, by where it is.
+    fn is_closed(&self, place: &Path, found: &Metadata) -> bool {
+        self.secrets.why(place, false).is_some() || self.is_shared(place, found)
+    }
+
+    fn is_shared(&self, place: &Path, found: &Metadata) -> bool {
+        found.nlink() > 1 && !self.secrets.is_opened(place)
+    }
+
     pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
             let nearest = nearest(&self.handle, path);
@@ -402,64 +328,6 @@ impl Workspace {
         }
         FileError::Refused { path: path.as_given(), detail: error.to_string() }
     }
-}
-
-pub(crate) fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
-    FileError::WrongKind { path: path.as_given(), expected }
-}
-
-/// What temporary files end in.
-const TEMPORARY: &str = ".avocet-tmp";
-
-/// Writes a temporary file beside the target, brings it to the disk and renames it.
-fn replace(
-    parent: &Dir,
-    name: &Path,
-    bytes: &[u8],
-    permissions: Option<Permissions>,
-) -> io::Result<()> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let prefix = format!(".{}.", name.display());
-    let own = format!("{prefix}{}-", std::process::id());
-    remove_left_over(parent, &prefix, &own);
-    let temporary = format!("{own}{}{TEMPORARY}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        let mut file = parent.open_with(&temporary, options.write(true).create_new(true))?;
-        file.write_all(bytes)?;
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions)?;
-        }
-        file.sync_all()?;
-        parent.rename(&temporary, parent, name)
-    })();
-    if written.is_err() {
-        // What cannot be removed is removed at the next write.
-        parent.remove_file(&temporary).unwrap_or_default();
-    }
-    written?;
-    parent.open(".")?.sync_all()
-}
-
-/// Removes what a process that died has left of a write to the same file.
-fn remove_left_over(parent: &Dir, prefix: &str, own: &str) {
-    for entry in parent.entries().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if is_temporary(&name, prefix) && !name.starts_with(own) {
-            parent.remove_file(&*name).unwrap_or_default();
-        }
-    }
-}
-
-/// Whether a name is the prefix, two numbers (process and write), and what temporary files end in:
-/// those of `main.rs` begin as those of `main` do, and are not theirs.
-fn is_temporary(name: &str, prefix: &str) -> bool {
-    let numbers = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(TEMPORARY));
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    numbers
-        .and_then(|numbers| numbers.split_once('-'))
-        .is_some_and(|(process, write)| is_number(process) && is_number(write))
 }
 
 /// The SHA-256 of a file's content, in hexadecimal.

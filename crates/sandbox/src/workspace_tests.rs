@@ -172,6 +172,42 @@ fn a_write_keeps_permissions_and_cleans_up_after_a_dead_process() {
 }
 
 #[test]
+fn what_is_written_runs_as_nobody_else_and_is_never_more_open_than_before() {
+    let world = world();
+    for (mode, after) in [(0o4755, 0o755), (0o2775, 0o775), (0o600, 0o600), (0o640, 0o640)] {
+        world.write("file", "1").unwrap();
+        fs::set_permissions(world.real("file"), fs::Permissions::from_mode(mode)).unwrap();
+        world.write("file", "2").unwrap();
+        let found = fs::metadata(world.real("file")).unwrap().permissions().mode();
+        assert_eq!(found & 0o7777, after, "{mode:o}");
+    }
+}
+
+#[test]
+fn a_file_with_further_names_is_not_opened_unless_the_operator_says_so() {
+    let world = world();
+    fs::create_dir(world.real("store")).unwrap();
+    fs::write(world.real("store/file"), "text").unwrap();
+    fs::hard_link(world.real("store/file"), world.real("copy")).unwrap();
+    let error = world.read("./copy").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "copy (given as \"./copy\") is not opened: it has 2 names (hard links), and the others may \
+         be outside the workspace. Use a copy of it; the operator can allow paths like this one with \
+         [tools] secret_files"
+    );
+    assert_eq!(world.list("store").unwrap()[0].kind, EntryKind::Secret);
+    let opened = Workspace::open(world.workspace.root()).unwrap();
+    let opened = opened.guarded(&["store/*".to_owned()], &[]).unwrap();
+    let read = |path: &str| opened.read(&opened.resolve(path).unwrap());
+    assert_eq!(read("store/file"), Ok(b"text".to_vec()));
+    assert!(matches!(read("copy"), Err(FileError::Shared { .. })));
+    // It is replaced, not written through.
+    world.write("copy", "new").unwrap();
+    assert_eq!(fs::read_to_string(world.real("store/file")).unwrap(), "text");
+}
+
+#[test]
 fn what_is_too_large_is_refused() {
     let world = world();
     let file = fs::File::create(world.real("large")).unwrap();

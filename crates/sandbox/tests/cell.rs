@@ -15,9 +15,11 @@ fn cell(workspace: &Path, namespaces: bool) -> Cell {
     Cell {
         program: env!("CARGO_BIN_EXE_avocet-cell").into(),
         namespaces,
+        walled: true,
         writable: vec![workspace.to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        secrets_but: Some(Vec::new()),
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
         limits: CellLimits::default(),
         clock: Arc::new(SystemClock::new()),
@@ -64,4 +66,23 @@ async fn the_walls_of_this_system_are_found_out() {
     let walls = avocet_sandbox::Walls::probe(&cell(home.path(), true)).await;
     println!("{walls}");
     assert!(walls.hold(), "{walls}");
+}
+
+#[tokio::test]
+async fn without_walls_there_are_limits_and_nothing_is_left() {
+    let (home, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let path = outside.path().display();
+    let cell = Cell { walled: false, ..cell(home.path(), false) };
+    let script = format!(
+        "echo x > {path}/file; env | sort | cut -d= -f1 | tr '\\n' ' '; ulimit -n; umask; ps -o sid= -p $$ | \
+         grep -cw $$; grep -c NoNewPrivs:.1 /proc/self/status; setsid sleep 1000 & sleep 1000 &"
+    );
+    let ran = cell.run(shell(home.path(), &script)).await.unwrap();
+    let text = ran.output.text();
+    // What the shell sets for itself, and nothing of whoever runs this.
+    assert!(text.starts_with("OLDPWD PATH PWD ") || text.starts_with("PATH PWD "), "{text}");
+    let rest: Vec<_> = text.lines().collect();
+    assert!(rest[0].ends_with(" 1024") && rest[2..] == ["1", "1"], "{text}");
+    assert_eq!(ran.ended, Ended::Code(0));
+    assert!(outside.path().join("file").exists(), "there is no wall");
 }

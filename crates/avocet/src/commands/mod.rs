@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod people;
 pub(crate) mod prompt;

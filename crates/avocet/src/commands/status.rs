@@ -24,6 +24,7 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
                 None => LogStatus::default(),
             },
             channels: Vec::new(),
+            warnings: Vec::new(),
         },
     };
     let exit = if status.pid.is_some() { Exit::Done } else { Exit::NoDaemon };
@@ -36,7 +37,7 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
 }
 
 fn text(status: &DaemonStatus) -> String {
-    let DaemonStatus { version, pid, uptime_seconds, data_dir, model, log, channels } = status;
+    let DaemonStatus { version, pid, uptime_seconds, data_dir, model, log, .. } = status;
     let daemon = match pid {
         Some(pid) => {
             format!("process {pid}, version {version}, up {}", span(*uptime_seconds))
@@ -57,13 +58,14 @@ fn text(status: &DaemonStatus) -> String {
             format!("{pending} to be delivered, {unconfirmed} unconfirmed, {dead} given up"),
         ),
     ];
-    for channel in channels {
+    for channel in &status.channels {
         let fault = channel.fault.as_ref().map_or("up".to_owned(), |why| format!("down: {why}"));
         rows.push(row(&channel.account, fault));
     }
     for one in ignored {
         rows.push(row(&one.account, format!("{} ignored: {}", one.count, one.reason)));
     }
+    rows.extend(status.warnings.iter().map(|warning| row("warning", warning.clone())));
     columns(&rows)
 }
 
@@ -104,6 +106,7 @@ mod tests {
                 },
                 ChannelStatus { account: "terminal:local".to_owned(), fault: None },
             ],
+            warnings: vec!["PROGRAMS RUN WITHOUT WALLS".to_owned()],
         };
         insta::assert_snapshot!(text(&status));
         let down = DaemonStatus { pid: None, channels: Vec::new(), ..status };

@@ -79,13 +79,11 @@ const REFUSED: &[c_long] = &[
 ];
 
 /// Refused without namespaces: what the user has elsewhere by a name that is no path, or that Landlock does
-/// not govern: owners and attributes by path, and what is done in a directory. Times by path remain, without which
+/// not govern: owners by path, and what is done in a directory. Times by path remain, without which
 /// no archive is unpacked.
 const ELSEWHERE: &[c_long] = &[
     libc::SYS_fchownat,
     libc::SYS_inotify_add_watch,
-    libc::SYS_lremovexattr,
-    libc::SYS_lsetxattr,
     libc::SYS_migrate_pages,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
@@ -93,22 +91,37 @@ const ELSEWHERE: &[c_long] = &[
     libc::SYS_msgget,
     libc::SYS_msgrcv,
     libc::SYS_msgsnd,
-    libc::SYS_removexattr,
     libc::SYS_semctl,
     libc::SYS_semget,
     libc::SYS_semop,
     libc::SYS_semtimedop,
-    libc::SYS_setxattr,
     libc::SYS_shmat,
     libc::SYS_shmctl,
     libc::SYS_shmget,
-    SETXATTRAT,
-    REMOVEXATTRAT,
     FILE_SETATTR,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_chown,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_lchown,
+];
+
+/// Not there, although the kernel has them: whoever uses them does without on older kernels. The filter
+/// cannot read the flags of `clone3` and the modes of `openat2`, which are in memory, and the memory of files
+/// that have no name is counted by no limit.
+const ABSENT: [c_long; 4] =
+    [libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret, libc::SYS_openat2];
+
+/// Extended attributes say where a file of the workspace comes from: programs do not change that. As on a
+/// file system that has none.
+const ATTRIBUTES: [c_long; 8] = [
+    libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
 ];
 
 // <asm-generic/unistd.h>, the same everywhere.
@@ -134,17 +147,24 @@ pub(super) fn apply(has_namespaces: bool) -> Result<(), Box<dyn std::error::Erro
     // The stricter of both decides.
     apply_filter(&known()?)?;
     apply_filter(&refusals(has_namespaces)?)?;
+    apply_filter(&attributes()?)?;
     Ok(())
 }
 
-/// Whatever is not known is not there, and `clone3`, whose flags no filter can read. Also keeps out
-/// the numbers of the x32 ABI.
+/// Whatever is not known is not there. Also keeps out the numbers of the x32 ABI.
 fn known() -> Result<BpfProgram, Box<dyn std::error::Error>> {
-    let numbers = (0..=LAST).filter(|number| *number != libc::SYS_clone3);
+    let numbers = (0..=LAST).filter(|number| !ABSENT.contains(number));
     let rules = numbers.map(|number| (number, Vec::new())).collect();
     let (allow, absent) =
         (SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS.cast_unsigned()));
     Ok(SeccompFilter::new(rules, absent, allow, std::env::consts::ARCH.try_into()?)?.try_into()?)
+}
+
+fn attributes() -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let rules = ATTRIBUTES.into_iter().map(|number| (number, Vec::new())).collect();
+    let (allow, absent) =
+        (SeccompAction::Allow, SeccompAction::Errno(libc::EOPNOTSUPP.cast_unsigned()));
+    Ok(SeccompFilter::new(rules, allow, absent, std::env::consts::ARCH.try_into()?)?.try_into()?)
 }
 
 fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Error>> {
@@ -165,6 +185,7 @@ fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Erro
     let other_families = if others.is_empty() { Vec::new() } else { vec![rule(&others)?] };
     rules.insert(libc::SYS_socket, other_families);
     rules.insert(libc::SYS_socketpair, vec![rule(&[other_than(0, libc::AF_UNIX)])?]);
+    refuse_other_users(&mut rules)?;
     if !has_namespaces {
         refuse_elsewhere(&mut rules)?;
     }
@@ -173,6 +194,42 @@ fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Erro
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Files that would run as their owner or group, whoever runs them: they do not in the cell, but outside.
+fn refuse_other_users(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    const BITS: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
+    for (number, mode) in [
+        (libc::SYS_fchmod, 1),
+        (libc::SYS_fchmodat, 2),
+        (libc::SYS_fchmodat2, 2),
+        (libc::SYS_mkdirat, 2),
+        (libc::SYS_mknodat, 2),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_chmod, 1),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_creat, 1),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_mkdir, 1),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_mknod, 1),
+    ] {
+        let refused = BITS.into_iter().map(|bit| rule(&[set(mode, bit)]));
+        rules.insert(number, refused.collect::<Result<_, _>>()?);
+    }
+    // The mode is one only where a file is made; else whatever happens to be there.
+    for (number, flags) in [
+        (libc::SYS_openat, 2),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_open, 1),
+    ] {
+        let making = [libc::O_CREAT, libc::O_TMPFILE].map(i32::cast_unsigned);
+        let refused = making
+            .into_iter()
+            .flat_map(|making| BITS.map(|bit| rule(&[set(flags, making), set(flags + 1, bit)])));
+        rules.insert(number, refused.collect::<Result<_, _>>()?);
+    }
+    Ok(())
+}
 
 /// Without namespaces, of the system calls that programs need: what they would do to others.
 fn refuse_elsewhere(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
@@ -223,8 +280,12 @@ fn refuse_modes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
 
 /// An argument with all of these bits.
 fn bits(argument: u8, bits: u32) -> Result<SeccompRule, seccompiler::BackendError> {
+    rule(&[set(argument, bits)])
+}
+
+fn set(argument: u8, bits: u32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, u64) {
     let masked = SeccompCmpOp::MaskedEq(u64::from(bits));
-    rule(&[(argument, SeccompCmpArgLen::Dword, masked, u64::from(bits))])
+    (argument, SeccompCmpArgLen::Dword, masked, u64::from(bits))
 }
 
 /// An argument that is not this.

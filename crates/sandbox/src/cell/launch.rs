@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+use super::conceal::sockets_below;
 use super::output::Output;
 use super::plan::{CellLimits, Plan, Root};
 use super::stage::{ARGUMENT, FIRST, Report};
@@ -27,12 +28,19 @@ pub struct Cell {
     pub program: PathBuf,
     /// Whether cells have namespaces of their own. Without them Landlock and the filter are the walls.
     pub namespaces: bool,
+    /// Whether there are walls at all. Without them, and without namespaces, a program has limits, an environment
+    /// and a session of its own, and no rights beside those of the daemon's user; whatever else that user
+    /// can reach, it can.
+    pub walled: bool,
     /// What is seen beside the system, and may be changed.
     pub writable: Vec<PathBuf>,
     /// What is seen beside the system.
     pub readable: Vec<PathBuf>,
     /// What is not seen although it is below one of those.
     pub hidden: Vec<PathBuf>,
+    /// With namespaces: whether files of `writable` are out of sight that have the names of secrets, and by which
+    /// patterns some are not; they are as those of [`Workspace::guarded`](crate::Workspace::guarded).
+    pub secrets_but: Option<Vec<String>>,
     /// All of the environment of programs.
     pub environment: Vec<(String, String)>,
     /// What a program may use up.
@@ -147,14 +155,18 @@ impl Cell {
     fn plan(&self, order: &Order) -> Result<String, CellError> {
         let root = |writable| move |path: &PathBuf| Root { path: path.clone(), writable };
         let readable = self.readable.iter().map(root(false));
+        // Without namespaces there are no sockets.
+        let sockets = if self.namespaces { sockets_below(&self.readable) } else { Vec::new() };
         let plan = Plan {
             program: order.program.clone(),
             directory: order.directory.clone(),
             environment: self.environment.clone(),
             roots: readable.chain(self.writable.iter().map(root(true))).collect(),
-            hidden: self.hidden.clone(),
+            hidden: [&self.hidden[..], &sockets].concat(),
+            secrets_but: self.secrets_but.clone(),
             limits: self.limits,
             namespaces: self.namespaces,
+            walled: self.walled,
         };
         let mut line = serde_json::to_string(&plan)
             .map_err(|error| CellError::Program(format!("it cannot be written down: {error}")))?;

@@ -53,9 +53,14 @@ pub(crate) struct Plan {
     pub(crate) roots: Vec<Root>,
     /// What it does not see below the roots.
     pub(crate) hidden: Vec<PathBuf>,
+    /// Patterns of files that are seen in what may be changed although they have the names of secrets, which
+    /// are not; none if all are seen.
+    pub(crate) secrets_but: Option<Vec<String>>,
     pub(crate) limits: CellLimits,
     /// Whether the kernel gives namespaces.
     pub(crate) namespaces: bool,
+    /// Whether there are walls at all, or limits alone.
+    pub(crate) walled: bool,
 }
 
 /// Of the system: programs and libraries, without which nothing runs. What is missing is passed over.

@@ -5,11 +5,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::sys::utsname::uname;
 use nix::unistd::pivot_root;
 
+use super::conceal::concealed;
+use super::mounts::Mounts;
 use super::plan::{CONFIGURATION, DEVICES, HIDDEN, Plan, SYSTEM};
 use super::stage::{Fault, Walled};
 
@@ -19,26 +22,51 @@ const SITE: &str = "/tmp";
 const HOST: &str = "/host";
 /// What becomes the root.
 const NEW: &str = "/new";
+/// An empty file that nobody can read, which lies over others.
+const COVER: &str = "/cover";
 
 /// The least that the kernel takes for `pid_max`: some are reserved.
 const LEAST_PIDS: u64 = 301;
+
+/// Of `/proc`, what is covered: what it tells of the kernel, and what root writes to drivers.
+const OF_THE_SYSTEM: [&str; 17] = [
+    "acpi",
+    "asound",
+    "driver",
+    "dynamic_debug",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "mtrr",
+    "sched_debug",
+    "scsi",
+    "timer_list",
+];
 
 const NONE: Option<&Path> = None;
 
 pub(super) fn build(plan: &Plan) -> Result<(), Fault> {
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).walled("own mounts")?;
+    let mounts = Mounts::of_this_process().walled("the mounts of the system")?;
     scaffold().walled("the place to build in")?;
-    system().walled("the system")?;
+    system(&mounts).walled("the system")?;
     devices().walled("the devices")?;
-    processes(plan.limits.processes).walled("/proc of its own")?;
+    processes(plan.limits.processes, plan.limits.memory_bytes).walled("/proc of its own")?;
     scratch("/tmp", plan.limits.file_bytes).walled("/tmp of its own")?;
     for root in &plan.roots {
-        bind(&root.path, root.writable)
+        bind(&root.path, root.writable, &mounts)
             .map_err(|error| Fault::wall(&root.path.display().to_string(), error))?;
     }
-    let hidden = HIDDEN.iter().map(Path::new).chain(plan.hidden.iter().map(PathBuf::as_path));
+    let concealed = concealed(plan, Path::new(NEW)).walled("the names of secrets")?;
+    let hidden = HIDDEN.iter().map(PathBuf::from).chain(plan.hidden.clone()).chain(concealed);
     for path in hidden {
-        hide(path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
+        hide(&path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
     }
     enter().walled("the new root")
 }
@@ -51,17 +79,21 @@ fn scaffold() -> nix::Result<()> {
     fs::create_dir(&new).map_err(errno)?;
     pivot_root(SITE, &host)?;
     nix::unistd::chdir("/")?;
+    fs::write(COVER, "").map_err(errno)?;
+    fs::set_permissions(COVER, fs::Permissions::from_mode(0o0)).map_err(errno)?;
+    mount(Some(COVER), COVER, NONE, MsFlags::MS_BIND, NONE)?;
+    restrict(Path::new(COVER), false, MsFlags::MS_NOEXEC)?;
     tmpfs(Path::new(NEW), "size=1m,mode=755")
 }
 
-fn system() -> nix::Result<()> {
+fn system(mounts: &Mounts) -> nix::Result<()> {
     for path in SYSTEM.iter().chain(&CONFIGURATION).map(Path::new) {
         let Ok(found) = fs::symlink_metadata(of_host(path)) else { continue };
         if found.is_symlink() && SYSTEM.iter().any(|system| Path::new(system) == path) {
             // As where /bin is a link to usr/bin.
             symlink(fs::read_link(of_host(path)).map_err(errno)?, inside(path)).map_err(errno)?;
         } else {
-            bind(path, false)?;
+            bind(path, false, mounts)?;
         }
     }
     Ok(())
@@ -85,7 +117,7 @@ fn devices() -> nix::Result<()> {
 
 /// A `/proc` with the processes of the cell alone. What is in it about the whole system is read-only,
 /// or covered: root writes there without any capability.
-fn processes(most: u64) -> nix::Result<()> {
+fn processes(most: u64, shared: u64) -> nix::Result<()> {
     let proc = inside("/proc");
     fs::create_dir(&proc).map_err(errno)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -95,6 +127,9 @@ fn processes(most: u64) -> nix::Result<()> {
         fs::write(proc.join("sys/kernel/pid_max"), most.max(LEAST_PIDS).to_string())
             .unwrap_or_default();
     }
+    // Segments outlive whoever wrote to them. Before Linux 6.11 this is root's alone.
+    let pages = (shared >> 12).max(1).to_string();
+    fs::write(proc.join("sys/kernel/shmall"), pages).unwrap_or_default();
     for name in ["bus", "fs", "irq", "sys", "sysrq-trigger"] {
         let place = proc.join(name);
         if place.exists() {
@@ -103,7 +138,7 @@ fn processes(most: u64) -> nix::Result<()> {
             mount(NONE, &place, NONE, read_only | flags, NONE)?;
         }
     }
-    for name in ["kcore", "keys", "key-users", "sched_debug", "timer_list", "kallsyms", "kmsg"] {
+    for name in OF_THE_SYSTEM {
         hide(&Path::new("/proc").join(name))?;
     }
     Ok(())
@@ -123,39 +158,59 @@ fn scratch(path: &str, bytes: u64) -> nix::Result<()> {
     tmpfs(&place, &format!("size={bytes},mode=1777"))
 }
 
-/// Shows a path of the host at the same place; one that is not there is not shown.
-fn bind(path: &Path, writable: bool) -> nix::Result<()> {
+/// Shows a path of the host at the same place, with what is mounted below it; one that is not there is not
+/// shown.
+fn bind(path: &Path, writable: bool, mounts: &Mounts) -> nix::Result<()> {
     let source = of_host(path);
     if !source.exists() {
         return Ok(());
     }
     let place = make_place(path)?;
     mount(Some(&source), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
-    // What is locked by the namespace that it comes from has to stay.
-    let found = statvfs(&place)?.flags();
+    restrict(&place, writable, kept(statvfs(&place)?.flags()))?;
+    for (below, had) in mounts.below(path) {
+        match restrict(&inside(below), writable, had) {
+            // Another one lies over it, and it has no name.
+            Err(Errno::EINVAL | Errno::ENOENT | Errno::ENOTDIR) => {}
+            restricted => restricted?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes from a mount what it is not to have; of what it had, it keeps what a namespace may not take from it.
+fn restrict(place: &Path, writable: bool, had: MsFlags) -> nix::Result<()> {
     let mut flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    for (had, keep) in [
+    flags |= had;
+    if !writable {
+        flags |= MsFlags::MS_RDONLY;
+    }
+    mount(NONE, place, NONE, flags, NONE)
+}
+
+fn kept(found: FsFlags) -> MsFlags {
+    let of = [
         (FsFlags::ST_NOEXEC, MsFlags::MS_NOEXEC),
         (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
         (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
         (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
-    ] {
-        flags.set(keep, found.contains(had));
-    }
-    flags.set(MsFlags::MS_RDONLY, !writable || found.contains(FsFlags::ST_RDONLY));
-    mount(NONE, &place, NONE, flags, NONE)
+        (FsFlags::ST_RDONLY, MsFlags::MS_RDONLY),
+    ];
+    of.into_iter().filter(|(had, _)| found.contains(*had)).map(|(_, keep)| keep).collect()
 }
 
 /// Covers a path below a root, if it is there.
 fn hide(path: &Path) -> nix::Result<()> {
     let place = inside(path);
-    match fs::symlink_metadata(&place) {
+    let covered = match fs::symlink_metadata(&place) {
         Ok(found) if found.is_dir() => {
             mount(Some("none"), &place, Some("tmpfs"), MsFlags::MS_RDONLY, Some("size=4k"))
         }
-        Ok(_) => mount(Some(&of_host("/dev/null")), &place, NONE, MsFlags::MS_BIND, NONE),
+        Ok(_) => mount(Some(COVER), &place, NONE, MsFlags::MS_BIND, NONE),
         Err(_) => Ok(()),
-    }
+    };
+    // Whoever works in the same workspace may have removed it just now.
+    covered.or_else(|error| if error == Errno::ENOENT { Ok(()) } else { Err(error) })
 }
 
 /// The new root takes the place of the old one, which nobody can reach any more, and is read-only.
@@ -202,8 +257,8 @@ fn below(root: &str, path: &Path) -> PathBuf {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
-fn errno(error: std::io::Error) -> nix::errno::Errno {
-    nix::errno::Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
+fn errno(error: std::io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
 #[cfg(test)]

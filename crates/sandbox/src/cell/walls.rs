@@ -20,11 +20,22 @@ pub struct Walls {
     pub landlock: Result<(), String>,
 }
 
+/// What a program is behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behind {
+    /// Namespaces, and what else there is.
+    Namespaces,
+    /// Landlock and the filter of system calls alone.
+    Landlock,
+    /// Limits, which are no wall.
+    Nothing,
+}
+
 impl Walls {
     /// Builds the walls around a program that does nothing.
     pub async fn probe(cell: &Cell) -> Self {
         let probe = |namespaces| {
-            let cell = Cell { namespaces, ..cell.clone() };
+            let cell = Cell { namespaces, walled: true, ..cell.clone() };
             async move {
                 let order = Order {
                     program: ["/bin/sh", "-c", ":"].map(str::to_owned).to_vec(),
@@ -44,13 +55,24 @@ impl Walls {
                 }
             }
         };
-        Self { namespaces: probe(true).await, landlock: probe(false).await }
+        let (namespaces, landlock) = tokio::join!(probe(true), probe(false));
+        Self { namespaces, landlock }
+    }
+
+    /// The best of them.
+    #[must_use]
+    pub fn best(&self) -> Behind {
+        match (&self.namespaces, &self.landlock) {
+            (Ok(()), _) => Behind::Namespaces,
+            (Err(_), Ok(())) => Behind::Landlock,
+            (Err(_), Err(_)) => Behind::Nothing,
+        }
     }
 
     /// Whether programs can be run behind walls at all.
     #[must_use]
     pub fn hold(&self) -> bool {
-        self.namespaces.is_ok() || self.landlock.is_ok()
+        self.best() != Behind::Nothing
     }
 }
 

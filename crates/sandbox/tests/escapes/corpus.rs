@@ -57,6 +57,8 @@ pub(crate) enum Load {
     Time,
     Forks,
     Memory,
+    /// Of memory, but reserved only.
+    Segments,
     Processor,
     Disk,
     Open,
@@ -73,7 +75,7 @@ impl Load {
         match self {
             Self::Time => {}
             Self::Forks => limits.processes = 64,
-            Self::Memory => limits.memory_bytes = 256 << 20,
+            Self::Memory | Self::Segments => limits.memory_bytes = 256 << 20,
             Self::Processor => limits.cpu_seconds = 1,
             Self::Disk => limits.file_bytes = 8 << 20,
             Self::Open => limits.open_files = 64,

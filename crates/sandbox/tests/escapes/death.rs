@@ -82,9 +82,11 @@ fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
     Cell {
         program: env!("CARGO_BIN_EXE_avocet-cell").into(),
         namespaces,
+        walled: true,
         writable: vec![workspace.to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        secrets_but: Some(Vec::new()),
         environment: [("PATH", "/usr/bin:/bin".to_owned()), ("MARK", mark)]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec(),

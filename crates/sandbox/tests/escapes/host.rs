@@ -28,7 +28,7 @@ pub(crate) struct Host {
     process: Child,
     tcp: [TcpListener; 2],
     udp: [UdpSocket; 2],
-    streams: [UnixListener; 3],
+    streams: [UnixListener; 4],
     datagrams: [UnixDatagram; 2],
     segment: Option<(String, String)>,
     /// What a daemon may itself have been started with, and every process that it starts gets.
@@ -58,6 +58,7 @@ impl Host {
             UnixListener::bind(outside.path().join("stream")).unwrap(),
             UnixListener::bind(scratch.path().join("stream")).unwrap(),
             UnixListener::bind_addr(&abstract_name("stream")).unwrap(),
+            UnixListener::bind(readable.path().join("deep/stream")).unwrap(),
         ];
         let datagrams = [
             UnixDatagram::bind(outside.path().join("datagram")).unwrap(),

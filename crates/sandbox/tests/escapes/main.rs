@@ -7,6 +7,7 @@
 mod corpus;
 mod death;
 mod host;
+mod submounts;
 mod trial;
 
 use std::fs;

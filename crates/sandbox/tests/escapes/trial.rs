@@ -216,6 +216,7 @@ impl Trials {
         Cell {
             program: self.parts.cell.clone(),
             namespaces: kind == Kind::Namespaces,
+            walled: true,
             writable: vec![workspace],
             readable: [host.readable.path().to_owned()]
                 .into_iter()
@@ -223,6 +224,7 @@ impl Trials {
                 .chain(self.toolchain.clone())
                 .collect(),
             hidden,
+            secrets_but: Some(vec!["open.pem".to_owned()]),
             environment,
             limits: CellLimits::default(),
             clock: Arc::new(SystemClock::new()),
@@ -242,7 +244,11 @@ fn workspace(attempt: &str, kind: Kind) -> TempDir {
     fs::write(workspace.path().join("attempt.py"), attempt).unwrap();
     if kind == Kind::Namespaces {
         fs::create_dir(workspace.path().join("hidden")).unwrap();
-        fs::write(workspace.path().join("hidden/secret.txt"), SECRET).unwrap();
+        fs::create_dir_all(workspace.path().join("deep/.ssh")).unwrap();
+        for name in ["hidden/secret.txt", ".env", "deep/ID_RSA", "deep/.ssh/config", "server.pem"] {
+            fs::write(workspace.path().join(name), SECRET).unwrap();
+        }
+        fs::write(workspace.path().join("open.pem"), "open").unwrap();
     }
     workspace
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{Cell, CellError, Ended, Order, Workspace};
+use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -25,6 +25,8 @@ const ENDING: Duration = Duration::from_secs(10);
 pub struct Shell {
     /// Where commands run.
     pub cell: Arc<Cell>,
+    /// What they are behind.
+    pub walls: Behind,
     /// The longest that a command may take.
     pub longest: Duration,
     /// The programs that may be called, `*` for any characters; empty for all.
@@ -59,12 +61,20 @@ impl Tool for ExecShell {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Run a shell command in the workspace and get its exit code and output \
+        const WALLED: &str = "Run a shell command in the workspace and get its exit code and output \
             (standard output and standard error together). It sees the workspace and the system's \
             programs, nothing else, and has no network; nobody can type into it, and what it leaves \
             running is killed. To read, write or search files, use the file tools.";
+        const OPEN: &str = "Run a shell command in the workspace and get its exit code and output \
+            (standard output and standard error together). There are no walls here: it can reach \
+            whatever the user can, so stay in the workspace; nobody can type into it, and what it \
+            leaves running is killed. To read, write or search files, use the file tools.";
+        let text = match self.shell.walls {
+            Behind::Namespaces | Behind::Landlock => WALLED,
+            Behind::Nothing => OPEN,
+        };
         let time_limit = self.shell.longest + ENDING;
-        Description { time_limit, ..Description::new("exec_shell", ToolClass::Effect, TEXT) }
+        Description { time_limit, ..Description::new("exec_shell", ToolClass::Effect, text) }
     }
 
     async fn execute(

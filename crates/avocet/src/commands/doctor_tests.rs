@@ -1,0 +1,67 @@
+use std::fmt::Write as _;
+
+use super::*;
+
+fn system(is_root: bool, without: bool) -> System {
+    System { is_root, has_filter: true, without, refused: None }
+}
+
+fn no(why: &str) -> Result<(), String> {
+    Err(why.to_owned())
+}
+
+#[test]
+fn each_wall_is_a_line_with_what_it_gives_or_how_to_have_it() {
+    let denied = || no("the user namespace: EPERM: Operation not permitted");
+    let old = || no("Landlock: incompatible");
+    let table = [
+        ("all of them", Walls { namespaces: Ok(()), landlock: Ok(()) }, system(false, false)),
+        (
+            "Landlock alone, as root",
+            Walls { namespaces: denied(), landlock: Ok(()) },
+            system(true, false),
+        ),
+        (
+            "none",
+            Walls { namespaces: denied(), landlock: old() },
+            System { has_filter: false, ..system(false, false) },
+        ),
+        (
+            "none, and that is accepted",
+            Walls { namespaces: denied(), landlock: old() },
+            system(true, true),
+        ),
+        (
+            "a workspace above the configuration",
+            Walls { namespaces: Ok(()), landlock: old() },
+            System {
+                refused: Some("/home/me/.config/avocet.toml: programs could read it".to_owned()),
+                ..system(false, false)
+            },
+        ),
+    ];
+    let mut all = String::new();
+    for (title, walls, system) in table {
+        let findings = Findings { avocet: Vec::new(), walls: of_walls(&walls, &system) };
+        let code = exit(&findings, &walls) as u8;
+        writeln!(all, "# {title}: {code}\n{}", text(&findings)).unwrap();
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn what_the_daemon_cannot_be_without_goes_before_the_walls() {
+    let findings = Findings {
+        avocet: vec![
+            good("configuration", "none".to_owned()),
+            bad("data", "/x: denied".to_owned(), "do"),
+        ],
+        walls: Vec::new(),
+    };
+    let walls = Walls { namespaces: no("a"), landlock: no("b") };
+    assert_eq!(exit(&findings, &walls), Exit::Configuration);
+    assert_eq!(
+        text(&findings),
+        "avocet\n  ✓ configuration  none\n  ✗ data           /x: denied -> do\n"
+    );
+}

@@ -1,0 +1,122 @@
+//! Why a workspace, or a file in it, cannot be used.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::WorkspacePath;
+use crate::secrets::SECRET_FILES;
+
+/// Why a workspace cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the workspace {path} cannot be used ({error}); check the path, its owner and its permissions"
+)]
+pub struct WorkspaceError {
+    /// The directory.
+    pub path: PathBuf,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+/// Why a file cannot be used. The text is written for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// The path leads out of the workspace.
+    #[error(
+        "{input:?} resolves to {resolved}, which is outside the workspace; give full relative \
+         paths from the workspace root, such as src/main.rs{}",
+        candidates(same_name)
+    )]
+    Outside {
+        /// What was given.
+        input: String,
+        /// Where it leads.
+        resolved: String,
+        /// What has this name in the workspace, relative to its root.
+        same_name: Vec<String>,
+    },
+    /// Nothing is there.
+    #[error("{path} does not exist{}", candidates(nearest))]
+    NotFound {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// What was probably meant, relative to the root.
+        nearest: Vec<String>,
+    },
+    /// It is a directory, a device, a pipe.
+    #[error("{path} is not {expected}")]
+    WrongKind {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// What was expected, with its article.
+        expected: &'static str,
+    },
+    /// It is larger than what is read or written whole.
+    #[error("{path} is {bytes} bytes long; at most {limit} are read or written at once")]
+    TooLarge {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// Its size.
+        bytes: u64,
+        /// What is read or written at once.
+        limit: u64,
+    },
+    /// A directory has something in it.
+    #[error(
+        "{path} is a directory with {entries} {} in it; to remove it with all of them, set \
+         recursive to true",
+        if *entries == 1 { "entry" } else { "entries" }
+    )]
+    NotEmpty {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// What is in it, and in the directories in it.
+        entries: usize,
+    },
+    /// It holds a password or a key, or is the daemon's own.
+    #[error(
+        "{path} is not opened: {why}. The operator can allow it with {SECRET_FILES} = \
+         [{opened_by:?}] in the configuration"
+    )]
+    Secret {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// Why it counts as a secret.
+        why: &'static str,
+        /// The pattern that opens it.
+        opened_by: String,
+    },
+    /// A file has further names, and so may be one from outside, or a secret.
+    #[error(
+        "{path} is not opened: it has {names} names (hard links), and the others may be outside the \
+         workspace. Use a copy of it; the operator can allow paths like this one with {SECRET_FILES}"
+    )]
+    Shared {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// How many names it has.
+        names: u64,
+    },
+    /// The system refused.
+    #[error("{path}: {detail}")]
+    Refused {
+        /// Relative to the root, and as it was given.
+        path: String,
+        /// What the system said.
+        detail: String,
+    },
+}
+
+pub(crate) fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
+    FileError::WrongKind { path: path.as_given(), expected }
+}
+
+fn candidates(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        [only] => format!("; did you mean {only}?"),
+        several => {
+            format!("; did you mean one of these? Give its full path: {}", several.join(", "))
+        }
+    }
+}

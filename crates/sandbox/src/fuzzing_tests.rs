@@ -1,0 +1,58 @@
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::*;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What stands between quotes in the corpus of escapes: paths, and what they are made with.
+fn corpus() -> Vec<String> {
+    let file = root().join("tests/corpus/escapes/paths.toml");
+    let text = std::fs::read_to_string(file).unwrap();
+    let quoted = text.lines().flat_map(|line| line.split(['"', '\'']).skip(1).step_by(2));
+    quoted.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_entry_point_has_a_fuzz_target_that_runs_it() {
+    let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
+    for (name, _) in TARGETS {
+        let target = root().join(format!("fuzz/fuzz_targets/{name}.rs"));
+        let target = std::fs::read_to_string(target).unwrap();
+        assert!(target.contains(&format!("avocet_sandbox::fuzzing::{name}(")), "{target}");
+        assert!(manifest.contains(&format!("\nname = \"{name}\"\n")), "{name} is in no [[bin]]");
+    }
+}
+
+#[test]
+fn the_corpus_holds() {
+    corpus().iter().for_each(|text| path(text.as_bytes()));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_hold(data in prop::collection::vec(any::<u8>(), 0..100)) {
+        path(&data);
+    }
+
+    #[test]
+    fn paths_of_odd_names_hold(text in r"(/work/space|/link/to|[./a \u{0}\u{301}.ENVenv~\\-]){0,20}") {
+        path(text.as_bytes());
+    }
+
+    #[test]
+    fn changed_paths_of_the_corpus_hold(
+        text in select(corpus()),
+        more in select(corpus()),
+        (at, from) in any::<(Index, Index)>(),
+    ) {
+        let (text, more) = (text.into_bytes(), more.into_bytes());
+        let (at, from) = (at.index(text.len() + 1), from.index(more.len() + 1));
+        path(&[&text[..at], &more[from..]].concat());
+        path(&[&text[..at], &more[from..], &text[at..]].concat());
+    }
+}

@@ -1,0 +1,71 @@
+//! How a file is replaced: at once, or not at all.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+
+/// What temporary files end in.
+const TEMPORARY: &str = ".avocet-tmp";
+
+/// Of a mode, what a file keeps that has another content: it runs as nobody else any more.
+const KEPT: u32 = 0o777;
+/// Until it is whole and has the right mode, nobody else sees what is in a file that was not everybody's.
+const PRIVATE: u32 = 0o600;
+/// Of a new file, as the process's umask has it.
+const NEW: u32 = 0o666;
+
+/// Writes a temporary file beside the target, brings it to the disk and renames it. The new file has these
+/// permissions, or those of a new file.
+pub(crate) fn replace(
+    parent: &Dir,
+    name: &Path,
+    bytes: &[u8],
+    permissions: Option<Permissions>,
+) -> io::Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let prefix = format!(".{}.", name.display());
+    let own = format!("{prefix}{}-", std::process::id());
+    remove_left_over(parent, &prefix, &own);
+    let temporary = format!("{own}{}{TEMPORARY}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let written = (|| {
+        let mut options = OpenOptions::new();
+        let mode = if permissions.is_some() { PRIVATE } else { NEW };
+        options.write(true).create_new(true).mode(mode);
+        let mut file = parent.open_with(&temporary, &options)?;
+        file.write_all(bytes)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(Permissions::from_mode(permissions.mode() & KEPT))?;
+        }
+        file.sync_all()?;
+        parent.rename(&temporary, parent, name)
+    })();
+    if written.is_err() {
+        // What cannot be removed is removed at the next write.
+        parent.remove_file(&temporary).unwrap_or_default();
+    }
+    written?;
+    parent.open(".")?.sync_all()
+}
+
+/// Removes what a process that died has left of a write to the same file.
+fn remove_left_over(parent: &Dir, prefix: &str, own: &str) {
+    for entry in parent.entries().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if is_temporary(&name, prefix) && !name.starts_with(own) {
+            parent.remove_file(&*name).unwrap_or_default();
+        }
+    }
+}
+
+/// Whether a name is the prefix, two numbers (process and write), and what temporary files end in:
+/// those of `main.rs` begin as those of `main` do, and are not theirs.
+fn is_temporary(name: &str, prefix: &str) -> bool {
+    let numbers = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(TEMPORARY));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    numbers
+        .and_then(|numbers| numbers.split_once('-'))
+        .is_some_and(|(process, write)| is_number(process) && is_number(write))
+}

@@ -1,0 +1,88 @@
+//! What is mounted below what a cell may only read is only read, too.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_sandbox::{Cell, CellLimits, Ended, Order};
+use avocet_supervise::SystemClock;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Where this process finds mounts, in a namespace that was made for it.
+const TOLD: &str = "AVOCET_TEST_MOUNTS";
+
+/// A file system in another, one with a space in its name, one that lies over another, one with a wish of its own.
+const MOUNTS: &str = r#"
+    set -e
+    cd "$AVOCET_TEST_MOUNTS"
+    mkdir below && mount -t tmpfs none below && echo shown > below/file
+    mkdir "below/deep er" && mount -t tmpfs -o noexec,nosuid,noatime none "below/deep er"
+    mkdir twice && mount -t tmpfs none twice && mkdir twice/lost && mount -t tmpfs none twice/lost
+    mount -t tmpfs none twice
+    exec "$0" submounts::what_is_mounted_below_what_is_read_is_only_read --exact --nocapture
+"#;
+
+const SCRIPT: &str = r#"
+    for place in . below "below/deep er" twice; do
+        (echo x > "$READ/$place/new") && echo ESCAPED
+    done
+    cat "$READ/below/file"
+"#;
+
+#[tokio::test]
+async fn what_is_mounted_below_what_is_read_is_only_read() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how this test tells itself where its mounts are"
+    )]
+    if let Ok(told) = std::env::var(TOLD) {
+        return try_to_write(Path::new(&told)).await;
+    }
+    let directory = TempDir::new_in("/var/tmp").unwrap();
+    let ran = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", MOUNTS])
+        .arg(std::env::current_exe().unwrap())
+        .env(TOLD, directory.path())
+        .output();
+    let Ok(ran) = ran else { return println!("skipped: no unshare") };
+    let (said, wrong) =
+        (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    println!("{said}\n{wrong}");
+    if !said.contains("running 1 test") {
+        return println!("skipped: no namespace to mount in");
+    }
+    assert!(ran.status.success() && said.contains("1 passed"));
+}
+
+async fn try_to_write(read: &Path) {
+    let workspace = TempDir::new_in("/var/tmp").unwrap();
+    let cell = Cell {
+        program: env!("CARGO_BIN_EXE_avocet-cell").into(),
+        namespaces: true,
+        walled: true,
+        writable: vec![workspace.path().to_owned()],
+        readable: vec![read.to_owned()],
+        hidden: Vec::new(),
+        secrets_but: None,
+        environment: [("PATH", "/usr/bin:/bin".to_owned()), ("READ", read.display().to_string())]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec(),
+        limits: CellLimits::default(),
+        clock: Arc::new(SystemClock::new()),
+    };
+    let order = Order {
+        program: ["/bin/sh", "-c", SCRIPT].map(str::to_owned).to_vec(),
+        directory: workspace.path().to_owned(),
+        limit: Duration::from_secs(60),
+        output: 4096,
+        cancel: CancellationToken::new(),
+    };
+    let ran = cell.run(order).await.unwrap();
+    let text = ran.output.text();
+    assert!(ran.ended == Ended::Code(0) && text.contains("shown"), "{:?} {text}", ran.ended);
+    assert!(!text.contains("ESCAPED"), "{text}");
+    // Each was tried, and refused for this reason and no other.
+    assert_eq!(text.matches("Read-only file system").count(), 4, "{text}");
+}

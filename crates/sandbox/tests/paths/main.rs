@@ -1,0 +1,120 @@
+//! Ways out of a workspace by paths, for real: the cases are in `tests/corpus/escapes/paths.toml`, and each is
+//! tried by every operation; then a race, in which a directory is swapped for a link while it is used.
+//! As the user of the test and, if that is root, once more as an ordinary user.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod operations;
+mod race;
+mod world;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use operations::OPERATIONS;
+use world::{CANARY, World};
+
+/// Nobody, on every system.
+const ORDINARY: u32 = 65534;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Corpus {
+    case: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    #[serde(default)]
+    make: Vec<String>,
+    #[serde(default)]
+    later: Vec<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    reads: Vec<String>,
+}
+
+#[test]
+fn no_path_leads_out_of_a_workspace() {
+    let text = include_str!("../../../../tests/corpus/escapes/paths.toml");
+    let corpus: Corpus = toml::from_str(text).unwrap();
+    assert!(corpus.case.len() >= 60, "{} cases", corpus.case.len());
+    let (mut done, mut refused, mut skipped, mut wrong) = (0, 0, 0, Vec::new());
+    for case in &corpus.case {
+        assert!(!(case.paths.is_empty() && case.reads.is_empty()), "{}: no paths", case.name);
+        let in_memory = !case.make.iter().any(|step| step.starts_with("device"));
+        for path in case.paths.iter().chain(&case.reads) {
+            for (name, operation) in OPERATIONS {
+                let world = World::new(in_memory);
+                if let Err(error) = case.make.iter().try_for_each(|step| world.make(step)) {
+                    println!("skipped: {}: {error}", case.name);
+                    skipped += 1;
+                    break;
+                }
+                let path = world.filled(path);
+                let before = world.state();
+                let workspace = world.open();
+                let result = workspace.resolve(&path).map_err(|error| error.to_string());
+                case.later.iter().try_for_each(|step| world.make(step)).unwrap();
+                let result = result.and_then(|path| operation(&workspace, &path));
+                let said = format!("{result:?}");
+                *(if result.is_ok() { &mut done } else { &mut refused }) += 1;
+                let after = world.state();
+                if said.contains(CANARY) || before != after {
+                    let path = path.chars().take(80).collect::<String>();
+                    let what = format!("{}: {name} of {path:?}: {said}", case.name);
+                    wrong.push(format!("{what}\n{before}\nbecame\n{after}"));
+                }
+            }
+        }
+        for path in &case.reads {
+            let world = World::new(in_memory);
+            case.make.iter().chain(&case.later).try_for_each(|step| world.make(step)).unwrap();
+            let workspace = world.open();
+            let path = workspace.resolve(&world.filled(path)).unwrap();
+            assert_eq!(workspace.read(&path), Ok(b"plain".to_vec()), "{}", case.name);
+        }
+    }
+    let count = corpus.case.len();
+    println!("{count} cases: {done} operations done, {refused} refused, {skipped} paths skipped");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn no_path_leads_an_ordinary_user_out_of_a_workspace() {
+    as_an_ordinary_user("no_path_leads_out_of_a_workspace");
+}
+
+/// Runs a test of this file as an ordinary user, if this one is root.
+fn as_an_ordinary_user(test: &str) {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: whoever runs this is an ordinary user already");
+        return;
+    }
+    let directory = TempDir::new().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let ourselves = directory.path().join("paths");
+    fs::copy(std::env::current_exe().unwrap(), &ourselves).unwrap();
+    let id = ORDINARY.to_string();
+    let Ok(ran) = Command::new("setpriv")
+        .args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"])
+        .arg(&ourselves)
+        .args([test, "--exact", "--nocapture"])
+        .current_dir("/")
+        .output()
+    else {
+        println!("skipped: no setpriv");
+        return;
+    };
+    let (said, wrong) =
+        (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    println!("{said}\n{wrong}");
+    assert!(ran.status.success() && said.contains("1 passed"), "{test} as an ordinary user");
+}

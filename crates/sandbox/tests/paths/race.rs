@@ -1,0 +1,91 @@
+//! A directory or file of the workspace is swapped for a link to a victim, as fast as that goes, while every
+//! operation is done on what is below it.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use super::operations::OPERATIONS;
+use super::world::{CANARY, World};
+
+/// How often each pair is swapped at least.
+const SWAPS: usize = 100_000;
+
+#[test]
+fn no_race_leads_out_of_a_workspace() {
+    // A directory and a link to the victim's, a file and a link to the victim's, a directory and a link to
+    // secrets of the workspace.
+    let victims: [(&[&str], &[&str]); 3] = [
+        (
+            &["file a/secret.txt", "directory a/directory", "link b -> $VICTIM"],
+            &["a", "a/secret.txt", "a/directory", "a/directory/inner.txt"],
+        ),
+        (&["file a", "link b -> $VICTIM/secret.txt"], &["a"]),
+        (&["file a/config", "secret .ssh/config", "link b -> .ssh"], &["a/config"]),
+    ];
+    let (mut swaps, mut done, mut refused) = (0, 0, 0);
+    for (steps, paths) in victims {
+        let counts = race(steps, paths);
+        assert!(counts.1 > 0 && counts.2 > 0, "{steps:?} {counts:?}");
+        (swaps, done, refused) = (swaps + counts.0, done + counts.1, refused + counts.2);
+    }
+    println!("{swaps} swaps, {done} operations done, {refused} refused, no harm");
+}
+
+#[test]
+fn no_race_leads_an_ordinary_user_out_of_a_workspace() {
+    super::as_an_ordinary_user("race::no_race_leads_out_of_a_workspace");
+}
+
+/// Swaps, and operations done and refused.
+fn race(steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
+    let world = World::new(true);
+    steps.iter().try_for_each(|step| world.make(step)).unwrap();
+    let before = world.state();
+    let root = world.root();
+    let (swaps, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (mut done, mut refused) = (0, 0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let (a, b) = (root.join("a"), root.join("b"));
+                if renameat_with(CWD, &a, CWD, &b, RenameFlags::EXCHANGE).is_ok() {
+                    swaps.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    mend(&world, steps);
+                }
+            }
+        });
+        let workspace = world.open();
+        while swaps.load(Ordering::Relaxed) < SWAPS {
+            for (name, operation) in OPERATIONS {
+                for given in paths {
+                    let path = workspace.resolve(given).unwrap();
+                    let result = operation(&workspace, &path);
+                    *(if result.is_ok() { &mut done } else { &mut refused }) += 1;
+                    let said = format!("{result:?}");
+                    if said.contains(CANARY) {
+                        is_over.store(true, Ordering::Relaxed);
+                        panic!("{name} of {given}: {said}");
+                    }
+                }
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let after = world.state();
+    assert_eq!(before, after, "{steps:?}");
+    (swaps.into_inner(), done, refused)
+}
+
+/// What an operation has removed comes again.
+fn mend(world: &World, steps: &[&str]) {
+    for step in ["remove a", "remove b"] {
+        world.make(step).unwrap_or_default();
+    }
+    for step in steps.iter().filter(|step| !step.starts_with("secret")) {
+        // It may be in the way that an operation makes one of them just now.
+        world.make(step).unwrap_or_default();
+    }
+}
