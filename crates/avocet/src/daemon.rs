@@ -132,7 +132,7 @@ impl Daemon {
         }
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
-        let shells = Shells::probe(configuration, &clock).await;
+        let shells = Shells::probe(configuration, &clock, store.epoch(), &group).await;
         let agents = agents(context, configuration, (&workspaces, &shells), parts)?;
         let attachments = Attachments {
             transcribe: registry::transcribe(document, settings, clock.clone())?,

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use avocet_protocol::Clock;
 use avocet_sandbox::{Cell, CellLimits, Walls};
-use avocet_tools::Shell;
+use avocet_supervise::Group;
+use avocet_tools::{Background, Shell};
 
 use crate::places::{Configuration, program_environment};
 
@@ -20,6 +21,7 @@ pub(crate) struct Shells {
     cell: Option<Cell>,
     longest: Duration,
     commands: Vec<String>,
+    background: Arc<Background>,
     /// What is the daemon's own.
     own: Vec<PathBuf>,
     /// What programs of any agent may change.
@@ -27,8 +29,14 @@ pub(crate) struct Shells {
 }
 
 impl Shells {
-    /// Finds out which walls this system gives.
-    pub(crate) async fn probe(configuration: &Configuration, clock: &Arc<dyn Clock>) -> Self {
+    /// Finds out which walls this system gives. What runs in the background belongs to the group, and
+    /// to this start of the daemon.
+    pub(crate) async fn probe(
+        configuration: &Configuration,
+        clock: &Arc<dyn Clock>,
+        start: i64,
+        group: &Group,
+    ) -> Self {
         const MEGABYTE: u64 = 1024 * 1024;
         let sandbox = &configuration.settings.sandbox;
         let cell = Cell {
@@ -57,6 +65,12 @@ impl Shells {
             cell: behind(&walls, cell),
             longest: Duration::from_secs(sandbox.timeout_seconds),
             commands: sandbox.commands.clone(),
+            background: Arc::new(Background::new(
+                start,
+                Duration::from_secs(sandbox.background_seconds),
+                clock.clone(),
+                group.child("programs"),
+            )),
             own: [real(&own), own].concat(),
         }
     }
@@ -71,7 +85,12 @@ impl Shells {
             return None;
         }
         let cell = Arc::new(Cell { writable, ..cell.clone() });
-        Some(Shell { cell, longest: self.longest, commands: self.commands.clone() })
+        Some(Shell {
+            cell,
+            longest: self.longest,
+            commands: self.commands.clone(),
+            background: self.background.clone(),
+        })
     }
 
     /// What would be no wall: a program can move and replace whatever is below a directory that it may
@@ -118,6 +137,8 @@ fn behind(walls: &Walls, cell: Cell) -> Option<Cell> {
 
 #[cfg(test)]
 mod tests {
+    use avocet_supervise::SystemClock;
+
     use super::*;
 
     #[test]
@@ -127,6 +148,12 @@ mod tests {
             cell: None,
             longest: Duration::ZERO,
             commands: Vec::new(),
+            background: Arc::new(Background::new(
+                1,
+                Duration::ZERO,
+                Arc::new(SystemClock::new()),
+                Group::new("test"),
+            )),
             own: paths(&["/home/me/.config/avocet.toml", "/data"]),
             writable: paths(&["/data/workspace", "/srv/a", "/srv/a/b", "/out"]),
         };

@@ -15,6 +15,8 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("exec_shell", &["bash", "execute_command", "run_command", "sh", "shell"]),
     ("list_directory", &["list_dir", "list_files", "ls", "navigate"]),
     ("outline", &["file_outline", "list_symbols", "symbols"]),
+    ("process_kill", &["kill", "kill_bash", "kill_process", "kill_shell"]),
+    ("process_poll", &["bash_output", "poll", "poll_process", "process_output", "read_process"]),
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
     ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),

@@ -16,7 +16,7 @@ mod schema;
 mod shell_words;
 mod workspace_files;
 
-pub use builtin::{Parts, Shell, add_builtin};
+pub use builtin::{Background, Parts, Shell, add_builtin};
 pub use paths::Paths;
 pub use policy::{Listed, Policy};
 pub use registry::{AlreadyRegistered, Origin, Registry};

@@ -2,6 +2,7 @@
 
 mod apply_patch;
 mod attachments;
+mod background;
 // The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
 #[cfg(test)]
 mod backup_file;
@@ -18,6 +19,9 @@ mod memory_read;
 mod memory_write;
 mod message;
 mod outline;
+mod process_kill;
+mod process_poll;
+mod programs;
 mod read_file;
 mod read_result;
 mod search_files;
@@ -29,7 +33,8 @@ use std::sync::Arc;
 use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
 use avocet_sandbox::Workspace;
 
-pub use exec_shell::Shell;
+pub use background::Background;
+pub use programs::Shell;
 
 use crate::{AlreadyRegistered, Origin, Registry};
 
@@ -64,6 +69,10 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
     registry.add(message::Message::new(parts), Origin::BuiltIn)?;
     registry.add(outline::Outline::new(parts), Origin::BuiltIn)?;
+    if let Some(shell) = &parts.shell {
+        registry.add(process_kill::ProcessKill(shell.background.clone()), Origin::BuiltIn)?;
+        registry.add(process_poll::ProcessPoll(shell.background.clone()), Origin::BuiltIn)?;
+    }
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
     registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod background;
 mod patches;
+mod programs;
 mod search;
 mod world;
 
