@@ -1,6 +1,7 @@
 //! The built-in tools. A new one is a file here and a line in the list below.
 
 mod apply_patch;
+mod ask_user;
 mod attachments;
 mod background;
 // The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
@@ -11,6 +12,7 @@ mod delete_file;
 mod edit_file;
 mod exec_shell;
 mod files;
+mod git;
 mod hits;
 mod languages;
 mod lines;
@@ -58,11 +60,23 @@ pub struct Parts {
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
     registry.add(apply_patch::ApplyPatch::new(parts), Origin::BuiltIn)?;
+    registry.add(ask_user::AskUser, Origin::BuiltIn)?;
     registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
     if let Some(shell) = &parts.shell {
         registry.add(exec_shell::ExecShell::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
+    }
+    if let Some(shell) = &parts.shell {
+        let git = || git::Git::new(parts.workspace.clone(), shell.clone());
+        registry.add(git::GitAdd(git()), Origin::BuiltIn)?;
+        registry.add(git::GitBranches(git()), Origin::BuiltIn)?;
+        registry.add(git::GitCommit(git()), Origin::BuiltIn)?;
+        registry.add(git::GitDiff(git()), Origin::BuiltIn)?;
+        registry.add(git::GitLog(git()), Origin::BuiltIn)?;
+        registry.add(git::GitPush(git()), Origin::BuiltIn)?;
+        registry.add(git::GitStatus(git()), Origin::BuiltIn)?;
+        registry.add(git::GitSwitch(git()), Origin::BuiltIn)?;
     }
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;

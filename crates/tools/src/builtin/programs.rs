@@ -1,7 +1,7 @@
 //! What the tools share that run programs: a program behind walls and what it printed, its time and its
 //! directory, and how it is shown to whoever has to allow it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,6 +87,10 @@ impl Programs {
             Ok(workspace.root().join(path.to_string()))
         });
         directory.await
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.files.workspace.root()
     }
 
     /// Runs a program to its end.

@@ -142,3 +142,9 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
         tokio::task::yield_now().await;
     }
 }
+
+/// Whether the system has a program where cells look for it.
+pub(crate) fn has(program: &str) -> bool {
+    let places = ["/usr/local/bin", "/usr/bin", "/bin"];
+    places.iter().any(|place| Path::new(place).join(program).exists())
+}
