@@ -4,11 +4,13 @@ use avocet_tests::{Home, program};
 
 use crate::support::{Listener, log_status, printed, stop, until};
 
+const CHAT: &str = "terminal:local:me";
+
 #[tokio::test]
 async fn a_question_is_answered_by_the_next_message_also_after_a_restart() {
     let home = Home::new(program!());
     let daemon = home.daemon();
-    let listener = Listener::attach(&home, "me").await;
+    let listener = Listener::attach(&home, CHAT).await;
     let question = r#"ask_user {"question": "Which colour?", "options": ["red", "light blue"]}"#;
     printed(&home, &["ask", "me", question]);
     let asked = listener.hear().await;
@@ -19,7 +21,7 @@ async fn a_question_is_answered_by_the_next_message_also_after_a_restart() {
 
     let daemon = home.daemon();
     assert_eq!(log_status(&home)["waiting"], 1);
-    let listener = Listener::attach(&home, "me").await;
+    let listener = Listener::attach(&home, CHAT).await;
     printed(&home, &["ask", "me", "light blue"]);
     let answer = listener.hear_text().await;
     assert!(answer.contains("light blue"), "{answer}");

@@ -72,7 +72,7 @@ impl Tool for AskUser {
     }
 
     fn leaving(&self, arguments: &Arguments) -> Vec<String> {
-        [&[arguments.question.clone()], &arguments.options[..]].concat()
+        [std::slice::from_ref(&arguments.question), &arguments.options].concat()
     }
 }
 

@@ -26,6 +26,7 @@ mod process_poll;
 mod programs;
 mod read_file;
 mod read_result;
+mod run_tests;
 mod search_files;
 mod walk;
 mod write_file;
@@ -89,6 +90,9 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     }
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
+    if let Some(shell) = &parts.shell {
+        registry.add(run_tests::RunTests::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
+    }
     registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;
     registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
     Ok(())

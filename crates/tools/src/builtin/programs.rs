@@ -89,6 +89,10 @@ impl Programs {
         directory.await
     }
 
+    pub(super) fn files(&self) -> &Files {
+        &self.files
+    }
+
     pub(super) fn root(&self) -> &Path {
         self.files.workspace.root()
     }

@@ -7,6 +7,7 @@ mod background;
 mod git;
 mod patches;
 mod programs;
+mod run_tests;
 mod search;
 mod world;
 

@@ -118,7 +118,7 @@ fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
 }
 
 /// Where `rustc` and `cargo` are.
-fn toolchain() -> Option<PathBuf> {
+pub(crate) fn toolchain() -> Option<PathBuf> {
     let ran = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
     let path = PathBuf::from(String::from_utf8(ran.stdout).ok()?.trim());
     path.join("bin/cargo").exists().then_some(path)
