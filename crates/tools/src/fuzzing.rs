@@ -1,13 +1,25 @@
 //! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: each entry point reads
 //! them in its way, and panics where what always has to hold does not.
 
+use crate::builtin::{read_as_git, read_as_tests};
 use crate::patch::{Change, Hunk, apply, parse};
 
 /// Reads bytes, and panics if that is wrong.
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 1] = [("patch", patch)];
+pub const TARGETS: [(&str, EntryPoint); 3] =
+    [("git_output", git_output), ("patch", patch), ("test_output", test_output)];
+
+/// What git prints, as each of its tools reads it.
+pub fn git_output(data: &[u8]) {
+    read_as_git(&String::from_utf8_lossy(data));
+}
+
+/// What tests print, as every runner's: no more is told of it than can be read.
+pub fn test_output(data: &[u8]) {
+    read_as_tests(&String::from_utf8_lossy(data));
+}
 
 /// A patch: each hunk of it makes of its own old lines its own new ones.
 pub fn patch(data: &[u8]) {

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use avocet_sandbox::CellLimits;
 use avocet_testkit::ManualClock;
 
 use super::*;
+use crate::builtin::programs::tests::nowhere;
 
 fn heard(pieces: &[&[u8]]) -> Heard {
     let mut heard = Heard::default();
@@ -42,18 +42,14 @@ fn background(clock: &Arc<ManualClock>, start: i64) -> Arc<Background> {
 
 /// What cannot even be started ends at once.
 fn errand(clock: &Arc<ManualClock>) -> Errand {
-    let cell = Cell {
-        program: "/nowhere/cell".into(),
-        namespaces: true,
-        writable: Vec::new(),
-        readable: Vec::new(),
-        hidden: Vec::new(),
-        environment: Vec::new(),
-        limits: CellLimits::default(),
-        clock: clock.clone(),
-    };
     let (command, program) = ("make".to_owned(), vec!["make".to_owned()]);
-    Errand { cell: Arc::new(cell), command, program, directory: "/".into(), limit: None }
+    Errand {
+        cell: Arc::new(nowhere(clock.clone())),
+        command,
+        program,
+        directory: "/".into(),
+        limit: None,
+    }
 }
 
 async fn start(background: &Arc<Background>, clock: &Arc<ManualClock>, of: &SessionId) -> String {

@@ -21,3 +21,14 @@ pub(super) use push::GitPush;
 pub(super) use repository::Git;
 pub(super) use status::GitStatus;
 pub(super) use switch::GitSwitch;
+
+/// Reads a text as each tool reads what git prints.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn read_as_git(text: &str) {
+    parse::status(text);
+    parse::log(text);
+    parse::branches(text);
+    parse::diff(text);
+    parse::pushed(text);
+    parse::without_credentials(text);
+}

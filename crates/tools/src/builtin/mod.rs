@@ -98,6 +98,9 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     Ok(())
 }
 
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use {git::read_as_git, run_tests::read_as_tests};
+
 #[cfg(test)]
 #[path = "backup_file_tests.rs"]
 mod tests;

@@ -167,20 +167,5 @@ pub(super) fn shown_directory(given: Option<&str>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_block_cannot_be_closed_by_what_is_in_it() {
-        assert_eq!(code_block("ls"), "```\nls\n```");
-        assert_eq!(code_block("a ``` b"), "````\na ``` b\n````");
-    }
-
-    #[test]
-    fn the_last_characters_are_cut_between_characters() {
-        assert_eq!(last("äöü", 2), "öü");
-        assert_eq!(last("äöü", 3), "äöü");
-        assert_eq!(last("äöü", 9), "äöü");
-        assert_eq!(last("", 9), "");
-    }
-}
+#[path = "programs_tests.rs"]
+pub(super) mod tests;

@@ -150,6 +150,24 @@ fn parse(framework: Framework, text: &str) -> Report {
     }
 }
 
+/// Reads a text as every runner's, and holds what is told of it to its limits.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn read_as_tests(text: &str) {
+    let parsers = [
+        cargo::parse,
+        go::parse,
+        jest::parse,
+        mocha::parse,
+        node::parse,
+        pytest::parse,
+        tap::parse,
+        vitest::parse,
+    ];
+    for parse in parsers {
+        report::hold(&parse(&report::plain(text)).told());
+    }
+}
+
 /// The report with files as they are named below the directory.
 fn relative_to(directory: &Path, mut report: Report) -> Report {
     let files = report.failures.iter_mut().filter_map(|failure| failure.file.as_mut());

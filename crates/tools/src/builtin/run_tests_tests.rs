@@ -42,27 +42,10 @@ fn what_a_run_says_is_read() {
 }
 
 #[test]
-fn whatever_breaks_off_is_read_as_far_as_it_goes() {
+fn whatever_breaks_off_is_read_by_every_parser() {
     for (_, Case { output, .. }) in cases() {
         for (end, _) in output.char_indices() {
-            for (framework, _) in CORPUS {
-                let of_cut = parse(framework, &report::plain(&output[..end]));
-                // No runner has printed as much as to have so many.
-                assert!(of_cut.passed < 1000 && of_cut.failed < 1000, "{framework:?}: {of_cut:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn every_runner_reads_what_is_another_ones() {
-    for (_, Case { output, .. }) in cases() {
-        for parse in [tap::parse, node::parse, jest::parse, vitest::parse, mocha::parse] {
-            for end in
-                (0..output.len()).rev().step_by(7).filter(|end| output.is_char_boundary(*end))
-            {
-                parse(&output[..end]);
-            }
+            read_as_tests(&output[..end]);
         }
     }
 }

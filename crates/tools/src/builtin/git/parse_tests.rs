@@ -74,13 +74,7 @@ fn whatever_is_printed_is_read_up_to_wherever_it_breaks_off() {
     ];
     for text in texts {
         for (end, _) in text.char_indices().chain([(text.len(), ' ')]) {
-            let cut = &text[..end];
-            status(cut);
-            log(cut);
-            branches(cut);
-            diff(cut);
-            pushed(cut);
-            without_credentials(cut);
+            crate::builtin::read_as_git(&text[..end]);
         }
     }
 }

@@ -77,6 +77,14 @@ impl Report {
     }
 }
 
+/// Panics if more is told than can be read.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn hold(told: &Report) {
+    assert!(told.failures.len() <= MOST_FAILURES);
+    let too_long = |one: &Failure| one.message.chars().count() > MOST_MESSAGE + 1;
+    assert!(!told.failures.iter().any(too_long), "{told:?}");
+}
+
 /// `file:line` or `file:line:column`, wherever it is in a line; the file has an extension.
 pub(super) fn place(line: &str) -> Option<(&str, u64)> {
     static PLACE: LazyLock<Option<Regex>> =
