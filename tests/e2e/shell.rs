@@ -25,7 +25,10 @@ fn a_shell_command_runs_in_the_workspace_and_sees_nothing_else() {
         ("'echo error >&2; exit 7'".to_owned(), &["error", "\"exit_code\":7"]),
         ("'env | grep -c AVOCET; exit 1'".to_owned(), &["0", fails]),
         ("'sudo ls'".to_owned(), &[refused, "sudo becomes another user"]),
-        ("'sleep 100' --timeout 1".to_owned(), &["command timed out after 1s"]),
+        (
+            "'echo so far; sleep 100' --timeout 1".to_owned(),
+            &["command timed out after 1s; the end of its output:", "so far"],
+        ),
     ];
     for (command, expected) in table {
         let answer = shell(&command);
@@ -33,5 +36,33 @@ fn a_shell_command_runs_in_the_workspace_and_sees_nothing_else() {
             assert!(answer.contains(part), "{command}: no {part:?} in {answer}");
         }
     }
+    stop(daemon);
+}
+
+#[test]
+fn a_program_in_the_background_outlives_its_turn_and_no_restart() {
+    let home = Home::new(program!());
+    let mut daemon = home.daemon();
+    if daemon.logged("exec_shell is off") > 0 {
+        println!("skipped: this system gives no walls for programs, see the daemon's log");
+        return stop(daemon);
+    }
+    let ask = |what: &str| printed(&home, &["ask", "me", what, "--wait"]);
+    let script = "echo hello; while :; do sleep 1; done";
+    let call = format!("exec_shell {{\"command\": \"{script}\", \"background\": true}}");
+    let started = ask(&call);
+    let id = started.split('"').find(|word| word.starts_with("p1.")).unwrap().to_owned();
+    let polled = ask(&format!("process_poll {id} --wait 30"));
+    assert!(polled.contains("hello") && polled.contains("\"running\":true"), "{polled}");
+    let listed = ask("process_poll {}");
+    assert!(listed.contains(&id) && listed.contains(script), "{listed}");
+    let elsewhere = printed(&home, &["ask", "other", &format!("process_poll {id}"), "--wait"]);
+    assert!(elsewhere.contains("never started in this conversation"), "{elsewhere}");
+
+    stop(daemon);
+    let daemon = home.daemon();
+    let polled = ask(&format!("process_poll {id}"));
+    assert!(polled.contains("it ended with a restart of the daemon"), "{polled}");
+    assert!(ask("process_poll {}").contains("\"programs\":[]"));
     stop(daemon);
 }

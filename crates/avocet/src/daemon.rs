@@ -133,7 +133,7 @@ impl Daemon {
         }
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
-        let shells = Shells::probe(configuration, &clock).await;
+        let shells = Shells::probe(configuration, &clock, store.epoch(), &group).await;
         if let Some(warning) = shells.warning() {
             tracing::warn!("{warning}");
         }

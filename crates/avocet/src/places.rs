@@ -47,7 +47,14 @@ pub(crate) fn program_environment() -> Vec<(String, String)> {
     let ours = ["LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"];
     let of_ours = ours.iter().filter_map(|name| Some(((*name).to_owned(), environment(name)?)));
     let own = [("HOME", "/tmp"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
-    of_ours.chain(own.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+    // Where cargo is rustup's, it looks for its toolchains in the home that programs do not have.
+    let home = environment("HOME").map(|home| format!("{home}/.rustup"));
+    let toolchains = environment("RUSTUP_HOME").or(home);
+    let toolchains = toolchains.map(|path| ("RUSTUP_HOME".to_owned(), path));
+    of_ours
+        .chain(toolchains)
+        .chain(own.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        .collect()
 }
 
 impl Configuration {

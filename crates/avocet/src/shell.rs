@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use avocet_protocol::Clock;
 use avocet_sandbox::{Behind, Cell, CellLimits, Walls};
-use avocet_tools::Shell;
+use avocet_supervise::Group;
+use avocet_tools::{Background, Shell};
 
 use crate::places::{Configuration, program_environment};
 
@@ -21,6 +22,7 @@ pub(crate) struct Shells {
     pub(crate) walls: Walls,
     longest: Duration,
     commands: Vec<String>,
+    background: Arc<Background>,
     /// What is the daemon's own.
     own: Vec<PathBuf>,
     /// What programs of any agent may change.
@@ -28,8 +30,14 @@ pub(crate) struct Shells {
 }
 
 impl Shells {
-    /// Finds out which walls this system gives.
-    pub(crate) async fn probe(configuration: &Configuration, clock: &Arc<dyn Clock>) -> Self {
+    /// Finds out which walls this system gives. What runs in the background belongs to the group, and
+    /// to this start of the daemon.
+    pub(crate) async fn probe(
+        configuration: &Configuration,
+        clock: &Arc<dyn Clock>,
+        start: i64,
+        group: &Group,
+    ) -> Self {
         const MEGABYTE: u64 = 1024 * 1024;
         let sandbox = &configuration.settings.sandbox;
         let cell = Cell {
@@ -61,6 +69,12 @@ impl Shells {
             walls,
             longest: Duration::from_secs(sandbox.timeout_seconds),
             commands: sandbox.commands.clone(),
+            background: Arc::new(Background::new(
+                start,
+                Duration::from_secs(sandbox.background_seconds),
+                clock.clone(),
+                group.child("programs"),
+            )),
             own: [real(&own), own].concat(),
         }
     }
@@ -97,8 +111,13 @@ impl Shells {
         let cell = self.cell.as_ref()?;
         let writable = [&[workspace.to_owned()], &cell.writable[..]].concat();
         let cell = Arc::new(Cell { writable, ..cell.clone() });
-        let (longest, commands) = (self.longest, self.commands.clone());
-        Some(Shell { cell, walls: self.walls.best(), longest, commands })
+        Some(Shell {
+            cell,
+            walls: self.walls.best(),
+            longest: self.longest,
+            commands: self.commands.clone(),
+            background: self.background.clone(),
+        })
     }
 
     /// Why a workspace has no shell although others may have one.
@@ -147,6 +166,8 @@ fn behind(walls: Behind, cell: Cell, without: bool) -> Option<Cell> {
 
 #[cfg(test)]
 mod tests {
+    use avocet_supervise::SystemClock;
+
     use super::*;
 
     #[test]
@@ -157,6 +178,12 @@ mod tests {
             walls: Walls { namespaces: Ok(()), landlock: Ok(()) },
             longest: Duration::ZERO,
             commands: Vec::new(),
+            background: Arc::new(Background::new(
+                1,
+                Duration::ZERO,
+                Arc::new(SystemClock::new()),
+                Group::new("test"),
+            )),
             own: paths(&["/home/me/.config/avocet.toml", "/data"]),
             writable: paths(&["/data/workspace", "/srv/a", "/srv/a/b", "/out"]),
         };

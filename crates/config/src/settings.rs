@@ -225,6 +225,8 @@ pub struct Sandbox {
     pub write: Vec<PathBuf>,
     /// Seconds that one command may take at most; one that does not say how long it needs has 30.
     pub timeout_seconds: u64,
+    /// Seconds that a command in the background may live.
+    pub background_seconds: u64,
     /// Processes and threads at the same time.
     pub max_processes: u64,
     /// Megabytes of memory that one process may write to.
@@ -241,6 +243,7 @@ impl Default for Sandbox {
             read: Vec::new(),
             write: Vec::new(),
             timeout_seconds: 600,
+            background_seconds: 3600,
             max_processes: 512,
             max_memory_megabytes: 4096,
             allow_unsandboxed_shell: false,

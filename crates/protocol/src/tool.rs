@@ -358,6 +358,14 @@ pub enum ToolError {
     /// It took longer than it may, in seconds.
     #[error("command timed out after {0}s")]
     Timeout(u64),
+    /// A program took longer than it may.
+    #[error("command timed out after {seconds}s; the end of its output:\n{output}")]
+    TimedOut {
+        /// How long it may take.
+        seconds: u64,
+        /// The last of what it printed.
+        output: String,
+    },
 }
 
 #[cfg(test)]
@@ -375,5 +383,9 @@ mod tests {
         assert_eq!(text(ToolError::FileNotFound(x())), "file not found: x");
         assert_eq!(text(ToolError::InvalidPath(x())), "invalid path: x");
         assert_eq!(text(ToolError::Timeout(30)), "command timed out after 30s");
+        assert_eq!(
+            text(ToolError::TimedOut { seconds: 30, output: x() }),
+            "command timed out after 30s; the end of its output:\nx"
+        );
     }
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Ran};
@@ -57,6 +57,25 @@ async fn a_program_runs_and_says_how_it_ended() {
                 "{script} {namespaces}"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn what_is_printed_is_heard_before_the_end() {
+    for namespaces in [true, false] {
+        let home = TempDir::new().unwrap();
+        let heard = Mutex::new(String::new());
+        // It ends once it is seen that its first word was heard.
+        let script = "echo first; until [ -e go ]; do :; done; echo second";
+        let ran = cell(home.path(), namespaces)
+            .run_heard(shell(home.path(), script), |bytes| {
+                heard.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+                std::fs::write(home.path().join("go"), "").unwrap();
+            })
+            .await
+            .unwrap();
+        assert_eq!(ran.ended, Ended::Code(0), "{namespaces}");
+        assert_eq!(*heard.lock().unwrap(), "first\nsecond\n", "{namespaces}");
     }
 }
 

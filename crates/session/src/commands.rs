@@ -103,7 +103,7 @@ const COMMANDS: &[Command] = &[
     Command::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted"),
     Command::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
     Command::new(Verb::Status, "status", "", "show what I am doing"),
-    Command::new(Verb::Stop, "stop", "", "stop what I am doing"),
+    Command::new(Verb::Stop, "stop", "", "stop what I am doing; programs in the background go on"),
     Command::new(Verb::Trust, "trust", "", "believe what I have read in this conversation so far").for_owners(),
     Command::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
 ];

@@ -581,6 +581,33 @@ async fn a_question_waits_without_a_worker_and_the_next_text_is_its_answer() {
 }
 
 #[tokio::test]
+async fn a_question_outlives_a_restart_and_a_button_answers_it_as_a_text_does() {
+    for (says_blue, answer) in [(true, "blue"), (false, "none of them: green")] {
+        let asks = Scripted::calls(&[("ask", json!({}))]);
+        let world = World::new(ScriptedModel::new(vec![asks])).await;
+        let question = world.say("paint it").await;
+        world.channel.taken(1).await;
+        world.sent().await;
+        let world = world.restart(ScriptedModel::new(vec![Scripted::says("so be it")])).await;
+        // The end of what was before the restart is no attempt, and asks nobody again.
+        assert_eq!(world.channel.texts(1).await, ["What colour?"]);
+        let button = world.channel.taken(1).await.remove(0).content.choices.remove(0);
+        assert_eq!(button.label, "Blue");
+        let said = world.say(if says_blue { &button.says } else { answer }).await;
+        assert_eq!(world.channel.texts(2).await[1], "so be it");
+        let requests = world.asked(1).await;
+        let answered = requests[0].messages.iter().find_map(|message| match message {
+            Message::ToolResult { result, .. } => Some(result.clone()),
+            _ => None,
+        });
+        assert_eq!(answered, Some(json!({ "answer": answer }).to_string()));
+        assert_eq!(world.outcome(question).await, Some(Outcome::Replied));
+        assert_eq!(world.outcome(said).await, Some(Outcome::Merged));
+        assert_eq!(world.tools.runs("ask"), 0, "nothing is asked twice");
+    }
+}
+
+#[tokio::test]
 async fn what_nobody_answers_expires_and_the_turn_goes_on() {
     let world = World::new(ScriptedModel::new(vec![
         Scripted::calls(&[("ask", json!({})), ("dangerous", json!({}))]),

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, ChatKind, Content, Evidence, Grant, LogWrite, Place, Planned, PreparedCall,
-    Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome,
-    ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
+    Arguments, CallId, ChatKind, Choice, Content, Evidence, Grant, LogWrite, Place, Planned,
+    PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName,
+    ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -57,7 +57,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `hang` | pure | never ends |
 /// | `note` | in the log | writes the note `remember` |
 /// | `say` | in the log | says its `text` in the chat, or in `chat` |
-/// | `ask` | in the log | waits for an answer to `What colour?` |
+/// | `ask` | in the log | waits for an answer to `What colour?`, with a button `Blue` that says `blue` |
 /// | `wonder` | in the log, parallel | as `ask` |
 /// | `spawn` | in the log | waits for a child that is told its `prompt` |
 /// | `write` | verifiable | returns its arguments |
@@ -184,7 +184,10 @@ impl Toolbox for FakeToolbox {
                 chunks: vec![Content::text(text("text"))],
             })),
             "ask" | "wonder" => {
-                Ok(ToolOutcome::Waiting(wait(WaitKind::Answer, "What colour?", Vec::new())))
+                let mut question = wait(WaitKind::Answer, "What colour?", Vec::new());
+                let buttons = question.prompt.iter_mut().map(|prompt| &mut prompt.choices);
+                buttons.for_each(|choices| choices.push(Choice::new("Blue", "blue")));
+                Ok(ToolOutcome::Waiting(question))
             }
             "spawn" => {
                 let writes = vec![LogWrite::Spawn { prompt: text("prompt") }];

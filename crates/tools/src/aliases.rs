@@ -9,12 +9,18 @@ use serde_json::{Map, Value};
 /// has one of these names itself goes before it.
 const TOOLS: &[(&str, &[&str])] = &[
     ("apply_patch", &["apply_diff", "patch"]),
+    ("ask_user", &["ask", "ask_followup_question", "ask_human", "ask_user_question"]),
     ("create_directory", &["create_dir", "make_directory", "mkdir"]),
     ("delete_file", &["delete", "remove_file", "rm"]),
     ("edit_file", &["code_edit", "edit", "replace_in_file", "str_replace"]),
     ("exec_shell", &["bash", "execute_command", "run_command", "sh", "shell"]),
+    ("git_branches", &["git_branch", "git_list_branches"]),
+    ("git_diff", &["git_diff_unstaged"]),
+    ("git_switch", &["git_checkout", "git_create_branch"]),
     ("list_directory", &["list_dir", "list_files", "ls", "navigate"]),
     ("outline", &["file_outline", "list_symbols", "symbols"]),
+    ("process_kill", &["kill", "kill_bash", "kill_process", "kill_shell"]),
+    ("process_poll", &["bash_output", "poll", "poll_process", "process_output", "read_process"]),
     ("read_file", &["cat", "file", "open_file", "read", "show", "view", "view_file"]),
     ("run_tests", &["run_test", "test"]),
     ("search_files", &["find", "grep", "rg", "ripgrep", "search", "search_code", "search_file"]),

@@ -3,6 +3,7 @@
 
 use avocet_net::Url;
 
+use crate::builtin::{read_as_git, read_as_tests};
 use crate::patch::{Change, Hunk, apply, parse};
 use crate::web::charset::decode;
 use crate::web::html::readable;
@@ -13,7 +14,8 @@ use crate::web::plain;
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 2] = [("html", html), ("patch", patch)];
+pub const TARGETS: [(&str, EntryPoint); 4] =
+    [("git_output", git_output), ("html", html), ("patch", patch), ("test_output", test_output)];
 
 /// A page: it is read, by each way there is, and does not become more than its nesting explains.
 pub fn html(data: &[u8]) {
@@ -27,6 +29,16 @@ pub fn html(data: &[u8]) {
     if let Ok(lines) = pretty(&html) {
         assert_eq!(pretty(&lines).ok(), Some(lines));
     }
+}
+
+/// What git prints, as each of its tools reads it.
+pub fn git_output(data: &[u8]) {
+    read_as_git(&String::from_utf8_lossy(data));
+}
+
+/// What tests print, as every runner's: no more is told of it than can be read.
+pub fn test_output(data: &[u8]) {
+    read_as_tests(&String::from_utf8_lossy(data));
 }
 
 /// A patch: each hunk of it makes of its own old lines its own new ones.

@@ -17,7 +17,7 @@ mod shell_words;
 mod web;
 mod workspace_files;
 
-pub use builtin::{Parts, Shell, add_builtin};
+pub use builtin::{Background, Parts, Shell, add_builtin};
 pub use paths::Paths;
 pub use policy::{Listed, Policy};
 pub use registry::{AlreadyRegistered, Origin, Registry};

@@ -260,7 +260,7 @@ impl Registered {
             ToolError::PermissionDenied(text) => ToolError::PermissionDenied(named(text)),
             ToolError::FileNotFound(text) => ToolError::FileNotFound(named(text)),
             ToolError::InvalidPath(text) => ToolError::InvalidPath(named(text)),
-            ToolError::Timeout(seconds) => ToolError::Timeout(seconds),
+            error @ (ToolError::Timeout(_) | ToolError::TimedOut { .. }) => error,
         }
     }
 

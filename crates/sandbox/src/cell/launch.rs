@@ -106,6 +106,18 @@ impl Cell {
     /// # Errors
     /// [`CellError`] if it was never started.
     pub async fn run(&self, order: Order) -> Result<Ran, CellError> {
+        self.run_heard(order, |_| ()).await
+    }
+
+    /// As [`Cell::run`]; `heard` is given what the program prints, as it comes. It must not block.
+    ///
+    /// # Errors
+    /// As [`Cell::run`].
+    pub async fn run_heard(
+        &self,
+        order: Order,
+        heard: impl Fn(&[u8]) + Send + Sync,
+    ) -> Result<Ran, CellError> {
         let start = |error: std::io::Error| CellError::Start(error.to_string());
         let plan = self.plan(&order)?;
         // Not killed when it is dropped: it has yet to kill the rest, once its leash is gone.
@@ -127,7 +139,7 @@ impl Cell {
         let mut lines = Vec::new();
         let cut = {
             let mut drained = pin!(async {
-                tokio::join!(output.drain(stdout), read_report(stderr, &mut lines));
+                tokio::join!(output.drain(stdout, &heard), read_report(stderr, &mut lines));
             });
             let cut = tokio::select! {
                 biased;

@@ -32,9 +32,10 @@ impl Output {
     }
 
     /// Reads until there is no more, also what is not kept: a full pipe holds its writer up.
-    pub(super) async fn drain(&mut self, mut from: impl AsyncRead + Unpin) {
+    pub(super) async fn drain(&mut self, mut from: impl AsyncRead + Unpin, heard: &impl Fn(&[u8])) {
         let mut buffer = vec![0; 16 * 1024];
         while let Ok(read @ 1..) = from.read(&mut buffer).await {
+            heard(&buffer[..read]);
             self.push(&buffer[..read]);
         }
     }

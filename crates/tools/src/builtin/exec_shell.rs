@@ -4,44 +4,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Workspace};
+use avocet_protocol::{
+    Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use avocet_sandbox::{Behind, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::files::{Files, tool_error};
+use super::background::Errand;
+use super::programs::{ENDING, Programs, Shell, Wanted, code_block, shown_directory};
 use crate::courtesy;
 
 /// What a command may take that says nothing about it.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
 /// Bytes of its output that are kept: less than what is cut.
 const MAX_OUTPUT: usize = 48 * 1024;
-/// What the end of everything in a cell takes at most, beside the time of its program.
-const ENDING: Duration = Duration::from_secs(10);
-
-/// The shell, as the operator has it.
-#[derive(Debug, Clone)]
-pub struct Shell {
-    /// Where commands run.
-    pub cell: Arc<Cell>,
-    /// What they are behind.
-    pub walls: Behind,
-    /// The longest that a command may take.
-    pub longest: Duration,
-    /// The programs that may be called, `*` for any characters; empty for all.
-    pub commands: Vec<String>,
-}
 
 #[derive(Debug)]
 pub(super) struct ExecShell {
-    files: Files,
-    shell: Shell,
+    programs: Programs,
 }
 
 impl ExecShell {
     pub(super) fn new(workspace: Arc<Workspace>, shell: Shell) -> Self {
-        Self { files: Files { workspace }, shell }
+        Self { programs: Programs::new(workspace, shell) }
     }
 }
 
@@ -51,9 +38,13 @@ pub(super) struct Arguments {
     command: String,
     /// The directory in which it runs, relative to the workspace root. Default: the root.
     working_dir: Option<String>,
-    /// Seconds after which it is killed. Default: 30.
+    /// Seconds after which it is killed. Default: 30; in the background, as many as it may have.
     #[schemars(range(min = 1, max = 86_400))]
     timeout: Option<u64>,
+    /// Do not wait for its end: for servers and what takes minutes. Gives an id for process_poll
+    /// and process_kill. Default: false.
+    #[schemars(extend("x-aliases" = ["run_in_background"]))]
+    background: Option<bool>,
 }
 
 #[async_trait]
@@ -64,17 +55,25 @@ impl Tool for ExecShell {
         const WALLED: &str = "Run a shell command in the workspace and get its exit code and output \
             (standard output and standard error together). It sees the workspace and the system's \
             programs, nothing else, and has no network; nobody can type into it, and what it leaves \
-            running is killed. To read, write or search files, use the file tools.";
+            running is killed. What is to go on without being waited for runs with background: it \
+            survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
+            search files, use the file tools.";
         const OPEN: &str = "Run a shell command in the workspace and get its exit code and output \
             (standard output and standard error together). There are no walls here: it can reach \
             whatever the user can, so stay in the workspace; nobody can type into it, and what it \
-            leaves running is killed. To read, write or search files, use the file tools.";
-        let text = match self.shell.walls {
+            leaves running is killed. What is to go on without being waited for runs with background: \
+            it survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
+            search files, use the file tools.";
+        let text = match self.programs.shell.walls {
             Behind::Namespaces | Behind::Landlock => WALLED,
             Behind::Nothing => OPEN,
         };
-        let time_limit = self.shell.longest + ENDING;
+        let time_limit = self.programs.shell.longest + ENDING;
         Description { time_limit, ..Description::new("exec_shell", ToolClass::Effect, text) }
+    }
+
+    fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
+        self.programs.shell.caution()
     }
 
     async fn execute(
@@ -82,36 +81,33 @@ impl Tool for ExecShell {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { command, working_dir, timeout } = arguments;
-        courtesy::check(&command, &self.shell.commands).map_err(ToolError::PermissionDenied)?;
-        let limit = timeout.map_or(DEFAULT_LIMIT, Duration::from_secs).min(self.shell.longest);
-        let directory = self.files.with(move |workspace| {
-            let path = workspace.resolve(&working_dir.unwrap_or_default()).map_err(tool_error)?;
-            workspace.list(&path).map_err(tool_error)?;
-            Ok(workspace.root().join(path.to_string()))
-        });
-        let order = Order {
-            program: ["/bin/sh", "-c", &command].map(str::to_owned).to_vec(),
-            directory: directory.await?,
-            limit,
+        let Arguments { command, working_dir, timeout, background } = arguments;
+        let Shell { cell, longest, commands, background: programs, walls: _ } = &self.programs.shell;
+        courtesy::check(&command, commands).map_err(ToolError::PermissionDenied)?;
+        let directory = self.programs.directory(working_dir).await?;
+        let program = ["/bin/sh", "-c", &command].map(str::to_owned).to_vec();
+        let limit = timeout.map(Duration::from_secs);
+        if background.unwrap_or(false) {
+            let errand = Errand { cell: cell.clone(), command, program, directory, limit };
+            return Ok(programs.start(errand, &context.session)?.into());
+        }
+        let wanted = Wanted {
+            program,
+            directory,
+            environment: Vec::new(),
+            limit: limit.unwrap_or(DEFAULT_LIMIT).min(*longest),
             output: MAX_OUTPUT,
-            cancel: context.cancel.clone(),
         };
-        let ran = self.shell.cell.run(order).await.map_err(|error| match error {
-            CellError::Wall(_) => ToolError::PermissionDenied(error.to_string()),
-            CellError::Program(_) | CellError::Start(_) => {
-                ToolError::ExecutionFailed(error.to_string())
-            }
-        })?;
-        let output = ran.output.text();
-        let result = match ran.ended {
-            Ended::Code(code) => json!({ "exit_code": code, "output": output }),
-            Ended::Signal(signal) => json!({ "killed_by_signal": signal, "output": output }),
-            Ended::TimedOut => return Err(ToolError::Timeout(limit.as_secs())),
-            Ended::Cancelled => {
-                return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()));
-            }
-        };
-        Ok(result.into())
+        let done = self.programs.run(wanted, context).await?;
+        let (end, number) = done.end.named();
+        Ok(json!({ end: number, "output": done.output.text() }).into())
+    }
+
+    async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
+        let Arguments { command, working_dir, background, .. } = arguments;
+        let directory = shown_directory(working_dir.as_deref());
+        let how = if background.unwrap_or(false) { " in the background" } else { "" };
+        let shown = format!("Run this command{how}, in {directory}:\n\n{}", code_block(command));
+        Some(Question { shown, scope: command.clone() })
     }
 }

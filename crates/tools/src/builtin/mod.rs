@@ -1,7 +1,9 @@
 //! The built-in tools. A new one is a file here and a line in the list below.
 
 mod apply_patch;
+mod ask_user;
 mod attachments;
+mod background;
 // The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
 #[cfg(test)]
 mod backup_file;
@@ -10,6 +12,7 @@ mod delete_file;
 mod edit_file;
 mod exec_shell;
 mod files;
+mod git;
 mod hits;
 mod languages;
 mod lines;
@@ -18,8 +21,12 @@ mod memory_read;
 mod memory_write;
 mod message;
 mod outline;
+mod process_kill;
+mod process_poll;
+mod programs;
 mod read_file;
 mod read_result;
+mod run_tests;
 mod search_files;
 mod walk;
 mod web_fetch;
@@ -31,7 +38,8 @@ use std::sync::Arc;
 use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
 use avocet_sandbox::Workspace;
 
-pub use exec_shell::Shell;
+pub use background::Background;
+pub use programs::Shell;
 
 use crate::{AlreadyRegistered, Origin, Registry, Web};
 
@@ -56,25 +64,47 @@ pub struct Parts {
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {
     registry.add(apply_patch::ApplyPatch::new(parts), Origin::BuiltIn)?;
+    registry.add(ask_user::AskUser, Origin::BuiltIn)?;
     registry.add(create_directory::CreateDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
     if let Some(shell) = &parts.shell {
         registry.add(exec_shell::ExecShell::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
     }
+    if let Some(shell) = &parts.shell {
+        let git = || git::Git::new(parts.workspace.clone(), shell.clone());
+        registry.add(git::GitAdd(git()), Origin::BuiltIn)?;
+        registry.add(git::GitBranches(git()), Origin::BuiltIn)?;
+        registry.add(git::GitCommit(git()), Origin::BuiltIn)?;
+        registry.add(git::GitDiff(git()), Origin::BuiltIn)?;
+        registry.add(git::GitLog(git()), Origin::BuiltIn)?;
+        registry.add(git::GitPush(git()), Origin::BuiltIn)?;
+        registry.add(git::GitStatus(git()), Origin::BuiltIn)?;
+        registry.add(git::GitSwitch(git()), Origin::BuiltIn)?;
+    }
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;
     registry.add(memory_write::MemoryWrite, Origin::BuiltIn)?;
     registry.add(message::Message::new(parts), Origin::BuiltIn)?;
     registry.add(outline::Outline::new(parts), Origin::BuiltIn)?;
+    if let Some(shell) = &parts.shell {
+        registry.add(process_kill::ProcessKill(shell.background.clone()), Origin::BuiltIn)?;
+        registry.add(process_poll::ProcessPoll(shell.background.clone()), Origin::BuiltIn)?;
+    }
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
+    if let Some(shell) = &parts.shell {
+        registry.add(run_tests::RunTests::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
+    }
     registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;
     registry.add(web_fetch::WebFetch::new(parts), Origin::BuiltIn)?;
     registry.add(web_search::WebSearch::new(parts), Origin::BuiltIn)?;
     registry.add(write_file::WriteFile::new(parts), Origin::BuiltIn)?;
     Ok(())
 }
+
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use {git::read_as_git, run_tests::read_as_tests};
 
 #[cfg(test)]
 #[path = "backup_file_tests.rs"]

@@ -2,8 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ask_user;
+mod background;
+mod git;
 mod pages;
 mod patches;
+mod programs;
+mod run_tests;
 mod search;
 mod web_fetch;
 mod web_search;
@@ -520,7 +525,7 @@ async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
     let world = World::new().await;
     let specs = world.registry.specs(Role::User, &private_place());
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-    assert_eq!(names, ["message", "read_result"]);
+    assert_eq!(names, ["ask_user", "message", "read_result"]);
     let context = ToolContext { role: Role::User, ..context() };
     let say = async |chat: &str| {
         let call = call("message", &json!({ "text": "hi", "chat": chat }));

@@ -1,17 +1,21 @@
 //! The built-in tools on a workspace and a log of their own.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use avocet_net::{GuardedClient, Limits};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
-use avocet_sandbox::Workspace;
+use avocet_sandbox::{Behind, Cell, CellLimits, Workspace};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
+use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
-use avocet_tools::{Parts, Registry, Web, add_builtin};
+use avocet_tools::{Background, Parts, Registry, Shell, Web, add_builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,32 +23,55 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) workspace: TempDir,
+    pub(crate) clock: Arc<ManualClock>,
     _log: TempStore,
 }
 
 impl World {
     pub(crate) async fn new() -> Self {
+        Self::allowing(&[]).await
+    }
+
+    /// A world in which the operator has allowed these programs.
+    pub(crate) async fn allowing(commands: &[&str]) -> Self {
         let clock = Arc::new(ManualClock::default());
         let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
-        Self::on_the_web(Web::new(client, None, clock.clone()), clock).await
+        Self::made(Web::new(client, None, clock.clone()), clock, commands).await
     }
 
     /// One in which the web is this.
     pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
+        Self::made(web, clock, &[]).await
+    }
+
+    async fn made(web: Web, clock: Arc<ManualClock>, commands: &[&str]) -> Self {
         let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
+        let root = Workspace::open(workspace.path()).unwrap();
+        let shell = Shell {
+            cell: Arc::new(cell(root.root(), clock.clone())),
+            walls: Behind::Namespaces,
+            longest: Duration::from_mins(10),
+            commands: commands.iter().map(|name| (*name).to_owned()).collect(),
+            background: Arc::new(Background::new(
+                7,
+                Duration::from_hours(2),
+                clock.clone(),
+                Group::new("test"),
+            )),
+        };
         let parts = Parts {
-            workspace: Arc::new(Workspace::open(workspace.path()).unwrap()),
+            workspace: Arc::new(root),
             notes: store.clone(),
             kept_results: store.clone(),
             destinations: Arc::new(FakeDestinations::default()),
             roles: Arc::new(FakeRoles),
-            shell: None,
+            shell: Some(shell),
             web: Arc::new(web),
         };
-        let mut registry = Registry::new(clock);
+        let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();
-        Self { registry, store, workspace, _log: log }
+        Self { registry, store, workspace, clock, _log: log }
     }
 
     pub(crate) fn put(&self, path: &str, text: &str) {
@@ -58,9 +85,18 @@ impl World {
     }
 
     pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+        self.run_in(&context(), name, arguments).await
+    }
+
+    pub(crate) async fn run_in(
+        &self,
+        context: &ToolContext,
+        name: &str,
+        arguments: Value,
+    ) -> Result<ToolOutput, ToolError> {
         let call = call(name, &arguments);
-        self.registry.prepare(&call, false, &context()).await?;
-        match self.registry.execute(&call, &context()).await? {
+        self.registry.prepare(&call, false, context).await?;
+        match self.registry.execute(&call, context).await? {
             ToolOutcome::Finished(output) => Ok(output),
             ToolOutcome::Waiting(request) => panic!("{request:?}"),
         }
@@ -75,6 +111,32 @@ impl World {
     }
 }
 
+/// Behind namespaces: what a cell is without them is the sandbox's own matter.
+fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
+    let toolchain = toolchain();
+    let path = toolchain.iter().map(|one| one.join("bin").display().to_string());
+    let path =
+        path.chain(["/usr/local/bin:/usr/bin:/bin".to_owned()]).collect::<Vec<_>>().join(":");
+    let environment = [("PATH", path.as_str()), ("HOME", "/tmp"), ("LANG", "C.UTF-8")];
+    Cell {
+        program: env!("CARGO_BIN_EXE_avocet-tools-cell").into(),
+        namespaces: true,
+        writable: vec![workspace.to_owned()],
+        readable: toolchain.into_iter().collect(),
+        hidden: Vec::new(),
+        environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        limits: CellLimits::default(),
+        clock,
+    }
+}
+
+/// Where `rustc` and `cargo` are.
+pub(crate) fn toolchain() -> Option<PathBuf> {
+    let ran = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(ran.stdout).ok()?.trim());
+    path.join("bin/cargo").exists().then_some(path)
+}
+
 pub(crate) fn call(name: &str, arguments: &Value) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: Arguments::parse(&arguments.to_string()) }
 }
@@ -85,4 +147,17 @@ pub(crate) fn session() -> SessionId {
 
 pub(crate) fn context() -> ToolContext {
     ToolContext { session: session(), chat: Some(session().address()), ..tool_context() }
+}
+
+/// Waits until something is so. A program that runs has nothing else to wait on.
+pub(crate) async fn until(holds: impl Fn() -> bool) {
+    while !holds() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Whether the system has a program where cells look for it.
+pub(crate) fn has(program: &str) -> bool {
+    let places = ["/usr/local/bin", "/usr/bin", "/bin"];
+    places.iter().any(|place| Path::new(place).join(program).exists())
 }

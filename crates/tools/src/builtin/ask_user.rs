@@ -1,0 +1,102 @@
+//! `ask_user`: a question, and the turn waits for its answer, over restarts.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Caution, Choice, Content, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    WaitKind, WaitRequest,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+const DEFAULT_MINUTES: u64 = 24 * 60;
+/// Bytes of an option: what the Bot API takes with a button (`InlineKeyboardButton.callback_data`).
+const MOST_BYTES: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct AskUser;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// The question, in Markdown.
+    #[schemars(length(min = 1))]
+    question: String,
+    /// Answers to choose from, at most 8, a few words each; another answer can be written all the same.
+    #[serde(default)]
+    #[schemars(length(max = 8), extend("x-aliases" = ["choices"]))]
+    options: Vec<String>,
+    /// Minutes to wait for the answer. Default: 1440, a day.
+    #[schemars(range(min = 1, max = 43_200))]
+    timeout_minutes: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for AskUser {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Ask the user a question and wait for the answer, for as long as it takes: \
+            the next message of this chat is the result. For what you need to know before you can go \
+            on; what can wait for the end of your work is asked in your answer.";
+        Description::new("ask_user", ToolClass::InLog, TEXT).for_everyone()
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { question, options, timeout_minutes } = arguments;
+        if context.chat.is_none() {
+            let nobody =
+                "nobody reads along here: this turn has no chat. Decide yourself, and say so";
+            return Err(ToolError::ExecutionFailed(nobody.to_owned()));
+        }
+        if question.trim().is_empty() {
+            return Err(ToolError::InvalidArgs("question is empty".to_owned()));
+        }
+        let choices = choices(&options).map_err(ToolError::InvalidArgs)?;
+        let minutes = timeout_minutes.unwrap_or(DEFAULT_MINUTES);
+        Ok(ToolOutcome::Waiting(WaitRequest {
+            kind: WaitKind::Answer,
+            prompt: Some(Content { choices, ..Content::text(question) }),
+            expires_after: Duration::from_mins(minutes),
+            writes: Vec::new(),
+            grant: None,
+        }))
+    }
+
+    fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
+        Caution::Never
+    }
+
+    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
+        [std::slice::from_ref(&arguments.question), &arguments.options].concat()
+    }
+}
+
+/// A button for each option: what it shows is what it says.
+fn choices(options: &[String]) -> Result<Vec<Choice>, String> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for option in options.iter().map(|option| option.trim()) {
+        let wrong = if option.is_empty() {
+            Some("is empty".to_owned())
+        } else if option.len() > MOST_BYTES {
+            Some(format!("has more than {MOST_BYTES} bytes: make it shorter"))
+        } else if option.contains('\n') {
+            Some("has more than one line".to_owned())
+        } else if option.starts_with('/') {
+            Some("would be a command: begin it with a word".to_owned())
+        } else if choices.iter().any(|choice| choice.says == option) {
+            Some("is there twice".to_owned())
+        } else {
+            None
+        };
+        match wrong {
+            Some(wrong) => return Err(format!("the option {option:?} {wrong}")),
+            None => choices.push(Choice::new(option, option)),
+        }
+    }
+    Ok(choices)
+}

@@ -1,0 +1,358 @@
+//! Programs that go on when the call that started them has ended: whose they are, how many there may be,
+//! and what they have printed since somebody looked.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{Clock, SessionId, ToolContext, ToolError, within};
+use avocet_sandbox::{Cell, CellError, Ended, Order, Ran};
+use avocet_supervise::Group;
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Programs of one session that run at the same time.
+const MOST_OF_ONE: usize = 8;
+/// Programs that run at the same time, and programs that have ended and are kept.
+const MOST: usize = 32;
+/// Bytes of the output of each that are kept until somebody reads them: the newest.
+const KEPT_BYTES: usize = 64 * 1024;
+/// How long a program that has ended is kept if nobody asks for it.
+const KEPT_FOR: Duration = Duration::from_hours(1);
+
+/// The programs in the background of one daemon. They die with it.
+#[derive(Debug)]
+pub struct Background {
+    /// Which start of the daemon this is: part of the names, so that those of an earlier one are known.
+    start: i64,
+    longest: Duration,
+    clock: Arc<dyn Clock>,
+    group: Group,
+    programs: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    started: u64,
+    /// By their numbers.
+    programs: BTreeMap<u64, Arc<Program>>,
+}
+
+/// What is to run in the background.
+#[derive(Debug)]
+pub(super) struct Errand {
+    pub(super) cell: Arc<Cell>,
+    /// As it is shown.
+    pub(super) command: String,
+    pub(super) program: Vec<String>,
+    pub(super) directory: PathBuf,
+    /// What the model wants; no more than the operator allows.
+    pub(super) limit: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Program {
+    id: String,
+    session: SessionId,
+    command: String,
+    /// By the clock's `elapsed`.
+    started: Duration,
+    limit: Duration,
+    cancel: CancellationToken,
+    heard: Mutex<Heard>,
+    changed: Notify,
+}
+
+/// What was heard of a program and not read yet.
+#[derive(Debug, Default)]
+struct Heard {
+    unread: VecDeque<u8>,
+    /// Bytes that had to make room before they were read.
+    lost: u64,
+    end: Option<End>,
+}
+
+#[derive(Debug, Clone)]
+struct End {
+    how: Result<Ended, CellError>,
+    at: Duration,
+}
+
+impl Background {
+    /// Nothing runs. `start` is a number that no other start of the daemon has; no program lives longer
+    /// than `longest`, nor than the group.
+    #[must_use]
+    pub fn new(start: i64, longest: Duration, clock: Arc<dyn Clock>, group: Group) -> Self {
+        Self { start, longest, clock, group, programs: Mutex::default() }
+    }
+
+    /// Starts a program, and says how it is called.
+    pub(super) fn start(
+        self: &Arc<Self>,
+        errand: Errand,
+        session: &SessionId,
+    ) -> Result<Value, ToolError> {
+        let Errand { cell, command, program, directory, limit } = errand;
+        let limit = limit.map_or(self.longest, |limit| limit.min(self.longest));
+        let started = self.clock.elapsed();
+        let entered = {
+            let mut table = self.table();
+            table.forget(started);
+            Self::make_room(&table, session)?;
+            table.started += 1;
+            let number = table.started;
+            let entered = Arc::new(Program {
+                id: format!("p{}.{number}", self.start),
+                session: session.clone(),
+                command,
+                started,
+                limit,
+                cancel: self.group.token().child_token(),
+                heard: Mutex::default(),
+                changed: Notify::new(),
+            });
+            table.programs.insert(number, entered.clone());
+            entered
+        };
+        let cancel = entered.cancel.clone();
+        // What it prints is kept here.
+        let order = Order { program, directory, limit, output: 0, cancel };
+        let mut cell = Cell::clone(&cell);
+        cell.limits.cpu_seconds = cell.limits.cpu_seconds.max(self.longest.as_secs());
+        let (clock, id) = (self.clock.clone(), entered.id.clone());
+        let seconds = limit.as_secs();
+        self.group.spawn(&id.clone(), async move {
+            let ran = cell.run_heard(order, |bytes| entered.hear(bytes)).await;
+            entered.end(ran, clock.elapsed());
+        });
+        Ok(json!({
+            "id": id,
+            "running": true,
+            "killed_after_seconds": seconds,
+            "next": "process_poll says what it prints and whether it still runs; process_kill ends it",
+        }))
+    }
+
+    /// What a program has printed since it was last asked, after at most `wait` for anything new.
+    pub(super) async fn poll(
+        &self,
+        id: &str,
+        wait: Duration,
+        context: &ToolContext,
+    ) -> Result<Value, ToolError> {
+        let program = self.find(id, &context.session)?;
+        let waiting = within(self.clock.as_ref(), wait, program.news());
+        tokio::select! {
+            // With news or without.
+            _ = waiting => Ok(self.report(&program)),
+            // What is told now would be lost.
+            () = context.cancel.cancelled() => {
+                Err(ToolError::ExecutionFailed("the poll was stopped; the program was not".to_owned()))
+            }
+        }
+    }
+
+    /// Ends a program and everything that it has started.
+    pub(super) async fn kill(&self, id: &str, session: &SessionId) -> Result<Value, ToolError> {
+        let program = self.find(id, session)?;
+        program.cancel.cancel();
+        program.ended().await;
+        Ok(self.report(&program))
+    }
+
+    /// The programs of a session.
+    pub(super) fn list(&self, session: &SessionId) -> Value {
+        let now = self.clock.elapsed();
+        let mut table = self.table();
+        table.forget(now);
+        let own = table.programs.values().filter(|program| program.session == *session);
+        own.map(|program| {
+            let mut listed = program.state(now);
+            listed.insert("unread_bytes".to_owned(), program.heard().unread.len().into());
+            Value::Object(listed)
+        })
+        .collect()
+    }
+
+    /// What was started as this, for a person to read.
+    pub(super) fn command(&self, id: &str, session: &SessionId) -> Option<String> {
+        self.find(id, session).ok().map(|program| program.command.clone())
+    }
+
+    fn find(&self, id: &str, session: &SessionId) -> Result<Arc<Program>, ToolError> {
+        let mut table = self.table();
+        table.forget(self.clock.elapsed());
+        let numbers = id.strip_prefix('p').and_then(|rest| rest.split_once('.'));
+        let number = |text: &str| text.parse::<u64>().ok();
+        let why = match numbers.and_then(|(start, one)| Some((number(start)?, number(one)?))) {
+            Some((start, one)) if u64::try_from(self.start) == Ok(start) => {
+                let found = table.programs.get(&one);
+                if let Some(program) = found.filter(|program| program.session == *session) {
+                    return Ok(program.clone());
+                }
+                "it was never started in this conversation, or it has ended and its end was told \
+                 or is more than an hour ago"
+            }
+            Some(_) => "it ended with a restart of the daemon, and what it had not told is lost",
+            None => "ids are those that exec_shell gives, such as p1.2",
+        };
+        Err(ToolError::ExecutionFailed(format!(
+            "there is no program {id}: {why}. process_poll without an id lists what there is"
+        )))
+    }
+
+    /// Says what is new of a program, and forgets it if that is the last of it.
+    fn report(&self, program: &Arc<Program>) -> Value {
+        let mut report = program.state(self.clock.elapsed());
+        // What it printed was heard before its end was.
+        report.insert("output".to_owned(), program.read().into());
+        if report["running"] == false {
+            self.table().programs.retain(|_, kept| !Arc::ptr_eq(kept, program));
+        }
+        Value::Object(report)
+    }
+
+    fn make_room(table: &Table, session: &SessionId) -> Result<(), ToolError> {
+        let running = || table.programs.values().filter(|program| program.runs());
+        let own: Vec<&str> = running()
+            .filter(|program| program.session == *session)
+            .map(|program| program.id.as_str())
+            .collect();
+        if own.len() >= MOST_OF_ONE {
+            return Err(ToolError::ExecutionFailed(format!(
+                "{MOST_OF_ONE} programs run in the background of this conversation already ({}); \
+                 end one with process_kill first",
+                own.join(", ")
+            )));
+        }
+        if running().count() >= MOST {
+            return Err(ToolError::ExecutionFailed(format!(
+                "{MOST} programs run in the background already, most of them of other \
+                 conversations; run it in the foreground, or later"
+            )));
+        }
+        Ok(())
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Forgets what ended long ago, and the oldest of what ended where that is too much.
+    fn forget(&mut self, now: Duration) {
+        let ended = |program: &Program| program.heard().end.as_ref().map(|end| end.at);
+        self.programs
+            .retain(|_, program| ended(program).is_none_or(|at| now.saturating_sub(at) < KEPT_FOR));
+        let mut over: Vec<(Duration, u64)> = self
+            .programs
+            .iter()
+            .filter_map(|(number, program)| Some((ended(program)?, *number)))
+            .collect();
+        over.sort_unstable();
+        for (_, number) in over.iter().take(over.len().saturating_sub(MOST)) {
+            self.programs.remove(number);
+        }
+    }
+}
+
+impl Program {
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hear(&self, bytes: &[u8]) {
+        self.heard().push(bytes);
+        self.changed.notify_waiters();
+    }
+
+    fn end(&self, ran: Result<Ran, CellError>, at: Duration) {
+        self.heard().end = Some(End { how: ran.map(|ran| ran.ended), at });
+        self.changed.notify_waiters();
+    }
+
+    fn runs(&self) -> bool {
+        self.heard().end.is_none()
+    }
+
+    /// Waits for something to read, or the end.
+    async fn news(&self) {
+        self.until(|heard| heard.end.is_some() || !heard.unread.is_empty()).await;
+    }
+
+    async fn ended(&self) {
+        self.until(|heard| heard.end.is_some()).await;
+    }
+
+    async fn until(&self, holds: impl Fn(&Heard) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            let mut changed = std::pin::pin!(changed);
+            // From here on no change is missed.
+            changed.as_mut().enable();
+            if holds(&self.heard()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn read(&self) -> String {
+        self.heard().read()
+    }
+
+    /// What it is and how it fares.
+    fn state(&self, now: Duration) -> Map<String, Value> {
+        let end = self.heard().end.clone();
+        let until = end.as_ref().map_or(now, |end| end.at);
+        let mut state = Map::new();
+        let mut put = |key: &str, value: Value| state.insert(key.to_owned(), value);
+        put("id", self.id.clone().into());
+        put("command", self.command.clone().into());
+        put("running", end.is_none().into());
+        put("seconds", until.saturating_sub(self.started).as_secs().into());
+        match end.map(|end| end.how) {
+            None => {}
+            Some(Ok(Ended::Code(code))) => drop(put("exit_code", code.into())),
+            Some(Ok(Ended::Signal(signal))) => drop(put("killed_by_signal", signal.into())),
+            Some(Ok(Ended::TimedOut)) => {
+                let why = format!("killed: its {} seconds were up", self.limit.as_secs());
+                put("ended", why.into());
+            }
+            Some(Ok(Ended::Cancelled)) => drop(put("ended", "killed".into())),
+            Some(Err(error)) => drop(put("ended", format!("never started: {error}").into())),
+        }
+        state
+    }
+}
+
+impl Heard {
+    fn push(&mut self, bytes: &[u8]) {
+        self.unread.extend(bytes);
+        let surplus = self.unread.len().saturating_sub(KEPT_BYTES);
+        self.unread.drain(..surplus);
+        self.lost += surplus as u64;
+    }
+
+    /// Everything that was not read, but for the beginning of a character that is still being printed.
+    fn read(&mut self) -> String {
+        let unread = self.unread.make_contiguous();
+        let whole = match std::str::from_utf8(unread) {
+            Err(error) if error.error_len().is_none() && self.end.is_none() => error.valid_up_to(),
+            _ => unread.len(),
+        };
+        let bytes: Vec<u8> = self.unread.drain(..whole).collect();
+        let text = String::from_utf8_lossy(&bytes);
+        match std::mem::take(&mut self.lost) {
+            0 => text.into_owned(),
+            lost => format!("[… {lost} bytes were not read in time and fell out …]\n{text}"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "background_tests.rs"]
+mod tests;

@@ -1,0 +1,59 @@
+//! `git_add`: changes for the next commit.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::repository::Git;
+use super::status::status;
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitAdd(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+    /// Files and directories to stage, relative to repository; what was deleted, too.
+    #[serde(default)]
+    #[schemars(extend("x-aliases" = ["files"]))]
+    paths: Vec<String>,
+    /// Stage every change there is. Default: false.
+    all: Option<bool>,
+}
+
+#[async_trait]
+impl Tool for GitAdd {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Stage changes of files for the next commit. Returns the status.";
+        let described = Description::new("git_add", ToolClass::Effect, TEXT);
+        Description { time_limit: self.0.time_limit(2), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { repository, paths, all } = arguments;
+        let repository = repository.as_deref();
+        let mut words = vec!["add", "--all"];
+        match (all.unwrap_or(false), paths.is_empty()) {
+            (true, true) => {}
+            (false, false) => {
+                words.push("--");
+                words.extend(paths.iter().map(String::as_str));
+            }
+            (_, _) => {
+                let why = "give paths, or all; not both";
+                return Err(ToolError::InvalidArgs(why.to_owned()));
+            }
+        }
+        self.0.run(repository, &words, context).await?;
+        Ok(status(&self.0, repository, context).await?.into())
+    }
+}

@@ -1,0 +1,42 @@
+//! `git_branches`: which branches there are.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::parse::{self, BRANCH_FORMAT};
+use super::repository::Git;
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitBranches(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+}
+
+#[async_trait]
+impl Tool for GitBranches {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "The branches of a git repository, those of its remotes included, the one \
+            with the newest commit first. git_switch makes one, or goes to one.";
+        let described = Description::new("git_branches", ToolClass::Pure, TEXT).parallel();
+        Description { time_limit: self.0.time_limit(1), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let words =
+            ["for-each-ref", BRANCH_FORMAT, "--sort=-committerdate", "refs/heads", "refs/remotes"];
+        let text = self.0.run(arguments.repository.as_deref(), &words, context).await?;
+        Ok(parse::branches(&text).into())
+    }
+}

@@ -1,0 +1,98 @@
+//! `git_commit`: what is staged, as a commit.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::parse::{self, LOG_FORMAT};
+use super::repository::{Git, Said, wrong};
+
+/// Who commits where git is told neither by the repository nor by the system, and the words by which it
+/// says so.
+const IDENTITY: [(&str, &str); 2] = [
+    ("no name was given", "user.name=Avocet"),
+    ("no email was given", "user.email=avocet@localhost"),
+];
+/// What git says where there is nothing to commit.
+const NOTHING: [&str; 3] = ["nothing to commit", "no changes added", "nothing added to commit"];
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitCommit(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+    /// The message: a subject in one line, and more behind an empty line if needed.
+    #[schemars(length(min = 1))]
+    message: String,
+    /// Stage every change of files that git knows first; new files are not among them. Default: false.
+    all: Option<bool>,
+}
+
+#[async_trait]
+impl Tool for GitCommit {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Commit what is staged (git_add). Hooks are not run and nothing is signed; \
+            where the repository names nobody, Avocet <avocet@localhost> commits.";
+        let described = Description::new("git_commit", ToolClass::Effect, TEXT);
+        Description { time_limit: self.0.time_limit(4), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { repository, message, all } = arguments;
+        if message.trim().is_empty() {
+            return Err(ToolError::InvalidArgs("message is empty".to_owned()));
+        }
+        let repository = repository.as_deref();
+        let message = format!("--message={message}");
+        let mut commit = vec!["commit", "--quiet", "--no-verify", "--no-gpg-sign", &message];
+        commit.extend(all.unwrap_or(false).then_some("--all"));
+        self.commit(repository, &commit, context).await?;
+        let newest = ["log", LOG_FORMAT, "--max-count=1", "--stat=120"];
+        let text = self.0.run(repository, &newest, context).await?;
+        let commit = parse::log(&text).pop().unwrap_or_default();
+        let stat = text.rsplit(parse::FIELD).next().unwrap_or_default().trim_matches('\n');
+        Ok(json!({ "commit": commit["commit"], "author": commit["author"], "subject": commit["subject"], "stat": stat }).into())
+    }
+}
+
+impl GitCommit {
+    /// Commits, as Avocet as far as git knows of nobody.
+    async fn commit(
+        &self,
+        repository: Option<&str>,
+        commit: &[&str],
+        context: &ToolContext,
+    ) -> Result<(), ToolError> {
+        let mut identity: Vec<&str> = Vec::new();
+        loop {
+            let words = [&identity[..], commit].concat();
+            let why = match self.0.ask(repository, &words, context).await? {
+                Said::Well(_) => return Ok(()),
+                Said::Wrong(why) => why,
+            };
+            let missing = IDENTITY.iter().find(|(said, _)| why.contains(said));
+            match missing.filter(|(_, setting)| !identity.contains(setting)) {
+                Some((_, setting)) => identity.extend(["-c", setting]),
+                None if NOTHING.iter().any(|nothing| why.contains(nothing)) => {
+                    return Err(ToolError::ExecutionFailed(
+                        "nothing to commit: no change is staged. git_status shows what has changed, \
+                         git_add stages it"
+                            .to_owned(),
+                    ));
+                }
+                None => return Err(wrong(&words, &why)),
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `git_diff`: what has changed, line by line.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::parse;
+use super::repository::{Git, check_name};
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitDiff(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+    /// What is staged for the next commit, in place of what is not. Default: false.
+    #[schemars(extend("x-aliases" = ["cached"]))]
+    staged: Option<bool>,
+    /// Only this file or directory, relative to repository.
+    path: Option<String>,
+    /// A revision to compare with: a commit, branch or tag, such as HEAD~1. Default: the last commit.
+    #[schemars(extend("x-aliases" = ["base", "target"]))]
+    from: Option<String>,
+    /// The revision that is compared with from. Default: the files as they are.
+    to: Option<String>,
+}
+
+#[async_trait]
+impl Tool for GitDiff {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "What has changed in a git repository, as a stat and a unified diff: in the \
+            files and not staged, staged, or between two revisions. Untracked files are not in it.";
+        let described = Description::new("git_diff", ToolClass::Pure, TEXT).parallel();
+        Description { time_limit: self.0.time_limit(1), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { repository, staged, path, from, to } = arguments;
+        let staged = staged.unwrap_or(false);
+        if to.is_some() && (from.is_none() || staged) {
+            let why = "to goes with from, and without staged";
+            return Err(ToolError::InvalidArgs(why.to_owned()));
+        }
+        let mut words = vec!["diff", "--no-ext-diff", "--no-textconv", "--submodule=short"];
+        words.extend(["--stat=120", "--patch"]);
+        words.extend(staged.then_some("--cached"));
+        for (what, revision) in [("from", &from), ("to", &to)] {
+            if let Some(revision) = revision {
+                check_name(what, revision)?;
+                words.push(revision);
+            }
+        }
+        words.push("--");
+        words.extend(path.as_deref());
+        let text = self.0.run(repository.as_deref(), &words, context).await?;
+        let (stat, diff) = parse::diff(&text);
+        Ok(json!({ "stat": stat, "diff": diff }).into())
+    }
+}

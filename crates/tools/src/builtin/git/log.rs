@@ -1,0 +1,68 @@
+//! `git_log`: the commits of a repository.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::parse::{self, LOG_FORMAT};
+use super::repository::{Git, Said, check_name, wrong};
+
+const DEFAULT_COUNT: u64 = 20;
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitLog(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+    /// How many, the newest first. Default: 20.
+    #[schemars(range(min = 1, max = 200), extend("x-aliases" = ["limit", "max_count", "n"]))]
+    count: Option<u64>,
+    /// Only those that have changed this file or directory, relative to repository.
+    path: Option<String>,
+    /// Only those since then: a date, or such as "2 weeks ago".
+    since: Option<String>,
+    /// A branch, tag, commit or range such as main..feature. Default: the current branch.
+    revision: Option<String>,
+}
+
+#[async_trait]
+impl Tool for GitLog {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "The commits of a git repository, the newest first: id, author, date, \
+            subject, and the rest of the message.";
+        let described = Description::new("git_log", ToolClass::Pure, TEXT).parallel();
+        Description { time_limit: self.0.time_limit(1), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { repository, count, path, since, revision } = arguments;
+        let count = format!("--max-count={}", count.unwrap_or(DEFAULT_COUNT));
+        let since = since.map(|since| format!("--since={since}"));
+        let mut words = vec!["log", LOG_FORMAT, "--no-show-signature", &count];
+        words.extend(since.as_deref());
+        if let Some(revision) = &revision {
+            check_name("revision", revision)?;
+            words.push(revision);
+        }
+        words.push("--");
+        words.extend(path.as_deref());
+        match self.0.ask(repository.as_deref(), &words, context).await? {
+            Said::Well(text) => Ok(json!(parse::log(&text)).into()),
+            Said::Wrong(why) if why.contains("does not have any commits yet") => {
+                Ok(json!([]).into())
+            }
+            Said::Wrong(why) => Err(wrong(&words, &why)),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `git_push`: commits of a branch, to a remote.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::parse::{self, without_credentials};
+use super::repository::{Git, Said, check_name, wrong};
+use crate::builtin::programs::code_block;
+
+const DEFAULT_REMOTE: &str = "origin";
+/// Commits that a person is shown who has to allow a push.
+const SHOWN_COMMITS: usize = 20;
+/// What git and ssh say where there is no network.
+const NO_NETWORK: [&str; 7] = [
+    "could not resolve host",
+    "could not resolve hostname",
+    "could not connect to server",
+    "failed to connect to",
+    "network is unreachable",
+    "socket",
+    "name resolution",
+];
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitPush(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+    /// The name of the remote. Default: origin.
+    remote: Option<String>,
+    /// The branch. Default: the current one.
+    branch: Option<String>,
+    /// Remember the remote's branch as the upstream of ours. Default: false.
+    set_upstream: Option<bool>,
+}
+
+/// What is pushed, and where to.
+struct Target {
+    remote: String,
+    branch: String,
+    /// Without what lets one in.
+    url: String,
+}
+
+#[async_trait]
+impl Tool for GitPush {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Push the commits of a branch to a remote of the repository, to the branch \
+            of the same name; never by force. The user is asked first. Programs have no network here \
+            unless the operator has opened it: then only a remote in the workspace can be reached.";
+        let described = Description::new("git_push", ToolClass::Effect, TEXT);
+        Description { time_limit: self.0.time_limit(3), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Target { remote, branch, url } = self.target(&arguments, context).await?;
+        let refs = format!("refs/heads/{branch}:refs/heads/{branch}");
+        let mut words = vec!["push", "--porcelain", "--no-verify", "--no-signed"];
+        // Neither tags nor submodules nor a program that the repository names.
+        words.extend(["--no-follow-tags", "--no-recurse-submodules"]);
+        words.push("--receive-pack=git-receive-pack");
+        words.extend(arguments.set_upstream.unwrap_or(false).then_some("--set-upstream"));
+        words.extend([remote.as_str(), &refs]);
+        match self.0.ask(arguments.repository.as_deref(), &words, context).await? {
+            Said::Well(text) => {
+                let result = parse::pushed(&text).unwrap_or("pushed");
+                Ok(json!({ "remote": remote, "url": url, "branch": branch, "result": result })
+                    .into())
+            }
+            Said::Wrong(why) => Err(refused(&words, &why, &url)),
+        }
+    }
+
+    fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
+        Caution::Always
+    }
+
+    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
+        let target = self.target(arguments, context).await.ok()?;
+        let count = format!("--max-count={}", SHOWN_COMMITS + 1);
+        let branch = format!("refs/heads/{}", target.branch);
+        let known = format!("--remotes={}", target.remote);
+        let words = ["log", "--format=%h %s", &count, &branch, "--not", &known, "--"];
+        let commits = self.0.run(arguments.repository.as_deref(), &words, context).await.ok()?;
+        Some(question(&target, &commits))
+    }
+}
+
+/// What is asked about a push of these commits, one a line.
+fn question(Target { remote, branch, url }: &Target, commits: &str) -> Question {
+    let mut lines: Vec<&str> = commits.lines().collect();
+    if lines.len() > SHOWN_COMMITS {
+        lines.truncate(SHOWN_COMMITS);
+        lines.push("… and more");
+    }
+    let commits = match lines.is_empty() {
+        true => "Nothing that the remote is not known to have.".to_owned(),
+        false => format!("The commits:\n\n{}", code_block(&lines.join("\n"))),
+    };
+    let target = code_block(&format!("{branch} -> {remote} {url}"));
+    let shown = format!("Push a branch to a remote:\n\n{target}\n\n{commits}");
+    Question { shown, scope: format!("{branch} to {remote} {url}") }
+}
+
+impl GitPush {
+    async fn target(
+        &self,
+        arguments: &Arguments,
+        context: &ToolContext,
+    ) -> Result<Target, ToolError> {
+        let repository = arguments.repository.as_deref();
+        let remote = arguments.remote.as_deref().unwrap_or(DEFAULT_REMOTE);
+        check_name("remote", remote)?;
+        let get = ["remote", "get-url", "--push", "--all", remote];
+        let url = match self.0.ask(repository, &get, context).await? {
+            Said::Well(urls) => urls,
+            Said::Wrong(_) => {
+                return Err(ToolError::ExecutionFailed(format!(
+                    "there is no remote {remote}; exec_shell has git remote -v, and git remote add"
+                )));
+            }
+        };
+        let urls: Vec<String> = url.lines().map(without_credentials).collect();
+        let branch = match &arguments.branch {
+            Some(branch) => branch.clone(),
+            None => {
+                let current = ["branch", "--show-current"];
+                self.0.run(repository, &current, context).await?.trim().to_owned()
+            }
+        };
+        if branch.is_empty() {
+            let why = "no branch is checked out here; give branch";
+            return Err(ToolError::InvalidArgs(why.to_owned()));
+        }
+        check_name("branch", &branch)?;
+        Ok(Target { remote: remote.to_owned(), branch, url: urls.join(", ") })
+    }
+}
+
+fn refused(words: &[&str], why: &str, url: &str) -> ToolError {
+    let said = why.to_lowercase();
+    if NO_NETWORK.iter().any(|words| said.contains(words)) {
+        return ToolError::ExecutionFailed(format!(
+            "{url} cannot be reached: programs have no network here beyond what the operator has \
+             opened ([sandbox] in the configuration). Ask the user to push the branch, or to open \
+             the network"
+        ));
+    }
+    match parse::pushed(why) {
+        Some(result) if result.contains("fetch first") || result.contains("non-fast-forward") => {
+            ToolError::ExecutionFailed(format!(
+                "{result}: the remote has commits that this branch does not have. Fetch and merge \
+                 them first (exec_shell: git pull)"
+            ))
+        }
+        _ => wrong(words, why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_to_allow_a_push_sees_where_it_goes_and_what() {
+        let target = Target {
+            remote: "origin".to_owned(),
+            branch: "main".to_owned(),
+            url: "https://example.org/r.git".to_owned(),
+        };
+        let asked = question(&target, "1a fix shutdown\n2b more\n");
+        assert_eq!(
+            asked.shown,
+            "Push a branch to a remote:\n\n```\nmain -> origin https://example.org/r.git\n```\n\n\
+             The commits:\n\n```\n1a fix shutdown\n2b more\n```"
+        );
+        assert_eq!(asked.scope, "main to origin https://example.org/r.git");
+        let many = question(&target, &"1a x\n".repeat(21)).shown;
+        assert_eq!((many.matches("1a x").count(), many.matches("… and more").count()), (20, 1));
+        assert!(
+            question(&target, "").shown.contains("Nothing that the remote is not known to have")
+        );
+    }
+
+    #[test]
+    fn what_went_wrong_with_a_push_is_said_with_the_way_on() {
+        for (said, meant) in [
+            ("ssh: Could not resolve hostname example.org: x", "programs have no network here"),
+            (
+                "fatal: unable to access 'u': Failed to connect to 127.0.0.1 port 9",
+                "programs have no",
+            ),
+            ("!\ta:b\t[rejected] (non-fast-forward)\n", "does not have. Fetch and merge"),
+            ("fatal: something else", "git push: fatal: something else"),
+        ] {
+            let error = refused(&["push"], said, "u").to_string();
+            assert!(error.contains(meant), "{error}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What the git tools share: how git is called so that a stranger's repository decides nothing, and what
+//! its errors mean.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{ToolContext, ToolError};
+use avocet_sandbox::Workspace;
+
+use crate::builtin::programs::{Done, ENDING, End, Programs, Shell, Wanted, last};
+
+/// Bytes of output that are read.
+const MAX_OUTPUT: usize = 1024 * 1024;
+/// Characters of an error of git.
+const MAX_ERROR: usize = 1000;
+/// What one call of git may take at most.
+const LONGEST: Duration = Duration::from_mins(2);
+
+/// What the configuration of a repository, which may be a stranger's, could have git run or show
+/// otherwise (git-config(1)). Its filters stay: without them what is committed would be another file.
+const SETTINGS: [&str; 22] = [
+    "advice.detachedHead=false",
+    "color.ui=false",
+    "commit.gpgSign=false",
+    "core.alternateRefsCommand=true",
+    "core.askPass=true",
+    "core.editor=true",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.quotePath=false",
+    "core.sshCommand=ssh",
+    "credential.helper=",
+    "diff.external=",
+    "gc.auto=0",
+    "log.showSignature=false",
+    "maintenance.auto=false",
+    "protocol.ext.allow=never",
+    "push.gpgSign=false",
+    "safe.directory=*",
+    "sequence.editor=true",
+    "submodule.recurse=false",
+    // Nobody is made up from the names of the system's user and host.
+    "user.useConfigOnly=true",
+];
+
+/// What goes before any configuration (git(1)).
+const ENVIRONMENT: [(&str, &str); 9] = [
+    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
+    ("GIT_ASKPASS", "true"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_SSH_COMMAND", "ssh"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    // What it says is read below.
+    ("LANGUAGE", "C"),
+    ("LC_ALL", "C.UTF-8"),
+];
+
+/// The system's git, in repositories of a workspace.
+#[derive(Debug, Clone)]
+pub(in crate::builtin) struct Git {
+    programs: Programs,
+}
+
+/// What git came to.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// It did what was wanted.
+    Well(String),
+    /// It did not, and this is why.
+    Wrong(String),
+}
+
+impl Git {
+    pub(in crate::builtin) fn new(workspace: Arc<Workspace>, shell: Shell) -> Self {
+        Self { programs: Programs::new(workspace, shell) }
+    }
+
+    /// What a tool may take that calls git this often.
+    pub(super) fn time_limit(&self, calls: u32) -> Duration {
+        (self.limit() + ENDING) * calls
+    }
+
+    /// Runs git in a repository; whatever it cannot do is an error.
+    pub(super) async fn run(
+        &self,
+        repository: Option<&str>,
+        arguments: &[&str],
+        context: &ToolContext,
+    ) -> Result<String, ToolError> {
+        match self.ask(repository, arguments, context).await? {
+            Said::Well(text) => Ok(text),
+            Said::Wrong(why) => Err(wrong(arguments, &why)),
+        }
+    }
+
+    /// Runs git in a repository.
+    pub(super) async fn ask(
+        &self,
+        repository: Option<&str>,
+        arguments: &[&str],
+        context: &ToolContext,
+    ) -> Result<Said, ToolError> {
+        self.programs.check_allowed("git")?;
+        let directory = self.programs.directory(repository.map(str::to_owned)).await?;
+        let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
+        let program = ["git", "--no-pager", "--literal-pathspecs"].into_iter();
+        let program = program.chain(settings).chain(arguments.iter().copied());
+        let mut environment: Vec<(String, String)> =
+            ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        // What is above the workspace is no repository of it.
+        let above = self.programs.root().parent().map(|path| path.display().to_string());
+        environment.push(("GIT_CEILING_DIRECTORIES".to_owned(), above.unwrap_or_default()));
+        let wanted = Wanted {
+            program: program.map(str::to_owned).collect(),
+            directory,
+            environment,
+            limit: self.limit(),
+            output: MAX_OUTPUT,
+        };
+        let ran = self.programs.run(wanted, context).await;
+        let Done { end, output } = ran.map_err(|error| match error {
+            ToolError::ExecutionFailed(why) if why.contains("there is no program git") => {
+                let none = "there is no git on this system: its operator has to install it";
+                ToolError::ExecutionFailed(none.to_owned())
+            }
+            error => error,
+        })?;
+        let text = output.text();
+        if end == End::Code(0) {
+            return Ok(Said::Well(text));
+        }
+        if text.contains("not a git repository") {
+            let place = repository.filter(|place| !place.is_empty()).unwrap_or("the workspace");
+            return Err(ToolError::ExecutionFailed(format!(
+                "{place} is no git repository; give the directory of one as repository, or make one \
+                 there with exec_shell: git init"
+            )));
+        }
+        Ok(Said::Wrong(text))
+    }
+
+    fn limit(&self) -> Duration {
+        self.programs.shell.longest.min(LONGEST)
+    }
+}
+
+/// An error of git, by the command that it is of.
+pub(super) fn wrong(arguments: &[&str], why: &str) -> ToolError {
+    let why = last(why.trim(), MAX_ERROR);
+    let command = arguments.iter().find(|word| !word.starts_with('-') && !word.contains('='));
+    let command = command.copied().unwrap_or_default();
+    ToolError::ExecutionFailed(format!("git {command}: {why}"))
+}
+
+/// Refuses what git would take for an option.
+pub(super) fn check_name(what: &str, name: &str) -> Result<(), ToolError> {
+    let wrong = match name {
+        "" => "is empty",
+        name if name.starts_with('-') => "begins with -, as no name does",
+        name if name.contains(char::is_control) => "has control characters in it",
+        _ => return Ok(()),
+    };
+    Err(ToolError::InvalidArgs(format!("{what} {name:?} {wrong}")))
+}

@@ -1,0 +1,50 @@
+//! `git_status`: what has changed, and where the branch is.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::parse;
+use super::repository::Git;
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitStatus(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+}
+
+#[async_trait]
+impl Tool for GitStatus {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "The state of a git repository: its branch and how far that is from its \
+            upstream, what is staged and what is not, untracked files, conflicts.";
+        let described = Description::new("git_status", ToolClass::Pure, TEXT).parallel();
+        Description { time_limit: self.0.time_limit(1), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        Ok(status(&self.0, arguments.repository.as_deref(), context).await?.into())
+    }
+}
+
+/// The status of a repository, as the tools tell it.
+pub(super) async fn status(
+    git: &Git,
+    repository: Option<&str>,
+    context: &ToolContext,
+) -> Result<Value, ToolError> {
+    let arguments = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
+    Ok(parse::status(&git.run(repository, &arguments, context).await?))
+}

@@ -1,0 +1,62 @@
+//! `git_switch`: to another branch, or a new one.
+
+use async_trait::async_trait;
+use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::repository::{Git, check_name};
+use super::status::status;
+
+#[derive(Debug)]
+pub(in crate::builtin) struct GitSwitch(pub(in crate::builtin) Git);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::builtin) struct Arguments {
+    /// A directory of the repository, relative to the workspace root. Default: the root.
+    #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
+    repository: Option<String>,
+    /// The branch.
+    #[schemars(extend("x-aliases" = ["branch_name", "name"]))]
+    branch: String,
+    /// Make it. Default: false.
+    create: Option<bool>,
+    /// Where a new branch begins: a branch, tag or commit. Default: the current commit.
+    #[schemars(extend("x-aliases" = ["base_branch", "start_point"]))]
+    from: Option<String>,
+}
+
+#[async_trait]
+impl Tool for GitSwitch {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Go to another branch of a git repository, or make one and go there. \
+            Changes that are not committed come along; where they cannot, nothing is done. Returns the \
+            status.";
+        let described = Description::new("git_switch", ToolClass::Effect, TEXT);
+        Description { time_limit: self.0.time_limit(2), ..described }
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let Arguments { repository, branch, create, from } = arguments;
+        let (repository, create) = (repository.as_deref(), create.unwrap_or(false));
+        check_name("branch", &branch)?;
+        let mut words = vec!["switch", "--quiet", "--no-recurse-submodules"];
+        words.extend(create.then_some("--create"));
+        words.push(&branch);
+        if let Some(from) = &from {
+            if !create {
+                return Err(ToolError::InvalidArgs("from goes with create".to_owned()));
+            }
+            check_name("from", from)?;
+            words.push(from);
+        }
+        self.0.run(repository, &words, context).await?;
+        Ok(status(&self.0, repository, context).await?.into())
+    }
+}

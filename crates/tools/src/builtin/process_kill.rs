@@ -1,0 +1,48 @@
+//! `process_kill`: the end of a program in the background.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::background::Background;
+use super::programs::code_block;
+
+#[derive(Debug)]
+pub(super) struct ProcessKill(pub(super) Arc<Background>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// The program, as exec_shell has called it.
+    #[schemars(extend("x-aliases" = ["bash_id", "pid", "process_id", "shell_id"]))]
+    id: String,
+}
+
+#[async_trait]
+impl Tool for ProcessKill {
+    type Arguments = Arguments;
+
+    fn describe(&self) -> Description {
+        const TEXT: &str = "Kill a program in the background and everything that it has started. \
+            Returns what it has printed since the last poll.";
+        Description::new("process_kill", ToolClass::Effect, TEXT)
+    }
+
+    async fn execute(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        Ok(self.0.kill(&arguments.id, &context.session).await?.into())
+    }
+
+    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
+        let command = self.0.command(&arguments.id, &context.session)?;
+        let shown = format!("Kill the program {}:\n\n{}", arguments.id, code_block(&command));
+        Some(Question { shown, scope: arguments.id.clone() })
+    }
+}

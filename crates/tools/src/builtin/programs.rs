@@ -1,0 +1,183 @@
+//! What the tools share that run programs: a program behind walls and what it printed, its time and its
+//! directory, and how it is shown to whoever has to allow it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{Caution, ToolContext, ToolError};
+use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Workspace};
+
+use super::background::Background;
+use super::files::{Files, tool_error};
+use crate::courtesy;
+
+/// What a time-out keeps of the output, in characters from its end.
+const LAST_WORDS: usize = 2000;
+/// What the end of everything in a cell takes at most, beside the time of its program.
+pub(super) const ENDING: Duration = Duration::from_secs(10);
+
+/// How programs run, as the operator has it.
+#[derive(Debug, Clone)]
+pub struct Shell {
+    /// Where commands run.
+    pub cell: Arc<Cell>,
+    /// What they are behind.
+    pub walls: Behind,
+    /// The longest that a command may take that is waited for.
+    pub longest: Duration,
+    /// The programs that may be called, `*` for any characters; empty for all.
+    pub commands: Vec<String>,
+    /// What runs without being waited for.
+    pub background: Arc<Background>,
+}
+
+impl Shell {
+    /// What runs without walls is asked for in any case.
+    pub(super) fn caution(&self) -> Caution {
+        match self.walls {
+            Behind::Namespaces | Behind::Landlock => Caution::ByTrust,
+            Behind::Nothing => Caution::Always,
+        }
+    }
+}
+
+/// Programs in a workspace.
+#[derive(Debug, Clone)]
+pub(super) struct Programs {
+    files: Files,
+    pub(super) shell: Shell,
+}
+
+/// A program that is wanted.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    /// Its name and its arguments.
+    pub(super) program: Vec<String>,
+    pub(super) directory: PathBuf,
+    /// What it finds in its environment beside what all have.
+    pub(super) environment: Vec<(String, String)>,
+    pub(super) limit: Duration,
+    /// Bytes of its output that are kept.
+    pub(super) output: usize,
+}
+
+/// A program that ended by itself.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) end: End,
+    pub(super) output: Output,
+}
+
+/// How a program ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Code(i32),
+    Signal(i32),
+}
+
+impl End {
+    /// What a result calls it, and its number.
+    pub(super) fn named(self) -> (&'static str, i32) {
+        match self {
+            Self::Code(code) => ("exit_code", code),
+            Self::Signal(signal) => ("killed_by_signal", signal),
+        }
+    }
+}
+
+impl Programs {
+    pub(super) fn new(workspace: Arc<Workspace>, shell: Shell) -> Self {
+        Self { files: Files { workspace }, shell }
+    }
+
+    /// A directory of the workspace, as programs know it.
+    pub(super) async fn directory(&self, given: Option<String>) -> Result<PathBuf, ToolError> {
+        let directory = self.files.with(move |workspace| {
+            let path = workspace.resolve(&given.unwrap_or_default()).map_err(tool_error)?;
+            workspace.list(&path).map_err(tool_error)?;
+            Ok(workspace.root().join(path.to_string()))
+        });
+        directory.await
+    }
+
+    pub(super) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.files.workspace.root()
+    }
+
+    /// Runs a program to its end.
+    pub(super) async fn run(
+        &self,
+        wanted: Wanted,
+        context: &ToolContext,
+    ) -> Result<Done, ToolError> {
+        let Wanted { program, directory, environment, limit, output } = wanted;
+        let mut cell = Cell::clone(&self.shell.cell);
+        cell.environment.extend(environment);
+        let cancel = context.cancel.clone();
+        let order = Order { program, directory, limit, output, cancel };
+        let ran = cell.run(order).await.map_err(cell_error)?;
+        let end = match ran.ended {
+            Ended::Code(code) => End::Code(code),
+            Ended::Signal(signal) => End::Signal(signal),
+            Ended::TimedOut => return Err(timed_out(limit, &ran.output)),
+            Ended::Cancelled => {
+                return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()));
+            }
+        };
+        Ok(Done { end, output: ran.output })
+    }
+
+    /// Refuses a program that the operator's list does not have.
+    pub(super) fn check_allowed(&self, program: &str) -> Result<(), ToolError> {
+        let allowed = courtesy::check_allowed(program, &self.shell.commands);
+        allowed.map_err(ToolError::PermissionDenied)
+    }
+}
+
+fn timed_out(limit: Duration, output: &Output) -> ToolError {
+    let seconds = limit.as_secs();
+    match last(&output.text(), LAST_WORDS).trim() {
+        "" => ToolError::Timeout(seconds),
+        output => ToolError::TimedOut { seconds, output: output.to_owned() },
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(super) fn cell_error(error: CellError) -> ToolError {
+    match error {
+        CellError::Wall(_) => ToolError::PermissionDenied(error.to_string()),
+        CellError::Program(_) | CellError::Start(_) => {
+            ToolError::ExecutionFailed(error.to_string())
+        }
+    }
+}
+
+/// The last characters of a text.
+pub(super) fn last(text: &str, characters: usize) -> &str {
+    let from = text.char_indices().rev().nth(characters.saturating_sub(1));
+    from.map_or(text, |(at, _)| &text[at..])
+}
+
+/// A text in a block that it cannot close by itself.
+pub(super) fn code_block(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("{fence}\n{text}\n{fence}")
+}
+
+/// A directory of the workspace, as whoever has to allow something is shown it.
+pub(super) fn shown_directory(given: Option<&str>) -> String {
+    match given {
+        None | Some("" | ".") => "the root of the workspace".to_owned(),
+        Some(directory) => format!("{directory:?} of the workspace"),
+    }
+}
+
+#[cfg(test)]
+#[path = "programs_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,103 @@
+use avocet_protocol::{Arguments, Caution, Clock, Question, Tool};
+use avocet_sandbox::CellLimits;
+use avocet_supervise::Group;
+use avocet_testkit::{ManualClock, tool_context};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::builtin::exec_shell::ExecShell;
+use crate::builtin::git::{Git, GitPush};
+use crate::builtin::process_kill::ProcessKill;
+use crate::builtin::run_tests::RunTests;
+
+/// A cell in which nothing can be started.
+pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> Cell {
+    Cell {
+        program: "/nowhere/cell".into(),
+        namespaces: true,
+        writable: Vec::new(),
+        readable: Vec::new(),
+        hidden: Vec::new(),
+        environment: Vec::new(),
+        limits: CellLimits::default(),
+        clock,
+    }
+}
+
+fn shell() -> Shell {
+    let (clock, hour) = (Arc::new(ManualClock::default()), Duration::from_hours(1));
+    Shell {
+        cell: Arc::new(nowhere(clock.clone())),
+        longest: hour,
+        commands: Vec::new(),
+        background: Arc::new(Background::new(1, hour, clock, Group::new("test"))),
+    }
+}
+
+fn arguments<T: Tool>(_: &T, arguments: &Value) -> T::Arguments {
+    let object = Arguments::parse(&arguments.to_string()).to_object();
+    serde_json::from_value(Value::Object(object)).unwrap()
+}
+
+async fn question<T: Tool>(tool: T, given: Value) -> Option<Question> {
+    let arguments = arguments(&tool, &given);
+    tool.question(&arguments, &tool_context()).await
+}
+
+#[tokio::test]
+async fn whoever_has_to_allow_a_program_sees_all_of_it() {
+    let directory = TempDir::new().unwrap();
+    std::fs::write(directory.path().join("Cargo.toml"), "").unwrap();
+    let workspace = Arc::new(Workspace::open(directory.path()).unwrap());
+    let shell = shell();
+    let exec = || ExecShell::new(workspace.clone(), shell.clone());
+
+    let command = format!("echo ```\nrm -r {}", "x".repeat(5000));
+    let asked = question(exec(), json!({"command": command, "working_dir": "src"})).await.unwrap();
+    let shown = format!("Run this command, in \"src\" of the workspace:\n\n````\n{command}\n````");
+    assert_eq!((asked.shown, asked.scope), (shown, command));
+    let asked = question(exec(), json!({"command": "ls", "background": true})).await.unwrap();
+    let shown = "Run this command in the background, in the root of the workspace:\n\n```\nls\n```";
+    assert_eq!(asked.shown, shown);
+
+    let started = json!({"command": "make all", "background": true});
+    let exec = exec();
+    let tool_arguments = arguments(&exec, &started);
+    Tool::execute(&exec, tool_arguments, &tool_context()).await.unwrap();
+    let kill = || ProcessKill(shell.background.clone());
+    let asked = question(kill(), json!({"id": "p1.1"})).await.unwrap();
+    assert_eq!(asked.shown, "Kill the program p1.1:\n\n```\nmake all\n```");
+    assert_eq!(question(kill(), json!({"id": "p1.9"})).await, None);
+
+    let tests = RunTests::new(workspace.clone(), shell.clone());
+    let asked = question(tests, json!({"filter": "it's"})).await.unwrap();
+    let command = "cargo test --no-fail-fast 'it'\\''s'";
+    assert_eq!(asked.scope, command);
+    assert_eq!(
+        asked.shown,
+        format!("Run tests in the root of the workspace:\n\n```\n{command}\n```")
+    );
+}
+
+#[test]
+fn a_push_is_always_asked_about() {
+    let directory = TempDir::new().unwrap();
+    let workspace = Arc::new(Workspace::open(directory.path()).unwrap());
+    let push = GitPush(Git::new(workspace, shell()));
+    assert_eq!(push.caution(&arguments(&push, &json!({})), &tool_context()), Caution::Always);
+}
+
+#[test]
+fn a_block_cannot_be_closed_by_what_is_in_it() {
+    assert_eq!(code_block("ls"), "```\nls\n```");
+    assert_eq!(code_block("a ``` b"), "````\na ``` b\n````");
+}
+
+#[test]
+fn the_last_characters_are_cut_between_characters() {
+    assert_eq!(last("äöü", 2), "öü");
+    assert_eq!(last("äöü", 3), "äöü");
+    assert_eq!(last("äöü", 9), "äöü");
+    assert_eq!(last("", 9), "");
+}

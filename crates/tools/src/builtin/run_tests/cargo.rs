@@ -1,0 +1,185 @@
+//! `cargo test`: libtest's output, one after the other for each binary, and rustc's errors.
+
+use super::report::{Failure, Report, counts, place};
+
+/// What cargo calls an error and is not one of the code: what it comes to.
+const SUMMARIES: [&str; 5] =
+    ["test failed", "doctest failed", "could not compile", "aborting due to", "doctests failed"];
+
+#[derive(Default)]
+struct State {
+    report: Report,
+    /// Of the binary that runs, by its lines: passed, failed, skipped.
+    running: [u64; 3],
+    /// What the lines belong to.
+    within: Within,
+}
+
+#[derive(Default, PartialEq, Eq, Clone, Copy)]
+enum Within {
+    #[default]
+    Nothing,
+    /// What a test printed, the last of the failures.
+    Test,
+    /// The text of a panic.
+    Panic,
+    /// An error of the compiler: its place is to come.
+    Compiler,
+    /// What cargo says of an error.
+    Cargo,
+}
+
+pub(super) fn parse(text: &str) -> Report {
+    let mut state = State::default();
+    text.lines().for_each(|line| state.read(line));
+    state.close_binary();
+    state.report
+}
+
+impl State {
+    fn read(&mut self, line: &str) {
+        if let Some(result) = line.strip_prefix("test result: ") {
+            return self.result(result);
+        }
+        if let Some(name) = block(line) {
+            return self.block(name);
+        }
+        if let Some((name, outcome)) = outcome(line) {
+            return self.outcome(name, outcome);
+        }
+        if let Some(error) = line.strip_prefix("error") {
+            return self.error(error);
+        }
+        if line == "failures:" || line.starts_with("     Running ") {
+            self.within = Within::Nothing;
+        }
+        self.detail(line);
+    }
+
+    fn result(&mut self, result: &str) {
+        self.running = [0; 3];
+        self.within = Within::Nothing;
+        for (count, word) in counts(result) {
+            match word {
+                "passed" => self.running[0] = count,
+                "failed" => self.running[1] = count,
+                "ignored" => self.running[2] = count,
+                _ => {}
+            }
+        }
+        self.close_binary();
+    }
+
+    fn close_binary(&mut self) {
+        let [passed, failed, skipped] = std::mem::take(&mut self.running);
+        self.report.passed = self.report.passed.saturating_add(passed);
+        self.report.failed = self.report.failed.saturating_add(failed);
+        self.report.skipped = self.report.skipped.saturating_add(skipped);
+    }
+
+    /// The block of what a failed test printed.
+    fn block(&mut self, name: &str) {
+        let failures = &mut self.report.failures;
+        // Another binary may have a test of the same name.
+        let open = |one: &Failure| one.name == name && one.message.is_empty();
+        let failure = match failures.iter().rposition(open) {
+            Some(at) => failures.remove(at),
+            None => Failure::named(name),
+        };
+        failures.push(failure);
+        self.within = Within::Test;
+    }
+
+    fn outcome(&mut self, name: &str, outcome: &str) {
+        match outcome.split([',', ' ']).next() {
+            Some("ok") => self.running[0] += 1,
+            Some("FAILED") => {
+                self.running[1] += 1;
+                self.report.failures.push(Failure::named(name));
+            }
+            Some("ignored") => self.running[2] += 1,
+            _ => {}
+        }
+    }
+
+    /// `error: why` or `error[E0000]: why`.
+    fn error(&mut self, error: &str) {
+        let Some((code, why)) = error.split_once(": ") else { return };
+        let is_code = code.is_empty() || code.starts_with('[') && code.ends_with(']');
+        let is_summary = SUMMARIES.iter().any(|summary| why.starts_with(summary))
+            || why.ends_with("target failed:")
+            || why.ends_with("targets failed:");
+        if !is_code || is_summary {
+            self.within = Within::Nothing;
+            return;
+        }
+        let mut failure = Failure::named(format!("error{code}"));
+        failure.say(why);
+        self.report.failures.push(failure);
+        self.within = Within::Compiler;
+    }
+
+    fn detail(&mut self, line: &str) {
+        let Some(failure) = self.report.failures.last_mut() else { return };
+        match self.within {
+            Within::Nothing => {}
+            Within::Test => {
+                if let Some((_, at)) = line
+                    .split_once(" panicked at ")
+                    .filter(|(before, _)| before.starts_with("thread '"))
+                {
+                    failure.at(place(at));
+                    failure.message.clear();
+                    // Before Rust 1.73 the message was in the same line.
+                    if let Some((message, _)) =
+                        at.strip_prefix('\'').and_then(|at| at.rsplit_once("', "))
+                    {
+                        failure.say(message);
+                        self.within = Within::Nothing;
+                        return;
+                    }
+                    self.within = Within::Panic;
+                } else if line.starts_with("note: test did not panic") {
+                    failure.at(place(line));
+                    failure.say(&line["note: ".len()..]);
+                } else if line.starts_with("error") || !line.starts_with("note: ") {
+                    failure.say(line);
+                }
+            }
+            Within::Panic
+                if line.starts_with("stack backtrace:")
+                    || line.starts_with("note: ")
+                    || line.is_empty() =>
+            {
+                // What comes behind it adds nothing, nor does another panic.
+                self.within = Within::Nothing;
+            }
+            Within::Panic => failure.say(line),
+            Within::Compiler => match line.trim_start().strip_prefix("--> ") {
+                Some(at) => {
+                    failure.at(place(at));
+                    self.within = Within::Nothing;
+                }
+                None if line.is_empty() => self.within = Within::Cargo,
+                None => failure.say(line),
+            },
+            Within::Cargo => {
+                if line.starts_with("Caused by:") || line.starts_with("  ") {
+                    failure.say(line);
+                }
+            }
+        }
+    }
+}
+
+/// `---- name stdout ----`
+fn block(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
+    name.strip_suffix(" stdout").or_else(|| name.strip_suffix(" stderr"))
+}
+
+/// `test name ... ok`
+fn outcome(line: &str) -> Option<(&str, &str)> {
+    let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    Some((name.strip_suffix(" - should panic").unwrap_or(name), outcome))
+}

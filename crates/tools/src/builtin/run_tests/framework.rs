@@ -1,0 +1,259 @@
+//! Which tests a directory has, and how they are run.
+
+use avocet_protocol::ToolError;
+use avocet_sandbox::Workspace;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::builtin::files::tool_error;
+
+/// What runs tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Framework {
+    Cargo,
+    Go,
+    Npm,
+    Pnpm,
+    Yarn,
+    Pytest,
+}
+
+/// What is to be run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) framework: Framework,
+    pub(super) command: Vec<String>,
+    /// What else the directory has tests for.
+    pub(super) also: Vec<Framework>,
+}
+
+/// What can be done where a program is not seen.
+pub(super) const WHERE_PROGRAMS_ARE: &str = "What is installed in somebody's home is not seen by \
+    programs here: the operator can name its directories in [sandbox] read, and has to have it in PATH";
+const NO_NETWORK: &str = "Programs have no network here beyond what the operator has opened ([sandbox] \
+    in the configuration): dependencies have to be there before, fetched by the user or kept in the \
+    workspace (cargo vendor, go mod vendor, node_modules, a virtual environment)";
+
+/// What tools say that wanted the network, or a home that they may not read.
+const HINTS: [(&str, &str); 16] = [
+    ("could not resolve host", NO_NETWORK),
+    ("couldn't resolve host", NO_NETWORK),
+    ("failed to download", NO_NETWORK),
+    ("download of config.json failed", NO_NETWORK),
+    ("failed to get `", NO_NETWORK),
+    ("dial tcp", NO_NETWORK),
+    ("getaddrinfo", NO_NETWORK),
+    ("temporary failure in name resolution", NO_NETWORK),
+    ("network is unreachable", NO_NETWORK),
+    ("rustup could not choose a version", WHERE_PROGRAMS_ARE),
+    ("could not create home directory", WHERE_PROGRAMS_ARE),
+    ("error: could not execute process `rustc", WHERE_PROGRAMS_ARE),
+    (
+        "no module named pytest",
+        "pytest is not installed for this python: the user can install it, or keep a virtual environment in .venv of the directory",
+    ),
+    ("missing script: \"test\"", "package.json has no test script"),
+    (
+        "sh: 1: ",
+        "the test script calls a program that is not there: are the dependencies installed (node_modules)?",
+    ),
+    (
+        "sh: line 1: ",
+        "the test script calls a program that is not there: are the dependencies installed (node_modules)?",
+    ),
+];
+
+/// What helps with an output that says that something is missing.
+pub(super) fn hint(output: &str) -> Option<&'static str> {
+    let output = output.to_lowercase();
+    HINTS.iter().find(|(said, _)| output.contains(said)).map(|(_, hint)| *hint)
+}
+
+/// What all of them find in their environment: no colours, no waiting for a network.
+pub(super) fn environment() -> Vec<(String, String)> {
+    let variables = [
+        ("CARGO_NET_RETRY", "0"),
+        ("CARGO_TERM_COLOR", "never"),
+        ("CI", "1"),
+        ("FORCE_COLOR", "0"),
+        ("NO_COLOR", "1"),
+        ("PY_COLORS", "0"),
+        ("RUST_BACKTRACE", "0"),
+        ("npm_config_update_notifier", "false"),
+    ];
+    variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+}
+
+impl Framework {
+    /// The program that is called.
+    pub(super) fn program(self) -> &'static str {
+        match self {
+            Self::Cargo => "cargo",
+            Self::Go => "go",
+            Self::Npm => "npm",
+            Self::Pnpm => "pnpm",
+            Self::Yarn => "yarn",
+            Self::Pytest => "python3",
+        }
+    }
+}
+
+impl Plan {
+    /// The command as it is shown.
+    pub(super) fn shown(&self) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+        let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        };
+        self.command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// How the tests of a directory are run.
+pub(super) fn plan(
+    workspace: &Workspace,
+    directory: &str,
+    wanted: Option<Framework>,
+    filter: Option<String>,
+) -> Result<Plan, ToolError> {
+    let place = Place { workspace, directory };
+    let found = place.frameworks()?;
+    let framework = wanted.or(found.first().copied()).ok_or_else(|| {
+        ToolError::ExecutionFailed(format!(
+            "no tests are known in {}: it has no Cargo.toml, go.mod, package.json with a test script, \
+             nor anything of pytest. Give another directory, or framework, or use exec_shell",
+            if directory.is_empty() { "the workspace" } else { directory }
+        ))
+    })?;
+    if let Some(filter) = filter.as_deref().filter(|filter| filter.starts_with('-')) {
+        let why = format!("the filter {filter:?} begins with -, as no name does");
+        return Err(ToolError::InvalidArgs(why));
+    }
+    let also = found.into_iter().filter(|one| *one != framework).collect();
+    Ok(Plan { framework, command: place.command(framework, filter)?, also })
+}
+
+struct Place<'a> {
+    workspace: &'a Workspace,
+    directory: &'a str,
+}
+
+impl Place<'_> {
+    fn frameworks(&self) -> Result<Vec<Framework>, ToolError> {
+        let path = self.workspace.resolve(self.directory).map_err(tool_error)?;
+        let names = self.workspace.list(&path).map_err(tool_error)?;
+        let has = |name: &str| names.iter().any(|entry| entry.name == name);
+        let mut found = Vec::new();
+        found.extend(has("Cargo.toml").then_some(Framework::Cargo));
+        found.extend(has("go.mod").then_some(Framework::Go));
+        if self.test_script().is_some() {
+            found.push(match (has("pnpm-lock.yaml"), has("yarn.lock")) {
+                (true, _) => Framework::Pnpm,
+                (false, true) => Framework::Yarn,
+                (false, false) => Framework::Npm,
+            });
+        }
+        let configured = ["pyproject.toml", "setup.cfg", "tox.ini"];
+        let of_pytest = has("pytest.ini")
+            || has("conftest.py")
+            || configured.iter().any(|name| has(name) && self.text(name).contains("pytest"))
+            || names.iter().any(|entry| is_python_test(&entry.name))
+            || ["tests", "test"].iter().any(|name| has(name) && self.has_python_tests(name));
+        found.extend(of_pytest.then_some(Framework::Pytest));
+        Ok(found)
+    }
+
+    fn command(
+        &self,
+        framework: Framework,
+        filter: Option<String>,
+    ) -> Result<Vec<String>, ToolError> {
+        let mut command: Vec<String> = match framework {
+            Framework::Cargo => vec!["cargo", "test", "--no-fail-fast"],
+            Framework::Go => vec!["go", "test", "-json", "./..."],
+            Framework::Npm => vec!["npm", "test"],
+            Framework::Pnpm => vec!["pnpm", "test"],
+            Framework::Yarn => vec!["yarn", "test"],
+            Framework::Pytest => {
+                let options = ["-m", "pytest", "-ra", "--tb=short", "--color=no"];
+                [&[self.python()], &options[..]].concat()
+            }
+        }
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+        let Some(filter) = filter else { return Ok(command) };
+        let more = match framework {
+            Framework::Cargo => vec![filter],
+            Framework::Go => vec!["-run".to_owned(), filter],
+            Framework::Pytest => vec!["-k".to_owned(), filter],
+            Framework::Npm => vec!["--".to_owned(), self.name_option()?, filter],
+            Framework::Pnpm | Framework::Yarn => vec![self.name_option()?, filter],
+        };
+        // Options of go stand before the packages.
+        let at = if framework == Framework::Go { command.len() - 1 } else { command.len() };
+        command.splice(at..at, more);
+        Ok(command)
+    }
+
+    /// The option of the runner in a package's test script that takes a name.
+    fn name_option(&self) -> Result<String, ToolError> {
+        let script = self.test_script().unwrap_or_default();
+        let options = [("vitest", "-t"), ("jest", "-t"), ("mocha", "-g"), ("ava", "-m")];
+        let option = options.iter().find(|(runner, _)| script.contains(runner));
+        option.map(|(_, option)| (*option).to_owned()).ok_or_else(|| {
+            ToolError::InvalidArgs(format!(
+                "this test script takes no filter that is known: {script}. Leave filter out, or use \
+                 exec_shell"
+            ))
+        })
+    }
+
+    /// The test script of `package.json`, if it is one.
+    fn test_script(&self) -> Option<String> {
+        let package: Value = serde_json::from_str(&self.text("package.json")).ok()?;
+        let script = package["scripts"]["test"].as_str()?;
+        // What `npm init` writes.
+        (!script.contains("no test specified")).then(|| script.to_owned())
+    }
+
+    /// The python of a virtual environment of the directory, or the system's.
+    fn python(&self) -> &'static str {
+        let own = [".venv/bin/python", "venv/bin/python"];
+        let is_there = |path: &str| {
+            let path = self.workspace.resolve(&self.below(path));
+            path.and_then(|path| self.workspace.kind(&path)).is_ok_and(|kind| kind.is_some())
+        };
+        own.into_iter().find(|path| is_there(path)).unwrap_or("python3")
+    }
+
+    fn has_python_tests(&self, name: &str) -> bool {
+        let path = self.workspace.resolve(&self.below(name));
+        let entries = path.and_then(|path| self.workspace.list(&path)).unwrap_or_default();
+        entries.iter().any(|entry| is_python_test(&entry.name))
+    }
+
+    /// A file; nothing if it is none.
+    fn text(&self, name: &str) -> String {
+        let path = self.workspace.resolve(&self.below(name));
+        let bytes = path.and_then(|path| self.workspace.read(&path)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn below(&self, name: &str) -> String {
+        match self.directory {
+            "" => name.to_owned(),
+            directory => format!("{}/{name}", directory.trim_end_matches('/')),
+        }
+    }
+}
+
+fn is_python_test(name: &str) -> bool {
+    let stem = name.strip_suffix(".py");
+    stem.is_some_and(|stem| {
+        stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest"
+    })
+}

@@ -1,0 +1,127 @@
+//! `go test -json`: an event a line (go doc test2json), and what the compiler says between them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::report::{Failure, Report, place};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Event {
+    action: String,
+    package: String,
+    import_path: String,
+    test: Option<String>,
+    output: String,
+    failed_build: Option<String>,
+}
+
+/// What is known of a test, or of a package.
+#[derive(Default)]
+struct Seen {
+    outcome: Option<String>,
+    output: String,
+}
+
+pub(super) fn parse(text: &str) -> Report {
+    let mut seen: BTreeMap<(String, Option<String>), Seen> = BTreeMap::new();
+    let mut report = Report::default();
+    for line in text.lines() {
+        let event =
+            line.starts_with('{').then(|| serde_json::from_str::<Event>(line).ok()).flatten();
+        let Some(event) = event else {
+            compiler_error(line, &mut report);
+            continue;
+        };
+        if event.action == "build-output" {
+            compiler_error(event.output.trim_end(), &mut report);
+            continue;
+        }
+        let package = if event.package.is_empty() { event.import_path } else { event.package };
+        let one = seen.entry((package, event.test)).or_default();
+        match event.action.as_str() {
+            "output" => one.output.push_str(&event.output),
+            "pass" | "skip" => one.outcome = Some(event.action),
+            // A build that failed has been told by the compiler.
+            "fail" if event.failed_build.is_none() => one.outcome = Some(event.action),
+            _ => {}
+        }
+    }
+    tests(&seen, &mut report);
+    packages(&seen, &mut report);
+    report
+}
+
+/// Counts each test that is not made of others.
+fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
+    let mut tests = seen
+        .iter()
+        .filter_map(|((package, test), one)| Some((package, test.as_ref()?, one)))
+        .peekable();
+    while let Some((package, test, one)) = tests.next() {
+        let is_made_of_others = tests.peek().is_some_and(|(of, next, _)| {
+            *of == package
+                && next.strip_prefix(test.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        });
+        if is_made_of_others {
+            continue;
+        }
+        match one.outcome.as_deref() {
+            Some("pass") => report.passed += 1,
+            Some("skip") => report.skipped += 1,
+            Some(_) => {
+                report.failed += 1;
+                report.failures.push(failure(test, one));
+            }
+            // Cut off, or the whole program died in it.
+            None if one.output.contains("panic: ") => {
+                report.failed += 1;
+                report.failures.push(failure(test, one));
+            }
+            None => {}
+        }
+    }
+}
+
+/// Packages that failed although none of their tests did: they could not be started, or gave up.
+fn packages(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
+    for ((package, test), one) in seen {
+        let failed = test.is_none() && one.outcome.as_deref() == Some("fail");
+        let has_told = seen.iter().any(|((of, test), one)| {
+            of == package
+                && test.is_some()
+                && (one.outcome.as_deref() == Some("fail") || one.output.contains("panic: "))
+        });
+        if failed && !has_told && !one.output.contains("[build failed]") {
+            report.failures.push(failure(package, one));
+        }
+    }
+}
+
+fn failure(name: &str, one: &Seen) -> Failure {
+    let mut failure = Failure::named(name);
+    for line in one.output.lines() {
+        let line = line.trim();
+        let is_frame = ["=== ", "--- ", "FAIL", "PASS", "exit status"]
+            .iter()
+            .any(|frame| line.starts_with(frame));
+        if is_frame {
+            continue;
+        }
+        failure.at(place(line).filter(|(file, _)| file.ends_with("_test.go")));
+        failure.say(line);
+    }
+    failure
+}
+
+/// `./a.go:3:5: undefined: x`
+fn compiler_error(line: &str, report: &mut Report) {
+    let Some((file, number)) = place(line) else { return };
+    let Some((_, rest)) = line.split_once(".go:").filter(|_| file.ends_with(".go")) else { return };
+    let Some((_, message)) = rest.split_once(": ") else { return };
+    let mut failure = Failure::named("compile error");
+    failure.at(Some((file, number)));
+    failure.say(message);
+    report.failures.push(failure);
+}

@@ -1,0 +1,24 @@
+//! What a package's test script prints: whichever of the usual runners it calls.
+
+use super::report::Report;
+use super::{jest, mocha, node, tap, vitest};
+
+pub(super) fn parse(text: &str) -> Report {
+    let has = |is: &dyn Fn(&str) -> bool| text.lines().any(|line| is(line.trim_start()));
+    if has(&|line| line.starts_with("Test Files ") || line.starts_with("RUN  v")) {
+        vitest::parse(text)
+    } else if has(&|line| {
+        line.starts_with("Tests: ") || line.starts_with("Test Suites: ") || line.starts_with("● ")
+    }) {
+        jest::parse(text)
+    } else if has(&|line| line.starts_with("ℹ tests ") || line.starts_with("✖ failing tests:"))
+    {
+        node::parse(text)
+    } else if has(&|line| {
+        line.starts_with("TAP version") || line.starts_with("ok 1") || line.starts_with("not ok 1")
+    }) {
+        tap::parse(text)
+    } else {
+        mocha::parse(text)
+    }
+}

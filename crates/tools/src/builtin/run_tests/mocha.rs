@@ -1,0 +1,54 @@
+//! mocha: `2 passing`, `1 failing`, and behind that a block with a number for each failure.
+
+use super::report::{Failure, Report, place};
+
+pub(super) fn parse(text: &str) -> Report {
+    let mut report = Report::default();
+    let mut failing = false;
+    let (mut in_name, mut says) = (false, false);
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some((count, word)) = count(trimmed) {
+            match word {
+                "passing" => report.passed = count,
+                "pending" => report.skipped = count,
+                _ => {
+                    report.failed = count;
+                    failing = true;
+                }
+            }
+        } else if !failing {
+        } else if let Some(name) = numbered(trimmed) {
+            report.failures.push(Failure::named(name.trim_end_matches(':')));
+            (in_name, says) = (!name.ends_with(':'), true);
+        } else if let Some(failure) = report.failures.last_mut() {
+            if in_name {
+                // The suites and the test are a line each; the last ends with a colon.
+                failure.name = format!("{} > {}", failure.name, trimmed.trim_end_matches(':'));
+                in_name = !trimmed.ends_with(':') && !trimmed.is_empty();
+            } else if trimmed.starts_with("at ") {
+                says = false;
+                failure.at(place(trimmed)
+                    .filter(|_| !trimmed.contains("node_modules") && !trimmed.contains("node:")));
+            } else if says {
+                failure.say(trimmed);
+            }
+        }
+    }
+    report
+}
+
+/// `2 passing (5ms)`
+fn count(line: &str) -> Option<(u64, &str)> {
+    let (count, rest) = line.split_once(' ')?;
+    let word = rest.split(' ').next()?;
+    let count = count.parse().ok()?;
+    matches!(word, "passing" | "pending" | "failing").then_some((count, word))
+}
+
+/// `1) suite`
+fn numbered(line: &str) -> Option<&str> {
+    let (number, name) = line.split_once(") ")?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(name)
+}

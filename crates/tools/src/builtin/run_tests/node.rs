@@ -1,0 +1,47 @@
+//! node's runner where it prints for people: `✔`, `✖`, `ℹ`.
+
+use super::report::{Failure, Report, place};
+
+pub(super) fn parse(text: &str) -> Report {
+    let mut report = Report::default();
+    let mut failing = false;
+    let mut at = None;
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if let Some(count) = trimmed.strip_prefix("ℹ ") {
+            summary(count, &mut report);
+        } else if trimmed.starts_with("✖ failing tests:") {
+            failing = true;
+        } else if !failing {
+        } else if let Some(place_of_test) = trimmed.strip_prefix("test at ") {
+            at = place(place_of_test);
+        } else if let Some(name) = trimmed.strip_prefix("✖ ") {
+            let mut failure = Failure::named(without_time(name));
+            failure.at(at.take());
+            report.failures.push(failure);
+        } else if let Some(failure) = report.failures.last_mut() {
+            // Where the test begins is known, and what called it is of no use.
+            if !trimmed.starts_with("at ") && !trimmed.is_empty() {
+                failure.say(trimmed);
+            }
+        }
+    }
+    report
+}
+
+/// `pass 2`
+fn summary(count: &str, report: &mut Report) {
+    let Some((word, count)) = count.split_once(' ') else { return };
+    let Ok(count) = count.trim().parse::<u64>() else { return };
+    match word {
+        "pass" => report.passed = count,
+        "fail" | "cancelled" => report.failed = report.failed.saturating_add(count),
+        "skipped" | "todo" => report.skipped = report.skipped.saturating_add(count),
+        _ => {}
+    }
+}
+
+/// `name (0.76ms)`
+fn without_time(name: &str) -> &str {
+    name.rsplit_once(" (").filter(|(_, time)| time.ends_with("ms)")).map_or(name, |(name, _)| name)
+}

@@ -1,0 +1,123 @@
+//! `pytest -ra --tb=short`: the short summary says what failed, the sections before it where and why.
+
+use super::report::{Failure, Report, counts, place};
+
+/// A section, `____ title ____`: of a test that failed, or of a file that could not be read.
+#[derive(Default)]
+struct Section {
+    title: String,
+    failure: Failure,
+}
+
+pub(super) fn parse(text: &str) -> Report {
+    let mut report = Report::default();
+    let mut sections: Vec<Section> = Vec::new();
+    let mut in_sections = false;
+    for line in text.lines() {
+        if let Some(title) = heading(line, '=') {
+            in_sections = matches!(title, "FAILURES" | "ERRORS");
+            summary(title, &mut report);
+        } else if let Some(failure) = short(line) {
+            report.failures.push(failure);
+            in_sections = false;
+        } else if let Some(title) = heading(line, '_').filter(|_| in_sections) {
+            sections.push(Section { title: title.to_owned(), ..Section::default() });
+        } else if in_sections && let Some(section) = sections.last_mut() {
+            section.read(line);
+        } else if line.contains(" in ") && line.ends_with('s') {
+            // With -q the last line has no frame.
+            summary(line, &mut report);
+        }
+    }
+    if report.failures.is_empty() {
+        report.failures = sections.into_iter().map(Section::alone).collect();
+        return report;
+    }
+    for failure in &mut report.failures {
+        let section = sections.iter().find(|section| section.is_of(&failure.name));
+        if let Some(Section { failure: of, .. }) = section {
+            // Where it failed may be another file than where the test is.
+            failure.line = of.line;
+            failure.file = of.file.clone().or(failure.file.take());
+            if !of.message.is_empty() {
+                failure.message.clone_from(&of.message);
+            }
+        }
+    }
+    report
+}
+
+impl Section {
+    fn read(&mut self, line: &str) {
+        if let Some(said) = line.strip_prefix("E  ") {
+            self.failure.say(said.strip_prefix(' ').unwrap_or(said));
+        } else if let Some((file, number)) = place(line).filter(|_| !line.starts_with(' ')) {
+            // The last one is where it broke.
+            self.failure.file = Some(file.to_owned());
+            self.failure.line = Some(number);
+        }
+    }
+
+    /// Whether it is that of `tests/test_a.py::TestB::test_c[1]`, whose title is `TestB.test_c[1]`.
+    fn is_of(&self, id: &str) -> bool {
+        let title = self.title.as_str();
+        let title = ["ERROR at setup of ", "ERROR at teardown of "]
+            .iter()
+            .find_map(|what| title.strip_prefix(what))
+            .unwrap_or(title);
+        match id.split_once("::") {
+            Some((_, names)) => {
+                names.replacen(
+                    "::",
+                    ".",
+                    names.split('[').next().map_or(0, |name| name.matches("::").count()),
+                ) == title
+            }
+            None => title.strip_prefix("ERROR collecting ").is_some_and(|file| file == id),
+        }
+    }
+
+    fn alone(self) -> Failure {
+        Failure { name: self.title, ..self.failure }
+    }
+}
+
+/// `==== title ====`
+fn heading(line: &str, frame: char) -> Option<&str> {
+    let line = line.trim_end();
+    let title = line.trim_matches(frame);
+    let is_framed = line.starts_with([frame; 2].iter().collect::<String>().as_str())
+        && title.starts_with(' ')
+        && title.ends_with(' ');
+    is_framed.then(|| title.trim())
+}
+
+/// `2 failed, 1 passed, 1 error in 0.12s`
+fn summary(line: &str, report: &mut Report) {
+    if !line.contains(" in ") {
+        return;
+    }
+    for (count, word) in counts(line) {
+        match word {
+            "passed" | "xpassed" => report.passed = report.passed.saturating_add(count),
+            "failed" | "error" | "errors" => report.failed = report.failed.saturating_add(count),
+            "skipped" | "xfailed" => report.skipped = report.skipped.saturating_add(count),
+            _ => {}
+        }
+    }
+}
+
+/// `FAILED tests/test_a.py::test_b - assert 1 == 2`
+fn short(line: &str) -> Option<Failure> {
+    let rest = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR "))?;
+    // What is given to a parametrised test may have anything in it.
+    let from = rest.find("::").and_then(|at| Some(at + rest[at..].find(']')?)).unwrap_or(0);
+    let from = if rest[..from].contains('[') { from } else { 0 };
+    let end = rest[from..].find(" - ").map_or(rest.len(), |at| from + at);
+    let id = rest[..end].trim();
+    let file = id.split("::").next().filter(|file| file.contains('.'))?;
+    let mut failure = Failure::named(id);
+    failure.file = Some(file.to_owned());
+    failure.say(rest[end..].strip_prefix(" - ").unwrap_or_default());
+    Some(failure)
+}

@@ -1,0 +1,114 @@
+//! What a run of tests came to, and what the parsers share.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+/// Failures that are told; of the others only the number.
+const MOST_FAILURES: usize = 30;
+/// Characters of what a failure says.
+const MOST_MESSAGE: usize = 1200;
+
+/// What a run of tests came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+    /// Tests that failed, and what could not even be built or read.
+    #[serde(default)]
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<u64>,
+    #[serde(default)]
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(super) fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Sets where it is, unless that is known.
+    pub(super) fn at(&mut self, place: Option<(&str, u64)>) {
+        if let (None, Some((file, line))) = (&self.file, place) {
+            self.file = Some(file.to_owned());
+            self.line = Some(line);
+        }
+    }
+
+    /// Adds a line to what it says.
+    pub(super) fn say(&mut self, line: &str) {
+        if self.message.len() < 4 * MOST_MESSAGE && !(self.message.is_empty() && line.is_empty()) {
+            if !self.message.is_empty() {
+                self.message.push('\n');
+            }
+            self.message.push_str(line.trim_end());
+        }
+    }
+}
+
+impl Report {
+    /// The report as it is told: each failure once, and no more of it than can be read.
+    pub(super) fn told(mut self) -> Self {
+        let mut names = std::collections::HashSet::new();
+        self.failures.retain(|failure| {
+            names.insert((failure.name.clone(), failure.file.clone(), failure.line))
+        });
+        self.failures.truncate(MOST_FAILURES);
+        for failure in &mut self.failures {
+            let message = failure.message.trim();
+            let end = message.char_indices().nth(MOST_MESSAGE).map(|(at, _)| at);
+            failure.message = match end {
+                Some(end) => format!("{}…", &message[..end]),
+                None => message.to_owned(),
+            };
+        }
+        self
+    }
+}
+
+/// Panics if more is told than can be read.
+#[cfg(any(test, feature = "testing"))]
+pub(super) fn hold(told: &Report) {
+    assert!(told.failures.len() <= MOST_FAILURES);
+    let too_long = |one: &Failure| one.message.chars().count() > MOST_MESSAGE + 1;
+    assert!(!told.failures.iter().any(too_long), "{told:?}");
+}
+
+/// `file:line` or `file:line:column`, wherever it is in a line; the file has an extension.
+pub(super) fn place(line: &str) -> Option<(&str, u64)> {
+    static PLACE: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"([^\s()'"`:]+\.\w+):(\d+)(?::\d+)?"#).ok());
+    let found = PLACE.as_ref()?.captures(line)?;
+    let file = found.get(1)?.as_str();
+    Some((file.strip_prefix("./").unwrap_or(file), found[2].parse().ok()?))
+}
+
+/// The number before each word of a summary, such as `2 failed, 1 passed`.
+pub(super) fn counts(line: &str) -> impl Iterator<Item = (u64, &str)> {
+    let words = line.split([' ', ',', '|', '(', ')', ';', '=']).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    let pairs = words.windows(2).filter_map(|pair| Some((pair[0].parse().ok()?, pair[1])));
+    pairs.collect::<Vec<(u64, &str)>>().into_iter()
+}
+
+/// A text without the colours and cursor movements of a terminal.
+pub(super) fn plain(text: &str) -> String {
+    static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))").ok()
+    });
+    match ESCAPE.as_ref() {
+        Some(escape) => escape.replace_all(text, "").replace('\r', ""),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,138 @@
+//! TAP, as node's runner, tape and ava print it: test points, indented where they are parts of others, each
+//! with its details in YAML.
+
+use super::report::{Failure, Report, place};
+
+/// What is between `---` and `...`.
+#[derive(Default)]
+struct Details {
+    /// How far in it is.
+    indent: usize,
+    /// How far in its keys are.
+    keys: Option<usize>,
+    /// The key whose value goes on in further lines.
+    key: String,
+    is_suite: bool,
+}
+
+#[derive(Default)]
+struct State {
+    report: Report,
+    /// The subtests that are open, by how far in they are.
+    names: Vec<(usize, String)>,
+    details: Option<Details>,
+    /// Whether the last point failed, and is the last of the failures.
+    failed: bool,
+    /// What the end says: passed, failed, skipped.
+    told: [Option<u64>; 3],
+}
+
+pub(super) fn parse(text: &str) -> Report {
+    let mut state = State::default();
+    text.lines().for_each(|line| state.read(line));
+    let [passed, failed, skipped] = state.told;
+    let mut report = state.report;
+    report.passed = passed.unwrap_or(report.passed);
+    report.skipped = skipped.unwrap_or(report.skipped);
+    // What has failed parts is counted by its parts.
+    report.failed = match failed {
+        Some(failed) if report.failures.is_empty() => failed,
+        _ => report.failures.len() as u64,
+    };
+    report
+}
+
+impl State {
+    fn read(&mut self, line: &str) {
+        let trimmed = line.trim_start();
+        let indent = line.len() - trimmed.len();
+        if let Some(details) = &mut self.details {
+            match trimmed {
+                "..." if indent <= details.indent => self.end_details(),
+                _ => self.detail(indent, trimmed),
+            }
+        } else if trimmed == "---" {
+            self.details = Some(Details { indent, ..Details::default() });
+        } else if let Some(name) = trimmed.strip_prefix("# Subtest: ") {
+            self.names.retain(|(at, _)| *at < indent);
+            self.names.push((indent, name.to_owned()));
+        } else if let Some(point) = trimmed.strip_prefix("ok").filter(|rest| is_point(rest)) {
+            self.point(indent, point, true);
+        } else if let Some(point) = trimmed.strip_prefix("not ok").filter(|rest| is_point(rest)) {
+            self.point(indent, point, false);
+        } else if let Some(comment) = trimmed.strip_prefix("# ") {
+            self.comment(comment);
+        }
+    }
+
+    fn point(&mut self, indent: usize, point: &str, ok: bool) {
+        let point =
+            point.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+        let point = point.strip_prefix("- ").unwrap_or(point);
+        let (name, directive) = point.split_once(" # ").unwrap_or((point, ""));
+        let directive = directive.to_ascii_uppercase();
+        self.failed = false;
+        if directive.starts_with("SKIP") || directive.starts_with("TODO") {
+            self.report.skipped += 1;
+        } else if ok {
+            self.report.passed += 1;
+        } else {
+            let parents =
+                self.names.iter().filter(|(at, _)| *at < indent).map(|(_, name)| name.as_str());
+            let name = parents.chain([name]).collect::<Vec<_>>().join(" > ");
+            self.report.failures.push(Failure::named(name));
+            self.failed = true;
+        }
+    }
+
+    fn detail(&mut self, indent: usize, line: &str) {
+        let (Some(details), Some(failure)) = (&mut self.details, self.report.failures.last_mut())
+        else {
+            return;
+        };
+        if !self.failed {
+            return;
+        }
+        let within = indent <= *details.keys.get_or_insert(indent);
+        let pair = line.split_once(':').filter(|_| within && !line.starts_with("- "));
+        let (key, value) = match pair {
+            Some((key, value)) => {
+                key.clone_into(&mut details.key);
+                (key, value.trim().trim_matches('\''))
+            }
+            None => (details.key.as_str(), line),
+        };
+        match key {
+            "error" | "message" if !matches!(value, "|-" | "|" | ">-") => failure.say(value),
+            "failureType" if value == "subtestsFailed" => details.is_suite = true,
+            "stack" | "at" if !value.contains("node:") && !value.contains("node_modules") => {
+                failure.at(place(value));
+            }
+            _ => {}
+        }
+    }
+
+    fn end_details(&mut self) {
+        let is_suite = self.details.take().is_some_and(|details| details.is_suite);
+        if is_suite && self.failed {
+            self.report.failures.pop();
+            self.failed = false;
+        }
+    }
+
+    fn comment(&mut self, comment: &str) {
+        let Some((word, count)) = comment.split_once(' ') else { return };
+        let Ok(count) = count.trim().parse::<u64>() else { return };
+        match word {
+            "pass" => self.told[0] = Some(count),
+            "fail" => self.told[1] = Some(count),
+            "skipped" => self.told[2] = Some(count),
+            "todo" => self.told[2] = self.told[2].map(|skipped| skipped.saturating_add(count)),
+            _ => {}
+        }
+    }
+}
+
+fn is_point(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(' ')
+}

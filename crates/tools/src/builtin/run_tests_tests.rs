@@ -1,0 +1,81 @@
+use super::*;
+
+/// A file of outputs, and what each of them says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Corpus {
+    case: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    output: String,
+    report: Report,
+}
+
+const CORPUS: [(Framework, &str); 4] = [
+    (Framework::Cargo, include_str!("../../../../tests/corpus/test-output/cargo.toml")),
+    (Framework::Go, include_str!("../../../../tests/corpus/test-output/go.toml")),
+    (Framework::Npm, include_str!("../../../../tests/corpus/test-output/javascript.toml")),
+    (Framework::Pytest, include_str!("../../../../tests/corpus/test-output/pytest.toml")),
+];
+
+fn cases() -> impl Iterator<Item = (Framework, Case)> {
+    CORPUS.into_iter().flat_map(|(framework, text)| {
+        let corpus: Corpus = toml::from_str(text).unwrap();
+        assert!(corpus.case.len() >= 8, "{framework:?} has too few");
+        corpus.case.into_iter().map(move |case| (framework, case))
+    })
+}
+
+#[test]
+fn what_a_run_says_is_read() {
+    let wrong: Vec<String> = cases()
+        .filter_map(|(framework, Case { name, output, report })| {
+            let read = parse(framework, &report::plain(&output)).told();
+            (read != report).then(|| format!("{framework:?}, {name}: {read:#?}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn whatever_breaks_off_is_read_by_every_parser() {
+    for (_, Case { output, .. }) in cases() {
+        for (end, _) in output.char_indices() {
+            read_as_tests(&output[..end]);
+        }
+    }
+}
+
+#[test]
+fn only_so_much_is_told() {
+    let failure = |name: String| report::Failure {
+        message: "ä".repeat(5000),
+        ..report::Failure::named(name)
+    };
+    let failures = (0..100).map(|number| failure(number.to_string())).collect();
+    let told = Report { failures, ..Report::default() }.told();
+    assert_eq!((told.failures.len(), told.failures[0].message.chars().count()), (30, 1201));
+}
+
+#[test]
+fn what_is_missing_has_a_hint() {
+    for (output, hint) in [
+        (
+            "error: failed to download from `https://x`\n[6] Could not resolve hostname",
+            "no network",
+        ),
+        ("go: m: Get \"https://proxy\": dial tcp: lookup proxy on x: no", "no network"),
+        ("npm error code EAI_AGAIN getaddrinfo registry", "no network"),
+        ("error: rustup could not choose a version of cargo to run", "[sandbox] read"),
+        ("/usr/bin/python3: No module named pytest", "pytest is not installed"),
+        ("sh: 1: jest: not found", "node_modules"),
+    ] {
+        let found = framework::hint(output).unwrap_or_default();
+        assert!(found.contains(hint), "{output}: {found}");
+    }
+    assert_eq!(framework::hint("assertion failed"), None);
+}

@@ -1,0 +1,35 @@
+//! Programs in a cell: what a time-out says, what is allowed, and what a person is asked.
+
+use std::time::Duration;
+
+use avocet_protocol::ToolError;
+use serde_json::json;
+
+use crate::world::{World, until};
+
+#[tokio::test]
+async fn a_time_out_says_what_was_printed_last() {
+    let world = World::new().await;
+    let command =
+        "i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i + 1)); done; touch ready; sleep 1000";
+    let arguments = json!({"command": command, "timeout": 7});
+    let (ran, ()) = tokio::join!(world.run("exec_shell", arguments), async {
+        until(|| world.workspace.path().join("ready").exists()).await;
+        world.clock.advance(Duration::from_secs(7));
+    });
+    let error = ran.unwrap_err().to_string();
+    assert!(error.starts_with("command timed out after 7s; the end of its output:\n"), "{error}");
+    assert!(error.ends_with("line 498\nline 499"), "{error}");
+    assert!(!error.contains("line 100\n") && error.len() < 2100, "{error}");
+}
+
+#[tokio::test]
+async fn a_time_out_without_output_says_only_that() {
+    let world = World::new().await;
+    let arguments = json!({"command": "touch ready; sleep 1000", "timeout": 7});
+    let (ran, ()) = tokio::join!(world.run("exec_shell", arguments), async {
+        until(|| world.workspace.path().join("ready").exists()).await;
+        world.clock.advance(Duration::from_secs(7));
+    });
+    assert_eq!(ran.unwrap_err(), ToolError::Timeout(7));
+}
