@@ -7,16 +7,25 @@ use regex::bytes::Regex;
 /// Names and patterns. Each pattern is about what its issuer promises of its keys, so that ordinary text
 /// does not fit; the first that fits a place has it.
 const SHAPES: [(&str, &str); 29] = [
-    ("private key", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-----END [A-Z0-9 ]*-----)?"),
+    (
+        "private key",
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-----END [A-Z0-9 ]*-----)?",
+    ),
     ("age key", r"(?i)AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}"),
     ("AWS key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
-    ("AWS secret key", r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}\b"#),
+    (
+        "AWS secret key",
+        r#"(?i)aws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?[A-Za-z0-9/+]{40}\b"#,
+    ),
     ("GitHub token", r"\bgh[oprsu]_[A-Za-z0-9]{36,}"),
     ("GitHub token", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
     ("GitLab token", r"\bgl(?:pat|agent|cbt|dt|ffct|ft|imt|oas|ptt|rt|soat)-[A-Za-z0-9_-]{20,}"),
     ("Slack token", r"\bxox[abceoprs]-[A-Za-z0-9-]{10,}"),
     ("Slack token", r"\bxapp-[0-9]-[A-Z0-9]+-[0-9]+-[a-z0-9]+"),
-    ("Slack webhook", r"\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9]+/[A-Za-z0-9]+/[A-Za-z0-9/]+"),
+    (
+        "Slack webhook",
+        r"\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9]+/[A-Za-z0-9]+/[A-Za-z0-9/]+",
+    ),
     ("Stripe key", r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),
     ("webhook secret", r"\bwhsec_[A-Za-z0-9+/]{24,}"),
     ("Anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
@@ -40,15 +49,18 @@ const SHAPES: [(&str, &str); 29] = [
 ];
 
 static COMPILED: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
-    let compiled = SHAPES.iter().map(|(name, pattern)| match Regex::new(&format!("(?-u){pattern}")) {
-        Ok(regex) => (*name, regex),
-        Err(error) => panic!("a pattern is written in the source: {error}"),
-    });
+    let compiled =
+        SHAPES.iter().map(|(name, pattern)| match Regex::new(&format!("(?-u){pattern}")) {
+            Ok(regex) => (*name, regex),
+            Err(error) => panic!("a pattern is written in the source: {error}"),
+        });
     compiled.collect()
 });
 
 /// Where something has the shape of a key, and whose.
-pub(crate) fn shapes_in(bytes: &[u8]) -> impl Iterator<Item = (&'static str, std::ops::Range<usize>)> {
+pub(crate) fn shapes_in(
+    bytes: &[u8],
+) -> impl Iterator<Item = (&'static str, std::ops::Range<usize>)> {
     COMPILED
         .iter()
         .flat_map(move |(name, regex)| regex.find_iter(bytes).map(|found| (*name, found.range())))

@@ -77,9 +77,10 @@ pub use query::{
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use secret::Secret;
 pub use store::{
-    Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
-    Condensed, Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep,
-    NewWait, NoCorrection, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose,
+    Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
+    AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, Condensed,
+    Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
+    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose,
     Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};

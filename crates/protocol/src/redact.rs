@@ -80,7 +80,8 @@ impl Redactor {
         ranges.sort_by_key(|range| range.start);
         let (mut clean, mut end) = (String::with_capacity(text.len()), 0);
         for range in ranges {
-            let (from, to) = (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
+            let (from, to) =
+                (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
             if from >= end {
                 clean.push_str(&text[end..from]);
                 clean.push_str(REDACTED);
@@ -119,7 +120,9 @@ impl Redactor {
             });
             let keys = shapes_in(&view.bytes).map(|(name, range)| (FoundSecret::Key(name), range));
             found.extend(
-                configured.chain(keys).map(|(what, range)| Found { what, range: view.origin(range) }),
+                configured
+                    .chain(keys)
+                    .map(|(what, range)| Found { what, range: view.origin(range) }),
             );
         }
         found

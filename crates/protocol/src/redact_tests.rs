@@ -44,7 +44,8 @@ fn a_secret_is_found_in_whatever_way_it_is_encoded() {
 
 #[test]
 fn what_is_around_a_secret_stays() {
-    let redactor = redactor(&["correct horse", "Bearer tok-12345678", "short", "overlaps1", "lapsover"]);
+    let redactor =
+        redactor(&["correct horse", "Bearer tok-12345678", "short", "overlaps1", "lapsover"]);
     let table = [
         ("no secret in here, 100% \\o/", "no secret in here, 100% \\o/"),
         ("a correct horse.", "a [secret]."),
@@ -52,7 +53,10 @@ fn what_is_around_a_secret_stays() {
         ("the token tok-12345678 alone", "the token [secret] alone"),
         ("short words stay", "short words stay"),
         ("correct horsecorrect horse", "[secret][secret]"),
-        ("https://a/bot123456789:AAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/getMe", "https://a/bot[secret]/getMe"),
+        (
+            "https://a/bot123456789:AAaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/getMe",
+            "https://a/bot[secret]/getMe",
+        ),
     ];
     for (text, clean) in table {
         assert_eq!(redactor.redact(text), clean, "{text}");
@@ -72,14 +76,10 @@ fn a_summary_is_one_line_without_secrets() {
 }
 
 fn secret() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "[ -~é☃]{8,40}",
-        "[A-Za-z0-9+/=:%\\\\\"-]{8,60}",
-        "\\PC{8,20}",
-    ]
-    .prop_filter("long enough without its ends", |text: &String| {
-        text.trim().chars().count() >= Redactor::SHORTEST && !text.contains("[s")
-    })
+    prop_oneof!["[ -~é☃]{8,40}", "[A-Za-z0-9+/=:%\\\\\"-]{8,60}", "\\PC{8,20}",]
+        .prop_filter("long enough without its ends", |text: &String| {
+            text.trim().chars().count() >= Redactor::SHORTEST && !text.contains("[s")
+        })
 }
 
 proptest! {

@@ -17,8 +17,7 @@ pub(crate) struct View<'t> {
 /// what is logged as JSON may quote what was JSON before.
 pub(crate) fn views(text: &str) -> Vec<View<'_>> {
     let mut views = vec![View { bytes: Cow::Borrowed(text.as_bytes()), spans: None }];
-    for (mark, read) in
-        [(b'\\', escape as Read), (b'\\', escape), (b'%', percent), (b'%', percent)]
+    for (mark, read) in [(b'\\', escape as Read), (b'\\', escape), (b'%', percent), (b'%', percent)]
     {
         let last = &views[views.len() - 1];
         if last.bytes.contains(&mark) {
@@ -40,7 +39,9 @@ impl View<'_> {
     pub(crate) fn origin(&self, range: Range<usize>) -> Range<usize> {
         match &self.spans {
             None => range,
-            Some(spans) if range.is_empty() => spans.first().map_or(0..0, |first| first.start..first.start),
+            Some(spans) if range.is_empty() => {
+                spans.first().map_or(0..0, |first| first.start..first.start)
+            }
             Some(spans) => spans[range.start].start..spans[range.end - 1].end,
         }
     }
