@@ -48,8 +48,9 @@ impl Shells {
         };
         let walls = Walls::probe(&cell).await;
         let config = configuration.document.path().map(Path::to_owned).into_iter();
-        let own: Vec<PathBuf> =
-            config.chain([configuration.data_dir.clone(), configuration.socket.clone()]).collect();
+        let Configuration { data_dir, socket, head_file, .. } = configuration;
+        let places = [data_dir, socket, head_file].map(PathBuf::clone);
+        let own: Vec<PathBuf> = config.chain(places).collect();
         let workspaces = configuration.agents.iter().map(|agent| agent.workspace.clone());
         let workspaces: Vec<PathBuf> = workspaces.collect();
         Self {

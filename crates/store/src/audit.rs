@@ -10,9 +10,9 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};
 
-use crate::SqliteStore;
 use crate::rows;
 use crate::tx::{Db, Result, Tx};
+use crate::{Durability, SqliteStore};
 
 /// Rows that are checked at once, so that no reader is held up for long.
 const PAGE: usize = 1000;
@@ -28,6 +28,15 @@ impl Audit for SqliteStore {
 
     async fn audit_head(&self) -> Result<Option<AuditHead>> {
         self.read(head).await
+    }
+
+    async fn durable_audit_head(&self) -> Result<Option<AuditHead>> {
+        self.write("audit-head", Durability::Synced, |tx| {
+            // Without a change there is nothing to be synced, nor what was written before.
+            tx.update("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
+            head(tx.db)
+        })
+        .await
     }
 
     async fn check_audit(&self, noted: Option<&AuditHead>) -> Result<AuditCheck> {
@@ -147,29 +156,44 @@ pub(crate) fn asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
     }
 }
 
-/// A person has decided about a call that waits. Comes before the wait is resolved.
+/// A person has decided about a call that waits, in a chat. Comes before the wait is resolved.
 pub(crate) fn chosen(
     tx: &Tx<'_>,
     command: MessageId,
     wait: WaitId,
     resolution: &Resolution,
 ) -> Result<()> {
-    let Some((kind, call)) = decided_wait(tx, wait)? else { return Ok(()) };
-    let actor = Actor::Person(author(tx, command)?);
-    let (kind, outcome) = match (kind, resolution) {
+    match decided_wait(tx, wait)? {
+        Some(waits) => decision(tx, &waits, resolution, &Actor::Person(author(tx, command)?)),
+        None => Ok(()),
+    }
+}
+
+/// Somebody has decided about a call that waits, from the command line; or nobody has in time. Comes
+/// before the wait is resolved.
+pub(crate) fn resolved(tx: &Tx<'_>, wait: WaitId, resolution: &Resolution) -> Result<()> {
+    let Some(waits) = decided_wait(tx, wait)? else { return Ok(()) };
+    if waits.expires_at <= tx.now && matches!(resolution, Resolution::Error(_)) {
+        let expired = Entry::new(AuditKind::Expired, &Actor::Process);
+        return append(tx, expired.about(called(tx, waits.call)?));
+    }
+    decision(tx, &waits, resolution, &Actor::Host)
+}
+
+fn decision(
+    tx: &Tx<'_>,
+    waits: &DecidedWait,
+    resolution: &Resolution,
+    actor: &Actor,
+) -> Result<()> {
+    let (kind, outcome) = match (waits.kind, resolution) {
         (WaitKind::Choice, Resolution::Run) => (AuditKind::Chosen, Some("retry")),
         (WaitKind::Choice, _) => (AuditKind::Chosen, Some("skip")),
         (_, Resolution::Run) => (AuditKind::Allowed, None),
         (_, Resolution::RunAlways) => (AuditKind::Allowed, Some("for the session")),
         (_, Resolution::Answer { .. } | Resolution::Error(_)) => (AuditKind::Denied, None),
     };
-    append(tx, Entry { outcome, ..Entry::new(kind, &actor).about(called(tx, call)?) })
-}
-
-/// Nobody has decided about a call that waits. Comes before the wait is resolved.
-pub(crate) fn expired(tx: &Tx<'_>, wait: WaitId) -> Result<()> {
-    let Some((_, call)) = decided_wait(tx, wait)? else { return Ok(()) };
-    append(tx, Entry::new(AuditKind::Expired, &Actor::Process).about(called(tx, call)?))
+    append(tx, Entry { outcome, ..Entry::new(kind, actor).about(called(tx, waits.call)?) })
 }
 
 /// A command of the chat has acted.
@@ -274,16 +298,24 @@ fn exact(arguments: Arguments) -> String {
     }
 }
 
-/// An open wait about which a person is to decide.
-fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<(WaitKind, CallId)>> {
+/// A wait about which a person is to decide.
+struct DecidedWait {
+    kind: WaitKind,
+    call: CallId,
+    expires_at: Timestamp,
+}
+
+/// The wait, as long as it is open.
+fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<DecidedWait>> {
     tx.db.row(
-        "SELECT turn, step, ordinal, kind FROM waits \
+        "SELECT turn, step, ordinal, kind, expires_at FROM waits \
          WHERE id = ?1 AND resolved = 0 AND kind IN ('approval', 'choice')",
         [wait.0],
         |row| {
             let turn = TurnId(row.get("turn")?);
             let call = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
-            Ok((rows::wait_kind(row)?, call))
+            let expires_at = Timestamp(row.get("expires_at")?);
+            Ok(DecidedWait { kind: rows::wait_kind(row)?, call, expires_at })
         },
     )
 }

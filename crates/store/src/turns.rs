@@ -67,7 +67,7 @@ impl Turns for SqliteStore {
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>> {
         let resolution = resolution.clone();
         self.write("resolve", Durability::Synced, move |tx| {
-            audit::expired(tx, wait)?;
+            audit::resolved(tx, wait, &resolution)?;
             waits::resolve(tx, wait, &resolution)
         })
         .await

@@ -19,6 +19,10 @@ pub trait Audit: fmt::Debug + Send + Sync {
     /// The last row; none if there is none.
     async fn audit_head(&self) -> Result<Option<AuditHead>>;
 
+    /// As [`Self::audit_head`], once the disk has it: what is noted elsewhere must not be ahead of the
+    /// table after a power failure.
+    async fn durable_audit_head(&self) -> Result<Option<AuditHead>>;
+
     /// Checks every row, and whether `noted`, a head that was kept elsewhere, stands among them.
     async fn check_audit(&self, noted: Option<&AuditHead>) -> Result<AuditCheck>;
 }

@@ -118,7 +118,7 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
-    let calls = world.step(turn, 0, &["one", "two", "three", "ask"]).await;
+    let calls = world.step(turn, 0, &["one", "two", "three", "ask", "four"]).await;
     let denied = || Resolution::Error("denied".to_owned());
     for (call, resolution) in calls.iter().zip([Resolution::Run, denied()]) {
         world.ports.turns.wait(&approval(*call)).await.unwrap();
@@ -130,6 +130,10 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
     world.take(&session("a")).await;
     let question = world.ports.turns.wait(&wait(calls[3], WaitKind::Answer)).await.unwrap();
     world.ports.turns.resolve(question, &denied()).await.unwrap();
+    world.take(&session("a")).await;
+    let open = NewWait::new(calls[4], WaitKind::Approval, Timestamp(i64::MAX));
+    let open = world.ports.turns.wait(&open).await.unwrap();
+    world.ports.turns.resolve(open, &Resolution::RunAlways).await.unwrap();
     let expected = [
         "asked process one",
         "allowed terminal:local:user one",
@@ -137,6 +141,8 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
         "denied terminal:local:user two",
         "asked process three",
         "expired process three",
+        "asked process four",
+        "allowed host four for the session",
     ];
     assert_eq!(lines(&world).await, expected);
 }
