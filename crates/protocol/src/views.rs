@@ -24,7 +24,9 @@ pub(crate) fn views(text: &str) -> Vec<View<'_>> {
             views.push(last.read(mark, read));
         }
     }
-    views.extend(views[views.len() - 1].without_blanks());
+    // Each of them, since what looks like an escape may not be one.
+    let bare: Vec<_> = views.iter().filter_map(View::without_blanks).collect();
+    views.extend(bare);
     views
 }
 

@@ -1,13 +1,27 @@
 //! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: each entry point reads
 //! them in its way, and panics where what always has to hold does not.
 
+use avocet_protocol::{Redactor, Secret};
+
+use crate::leaks::find;
 use crate::patch::{Change, Hunk, apply, parse};
 
 /// Reads bytes, and panics if that is wrong.
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 1] = [("patch", patch)];
+pub const TARGETS: [(&str, EntryPoint); 2] = [("leaks", leaks), ("patch", patch)];
+
+/// A text that is about to leave: a secret in it is found, and never shown.
+pub fn leaks(data: &[u8]) {
+    const SECRET: &str = "tr0ub4dor&3";
+    let text = String::from_utf8_lossy(data);
+    let redactor = Redactor::new([Secret::new(SECRET.to_owned())]);
+    let leaks = find(&format!("{text}{SECRET}"), &redactor, &|_| false);
+    assert!(leaks.iter().any(|leak| leak.shown.starts_with("tr0u… (11 ")), "{leaks:?}");
+    assert!(!leaks.iter().any(|leak| leak.shown.contains(SECRET)), "{leaks:?}");
+    assert!(!redactor.redact(&text).contains(SECRET));
+}
 
 /// A patch: each hunk of it makes of its own old lines its own new ones.
 pub fn patch(data: &[u8]) {

@@ -8,6 +8,7 @@ mod courtesy;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod leaks;
 mod patch;
 mod paths;
 mod policy;
@@ -17,6 +18,7 @@ mod shell_words;
 mod workspace_files;
 
 pub use builtin::{Parts, Shell, add_builtin};
+pub use leaks::{Leak, LeakKind, find as find_leaks};
 pub use paths::Paths;
 pub use policy::{Listed, Policy};
 pub use registry::{AlreadyRegistered, Origin, Registry};
