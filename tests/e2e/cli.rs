@@ -8,9 +8,11 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 25] = [
     "",
     "ask",
+    "audit",
+    "audit verify",
     "chat",
     "completions",
     "config",

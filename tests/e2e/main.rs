@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod audit;
 mod bad_config;
 mod bad_input;
 mod chat;
@@ -11,6 +12,7 @@ mod config;
 mod damage;
 mod door;
 mod full_disk;
+mod hardening;
 mod looking;
 mod secrets;
 mod shell;
