@@ -35,7 +35,7 @@ fn logged(secret: &str, log: impl Fn()) -> String {
         let run = || log();
         match format {
             2 => {
-                tracing::subscriber::with_default(builder.json().flatten_event(true).finish(), run)
+                tracing::subscriber::with_default(builder.json().flatten_event(true).finish(), run);
             }
             _ => tracing::subscriber::with_default(builder.finish(), run),
         }

@@ -165,7 +165,7 @@ fn in_base64(secret: &[u8], before: usize, engine: &impl Engine) -> Vec<u8> {
     let text = engine.encode([&[0, 0][..before], secret].concat());
     let from = (before * 8).div_ceil(6);
     let to = (before + secret.len()) * 8 / 6;
-    text[from..to].as_bytes().to_vec()
+    text.as_bytes()[from..to].to_vec()
 }
 
 #[cfg(test)]

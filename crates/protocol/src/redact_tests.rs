@@ -98,7 +98,7 @@ proptest! {
             _ => serde_json::to_string(&format!("{text:?}")).unwrap(),
         };
         let encoded = encode(secret.trim());
-        let bare = encoded.trim_matches(&['"', '=', '\\']).to_owned();
+        let bare = encoded.trim_matches(['"', '=', '\\']).to_owned();
         let text = format!("{before}{encoded}{behind}");
         let clean = redactor(&[&secret]).redact(&text).into_owned();
         prop_assert!(clean.contains(REDACTED), "{text:?} -> {clean:?}");

@@ -113,7 +113,7 @@ fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
             call.as_deref().unwrap_or("-"),
             &about,
         ];
-        cells.map(|cell| shown(cell)).to_vec()
+        cells.map(shown).to_vec()
     });
     columns(&[head].into_iter().chain(cells).collect::<Vec<_>>())
 }
