@@ -22,7 +22,7 @@ const CASES: &[Case] = &[
     ("[channels.terminal]\nhistory_line = 1\n", ":2:1", &["`history_line`", "`history_lines`?"]),
     ("[providers.a]\nkind = \"openai\"\nbase_ulr = \"http://127.0.0.1:1\"\n", ":3:1",
         &["unknown key `base_ulr` in [providers.a]", "did you mean `base_url`?"]),
-    ("[zzz]\n", ":1:2", &["unknown key `zzz`", "the keys are agents, attachments, budgets, channels"]),
+    ("[zzz]\n", ":1:2", &["unknown key `zzz`", "the keys are agents, attachments, audit, budgets, channels"]),
     ("durability = \"maybe\"\n", ":1:1", &["`durability`", "`maybe`", "`synced` or `process`"]),
     ("[budgets]\nday_usd = -1\n", ":2:1", &["`budgets.day_usd`", "0 or more, or \"none\""]),
     ("[sessions]\nmax_running = \"many\"\n", ":2:1", &["`sessions.max_running`", "\"many\""]),

@@ -8,9 +8,14 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 29] = [
     "",
+    "approvals",
+    "approvals approve",
+    "approvals deny",
     "ask",
+    "audit",
+    "audit verify",
     "chat",
     "completions",
     "config",

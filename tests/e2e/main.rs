@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod asking;
+mod audit;
 mod bad_config;
 mod bad_input;
 mod chat;
@@ -13,6 +14,7 @@ mod damage;
 mod doctor;
 mod door;
 mod full_disk;
+mod hardening;
 mod looking;
 mod secrets;
 mod shell;

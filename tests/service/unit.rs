@@ -75,6 +75,8 @@ fn the_unit_relies_on_what_the_program_does() {
         ("StateDirectory", "avocet"),
         ("StateDirectoryMode", "0700"),
         ("UMask", "0077"),
+        ("LogsDirectory", "avocet"),
+        ("LimitCORE", "0"),
     ];
     for (setting, expected) in table {
         assert_eq!(value(setting), expected, "{setting}");

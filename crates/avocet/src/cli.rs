@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use avocet_protocol::{ChatAddress, DedupeKey, IdError, PersonId, SessionId, UsageBy, WaitId};
+use avocet_protocol::{
+    AuditKind, ChatAddress, DedupeKey, IdError, PersonId, SessionId, UsageBy, WaitId,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     Approvals(Approvals),
     /// Let the agent answer a message; the reply goes to the conversation's chat.
     Ask(Ask),
+    /// Show what was decided and done, and by whom.
+    Audit(Audit),
     /// Chat in the terminal: joins a running daemon, or runs one as long as you stay.
     Chat(Chat),
     /// Print a completion script for a shell.
@@ -265,6 +269,39 @@ impl From<By> for UsageBy {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    pub(crate) command: Option<AuditCommand>,
+    /// Of this conversation only; a bare name is one of the terminal.
+    #[arg(long, value_parser = session_id)]
+    pub(crate) session: Option<SessionId>,
+    /// Since a day (2026-11-22), a moment (2026-11-22T10:30), or for so long (2h, 3d).
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Of this kind only.
+    #[arg(long, value_parser = audit_kind)]
+    pub(crate) kind: Option<AuditKind>,
+    /// How many at most, the last ones.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check every row, and the head that was noted outside of the database. Exits with 65 where
+    /// something was done to them.
+    Verify {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Link {
     /// Whose session: channel:account:chat. A bare name is a chat of the terminal.
     #[arg(value_parser = chat_address, requires = "chat")]
@@ -322,6 +359,12 @@ pub(crate) enum PeopleCommand {
         /// Who: channel:account:sender, as the list shows it.
         person: PersonId,
     },
+}
+
+fn audit_kind(text: &str) -> Result<AuditKind, String> {
+    let known = || AuditKind::ALL.map(AuditKind::word).join(", ");
+    let found = AuditKind::ALL.into_iter().find(|kind| kind.word() == text);
+    found.ok_or_else(|| format!("there is no such kind; there are {}", known()))
 }
 
 /// A session id, or the bare name of a conversation of the terminal.

@@ -26,16 +26,17 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
+use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::Configuration;
 use crate::policy;
-use crate::registry;
 use crate::shell::Shells;
 use crate::status::Reporter;
 use crate::web::web;
 use crate::workspaces::AgentWorkspaces;
+use crate::{redaction, registry};
 
 /// The instructions that lead every request. The same at all times, so that a provider's cache of
 /// the beginning of a request holds.
@@ -62,6 +63,7 @@ pub(crate) struct Daemon {
     sessions: Sessions,
     deliverer: Deliverer,
     gateway: Gateway,
+    audit: Arc<Keeper>,
     /// Fires when channels are to stop receiving.
     intake: Group,
     group: Group,
@@ -84,6 +86,7 @@ pub(crate) fn open_options(
         default_mode: configuration.settings.sessions.queue_mode,
         answer_edits: configuration.settings.sessions.answer_edits,
         start_empty,
+        redactor: redaction::redactor(),
         holder,
     }
 }
@@ -99,6 +102,7 @@ impl Daemon {
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
         let options = open_options(configuration, Holder::Daemon, start_empty);
         let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);
+        let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
         let registry::Channels { channels: configured, admission } =
             registry::channels(document, settings, &clock)?;
         let attach = attach(&configured);
@@ -176,6 +180,7 @@ impl Daemon {
             clock: clock.clone(),
             started: clock.elapsed(),
             warnings: shells.warning().into_iter().collect(),
+            audit: audit.clone(),
         };
         let gateway = Gateway::open(
             &configuration.socket,
@@ -192,7 +197,7 @@ impl Daemon {
             },
             &group,
         )?;
-        Ok(Self { store, bus, sessions, deliverer, gateway, intake, group, clock })
+        Ok(Self { store, bus, sessions, deliverer, gateway, audit, intake, group, clock })
     }
 
     /// Goes through the writer and the lanes, to see that they move.
@@ -231,6 +236,7 @@ impl Daemon {
             tracing::debug!(%unfinished, "ended where they stood");
             group.abort();
         }
+        self.audit.note().await;
         SqliteStore::clone(&self.store).close().await;
     }
 }
@@ -342,7 +348,9 @@ fn tools(
     rules: Policy,
 ) -> Result<Registry, Failure> {
     let approvals = policy::approvals(settings);
-    let mut registry = Registry::new(context.clock.clone()).with_policy(rules.clone(), approvals);
+    let mut registry = Registry::new(context.clock.clone())
+        .with_policy(rules.clone(), approvals)
+        .with_secrets(redaction::redactor());
     add_builtin(&mut registry, parts)
         .and_then(|()| (context.add_tools)(&mut registry))
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;

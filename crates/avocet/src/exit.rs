@@ -15,7 +15,7 @@ pub(crate) enum Exit {
     Done = 0,
     /// It failed; what it says why.
     Failed = 1,
-    /// The database is damaged, or of a newer version: running it again does not help.
+    /// The database or its audit table is damaged, or of a newer version: running it again does not help.
     Database = 65,
     /// No daemon answers.
     NoDaemon = 69,
@@ -28,8 +28,9 @@ pub(crate) enum Exit {
 }
 
 /// What the help says about them.
-pub(crate) const HELP: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 65 the database is \
-    damaged or of a newer version, 69 no daemon answers, 71 this system gives no walls for programs (doctor), 75 try again later, 78 the configuration \
+pub(crate) const HELP: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 65 the database, or its \
+    audit table, is damaged or of a newer version, 69 no daemon answers, 71 this system gives no walls for \
+    programs (doctor), 75 try again later, 78 the configuration \
     cannot be used.";
 
 impl From<Exit> for ExitCode {

@@ -1,16 +1,19 @@
 //! The program: its command line, the one registry of components, and the wiring.
 
+mod audit;
 mod budgets;
 mod cli;
 mod commands;
 mod daemon;
 mod exit;
+mod hardening;
 mod link;
 mod logging;
 mod models;
 mod output;
 mod places;
 mod policy;
+mod redaction;
 mod registry;
 mod shell;
 mod status;
@@ -46,6 +49,10 @@ pub fn main(add_tools: AddTools) -> ExitCode {
     if let Some(ended) = avocet_sandbox::run_stage() {
         return ended;
     }
+    redaction::in_panics();
+    if let Err(error) = hardening::leave_no_dumps() {
+        output::error(&format!("what this process knows may end in a core dump ({error})"));
+    }
     let Cli { global, command } = Cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -73,6 +80,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
     match command.unwrap_or_default() {
         Command::Approvals(args) => commands::approvals::approvals(context, args).await,
         Command::Ask(ask) => commands::ask::run(context, ask).await,
+        Command::Audit(audit) => commands::audit::run(context, audit).await,
         Command::Chat(chat) => commands::chat::run(context, chat).await,
         Command::Completions { shell } => commands::completions::run(shell),
         Command::Config(cli::ConfigCommand::Check { json }) => {

@@ -1,4 +1,4 @@
-//! Where the log of the program goes.
+//! Where the log of the program goes. All of it passes [`Redacting`].
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,6 +8,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::exit::{Exit, Failure};
 use crate::places::wants_colour;
+use crate::redaction::Redacting;
 
 /// Logs to stderr, for a daemon. systemd adds the time itself.
 pub(crate) fn to_stderr(log: &Log, level: Option<&str>) -> Result<(), Failure> {
@@ -15,7 +16,7 @@ pub(crate) fn to_stderr(log: &Log, level: Option<&str>) -> Result<(), Failure> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter(level.unwrap_or(&log.level))?)
         .with_ansi(terminal && wants_colour())
-        .with_writer(io::stderr);
+        .with_writer(Redacting::new(io::stderr));
     match log.format {
         LogFormat::Text => builder.init(),
         LogFormat::Json => builder.json().flatten_event(true).init(),
@@ -32,7 +33,7 @@ pub(crate) fn to_remarks(level: Option<&str>) -> Result<flume::Receiver<String>,
         .with_ansi(false)
         .without_time()
         .with_target(false)
-        .with_writer(Remarks(remarks))
+        .with_writer(Redacting::new(Remarks(remarks)))
         .init();
     Ok(shown)
 }

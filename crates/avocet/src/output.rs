@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::exit::Failure;
+use crate::redaction;
 
 /// Prints lines. A reader that has seen enough, as in `| head`, is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -23,8 +24,9 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{text}\n"))
 }
 
-/// Prints why a command failed. There is nobody left to tell if that fails too.
+/// Prints why a command failed, without secrets. There is nobody left to tell if that fails too.
 pub(crate) fn error(text: &str) {
+    let text = redaction::redactor().redact(text).into_owned();
     let mut err = io::stderr().lock();
     let label = if io::stderr().is_terminal() { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
     writeln!(err, "{label} {text}").unwrap_or_default();

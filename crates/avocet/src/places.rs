@@ -7,7 +7,7 @@ use avocet_config::{Document, Profile, Settings, profiles};
 
 use crate::cli::Global;
 use crate::exit::{Exit, Failure};
-use crate::registry;
+use crate::{redaction, registry};
 
 /// A configuration that has been read, and the places that follow from it.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Configuration {
     /// The agents, the one of `[agents.defaults]` first.
     pub(crate) agents: Vec<Agent>,
     pub(crate) socket: PathBuf,
+    /// Where the head of the audit table is noted.
+    pub(crate) head_file: PathBuf,
     pub(crate) sandbox: Sandbox,
 }
 
@@ -64,6 +66,7 @@ impl Configuration {
             Some(path) => Document::read(&path, &environment)?,
             None => Document::empty(),
         };
+        redaction::learn(document.secrets());
         let settings: Settings = document.table("")?;
         registry::check(&document, &settings)?;
         let base = document.path().and_then(Path::parent).map(Path::to_owned);
@@ -85,12 +88,16 @@ impl Configuration {
             Some(path) => resolve(path)?,
             None => data_dir.join("run/avocet.sock"),
         };
+        let head_file = match &settings.audit.head_file {
+            Some(path) => resolve(path)?,
+            None => default_head_file(&data_dir),
+        };
         let all = |paths: &[PathBuf]| {
             paths.iter().map(|path| resolve(path)).collect::<Result<Vec<_>, Failure>>()
         };
         let sandbox =
             Sandbox { read: all(&settings.sandbox.read)?, write: all(&settings.sandbox.write)? };
-        Ok(Self { document, settings, data_dir, agents, socket, sandbox })
+        Ok(Self { document, settings, data_dir, agents, socket, head_file, sandbox })
     }
 }
 
@@ -122,6 +129,17 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
             "there is no home directory to keep data in; set data_dir in the configuration";
         Failure::new(Exit::Configuration, message)
     })
+}
+
+/// systemd's `LogsDirectory=`, or beside the data directory: who can change the one need not be able to
+/// change the other.
+fn default_head_file(data_dir: &Path) -> PathBuf {
+    if let Some(directory) = environment("LOGS_DIRECTORY") {
+        return PathBuf::from(directory).join("audit-head");
+    }
+    let mut path = data_dir.as_os_str().to_owned();
+    path.push(".audit-head");
+    path.into()
 }
 
 fn home() -> Option<PathBuf> {

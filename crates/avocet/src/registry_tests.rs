@@ -9,12 +9,13 @@ use avocet_discord::DiscordConfig;
 use avocet_llm::{
     AnthropicConfig, GeminiConfig, ModelConfig, OllamaConfig, OpenAiConfig, TranscriptionConfig,
 };
-use avocet_protocol::Clock;
+use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
 use avocet_testkit::ManualClock;
 use avocet_tools::SearchConfig;
+use schemars::JsonSchema;
 
 use super::{CHANNELS, PROVIDERS, channels, check, http_config, terminal_config};
 
@@ -232,4 +233,44 @@ fn a_search_engine_that_cannot_be_used_is_an_error_that_says_how_it_can() {
 
 fn same<T: Debug>(shown: &T, default: &T) {
     assert_eq!(format!("{shown:#?}"), format!("{default:#?}"));
+}
+
+/// The keys of a type whose values are secrets.
+fn secret_keys<T: JsonSchema>() -> Vec<String> {
+    let schema = serde_json::to_value(schemars::schema_for!(T)).unwrap();
+    let properties = schema["properties"].as_object().unwrap().iter();
+    let is_secret = |property: &serde_json::Value| {
+        let property = property.to_string();
+        property.contains("x-secret") || property.contains("/Secret\"")
+    };
+    properties.filter(|(_, property)| is_secret(property)).map(|(key, _)| key.clone()).collect()
+}
+
+#[test]
+fn every_key_for_secrets_is_known_to_be_one_before_anything_is_said_of_it() {
+    let keys = [
+        secret_keys::<AnthropicConfig>(),
+        secret_keys::<DiscordConfig>(),
+        secret_keys::<GeminiConfig>(),
+        secret_keys::<OllamaConfig>(),
+        secret_keys::<OpenAiConfig>(),
+        secret_keys::<TelegramConfig>(),
+        secret_keys::<TranscriptionConfig>(),
+    ];
+    for keys in keys {
+        assert!(!keys.is_empty());
+        for key in keys {
+            let value = match key.as_str() {
+                "headers" => "{ \"X.1\" = \"a-literal-secret\" }",
+                _ => "\"a-literal-secret\"",
+            };
+            let document = parse(&format!("[some.table]\n{key} = {value}\n"));
+            let secrets: Vec<&str> = document.secrets().iter().map(Secret::expose).collect();
+            assert_eq!(secrets, ["a-literal-secret"], "{key}");
+        }
+    }
+    let document =
+        parse("a = \"${HOME}/x\"\nb = [\"to ${KEY} and ${XDG_STATE_HOME}\"]\nc = \"d\"\n");
+    let secrets: Vec<&str> = document.secrets().iter().map(Secret::expose).collect();
+    assert_eq!(secrets, ["the-value-of-KEY"]);
 }

@@ -59,8 +59,9 @@ impl Shells {
         };
         let walls = Walls::probe(&cell).await;
         let config = configuration.document.path().map(Path::to_owned).into_iter();
-        let own: Vec<PathBuf> =
-            config.chain([configuration.data_dir.clone(), configuration.socket.clone()]).collect();
+        let Configuration { data_dir, socket, head_file, .. } = configuration;
+        let places = [data_dir, socket, head_file].map(PathBuf::clone);
+        let own: Vec<PathBuf> = config.chain(places).collect();
         let workspaces = configuration.agents.iter().map(|agent| agent.workspace.clone());
         let workspaces: Vec<PathBuf> = workspaces.collect();
         Self {
@@ -170,6 +171,11 @@ mod tests {
 
     use super::*;
 
+    fn background() -> Arc<Background> {
+        let (clock, group) = (Arc::new(SystemClock::new()), Group::new("test"));
+        Arc::new(Background::new(1, Duration::ZERO, clock, group))
+    }
+
     #[test]
     fn no_shell_where_a_program_could_reach_or_replace_what_is_not_its_own() {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
@@ -178,12 +184,7 @@ mod tests {
             walls: Walls { namespaces: Ok(()), landlock: Ok(()) },
             longest: Duration::ZERO,
             commands: Vec::new(),
-            background: Arc::new(Background::new(
-                1,
-                Duration::ZERO,
-                Arc::new(SystemClock::new()),
-                Group::new("test"),
-            )),
+            background: background(),
             own: paths(&["/home/me/.config/avocet.toml", "/data"]),
             writable: paths(&["/data/workspace", "/srv/a", "/srv/a/b", "/out"]),
         };
@@ -231,6 +232,7 @@ mod tests {
                 walls,
                 longest: Duration::ZERO,
                 commands: Vec::new(),
+                background: background(),
                 own: Vec::new(),
                 writable: Vec::new(),
             };

@@ -9,6 +9,8 @@ use avocet_protocol::{
     Channel, ChannelStatus, Clock, DaemonStatus, Health, Query, Report, StoreError,
 };
 
+use crate::audit::Keeper;
+
 /// What a report is made from.
 #[derive(Debug)]
 pub(crate) struct Reporter {
@@ -19,6 +21,7 @@ pub(crate) struct Reporter {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started: Duration,
     pub(crate) warnings: Vec<String>,
+    pub(crate) audit: Arc<Keeper>,
 }
 
 #[async_trait]
@@ -35,6 +38,7 @@ impl Report for Reporter {
             data_dir: self.data_dir.clone(),
             model: self.model.clone(),
             log: self.query.log_status().await?,
+            audit_fault: self.audit.fault(),
             channels: channels.collect(),
             warnings: self.warnings.clone(),
         })

@@ -61,9 +61,9 @@ impl AgentWorkspaces {
 
 /// A workspace whose secrets stay closed, as far as the operator does not open them.
 pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Workspace, Failure> {
-    let Configuration { document, settings, data_dir, .. } = configuration;
+    let Configuration { document, settings, data_dir, head_file, .. } = configuration;
     let mut own: Vec<PathBuf> = document.path().map(Path::to_owned).into_iter().collect();
-    own.push(data_dir.clone());
+    own.extend([data_dir.clone(), head_file.clone()]);
     // They are named for the case that the data directory is the workspace.
     own.extend(["", "-wal", "-shm"].map(|end| data_dir.join(format!("{DATABASE}{end}"))));
     let guarded = Workspace::open(path)?.guarded(&settings.tools.secret_files, &own);

@@ -53,7 +53,7 @@ fn the_inner_of_two_that_overlap_is_cut() {
 fn holes_are_cut_out() {
     assert_eq!(without(0..10, &[2..4, 6..7]), [0..2, 4..6, 7..10]);
     assert_eq!(without(3..13, &[2..4, 9..12]), [4..9, 12..13]);
-    assert_eq!(without(3..4, &[2..5, 7..8]), []);
+    assert!(without(3..4, &[2..5, 7..8]).is_empty());
     assert_eq!(without(3..7, &[1..2, 5..5]), [3..5, 5..7]);
 }
 

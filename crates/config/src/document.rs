@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -54,6 +55,8 @@ pub struct Document {
     spans: BTreeMap<String, Range<usize>>,
     /// Values that came from a reference: no error may show them.
     secret: BTreeSet<String>,
+    /// What references stand for, and what keys hold that are for secrets.
+    secrets: Vec<Secret>,
 }
 
 impl Document {
@@ -66,6 +69,7 @@ impl Document {
             root: Value::Object(Map::new()),
             spans: BTreeMap::new(),
             secret: BTreeSet::new(),
+            secrets: Vec::new(),
         }
     }
 
@@ -164,6 +168,13 @@ impl Document {
         find(&self.root, path)
     }
 
+    /// Everything in it that nobody may see: what is referred to, also as a part of a text, and what
+    /// stands in keys that are for secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &[Secret] {
+        &self.secrets
+    }
+
     /// The file that was read; none if there was none.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
@@ -252,12 +263,17 @@ impl Document {
         Ok(match value.get_ref() {
             DeValue::String(text) if refer::has_reference(text) => {
                 self.secret.insert(path.to_owned());
-                match refer::resolve(text, environment) {
+                match refer::resolve(text, environment, &mut self.secrets) {
                     Ok(text) => Value::String(text),
                     Err(message) => return refuse(self, message),
                 }
             }
-            DeValue::String(text) => Value::String(text.to_string()),
+            DeValue::String(text) => {
+                if is_for_secrets(path) {
+                    self.secrets.push(Secret::new(text.to_string()));
+                }
+                Value::String(text.to_string())
+            }
             DeValue::Boolean(value) => Value::Bool(*value),
             DeValue::Integer(number) => {
                 match i64::from_str_radix(number.as_str(), number.radix()) {
@@ -289,6 +305,13 @@ fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     }
     let below = |(dot, _): (usize, &str)| find(value.get(&path[..dot])?, &path[dot + 1..]);
     value.get(path).or_else(|| path.match_indices('.').find_map(below))
+}
+
+/// Whether the key at a path is one for secrets. A test of the registry holds it against the types of
+/// all components.
+fn is_for_secrets(path: &str) -> bool {
+    let key = path.rsplit('.').next().unwrap_or(path);
+    ["api_key", "token"].contains(&key) || path.contains(".headers.")
 }
 
 fn join(path: &str, key: &str) -> String {

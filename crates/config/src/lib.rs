@@ -13,6 +13,6 @@ pub use document::{ConfigError, Document, Environment};
 pub use keys::keys;
 pub use profiles::{DEFAULTS, Profile, ProfileKeys, profiles};
 pub use settings::{
-    AgentDefaults, Agents, Attachments, Daemon, Durability, Gateway, Log, LogFormat, Sessions,
-    Settings,
+    AgentDefaults, Agents, Attachments, Audit, Daemon, Durability, Gateway, Log, LogFormat,
+    Sessions, Settings,
 };

@@ -3,10 +3,17 @@
 
 use std::path::Path;
 
+use avocet_protocol::Secret;
+
 use crate::Environment;
 
-/// Replaces every reference. The error says what is wrong with which; it contains no secret.
-pub(crate) fn resolve(text: &str, environment: Environment<'_>) -> Result<String, String> {
+/// Replaces every reference, and adds what each stands for to `secrets`, unless it names a place. The
+/// error says what is wrong with which; it contains no secret.
+pub(crate) fn resolve(
+    text: &str,
+    environment: Environment<'_>,
+    secrets: &mut Vec<Secret>,
+) -> Result<String, String> {
     let mut resolved = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -21,7 +28,11 @@ pub(crate) fn resolve(text: &str, environment: Environment<'_>) -> Result<String
         let Some((name, after)) = reference[2..].split_once('}') else {
             return Err(format!("{:?} has no closing brace", cut(reference)));
         };
-        resolved.push_str(&look_up(name, environment)?);
+        let value = look_up(name, environment)?;
+        if !is_place(name) {
+            secrets.push(Secret::new(value.clone()));
+        }
+        resolved.push_str(&value);
         rest = after;
     }
     resolved.push_str(rest);
@@ -30,6 +41,14 @@ pub(crate) fn resolve(text: &str, environment: Environment<'_>) -> Result<String
 
 pub(crate) fn has_reference(text: &str) -> bool {
     text.contains("${")
+}
+
+/// Variables that the system sets for everybody (environ(7), XDG Base Directory Specification,
+/// systemd.exec(5)).
+fn is_place(name: &str) -> bool {
+    name.starts_with("XDG_")
+        || name.ends_with("_DIRECTORY")
+        || ["HOME", "HOSTNAME", "LOGNAME", "PWD", "TMPDIR", "USER"].contains(&name)
 }
 
 fn look_up(name: &str, environment: Environment<'_>) -> Result<String, String> {
@@ -90,7 +109,11 @@ mod tests {
             ("${credential:key}", "from a file"),
         ];
         for (text, expected) in table {
-            assert_eq!(resolve(text, &environment).as_deref(), Ok(expected), "{text}");
+            assert_eq!(
+                resolve(text, &environment, &mut Vec::new()).as_deref(),
+                Ok(expected),
+                "{text}"
+            );
         }
         let table = [
             ("${NO}", "the environment variable NO is not set".to_owned()),
@@ -102,9 +125,9 @@ mod tests {
             ("${credential:../key}", "\"../key\" is not the name of a credential".to_owned()),
         ];
         for (text, error) in table {
-            assert_eq!(resolve(text, &environment), Err(error));
+            assert_eq!(resolve(text, &environment, &mut Vec::new()), Err(error));
         }
-        let none = resolve("${credential:key}", &|_| None).unwrap_err();
+        let none = resolve("${credential:key}", &|_| None, &mut Vec::new()).unwrap_err();
         assert!(none.contains("LoadCredential="), "{none}");
     }
 }

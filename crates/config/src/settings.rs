@@ -31,6 +31,8 @@ pub struct Settings {
     pub attachments: Attachments,
     /// Who listens to recordings; nobody by default.
     pub transcription: Option<Map<String, Value>>,
+    /// The table of decisions and effects.
+    pub audit: Audit,
     /// Starting and stopping.
     pub daemon: Daemon,
     /// The door for other processes.
@@ -264,6 +266,16 @@ impl Default for Attachments {
     fn default() -> Self {
         Self { max_megabytes: 20 }
     }
+}
+
+/// The table of decisions and effects: every row is bound to the one before it by a hash.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Audit {
+    /// Where the number and the hash of the last row are noted, outside of the database, so that who
+    /// writes all of it anew is found out. Default: `audit-head` in the logs directory that systemd
+    /// gives, else beside the data directory, under its name with `.audit-head`.
+    pub head_file: Option<PathBuf>,
 }
 
 /// Starting and stopping.

@@ -12,6 +12,7 @@ mod events;
 mod files;
 mod ids;
 mod inbound;
+mod key_shapes;
 mod message;
 mod model;
 mod models;
@@ -21,6 +22,7 @@ mod pattern;
 mod people;
 mod policy;
 mod query;
+mod redact;
 mod secret;
 mod store;
 mod text;
@@ -30,6 +32,7 @@ mod toolbox;
 mod transcribe;
 mod trust;
 mod turn;
+mod views;
 
 pub use address::{ChatAddress, SessionId};
 pub use approvals::{ApprovalDecision, Approvals, OpenApproval};
@@ -71,11 +74,13 @@ pub use query::{
     ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
     Report, SessionStatus, SessionSummary, UsageBy, UsageRow,
 };
+pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use secret::Secret;
 pub use store::{
-    Accepted, AcceptedAs, Answer, Claim, Claimed, CommandAction, CommandEffect, CommandReply,
-    Condensed, Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep,
-    NewWait, NoCorrection, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose,
+    Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
+    AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, Condensed,
+    Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
+    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose,
     Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
 };
 pub use text::{Sanitised, sanitise};

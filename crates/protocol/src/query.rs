@@ -95,6 +95,9 @@ pub struct DaemonStatus {
     pub model: String,
     /// The log.
     pub log: LogStatus,
+    /// What is wrong with the audit table; none if all is well, or it was not looked at.
+    #[serde(default)]
+    pub audit_fault: Option<String>,
     /// The channels, by name.
     pub channels: Vec<ChannelStatus>,
     /// What the operator has to know, each in one sentence.

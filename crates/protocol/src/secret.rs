@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// A token or key. `Debug` and `Display` show `[secret]`; memory is wiped on drop.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(from = "String")]
-#[schemars(with = "String")]
+#[schemars(with = "String", extend("x-secret" = true))]
 pub struct Secret(SecretString);
 
 impl From<String> for Secret {

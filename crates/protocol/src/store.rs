@@ -1,6 +1,7 @@
 //! The ports of the durable log, one per role. They state transactions, not SQL: whatever stands
 //! behind them commits each method as a whole or not at all.
 
+mod audit;
 mod inbox;
 mod ledger;
 mod notes;
@@ -8,6 +9,9 @@ mod outbox;
 mod turn_log;
 mod turns;
 
+pub use audit::{
+    Actor, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, NoHead,
+};
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
     NoCorrection,

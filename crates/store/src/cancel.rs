@@ -3,6 +3,7 @@
 use avocet_protocol::{CallResult, SessionId, TurnId};
 use rusqlite::params;
 
+use crate::audit;
 use crate::preview;
 use crate::rows::to_json;
 use crate::tx::{Result, Tx};
@@ -30,6 +31,7 @@ pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec
 }
 
 fn end(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
+    audit::cancelled(tx, turn)?;
     tx.update_one(
         turn,
         "UPDATE turns SET state = 'cancelled', notice = ?2, ended_at = ?3, suspect = 0 \

@@ -11,6 +11,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
+use crate::audit;
 use crate::cancel::{cancel_turn, open_turn};
 use crate::correct::correct;
 use crate::outbox::{Source, insert_planned};
@@ -117,6 +118,7 @@ impl Inbox for SqliteStore {
         self.write("settle-command", Durability::Synced, move |tx| {
             end_message(tx, command, Outcome::Replied)?;
             let effect = act(tx, command, &action)?;
+            audit::commanded(tx, command, &action, &effect)?;
             let said = match effect {
                 CommandEffect::Nothing => reply.nothing,
                 CommandEffect::Done
@@ -316,6 +318,9 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
                 Some(wait) => is_open(tx, wait, *kind, below)?.then_some(wait),
                 None => newest_wait(tx, &session, *kind)?.map(|(wait, _)| wait),
             };
+            if let Some(wait) = wait {
+                audit::chosen(tx, command, wait, resolution)?;
+            }
             let resolved = wait.map(|wait| resolve(tx, wait, resolution)).transpose()?.flatten();
             Ok(resolved.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
         }

@@ -4,6 +4,7 @@
 #[cfg(feature = "testing")]
 pub mod testing;
 
+mod audit;
 mod cancel;
 mod correct;
 mod damage;

@@ -16,6 +16,7 @@ async fn open(directory: &Path, durability: Durability) -> SqliteStore {
         default_mode: QueueMode::Queue,
         answer_edits: false,
         start_empty: false,
+        redactor: Arc::default(),
         holder: Holder::Daemon,
     };
     let clock = Arc::new(ManualClock::default());

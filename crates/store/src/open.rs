@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_protocol::{Clock, QueueMode, StoreError};
+use avocet_protocol::{Clock, QueueMode, Redactor, StoreError};
 use avocet_supervise::Group;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -36,6 +36,8 @@ pub struct OpenOptions {
     pub answer_edits: bool,
     /// Begin with an empty log although a damaged one was moved aside.
     pub start_empty: bool,
+    /// What the audit table keeps out of what it says.
+    pub redactor: Arc<Redactor>,
     /// Who opens it.
     pub holder: Holder,
 }
@@ -62,8 +64,9 @@ impl SqliteStore {
         let mut connection = checked(&path, clock.as_ref())?;
         pragmas(&connection, &path)?;
         migrate::migrate(&mut connection, &path, migrate::MIGRATIONS)?;
-        let epoch = begin_epoch(&connection, &path, options.holder, clock.as_ref())?;
-        let writer = Writer::start(connection, path.clone(), epoch, clock, group)
+        let epoch = begin_epoch(&connection, &path, &options, clock.as_ref())?;
+        let redactor = options.redactor;
+        let writer = Writer::start(connection, path.clone(), epoch, clock, redactor, group)
             .map_err(|error| StoreError::Internal(format!("no thread for the writer: {error}")))?;
         let readers = Readers::start(&path, group, || read_only(&path))?;
         Ok(Self {
@@ -208,17 +211,17 @@ fn current_epoch(db: Db<'_>) -> Result<i64> {
 fn begin_epoch(
     connection: &Connection,
     path: &Path,
-    holder: Holder,
+    options: &OpenOptions,
     clock: &dyn Clock,
 ) -> Result<i64> {
     let db = Db { connection, path };
     let found = current_epoch(db)?;
-    if holder == Holder::Command {
+    if options.holder == Holder::Command {
         return Ok(found);
     }
     let transaction =
         connection.unchecked_transaction().map_err(|error| store_error(path, &error))?;
-    let tx = Tx { db, epoch: found, now: clock.now() };
+    let tx = Tx { db, epoch: found, now: clock.now(), redactor: &options.redactor };
     tx.update("UPDATE meta SET epoch = epoch + 1 WHERE only = 1", ())?;
     let tx = Tx { epoch: found + 1, ..tx };
     recover(&tx)?;

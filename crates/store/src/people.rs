@@ -2,11 +2,12 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatId, ChatLink, Decision, Known, Pairing, People,
-    Person, PersonId, Planned, Role, SenderId, SettledPairing, Timestamp,
+    AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, Known, Pairing,
+    People, Person, PersonId, Planned, Role, SenderId, SettledPairing, Timestamp,
 };
 use rusqlite::{Row, params};
 
+use crate::audit;
 use crate::outbox::{Source, insert_planned};
 use crate::rows::{parsed, word};
 use crate::tx::{Db, Result, Tx};
@@ -30,12 +31,26 @@ impl People for SqliteStore {
 
     async fn decide(&self, settled: &SettledPairing) -> Result<bool> {
         let settled = settled.clone();
-        self.write("decide", Durability::Synced, move |tx| decide(tx, &settled)).await
+        self.write("decide", Durability::Synced, move |tx| {
+            let done = decide(tx, &settled)?;
+            if done {
+                audit::decided(tx, &settled, &Actor::Host)?;
+            }
+            Ok(done)
+        })
+        .await
     }
 
     async fn strike_off(&self, person: &PersonId) -> Result<bool> {
         let person = person.clone();
-        self.write("strike-off", Durability::Synced, move |tx| strike_off(tx, &person)).await
+        self.write("strike-off", Durability::Synced, move |tx| {
+            let done = strike_off(tx, &person)?;
+            if done {
+                audit::struck_off(tx, &person)?;
+            }
+            Ok(done)
+        })
+        .await
     }
 
     async fn meet(&self, chat: &ChatAddress, sender: &SenderId) -> Result<()> {
@@ -54,12 +69,23 @@ impl People for SqliteStore {
 
     async fn link(&self, one: &ChatLink) -> Result<()> {
         let one = one.clone();
-        self.write("link", Durability::Synced, move |tx| link(tx, &one)).await
+        self.write("link", Durability::Synced, move |tx| {
+            link(tx, &one)?;
+            audit::linked(tx, &one, &Actor::Host)
+        })
+        .await
     }
 
     async fn unlink(&self, chat: &ChatAddress) -> Result<bool> {
         let chat = chat.clone();
-        self.write("unlink", Durability::Synced, move |tx| unlink(tx, &chat)).await
+        self.write("unlink", Durability::Synced, move |tx| {
+            let done = unlink(tx, &chat)?;
+            if done {
+                audit::unlinked(tx, &chat.to_string(), &Actor::Host)?;
+            }
+            Ok(done)
+        })
+        .await
     }
 }
 

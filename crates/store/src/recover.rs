@@ -3,6 +3,7 @@
 use avocet_protocol::TurnId;
 use rusqlite::params;
 
+use crate::audit;
 use crate::tx::{Result, Tx};
 
 /// The recovery transaction: turns that were running are queued again and suspect, calls that were
@@ -36,6 +37,7 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
 /// writes to the log alone, has not happened and is planned again; of the others a crash or a stop
 /// leaves the outcome open.
 pub(crate) fn put_back(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    audit::interrupted(tx, turn)?;
     tx.update(
         "UPDATE calls SET state = CASE WHEN class IN ('pure', 'in_log') THEN 'planned' \
                                        ELSE 'interrupted' END \

@@ -250,3 +250,19 @@ CREATE VIRTUAL TABLE notes_index USING fts5 (
 CREATE TRIGGER notes_indexed AFTER INSERT ON notes BEGIN
     INSERT INTO notes_index (rowid, text) VALUES (new.id, new.text);
 END;
+
+CREATE TABLE audit (                            -- every decision and every effect; never changed
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- without gaps
+    at       INTEGER NOT NULL,
+    kind     TEXT NOT NULL,
+    session  TEXT,
+    turn     INTEGER,
+    call     TEXT,
+    actor    TEXT NOT NULL,                     -- a person's id, 'host' or 'process'
+    tool     TEXT,
+    digest   TEXT,                              -- SHA-256 of the exact arguments
+    summary  TEXT NOT NULL,                     -- without secrets
+    outcome  TEXT,
+    previous TEXT NOT NULL,                     -- the hash of the row before
+    hash     TEXT NOT NULL                      -- SHA-256 of all of this
+) STRICT;

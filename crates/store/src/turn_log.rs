@@ -8,6 +8,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
+use crate::audit;
 use crate::inbox::use_session;
 use crate::ledger::credible;
 use crate::outbox::{Source, insert_planned};
@@ -62,7 +63,8 @@ impl TurnLog for SqliteStore {
                     rows::class_word(class),
                     evidence.as_ref().map(to_json).transpose()?,
                 ],
-            )
+            )?;
+            audit::started(tx, call, class)
         })
         .await
     }
@@ -169,6 +171,7 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
 
 /// T3, the call itself.
 pub(crate) fn finish(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
+    audit::finished(tx, call, result)?;
     tx.update_one(
         call,
         "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6 \

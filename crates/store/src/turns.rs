@@ -10,6 +10,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
+use crate::audit;
 use crate::ledger::credible;
 use crate::past;
 use crate::preview;
@@ -65,8 +66,11 @@ impl Turns for SqliteStore {
 
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>> {
         let resolution = resolution.clone();
-        self.write("resolve", Durability::Synced, move |tx| waits::resolve(tx, wait, &resolution))
-            .await
+        self.write("resolve", Durability::Synced, move |tx| {
+            audit::resolved(tx, wait, &resolution)?;
+            waits::resolve(tx, wait, &resolution)
+        })
+        .await
     }
 
     async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>> {

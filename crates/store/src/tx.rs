@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use avocet_protocol::{StoreError, Timestamp};
+use avocet_protocol::{Redactor, StoreError, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use crate::error::store_error;
@@ -65,6 +65,8 @@ pub(crate) struct Tx<'c> {
     pub(crate) db: Db<'c>,
     pub(crate) epoch: i64,
     pub(crate) now: Timestamp,
+    /// For what is written down of arguments.
+    pub(crate) redactor: &'c Redactor,
 }
 
 impl Tx<'_> {

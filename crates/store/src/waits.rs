@@ -8,6 +8,7 @@ use avocet_protocol::{
 use rusqlite::params;
 use serde_json::json;
 
+use crate::audit;
 use crate::outbox::{Source, insert_planned};
 use crate::rows;
 use crate::turn_log::{apply_writes, finish, must_run};
@@ -38,6 +39,7 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
         ],
     )?;
     let id = WaitId(id.unwrap_or_default());
+    audit::asked(tx, call, wait.kind)?;
     if let Some(prompt) = &wait.prompt {
         insert_planned(tx, &naming(prompt, id), Some(call.turn), Source::Prompt)?;
     }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_protocol::{Clock, StoreError};
+use avocet_protocol::{Clock, Redactor, StoreError};
 use avocet_supervise::Group;
 use avocet_supervise::fail_point::{Moment, pass};
 use rusqlite::Connection;
@@ -57,10 +57,11 @@ impl Writer {
         path: PathBuf,
         epoch: i64,
         clock: Arc<dyn Clock>,
+        redactor: Arc<Redactor>,
         group: &Group,
     ) -> std::io::Result<Self> {
         let (queue, orders) = flume::bounded(QUEUE);
-        let mut thread = Thread { connection, path, epoch, clock, synchronous: None };
+        let mut thread = Thread { connection, path, epoch, clock, redactor, synchronous: None };
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();
         group.thread("store-writer", move || {
@@ -147,6 +148,7 @@ struct Thread {
     path: PathBuf,
     epoch: i64,
     clock: Arc<dyn Clock>,
+    redactor: Arc<Redactor>,
     /// What `PRAGMA synchronous` stands on; none before the first transaction.
     synchronous: Option<Durability>,
 }
@@ -196,7 +198,8 @@ impl Thread {
         self.synchronous(batch)?;
         self.execute("BEGIN IMMEDIATE")?;
         let db = Db { connection: &self.connection, path: &self.path };
-        let tx = Tx { db, epoch: self.epoch, now: self.clock.now() };
+        let (epoch, now) = (self.epoch, self.clock.now());
+        let tx = Tx { db, epoch, now, redactor: &self.redactor };
         // An UPDATE carries the epoch itself; this is for the INSERTs.
         tx.check_epoch()?;
         for job in batch.iter_mut() {

@@ -24,6 +24,7 @@ fn options(directory: &Path) -> OpenOptions {
         default_mode: QueueMode::Queue,
         answer_edits: false,
         start_empty: false,
+        redactor: Arc::default(),
         holder: Holder::Daemon,
     }
 }

@@ -2,8 +2,10 @@
 //! them in its way, and panics where what always has to hold does not.
 
 use avocet_net::Url;
+use avocet_protocol::{Redactor, Secret};
 
 use crate::builtin::{read_as_git, read_as_tests};
+use crate::leaks::find;
 use crate::patch::{Change, Hunk, apply, parse};
 use crate::web::charset::decode;
 use crate::web::html::readable;
@@ -14,8 +16,13 @@ use crate::web::plain;
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 4] =
-    [("git_output", git_output), ("html", html), ("patch", patch), ("test_output", test_output)];
+pub const TARGETS: [(&str, EntryPoint); 5] = [
+    ("git_output", git_output),
+    ("html", html),
+    ("leaks", leaks),
+    ("patch", patch),
+    ("test_output", test_output),
+];
 
 /// A page: it is read, by each way there is, and does not become more than its nesting explains.
 pub fn html(data: &[u8]) {
@@ -39,6 +46,17 @@ pub fn git_output(data: &[u8]) {
 /// What tests print, as every runner's: no more is told of it than can be read.
 pub fn test_output(data: &[u8]) {
     read_as_tests(&String::from_utf8_lossy(data));
+}
+
+/// A text that is about to leave: a secret in it is found, and never shown.
+pub fn leaks(data: &[u8]) {
+    const SECRET: &str = "tr0ub4dor&3";
+    let text = String::from_utf8_lossy(data);
+    let redactor = Redactor::new([Secret::new(SECRET.to_owned())]);
+    let leaks = find(&format!("{text}{SECRET}"), &redactor, &|_| false);
+    assert!(leaks.iter().any(|leak| leak.shown.starts_with("tr0u… (11 ")), "{leaks:?}");
+    assert!(!leaks.iter().any(|leak| leak.shown.contains(SECRET)), "{leaks:?}");
+    assert!(!redactor.redact(&text).contains(SECRET));
 }
 
 /// A patch: each hunk of it makes of its own old lines its own new ones.

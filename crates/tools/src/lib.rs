@@ -8,6 +8,7 @@ mod courtesy;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod leaks;
 mod patch;
 mod paths;
 mod policy;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall, Role,
-    Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome, ToolSpec, Toolbox, Trust,
-    Verdict, WaitRequest, fits, within,
+    Arguments, Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall,
+    Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome, ToolSpec,
+    Toolbox, Trust, Verdict, WaitRequest, fits, within,
 };
 use avocet_supervise::catch;
 use dashmap::DashMap;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::erased::{ErasedTool, Review};
 use crate::paths::Paths;
 use crate::policy::{Case, Decision, Policy};
-use crate::{aliases, approval, schema};
+use crate::{aliases, approval, leaks, schema};
 
 /// After which an approval that nobody has given counts as denied.
 const APPROVALS: Duration = Duration::from_hours(1);
@@ -45,6 +45,7 @@ pub struct Registry {
     tools: BTreeMap<ToolName, Registered>,
     policy: Policy,
     approvals: Duration,
+    redactor: Arc<Redactor>,
     paths: Arc<Paths>,
     /// The lists that are offered: made once for each case, so that they are the same at all times.
     offered: DashMap<(Role, Place), Arc<[ToolSpec]>>,
@@ -67,6 +68,7 @@ impl Registry {
             tools: BTreeMap::new(),
             policy: Policy::default(),
             approvals: APPROVALS,
+            redactor: Arc::default(),
             paths: Arc::default(),
             offered: DashMap::new(),
             clock,
@@ -77,6 +79,12 @@ impl Registry {
     #[must_use]
     pub fn with_policy(self, policy: Policy, approvals: Duration) -> Self {
         Self { policy, approvals, ..self }
+    }
+
+    /// With this knowledge of what is secret.
+    #[must_use]
+    pub fn with_secrets(self, redactor: Arc<Redactor>) -> Self {
+        Self { redactor, ..self }
     }
 
     /// Which paths are in use, where other registries have tools for the same workspace.
@@ -219,13 +227,19 @@ impl Registry {
         if context.grants.contains(&grant) {
             return Ok(None);
         }
-        Ok(Some(approval::of_call(&question.shown, why, grant, self.approvals)))
+        // What is asked stands in a chat.
+        let shown = self.redactor.redact(&question.shown);
+        Ok(Some(approval::of_call(&shown, why, grant, self.approvals)))
     }
 
     /// What these texts would carry away, where the turn has read what is not to be believed.
     fn leaks(&self, texts: &[String], context: &ToolContext) -> Vec<String> {
-        let _ = (texts, context);
-        Vec::new()
+        if context.trust > Trust::Low {
+            return Vec::new();
+        }
+        let known = |url: &str| context.seen.has(url);
+        let leaks = texts.iter().flat_map(|text| leaks::find(text, &self.redactor, &known));
+        leaks.map(|leak| leak.to_string()).collect()
     }
 }
 
@@ -366,7 +380,8 @@ impl Toolbox for Registry {
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
         let leaks = self.leaks(&[text.to_owned()], context);
-        (!leaks.is_empty()).then(|| approval::of_answer(text, &leaks, self.approvals))
+        let shown = || self.redactor.redact(text);
+        (!leaks.is_empty()).then(|| approval::of_answer(&shown(), &leaks, self.approvals))
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {

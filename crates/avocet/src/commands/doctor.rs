@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
             return Ok(exit);
         }
     };
-    let shells = Shells::probe(&configuration, &context.clock).await;
+    let shells = Shells::probe(&configuration, &context.clock, 0, &context.root).await;
     let daemon = connect(context, &configuration).await.is_some();
     let refused = configuration.agents.iter().find_map(|agent| shells.unsafe_for(&agent.workspace));
     let findings = Findings {

@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod ask;
+pub(crate) mod audit;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;

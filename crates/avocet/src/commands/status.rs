@@ -3,29 +3,36 @@
 use avocet_protocol::{DaemonStatus, LogStatus, Query};
 use serde_json::json;
 
-use crate::Context;
 use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json, span};
 use crate::places::Configuration;
+use crate::{Context, audit};
 
 pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(&context.cli)?;
     let status: DaemonStatus = match connect(context, &configuration).await {
         Some(client) => client.call("status", &json!({})).await?,
-        None => DaemonStatus {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            pid: None,
-            uptime_seconds: 0,
-            data_dir: configuration.data_dir.display().to_string(),
-            model: configuration.settings.agents.defaults.model.clone(),
-            log: match look(context, &configuration)? {
-                Some(log) => log.log_status().await?,
-                None => LogStatus::default(),
-            },
-            channels: Vec::new(),
-            warnings: Vec::new(),
-        },
+        None => {
+            let log = look(context, &configuration)?;
+            DaemonStatus {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: None,
+                uptime_seconds: 0,
+                data_dir: configuration.data_dir.display().to_string(),
+                model: configuration.settings.agents.defaults.model.clone(),
+                log: match &log {
+                    Some(log) => log.log_status().await?,
+                    None => LogStatus::default(),
+                },
+                audit_fault: match &log {
+                    Some(log) => audit::check(log, &configuration.head_file).await?.fault,
+                    None => None,
+                },
+                channels: Vec::new(),
+                warnings: Vec::new(),
+            }
+        }
     };
     let exit = if status.pid.is_some() { Exit::Done } else { Exit::NoDaemon };
     if json {
@@ -58,6 +65,9 @@ fn text(status: &DaemonStatus) -> String {
             format!("{pending} to be delivered, {unconfirmed} unconfirmed, {dead} given up"),
         ),
     ];
+    if let Some(fault) = &status.audit_fault {
+        rows.push(row("audit", format!("{fault}; see `avocet audit verify`")));
+    }
     for channel in &status.channels {
         let fault = channel.fault.as_ref().map_or("up".to_owned(), |why| format!("down: {why}"));
         rows.push(row(&channel.account, fault));
@@ -99,6 +109,7 @@ mod tests {
                     count: 12,
                 }],
             },
+            audit_fault: Some("row 3 was changed".to_owned()),
             channels: vec![
                 ChannelStatus {
                     account: "telegram:work".to_owned(),

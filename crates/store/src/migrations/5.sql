@@ -1,4 +1,5 @@
--- From version 4 to 5: how far what was read may be believed, and what was allowed for a session.
+-- From version 4 to 5: how far what was read may be believed, what was allowed for a
+-- session, and the audit table, in which a new chain begins.
 
 ALTER TABLE sessions ADD COLUMN summary_trust TEXT NOT NULL DEFAULT 'full'
     CHECK (summary_trust IN ('low', 'user', 'full'));
@@ -20,3 +21,19 @@ CREATE TABLE grants (                           -- calls that need no approval a
     scope   TEXT NOT NULL,
     PRIMARY KEY (session, tool, scope)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE audit (                            -- every decision and every effect; never changed
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- without gaps
+    at       INTEGER NOT NULL,
+    kind     TEXT NOT NULL,
+    session  TEXT,
+    turn     INTEGER,
+    call     TEXT,
+    actor    TEXT NOT NULL,                     -- a person's id, 'host' or 'process'
+    tool     TEXT,
+    digest   TEXT,                              -- SHA-256 of the exact arguments
+    summary  TEXT NOT NULL,                     -- without secrets
+    outcome  TEXT,
+    previous TEXT NOT NULL,                     -- the hash of the row before
+    hash     TEXT NOT NULL                      -- SHA-256 of all of this
+) STRICT;

@@ -43,6 +43,7 @@ impl TempStore {
             default_mode: QueueMode::Queue,
             answer_edits: false,
             start_empty: false,
+            redactor: Arc::default(),
             holder: Holder::Daemon,
         }
     }

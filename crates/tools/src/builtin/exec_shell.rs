@@ -82,7 +82,8 @@ impl Tool for ExecShell {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { command, working_dir, timeout, background } = arguments;
-        let Shell { cell, longest, commands, background: programs, walls: _ } = &self.programs.shell;
+        let Shell { cell, longest, commands, background: programs, walls: _ } =
+            &self.programs.shell;
         courtesy::check(&command, commands).map_err(ToolError::PermissionDenied)?;
         let directory = self.programs.directory(working_dir).await?;
         let program = ["/bin/sh", "-c", &command].map(str::to_owned).to_vec();

@@ -121,6 +121,8 @@ fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
     Cell {
         program: env!("CARGO_BIN_EXE_avocet-tools-cell").into(),
         namespaces: true,
+        walled: true,
+        secrets_but: None,
         writable: vec![workspace.to_owned()],
         readable: toolchain.into_iter().collect(),
         hidden: Vec::new(),

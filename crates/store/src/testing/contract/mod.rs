@@ -3,6 +3,7 @@
 //! A backend implements [`Backend`] and writes `avocet_store::contract_tests!(MyBackend::new());`
 //! in an integration test: one `#[tokio::test]` a rule.
 
+mod audit;
 mod calls;
 mod inbox;
 mod ledger;
@@ -19,7 +20,9 @@ mod world;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns};
+use avocet_protocol::{
+    Audit, Inbox, KeptResults, Ledger, Notes, Outbox, People, Query, TurnLog, Turns,
+};
 
 /// A log that can be opened and killed.
 #[async_trait]
@@ -45,6 +48,7 @@ pub struct Ports {
     pub notes: Arc<dyn Notes>,
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
+    pub audit: Arc<dyn Audit>,
 }
 
 impl Ports {
@@ -61,6 +65,7 @@ impl Ports {
             + Notes
             + People
             + Query
+            + Audit
             + 'static,
     {
         Self {
@@ -73,6 +78,7 @@ impl Ports {
             notes: store.clone(),
             people: store.clone(),
             query: store.clone(),
+            audit: store.clone(),
         }
     }
 }
@@ -189,6 +195,16 @@ rules! {
         a_command_lets_in_and_links
         who_is_struck_off_leaves_nothing_behind
         a_turn_knows_whose_words_it_works_on;
+    audit:
+        what_does_more_than_read_is_audited_from_start_to_end
+        what_a_crash_interrupts_is_audited_and_what_was_chosen
+        who_was_asked_and_what_they_decided_is_audited
+        what_is_cancelled_is_audited
+        who_is_let_in_and_by_whom_is_audited
+        what_was_taken_back_is_not_audited
+        the_audited_can_be_searched
+        a_whole_chain_is_found_whole
+        a_head_that_was_noted_stands_in_the_chain;
     previews:
         a_preview_is_begun_once_and_keeps_nobody_waiting
         a_preview_does_not_overtake_what_waits_for_the_chat

@@ -1,0 +1,180 @@
+//! The head of the audit table, noted where the database is not: who writes the table anew has to know of
+//! the note, and of the journal.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{Audit, AuditCheck, AuditHead, Clock, StoreError};
+use avocet_supervise::{Group, blocking};
+
+/// How often the head is noted at most.
+const EVERY: Duration = Duration::from_mins(1);
+
+/// What was found of a table and of its noted head.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Checked {
+    pub(crate) rows: u64,
+    pub(crate) head: Option<AuditHead>,
+    /// None if none was noted.
+    pub(crate) noted: Option<AuditHead>,
+    /// What is wrong, and what to do about it.
+    pub(crate) fault: Option<String>,
+}
+
+/// Checks a table beside the head that was noted in a file.
+pub(crate) async fn check(audit: &dyn Audit, file: &Path) -> Result<Checked, StoreError> {
+    let noted = match read(file) {
+        Ok(noted) => noted,
+        Err(error) => {
+            let AuditCheck { rows, head, fault } = audit.check_audit(None).await?;
+            let unreadable = format!("the head in {} cannot be read ({error})", file.display());
+            let fault = fault.map_or(unreadable, |fault| fault.to_string());
+            return Ok(Checked { rows, head, noted: None, fault: Some(fault) });
+        }
+    };
+    let AuditCheck { rows, head, fault } = audit.check_audit(noted.as_ref()).await?;
+    Ok(Checked { rows, head, noted, fault: fault.map(|fault| fault.to_string()) })
+}
+
+/// Notes the head while a daemon runs.
+pub(crate) struct Keeper {
+    audit: Arc<dyn Audit>,
+    file: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    noted: Option<AuditHead>,
+    fault: Option<String>,
+    /// Whether it was said that the file cannot be written.
+    complained: bool,
+}
+
+impl Keeper {
+    /// Checks the table, and notes its head from then on.
+    pub(crate) fn start(
+        audit: &Arc<impl Audit + 'static>,
+        file: &Path,
+        clock: &Arc<dyn Clock>,
+        group: &Group,
+    ) -> Arc<Self> {
+        let (audit, file) = (audit.clone(), file.to_owned());
+        let keeper = Arc::new(Self { audit, file, state: Mutex::default() });
+        let (at_work, clock, stop) = (keeper.clone(), clock.clone(), group.token());
+        group.spawn("audit", async move {
+            at_work.check().await;
+            loop {
+                at_work.note().await;
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = clock.sleep(EVERY) => {}
+                }
+            }
+        });
+        keeper
+    }
+
+    /// What is wrong with the table; none if nothing is known to be.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.state().fault.clone()
+    }
+
+    async fn check(&self) {
+        let fault = match check(self.audit.as_ref(), &self.file).await {
+            Ok(checked) => checked.fault,
+            Err(error) => Some(format!("it cannot be read ({error})")),
+        };
+        if let Some(fault) = &fault {
+            tracing::warn!(
+                fault,
+                head_file = %self.file.display(),
+                "somebody has changed the audit table, or put an older one in its place; look at \
+                 `avocet audit verify`. The head that was noted stays until you remove it"
+            );
+        }
+        self.state().fault = fault;
+    }
+
+    /// Notes the head if it has changed. What was noted of a table that does not fit stays: it is the
+    /// proof.
+    pub(crate) async fn note(&self) {
+        let changed = match self.audit.audit_head().await {
+            Ok(head) if head == self.state().noted => return,
+            Ok(_) => self.audit.durable_audit_head().await,
+            Err(error) => Err(error),
+        };
+        let head = match changed {
+            Ok(Some(head)) => head,
+            Ok(None) | Err(StoreError::Closed) => return,
+            Err(error) => return tracing::warn!(%error, "the head of the audit table is not noted"),
+        };
+        tracing::info!(sequence = head.sequence, hash = head.hash, "audit head");
+        let is_whole = {
+            let mut state = self.state();
+            state.noted = Some(head.clone());
+            state.fault.is_none()
+        };
+        if is_whole {
+            self.write(head).await;
+        }
+    }
+
+    async fn write(&self, head: AuditHead) {
+        let file = self.file.clone();
+        let written = blocking(move || write(&file, &head)).await;
+        let Err(error) = written.unwrap_or_else(|panicked| Err(io::Error::other(panicked.0)))
+        else {
+            return;
+        };
+        let first = !std::mem::replace(&mut self.state().complained, true);
+        if first {
+            tracing::warn!(
+                head_file = %self.file.display(), %error,
+                "the head of the audit table is in this log alone; set [audit] head_file"
+            );
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").field("file", &self.file).field("state", &self.state).finish()
+    }
+}
+
+/// The head in a file; none if there is no file.
+fn read(file: &Path) -> io::Result<Option<AuditHead>> {
+    match fs::read_to_string(file) {
+        Ok(text) => text.parse().map(Some).map_err(io::Error::other),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts the head in the place of the last one, whole or not at all.
+fn write(file: &Path, head: &AuditHead) -> io::Result<()> {
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new");
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut options = File::options();
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut written = options.write(true).create(true).truncate(true).open(&new)?;
+    writeln!(written, "{head}")?;
+    written.sync_all()?;
+    fs::rename(&new, file)
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

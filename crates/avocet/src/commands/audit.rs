@@ -1,0 +1,141 @@
+//! `avocet audit`: what was decided and done, by whom, and whether the table of it is whole.
+
+use avocet_protocol::{Audit as Port, AuditFilter, AuditRow, Timestamp, sanitise};
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+use serde_json::json;
+
+use crate::Context;
+use crate::audit::{Checked, check};
+use crate::cli::{Audit, AuditCommand};
+use crate::commands::look;
+use crate::exit::{Exit, Failure};
+use crate::output::{columns, print, print_json};
+use crate::places::Configuration;
+
+pub(crate) async fn run(context: &Context, audit: Audit) -> Result<Exit, Failure> {
+    let Audit { command, session, since, kind, limit, json } = audit;
+    if let Some(AuditCommand::Verify { json }) = command {
+        return verify(context, json).await;
+    }
+    let zone = TimeZone::system();
+    let since = since.map(|since| moment_of(&since, context.clock.now(), &zone)).transpose()?;
+    let configuration = Configuration::load(&context.cli)?;
+    let rows = match look(context, &configuration)? {
+        Some(log) => log.audit_rows(&AuditFilter { session, since, kind, limit }).await?,
+        None => Vec::new(),
+    };
+    if json {
+        print_json(&rows)?;
+    } else if rows.is_empty() {
+        print("Nothing of this kind was decided or done.\n")?;
+    } else {
+        print(&table(&rows, &zone))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn verify(context: &Context, json: bool) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(&context.cli)?;
+    let file = &configuration.head_file;
+    let checked = match look(context, &configuration)? {
+        Some(log) => check(&log, file).await?,
+        None => Checked { rows: 0, head: None, noted: None, fault: None },
+    };
+    let exit = if checked.fault.is_some() { Exit::Database } else { Exit::Done };
+    let Checked { rows, head, noted, fault } = &checked;
+    if json {
+        let file = file.display().to_string();
+        print_json(&json!({
+            "rows": rows, "head": head, "noted": noted, "head_file": file, "fault": fault,
+        }))?;
+        return Ok(exit);
+    }
+    match fault {
+        Some(fault) => Err(Failure::new(
+            Exit::Database,
+            format!(
+                "{fault} ({rows} rows looked at). Somebody has changed the table, or put an older one \
+                 in its place. Once you know why, remove {} so that a new head is noted",
+                file.display()
+            ),
+        )),
+        None => {
+            let noted = match noted {
+                Some(noted) => format!("row {} is the one that was noted", noted.sequence),
+                None => "no head was noted".to_owned(),
+            };
+            print(&format!(
+                "{rows} rows, all as they were written; {noted} in {}\n",
+                file.display()
+            ))?;
+            Ok(exit)
+        }
+    }
+}
+
+/// A day, a moment, or so long ago.
+fn moment_of(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Failure> {
+    let wrong = || {
+        let help = "give a day (2026-11-22), a moment (2026-11-22T10:30), or how long (2h, 3d)";
+        Failure::new(Exit::Failed, format!("`--since`: {text:?} is no time; {help}"))
+    };
+    if let Ok(span) = text.parse::<Span>() {
+        let days = SpanRelativeTo::days_are_24_hours();
+        let length: SignedDuration = span.to_duration(days).map_err(|_| wrong())?;
+        return Ok(now.before(length.unsigned_abs()));
+    }
+    let civil = text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(DateTime::from));
+    let zoned = civil.and_then(|civil| civil.to_zoned(zone.clone()));
+    Ok(Timestamp(zoned.map_err(|_| wrong())?.timestamp().as_millisecond()))
+}
+
+fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
+    let head =
+        ["row", "when", "what", "by", "session", "call", "about"].map(str::to_owned).to_vec();
+    let cells = rows.iter().map(|row| {
+        let AuditRow { sequence, at, kind, session, call, actor, tool, summary, outcome, .. } = row;
+        let what = match outcome {
+            Some(outcome) => format!("{kind}: {outcome}"),
+            None => kind.clone(),
+        };
+        let about = match tool {
+            Some(tool) => format!("{tool} {summary}"),
+            None => summary.clone(),
+        };
+        let cells = [
+            &sequence.to_string(),
+            &second(*at, zone),
+            &what,
+            actor,
+            session.as_deref().unwrap_or("-"),
+            call.as_deref().unwrap_or("-"),
+            &about,
+        ];
+        cells.map(shown).to_vec()
+    });
+    columns(&[head].into_iter().chain(cells).collect::<Vec<_>>())
+}
+
+/// A moment to the second, where the reader is.
+fn second(at: Timestamp, zone: &TimeZone) -> String {
+    match jiff::Timestamp::from_millisecond(at.0) {
+        Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => at.0.to_string(),
+    }
+}
+
+/// What others wrote cannot move the cursor, nor fill the screen.
+fn shown(text: &str) -> String {
+    const LENGTH: usize = 100;
+    let line = sanitise(text).text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.chars().count() {
+        0..=LENGTH => line,
+        _ => line.chars().take(LENGTH - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

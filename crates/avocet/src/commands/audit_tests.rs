@@ -1,0 +1,51 @@
+use super::*;
+
+fn row(sequence: i64, kind: &str, tool: Option<&str>, summary: &str) -> AuditRow {
+    AuditRow {
+        sequence,
+        at: Timestamp(1_795_000_000_000 + sequence * 61_000),
+        kind: kind.to_owned(),
+        session: tool.map(|_| "telegram:main:7".to_owned()),
+        turn: tool.map(|_| 4),
+        call: tool.map(|_| "t4s1c0".to_owned()),
+        actor: if tool.is_some() { "process" } else { "host" }.to_owned(),
+        tool: tool.map(str::to_owned),
+        digest: None,
+        summary: summary.to_owned(),
+        outcome: (kind == "finished").then(|| "error".to_owned()),
+        previous: String::new(),
+        hash: String::new(),
+    }
+}
+
+#[test]
+fn the_rows_are_a_table_that_nobody_can_disturb() {
+    let long = format!("{{\"command\":\"echo \u{1b}[2J\n{}\"}}", "x".repeat(200));
+    let rows = [
+        row(9, "started", Some("exec_shell"), &long),
+        row(10, "finished", Some("exec_shell"), "{\"command\":\"ls\"}"),
+        row(11, "let-in", None, "telegram:main:8"),
+    ];
+    insta::assert_snapshot!(table(&rows, &TimeZone::UTC));
+}
+
+#[test]
+fn a_moment_is_a_day_or_a_time_or_how_long_ago() {
+    const NOW: Timestamp = Timestamp(1_795_000_000_000);
+    const HOUR: i64 = 3_600_000;
+    let of = |text: &str| moment_of(text, NOW, &TimeZone::UTC).ok();
+    let table = [
+        ("2h", Some(NOW.0 - 2 * HOUR)),
+        ("3d", Some(NOW.0 - 72 * HOUR)),
+        ("90m", Some(NOW.0 - HOUR - HOUR / 2)),
+        ("1970-01-02", Some(24 * HOUR)),
+        ("1970-01-02T01:00", Some(25 * HOUR)),
+        ("yesterday-ish", None),
+        ("", None),
+    ];
+    for (text, expected) in table {
+        assert_eq!(of(text), expected.map(Timestamp), "{text}");
+    }
+    let error = moment_of("soon", NOW, &TimeZone::UTC).unwrap_err().error.to_string();
+    assert!(error.contains("\"soon\"") && error.contains("2h"), "{error}");
+}

@@ -1,0 +1,83 @@
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+use tracing_subscriber::fmt::format::FmtSpan;
+
+use super::*;
+
+/// Where the log of a test goes.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is logged by `log`, as text, in colours, and as JSON.
+fn logged(secret: &str, log: impl Fn()) -> String {
+    let kept = Kept::default();
+    let redactor = Arc::new(Redactor::new([Secret::new(secret.to_owned())]));
+    for format in 0..3 {
+        let to = kept.clone();
+        let redacting = Redacting { to: move || to.clone(), redactor: redactor.clone() };
+        let builder = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
+            .with_ansi(format == 1)
+            .with_writer(redacting);
+        let run = || log();
+        match format {
+            2 => {
+                tracing::subscriber::with_default(builder.json().flatten_event(true).finish(), run);
+            }
+            _ => tracing::subscriber::with_default(builder.finish(), run),
+        }
+    }
+    let bytes = kept.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn no_secret_is_logged_whatever_field_it_is_in(
+        secret in "[!-Z^-~\\\\][ -~é]{6,30}[!-Z^-~\\\\]",
+        (before, behind) in ("[ -~\\n]{0,10}", "[ -~\\n]{0,10}"),
+    ) {
+        let text = format!("{before}{secret}{behind}");
+        let error = io::Error::other(text.clone());
+        let nested = vec![Some(text.clone())];
+        let output = logged(&secret, || {
+            let span = tracing::info_span!("span", field = text, shown = ?nested);
+            let _inside = span.enter();
+            tracing::info!("{text}");
+            tracing::warn!(text, ?nested, %error, "it failed: {error}");
+            tracing::error!(error = &error as &dyn std::error::Error, debug = ?error);
+        });
+        prop_assert!(output.contains("[secret]"));
+        prop_assert!(!output.contains(&secret), "{secret:?}: {output}");
+        let escaped = serde_json::to_string(&secret).unwrap();
+        prop_assert!(!output.contains(escaped.trim_matches('"')), "{secret:?}: {output}");
+    }
+}
+
+#[test]
+fn an_event_is_one_however_it_is_written() {
+    let kept = Kept::default();
+    let redactor = Arc::new(Redactor::new([Secret::new("correct horse".to_owned())]));
+    let mut event = Event { to: kept.clone(), text: Vec::new(), redactor };
+    for byte in "é correct horse é".bytes() {
+        event.write_all(&[byte]).unwrap();
+    }
+    event.flush().unwrap();
+    drop(event);
+    assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), "é [secret] é");
+}

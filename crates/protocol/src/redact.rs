@@ -1,0 +1,173 @@
+//! Keeps secrets out of what is written down: those that are configured, in whatever way they are
+//! encoded, and whatever has the shape of a well-known key.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+use base64::Engine;
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+
+use crate::Secret;
+use crate::key_shapes::shapes_in;
+use crate::views::{is_blank, views};
+
+/// What stands where a secret stood.
+pub const REDACTED: &str = "[secret]";
+
+/// Finds secrets in texts. Takes time in proportion to the text.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    secrets: Vec<Secret>,
+    /// Every form of every secret; none where there is no secret.
+    forms: Option<AhoCorasick>,
+    /// The secret of each form.
+    owners: Vec<usize>,
+}
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Where it stands, in bytes.
+    pub range: Range<usize>,
+    /// What it is.
+    pub what: FoundSecret,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundSecret {
+    /// The secret of this number, in the order in which the redactor was given them.
+    Configured(usize),
+    /// Something with the shape of this kind of key.
+    Key(&'static str),
+}
+
+impl Redactor {
+    /// Characters of the shortest secret that is looked for: shorter ones stand in ordinary words.
+    pub const SHORTEST: usize = 8;
+
+    /// Knows these secrets, and of each the words that are long enough to be one themselves. Those that
+    /// are too short are left out.
+    #[must_use]
+    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        let long = |text: &str| text.chars().count() >= Self::SHORTEST;
+        let secrets: Vec<Secret> =
+            secrets.into_iter().filter(|secret| long(secret.expose().trim())).collect();
+        let (mut patterns, mut owners) = (Vec::new(), Vec::new());
+        for (number, secret) in secrets.iter().enumerate() {
+            let whole = secret.expose().trim();
+            let words = whole.split_whitespace().filter(|word| long(word) && *word != whole);
+            for form in std::iter::once(whole).chain(words).flat_map(forms) {
+                patterns.push(form);
+                owners.push(number);
+            }
+        }
+        // Building fails only where there are more states than a u32 can count: then, as where there
+        // are no secrets, the shapes are still found.
+        let forms = (!patterns.is_empty()).then(|| AhoCorasick::new(patterns).ok()).flatten();
+        Self { secrets, forms, owners }
+    }
+
+    /// The text without secrets.
+    #[must_use]
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut ranges: Vec<_> = self.find(text).into_iter().map(|found| found.range).collect();
+        if ranges.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        ranges.sort_by_key(|range| range.start);
+        let (mut clean, mut end) = (String::with_capacity(text.len()), 0);
+        for range in ranges {
+            let (from, to) =
+                (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
+            if from >= end {
+                clean.push_str(&text[end..from]);
+                clean.push_str(REDACTED);
+            }
+            end = end.max(to);
+        }
+        clean.push_str(&text[end..]);
+        Cow::Owned(clean)
+    }
+
+    /// The beginning of a text in one line, without secrets, of so many characters at most.
+    #[must_use]
+    pub fn summary(&self, text: &str, limit: usize) -> String {
+        const READ: usize = 64 * 1024;
+        let read = &text[..text.floor_char_boundary(READ)];
+        let clean = self.redact(read);
+        let line: String = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Where reading stopped there may be half a secret.
+        let whole = read.len() == text.len();
+        match line.chars().count() {
+            count if count <= limit && whole => line,
+            count if count <= limit => "…".to_owned(),
+            _ => line.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
+        }
+    }
+
+    /// Every secret in a text; one may be found several times.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Vec<Found> {
+        let mut found = Vec::new();
+        for view in views(text) {
+            let configured = self.forms.iter().flat_map(|forms| {
+                let owner = |at: usize| FoundSecret::Configured(self.owners[at]);
+                let hits = forms.find_overlapping_iter(&*view.bytes);
+                hits.map(move |hit| (owner(hit.pattern().as_usize()), hit.range()))
+            });
+            let keys = shapes_in(&view.bytes).map(|(name, range)| (FoundSecret::Key(name), range));
+            found.extend(
+                configured
+                    .chain(keys)
+                    .map(|(what, range)| Found { what, range: view.origin(range) }),
+            );
+        }
+        found
+    }
+
+    /// The secret of a number.
+    #[must_use]
+    pub fn secret(&self, number: usize) -> Option<&Secret> {
+        self.secrets.get(number)
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").field("secrets", &self.secrets.len()).finish_non_exhaustive()
+    }
+}
+
+/// How a secret may be written: as it is, backwards, in hexadecimal digits, in base64 with anything before
+/// and behind it. Escapes and percent signs are undone in the text instead.
+fn forms(secret: &str) -> Vec<Vec<u8>> {
+    let backwards: String = secret.chars().rev().collect();
+    let mut forms = vec![secret.as_bytes().to_vec(), backwards.into_bytes()];
+    if secret.contains(is_blank) {
+        forms.push(secret.replace(is_blank, "").into_bytes());
+    }
+    let hex = |digit: fn(u8) -> String| secret.bytes().map(digit).collect::<String>().into_bytes();
+    forms.push(hex(|byte| format!("{byte:02x}")));
+    forms.push(hex(|byte| format!("{byte:02X}")));
+    for engine in [&BASE64_STANDARD_NO_PAD, &BASE64_URL_SAFE_NO_PAD] {
+        forms.extend((0..3).map(|before| in_base64(secret.as_bytes(), before, engine)));
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+/// The characters that depend on the secret alone, with so many bytes before it (modulo 3).
+fn in_base64(secret: &[u8], before: usize, engine: &impl Engine) -> Vec<u8> {
+    let text = engine.encode([&[0, 0][..before], secret].concat());
+    let from = (before * 8).div_ceil(6);
+    let to = (before + secret.len()) * 8 / 6;
+    text.as_bytes()[from..to].to_vec()
+}
+
+#[cfg(test)]
+#[path = "redact_tests.rs"]
+mod tests;

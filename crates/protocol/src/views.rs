@@ -1,0 +1,139 @@
+//! Other readings of a text, in which each byte knows where it came from: what an escape stands for, what
+//! a percent sign stands for, what is left without the blanks.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+/// A text in one reading.
+pub(crate) struct View<'t> {
+    pub(crate) bytes: Cow<'t, [u8]>,
+    /// Where each byte came from; none where it is the text as it stands.
+    spans: Option<Vec<Range<usize>>>,
+}
+
+/// Every reading of a text that differs from the others. Escapes and percent signs are read twice, since
+/// what is logged as JSON may quote what was JSON before.
+pub(crate) fn views(text: &str) -> Vec<View<'_>> {
+    let mut views = vec![View { bytes: Cow::Borrowed(text.as_bytes()), spans: None }];
+    for (mark, read) in [(b'\\', escape as Read), (b'\\', escape), (b'%', percent), (b'%', percent)]
+    {
+        let last = &views[views.len() - 1];
+        if last.bytes.contains(&mark) {
+            views.push(last.read(mark, read));
+        }
+    }
+    // Each of them, since what looks like an escape may not be one.
+    let bare: Vec<_> = views.iter().filter_map(View::without_blanks).collect();
+    views.extend(bare);
+    views
+}
+
+/// Reads what stands behind a mark: what it means, and how many bytes of the text that takes.
+type Read = fn(&[u8]) -> Option<(Meant, usize)>;
+
+/// The bytes of a character, or a byte.
+struct Meant([u8; 4], usize);
+
+impl View<'_> {
+    /// Where a range of the reading came from.
+    pub(crate) fn origin(&self, range: Range<usize>) -> Range<usize> {
+        match &self.spans {
+            None => range,
+            Some(spans) if range.is_empty() => {
+                spans.first().map_or(0..0, |first| first.start..first.start)
+            }
+            Some(spans) => spans[range.start].start..spans[range.end - 1].end,
+        }
+    }
+
+    fn span(&self, from: usize, to: usize) -> Range<usize> {
+        self.origin(from..to)
+    }
+
+    fn read(&self, mark: u8, read: Read) -> View<'static> {
+        let (mut bytes, mut spans) = (Vec::with_capacity(self.bytes.len()), Vec::new());
+        let mut at = 0;
+        while let Some(&byte) = self.bytes.get(at) {
+            let meant = (byte == mark).then(|| read(&self.bytes[at + 1..])).flatten();
+            let (Meant(meant, count), taken) =
+                meant.map_or((Meant([byte, 0, 0, 0], 1), 1), |(meant, behind)| (meant, behind + 1));
+            let span = self.span(at, at + taken);
+            bytes.extend_from_slice(&meant[..count]);
+            spans.extend(std::iter::repeat_n(span, count));
+            at += taken;
+        }
+        View { bytes: bytes.into(), spans: Some(spans) }
+    }
+
+    /// None if there are none, or the bytes are no text.
+    fn without_blanks(&self) -> Option<View<'static>> {
+        let text = std::str::from_utf8(&self.bytes).ok()?;
+        if !text.contains(is_blank) {
+            return None;
+        }
+        let (mut bytes, mut spans) = (Vec::with_capacity(text.len()), Vec::new());
+        for (at, c) in text.char_indices().filter(|(_, c)| !is_blank(*c)) {
+            let mut buffer = [0; 4];
+            bytes.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+            spans.extend((at..at + c.len_utf8()).map(|at| self.span(at, at + 1)));
+        }
+        Some(View { bytes: bytes.into(), spans: Some(spans) })
+    }
+}
+
+/// What cannot be seen.
+pub(crate) fn is_blank(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_whitespace() || c.is_ascii_control();
+    }
+    c.is_whitespace() || c.is_control() || c.general_category() == GeneralCategory::Format
+}
+
+/// What stands behind a backslash, in JSON and in what Rust shows of a text.
+fn escape(behind: &[u8]) -> Option<(Meant, usize)> {
+    let simple = |byte| Some((Meant([byte, 0, 0, 0], 1), 1));
+    match *behind.first()? {
+        b'n' => simple(b'\n'),
+        b'r' => simple(b'\r'),
+        b't' => simple(b'\t'),
+        b'0' => simple(0),
+        b'b' => simple(8),
+        b'f' => simple(12),
+        c @ (b'\\' | b'"' | b'\'' | b'/') => simple(c),
+        b'x' => hex(behind.get(1..3)?).map(|byte| (Meant([byte as u8, 0, 0, 0], 1), 3)),
+        b'u' if behind.get(1) == Some(&b'{') => {
+            let end = behind.iter().take(10).position(|byte| *byte == b'}')?;
+            Some((meant(hex(&behind[2..end])?)?, end + 1))
+        }
+        b'u' => {
+            let first = hex(behind.get(1..5)?)?;
+            match first {
+                0xD800..0xDC00 if behind.get(5..7) == Some(b"\\u") => {
+                    let second = hex(behind.get(7..11)?)?.checked_sub(0xDC00)?;
+                    Some((meant(0x10000 + ((first - 0xD800) << 10) + second)?, 11))
+                }
+                _ => Some((meant(first)?, 5)),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn percent(behind: &[u8]) -> Option<(Meant, usize)> {
+    hex(behind.get(..2)?).map(|byte| (Meant([byte as u8, 0, 0, 0], 1), 2))
+}
+
+fn meant(code: u32) -> Option<Meant> {
+    let mut buffer = [0; 4];
+    let count = char::from_u32(code)?.encode_utf8(&mut buffer).len();
+    Some(Meant(buffer, count))
+}
+
+fn hex(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() || digits.len() > 6 {
+        return None;
+    }
+    digits.iter().try_fold(0, |value, digit| Some(value * 16 + char::from(*digit).to_digit(16)?))
+}

@@ -1,0 +1,205 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use avocet_protocol::{Claim, Redactor, Secret, ToolCall, TurnLog, Turns};
+use avocet_protocol::{Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, Sender, Usage};
+use avocet_supervise::Group;
+use avocet_testkit::ManualClock;
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{DATABASE, Durability, Holder, OpenOptions};
+
+async fn open(directory: &Path) -> SqliteStore {
+    let options = OpenOptions {
+        directory: directory.to_owned(),
+        durability: Durability::Process,
+        default_mode: avocet_protocol::QueueMode::Queue,
+        answer_edits: false,
+        start_empty: false,
+        redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
+        holder: Holder::Daemon,
+    };
+    SqliteStore::open(options, Arc::new(ManualClock::default()), &Group::new("test")).await.unwrap()
+}
+
+/// Calls with these arguments, started.
+async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
+    let session = SessionId::parse("terminal:local:a").unwrap();
+    let sender = Sender::new("user".parse().unwrap());
+    let content = Content::text("go");
+    let inbound = Inbound::new(session.address(), sender, "1".parse().unwrap(), content);
+    let (kind, removed) = (InboundKind::Text, 0);
+    let message = NewInbound { session: session.clone(), kind, inbound, removed };
+    store.accept(&message, None).await.unwrap();
+    let claim = store.claim(&session, true, std::time::Duration::ZERO).await.unwrap();
+    let Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
+    let turn = claimed.turn.id;
+    let call = |arguments: &serde_json::Value| ToolCall {
+        name: "shell".to_owned(),
+        arguments: Arguments::Object(arguments.as_object().unwrap().clone()),
+    };
+    let calls = arguments.iter().map(call).collect();
+    let (text, reasoning, usage) = (String::new(), None, Usage::default());
+    let trust = avocet_protocol::Trust::Full;
+    let step = NewStep { number: 0, text, calls, reasoning, usage, trust };
+    store.record_step(turn, &step).await.unwrap();
+    for (ordinal, _) in (0..).zip(arguments) {
+        store.start_call(CallId { turn, step: 0, ordinal }, ToolClass::Effect, None).await.unwrap();
+    }
+}
+
+/// The fault of a chain of five rows to which something was done, beside a head that was noted before.
+async fn fault_after(tamper: &str) -> Option<AuditFault> {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await;
+    start_calls(&store, &[(); 5].map(|()| json!({ "command": "ls" }))).await;
+    let noted = store.audit_head().await.unwrap().unwrap();
+    let other = Connection::open(directory.path().join(DATABASE)).unwrap();
+    other.execute_batch(tamper).unwrap();
+    let alone = store.check_audit(None).await.unwrap().fault;
+    let with_head = store.check_audit(Some(&noted)).await.unwrap().fault;
+    assert_eq!(alone.is_some(), with_head.is_some(), "{tamper}");
+    alone
+}
+
+#[tokio::test]
+async fn whatever_is_done_to_rows_is_found_where_it_was_done() {
+    let changed = |row| Some(AuditFault::Changed(row));
+    let missing = |first, last| Some(AuditFault::Missing { first, last });
+    let cut = |last| Some(AuditFault::Cut { last, known: 5 });
+    let columns =
+        "at, kind, session, turn, call, actor, tool, digest, summary, outcome, previous, hash";
+    for column in columns.split(", ") {
+        let value = if matches!(column, "at" | "turn") { "99" } else { "'99'" };
+        let tamper = format!("UPDATE audit SET {column} = {value} WHERE sequence = 3");
+        assert_eq!(fault_after(&tamper).await, changed(3), "{tamper}");
+    }
+    let copy = |to: &str| {
+        format!("INSERT INTO audit SELECT {to}, {columns} FROM audit WHERE sequence = 2")
+    };
+    let table = [
+        ("SELECT 1".to_owned(), None),
+        ("DELETE FROM audit WHERE sequence = 1".to_owned(), missing(1, 1)),
+        ("DELETE FROM audit WHERE sequence IN (2, 3)".to_owned(), missing(2, 3)),
+        ("DELETE FROM audit WHERE sequence = 5".to_owned(), cut(4)),
+        ("DELETE FROM audit".to_owned(), cut(0)),
+        // The second and the third have changed places.
+        (
+            "UPDATE audit SET sequence = 99 WHERE sequence = 2;
+             UPDATE audit SET sequence = 2 WHERE sequence = 3;
+             UPDATE audit SET sequence = 3 WHERE sequence = 99"
+                .to_owned(),
+            changed(2),
+        ),
+        (copy("6"), changed(6)),
+        (copy("0"), changed(0)),
+        (copy("-7"), changed(-7)),
+        ("UPDATE audit SET turn = NULL, call = 't1' WHERE sequence = 1".to_owned(), changed(1)),
+    ];
+    for (tamper, expected) in table {
+        assert_eq!(fault_after(&tamper).await, expected, "{tamper}");
+    }
+}
+
+/// Somebody who knows how rows are hashed writes the chain anew from a row on.
+fn forge(path: &Path, from: i64) {
+    let connection = Connection::open(path).unwrap();
+    let db = Db { connection: &connection, path };
+    let (rows, _) = page(db, i64::MIN).unwrap();
+    let mut previous = NOTHING.to_owned();
+    for mut row in rows {
+        if row.sequence >= from {
+            row.summary = "nothing to see".to_owned();
+            row.previous = previous;
+            row.hash = hash(&row);
+            connection
+                .execute(
+                    "UPDATE audit SET summary = ?2, previous = ?3, hash = ?4 WHERE sequence = ?1",
+                    params![row.sequence, row.summary, row.previous, row.hash],
+                )
+                .unwrap();
+        }
+        previous = row.hash;
+    }
+}
+
+#[tokio::test]
+async fn who_writes_the_chain_anew_is_found_out_by_a_head_that_was_noted() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await;
+    start_calls(&store, &[(); 3].map(|()| json!({}))).await;
+    let noted = store.audit_head().await.unwrap().unwrap();
+    let path = directory.path().join(DATABASE);
+    forge(&path, 2);
+    assert_eq!(store.check_audit(None).await.unwrap().fault, None);
+    let rewritten = Some(AuditFault::Rewritten(3));
+    assert_eq!(store.check_audit(Some(&noted)).await.unwrap().fault, rewritten);
+}
+
+#[tokio::test]
+async fn a_row_that_was_made_of_another_chain_does_not_follow() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await;
+    start_calls(&store, &[(); 3].map(|()| json!({}))).await;
+    let path = directory.path().join(DATABASE);
+    let filter = AuditFilter { limit: 9, ..AuditFilter::default() };
+    let last = store.audit_rows(&filter).await.unwrap().pop().unwrap();
+    forge(&path, 1);
+    // The last row is again what it was, as from a copy of the database.
+    let other = Connection::open(&path).unwrap();
+    let put_back = "UPDATE audit SET summary = ?1, previous = ?2, hash = ?3 WHERE sequence = 3";
+    other.execute(put_back, [last.summary, last.previous, last.hash]).unwrap();
+    let fault = store.check_audit(None).await.unwrap().fault;
+    assert_eq!(fault, Some(AuditFault::Unlinked(3)));
+}
+
+#[tokio::test]
+async fn an_end_that_was_cut_off_stays_a_gap() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await;
+    start_calls(&store, &[json!({}), json!({})]).await;
+    let other = Connection::open(directory.path().join(DATABASE)).unwrap();
+    other.execute("DELETE FROM audit WHERE sequence = 2", ()).unwrap();
+    let person: PersonId = "telegram:main:8".parse().unwrap();
+    let write = store.write("test", Durability::Process, move |tx| struck_off(tx, &person));
+    write.await.unwrap();
+    let fault = store.check_audit(None).await.unwrap().fault;
+    assert_eq!(fault, Some(AuditFault::Missing { first: 2, last: 2 }));
+}
+
+#[tokio::test]
+async fn what_is_said_of_arguments_has_no_secret_and_is_short() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await;
+    let arguments = [
+        json!({ "header": "correct horse" }),
+        json!({ "token": "ghp_0123456789012345678901234567890123456789" }),
+        json!({ "content": "é".repeat(500) }),
+    ];
+    start_calls(&store, &arguments).await;
+    let filter = AuditFilter { limit: 9, ..AuditFilter::default() };
+    let rows = store.audit_rows(&filter).await.unwrap();
+    let said: Vec<&str> = rows.iter().map(|row| row.summary.as_str()).collect();
+    assert_eq!(said[..2], [r#"{"header":"[secret]"}"#, r#"{"token":"[secret]"}"#]);
+    assert_eq!(said[2].chars().count(), AuditRow::SUMMARY);
+    let digests: Vec<&String> = rows.iter().filter_map(|row| row.digest.as_ref()).collect();
+    assert_eq!(digests[0], &hex(&Sha256::digest(arguments[0].to_string())));
+}
+
+#[tokio::test]
+async fn rows_that_are_appended_together_follow_each_other() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await;
+    let person: PersonId = "telegram:main:8".parse().unwrap();
+    let writes = (0..300).map(|_| {
+        let person = person.clone();
+        store.write("test", Durability::Process, move |tx| struck_off(tx, &person))
+    });
+    let done = futures_util::future::join_all(writes).await;
+    assert!(done.iter().all(Result::is_ok));
+    let check = store.check_audit(None).await.unwrap();
+    assert_eq!((check.rows, check.fault), (300, None));
+}

@@ -1,0 +1,324 @@
+//! What is audited, and by whom it was done.
+
+use avocet_protocol::{
+    Actor, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, CallId, CallResult,
+    ChatAddress, ChatLink, CommandAction, CommandReply, Decision, NewWait, Pairing, PairingCode,
+    PersonId, Resolution, Role, SettledPairing, Timestamp, ToolClass, ToolError, WaitKind,
+};
+
+use super::Backend;
+use super::world::{World, session};
+
+const ALL: AuditFilter = AuditFilter { session: None, since: None, kind: None, limit: 1000 };
+
+async fn rows(world: &World<'_>) -> Vec<AuditRow> {
+    world.ports.audit.audit_rows(&ALL).await.unwrap()
+}
+
+/// Each row in a line: kind, actor, tool or summary, outcome.
+async fn lines(world: &World<'_>) -> Vec<String> {
+    let line = |row: AuditRow| {
+        let about = row.tool.unwrap_or(row.summary);
+        format!("{} {} {about} {}", row.kind, row.actor, row.outcome.unwrap_or_default())
+    };
+    rows(world).await.into_iter().map(line).map(|line| line.trim_end().to_owned()).collect()
+}
+
+fn approval(call: CallId) -> NewWait {
+    wait(call, WaitKind::Approval)
+}
+
+fn wait(call: CallId, kind: WaitKind) -> NewWait {
+    NewWait::new(call, kind, Timestamp(1))
+}
+
+async fn decide(world: &World<'_>, text: &str, action: CommandAction) {
+    let command = world.command(&session("a"), text).await;
+    let inbox = &world.ports.inbox;
+    inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap();
+}
+
+fn resolve(kind: WaitKind, resolution: Resolution) -> CommandAction {
+    CommandAction::Resolve { wait: None, kind, anywhere: false, resolution }
+}
+
+/// A call has a row when it starts and one when it ends, unless it only reads; a refusal has one in
+/// any case.
+pub async fn what_does_more_than_read_is_audited_from_start_to_end(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    world.say(&session("a"), "go").await;
+    let turn = world.take(&session("a")).await.id;
+    let calls = world.step(turn, 0, &["read", "note", "write", "shell", "secret"]).await;
+    for (call, class) in calls.iter().zip([
+        ToolClass::Pure,
+        ToolClass::InLog,
+        ToolClass::Verifiable,
+        ToolClass::Effect,
+    ]) {
+        world.start(*call, class).await;
+    }
+    let failed = CallResult::error("execution failed: no");
+    let refused = CallResult::error(&ToolError::PermissionDenied("no".to_owned()).to_string());
+    for (call, result) in calls[3..].iter().zip([failed, refused]) {
+        world.ports.log.finish_call(*call, &result, None, &[]).await.unwrap();
+    }
+    for call in &calls[..3] {
+        world.finish(*call).await;
+    }
+    let expected = [
+        "started process note",
+        "started process write",
+        "started process shell",
+        "finished process shell error",
+        "refused process secret",
+        "finished process note ok",
+        "finished process write ok",
+    ];
+    assert_eq!(lines(&world).await, expected);
+    let first = &rows(&world).await[0];
+    let of_empty_object = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+    assert_eq!(first.digest.as_deref(), Some(of_empty_object));
+    assert_eq!((first.sequence, first.summary.as_str()), (1, "{}"));
+    assert_eq!(first.session.as_deref(), Some("terminal:local:a"));
+    assert_eq!((first.turn, first.call.as_deref()), (Some(turn.0), Some(&*calls[1].to_string())));
+}
+
+/// What was under way at a crash is said to be, and what a person chose then, or nobody.
+pub async fn what_a_crash_interrupts_is_audited_and_what_was_chosen(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    world.say(&session("a"), "go").await;
+    let turn = world.take(&session("a")).await.id;
+    let calls = world.step(turn, 0, &["shell", "read", "post"]).await;
+    for (call, class) in calls.iter().zip([ToolClass::Effect, ToolClass::Pure, ToolClass::Effect]) {
+        world.start(*call, class).await;
+    }
+    let world = world.restart().await;
+    world.take(&session("a")).await;
+    world.ports.turns.wait(&wait(calls[0], WaitKind::Choice)).await.unwrap();
+    decide(&world, "/retry", resolve(WaitKind::Choice, Resolution::Run)).await;
+    world.take(&session("a")).await;
+    let expires = world.ports.turns.wait(&wait(calls[2], WaitKind::Choice)).await.unwrap();
+    let skipped = Resolution::Error("skipped".to_owned());
+    world.ports.turns.resolve(expires, &skipped).await.unwrap();
+    world.ports.turns.resolve(expires, &skipped).await.unwrap();
+    let expected = [
+        "started process shell",
+        "started process post",
+        "interrupted process shell",
+        "interrupted process post",
+        "chosen terminal:local:user shell retry",
+        "expired process post",
+        "finished process post error",
+    ];
+    assert_eq!(lines(&world).await, expected);
+}
+
+/// A question whether a call is allowed has a row, and so has its answer, with who gave it.
+pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    world.say(&session("a"), "go").await;
+    let turn = world.take(&session("a")).await.id;
+    let calls = world.step(turn, 0, &["one", "two", "three", "ask", "four"]).await;
+    let denied = || Resolution::Error("denied".to_owned());
+    for (call, resolution) in calls.iter().zip([Resolution::Run, denied()]) {
+        world.ports.turns.wait(&approval(*call)).await.unwrap();
+        decide(&world, &format!("/{call}"), resolve(WaitKind::Approval, resolution)).await;
+        world.take(&session("a")).await;
+    }
+    let third = world.ports.turns.wait(&approval(calls[2])).await.unwrap();
+    world.ports.turns.resolve(third, &denied()).await.unwrap();
+    world.take(&session("a")).await;
+    let question = world.ports.turns.wait(&wait(calls[3], WaitKind::Answer)).await.unwrap();
+    world.ports.turns.resolve(question, &denied()).await.unwrap();
+    world.take(&session("a")).await;
+    let open = NewWait::new(calls[4], WaitKind::Approval, Timestamp(i64::MAX));
+    let open = world.ports.turns.wait(&open).await.unwrap();
+    world.ports.turns.resolve(open, &Resolution::RunAlways).await.unwrap();
+    let expected = [
+        "asked process one",
+        "allowed terminal:local:user one",
+        "asked process two",
+        "denied terminal:local:user two",
+        "asked process three",
+        "expired process three",
+        "asked process four",
+        "allowed host four for the session",
+    ];
+    assert_eq!(lines(&world).await, expected);
+}
+
+/// What ends with its turn has a row that says so.
+pub async fn what_is_cancelled_is_audited(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    world.say(&session("a"), "go").await;
+    let turn = world.take(&session("a")).await.id;
+    let calls = world.step(turn, 0, &["shell", "read", "later", "asked"]).await;
+    world.start(calls[0], ToolClass::Effect).await;
+    world.start(calls[1], ToolClass::Pure).await;
+    world.ports.turns.wait(&approval(calls[3])).await.unwrap();
+    decide(&world, "/stop", CommandAction::Stop).await;
+    let expected = [
+        "started process shell",
+        "asked process asked",
+        "finished process shell cancelled",
+        "denied process asked cancelled",
+    ];
+    assert_eq!(lines(&world).await, expected);
+}
+
+fn pairing(bits: u128) -> Pairing {
+    Pairing {
+        code: PairingCode::from_bits(bits),
+        person: "telegram:main:8".parse().unwrap(),
+        name: None,
+        chat: "telegram:main:8".parse().unwrap(),
+        created_at: Timestamp(0),
+        expires_at: Timestamp(i64::MAX),
+        decision: None,
+    }
+}
+
+/// Who may speak, and where, changes with a row: the person's whose command it was, or the host's.
+pub async fn who_is_let_in_and_by_whom_is_audited(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let people = &world.ports.people;
+    for bits in 0..3 {
+        people.offer(&pairing(bits), &[], Timestamp(0)).await.unwrap();
+    }
+    let settled = |bits, decision| SettledPairing {
+        code: PairingCode::from_bits(bits),
+        decision,
+        told: None,
+    };
+    let person: PersonId = "telegram:main:8".parse().unwrap();
+    let chat: ChatAddress = "telegram:main:8".parse().unwrap();
+    let link = ChatLink { chat: chat.clone(), session: session("a") };
+    for _ in 0..2 {
+        people.decide(&settled(0, Decision::Approved(Role::Owner))).await.unwrap();
+    }
+    people.link(&link).await.unwrap();
+    for _ in 0..2 {
+        people.unlink(&chat).await.unwrap();
+    }
+    for _ in 0..2 {
+        people.strike_off(&person).await.unwrap();
+    }
+    people.offer(&pairing(3), &[], Timestamp(0)).await.unwrap();
+    let approved = CommandAction::Decide(settled(3, Decision::Approved(Role::User)));
+    people.offer(&pairing(4), &[], Timestamp(0)).await.unwrap();
+    let denied = CommandAction::Decide(settled(4, Decision::Denied));
+    let commands = [
+        approved.clone(),
+        approved,
+        denied,
+        CommandAction::Link(link),
+        CommandAction::Unlink(chat.clone()),
+        CommandAction::Unlink(chat),
+        CommandAction::Believe,
+        CommandAction::None,
+    ];
+    for (number, action) in commands.into_iter().enumerate() {
+        decide(&world, &format!("/{number}"), action).await;
+    }
+    let expected = [
+        "let-in host telegram:main:8 owner",
+        "linked host telegram:main:8",
+        "unlinked host telegram:main:8",
+        "struck-off host telegram:main:8",
+        "let-in terminal:local:user telegram:main:8 user",
+        "turned-away terminal:local:user telegram:main:8",
+        "linked terminal:local:user telegram:main:8",
+        "unlinked terminal:local:user telegram:main:8",
+        "trusted terminal:local:user",
+    ];
+    assert_eq!(lines(&world).await, expected);
+    assert_eq!(Actor::Host.to_string(), "host");
+}
+
+/// A write that fails leaves no row: the row is in its transaction.
+pub async fn what_was_taken_back_is_not_audited(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    world.say(&session("a"), "go").await;
+    let turn = world.take(&session("a")).await.id;
+    let call = world.step(turn, 0, &["shell"]).await[0];
+    world.start(call, ToolClass::Effect).await;
+    world.finish(call).await;
+    let good = super::world::good();
+    world.ports.log.finish_call(call, &good, None, &[]).await.unwrap_err();
+    world.ports.log.start_call(call, ToolClass::Effect, None).await.unwrap_err();
+    assert_eq!(lines(&world).await, ["started process shell", "finished process shell ok"]);
+    world.finish_is_whole().await;
+}
+
+/// The last rows that fit, oldest first.
+pub async fn the_audited_can_be_searched(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    for name in ["a", "b"] {
+        world.say(&session(name), "go").await;
+        let turn = world.take(&session(name)).await.id;
+        for call in world.step(turn, 0, &["one", "two"]).await {
+            world.start(call, ToolClass::Effect).await;
+            world.finish(call).await;
+        }
+    }
+    let table = [
+        (ALL, vec![1, 2, 3, 4, 5, 6, 7, 8]),
+        (AuditFilter { limit: 3, ..ALL }, vec![6, 7, 8]),
+        (AuditFilter { session: Some(session("a")), ..ALL }, vec![1, 2, 3, 4]),
+        (AuditFilter { kind: Some(AuditKind::Finished), ..ALL }, vec![2, 4, 6, 8]),
+        (AuditFilter { since: Some(Timestamp(i64::MAX)), ..ALL }, vec![]),
+    ];
+    for (filter, expected) in table {
+        let rows = world.ports.audit.audit_rows(&filter).await.unwrap();
+        let found: Vec<i64> = rows.iter().map(|row| row.sequence).collect();
+        assert_eq!(found, expected, "{filter:?}");
+    }
+    assert!(AuditKind::ALL.iter().all(|kind| !kind.word().contains(' ')));
+}
+
+/// A chain that nobody has touched is whole, also an empty one and a long one, and after a restart.
+pub async fn a_whole_chain_is_found_whole(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let check = world.ports.audit.check_audit(None).await.unwrap();
+    assert_eq!((check.rows, check.head, check.fault), (0, None, None));
+    world.say(&session("a"), "go").await;
+    let turn = world.take(&session("a")).await.id;
+    for step in 0..51 {
+        for call in world.step(turn, step, &["shell"; 10]).await {
+            world.start(call, ToolClass::Effect).await;
+            world.finish(call).await;
+        }
+    }
+    world.finish_is_whole().await;
+    let world = world.restart().await;
+    let check = world.ports.audit.check_audit(None).await.unwrap();
+    assert_eq!((check.rows, check.fault), (1020, None));
+    assert_eq!(check.head, world.ports.audit.audit_head().await.unwrap());
+}
+
+/// A head that was noted is found again; another one, or one that is further on, is a fault.
+pub async fn a_head_that_was_noted_stands_in_the_chain(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let cut = |known| Some(AuditFault::Cut { last: 0, known });
+    let other = AuditHead { sequence: 1, hash: "0".repeat(64) };
+    let check =
+        async |noted: AuditHead| world.ports.audit.check_audit(Some(&noted)).await.unwrap().fault;
+    assert_eq!(check(other.clone()).await, cut(1));
+    world.say(&session("a"), "go").await;
+    let turn = world.take(&session("a")).await.id;
+    for call in world.step(turn, 0, &["shell"; 3]).await {
+        world.start(call, ToolClass::Effect).await;
+    }
+    for row in rows(&world).await {
+        assert_eq!(check(AuditHead { sequence: row.sequence, hash: row.hash }).await, None);
+    }
+    assert_eq!(check(other.clone()).await, Some(AuditFault::Rewritten(1)));
+    let further = AuditHead { sequence: 4, ..other };
+    assert_eq!(check(further).await, Some(AuditFault::Cut { last: 3, known: 4 }));
+}
+
+impl World<'_> {
+    async fn finish_is_whole(&self) {
+        assert_eq!(self.ports.audit.check_audit(None).await.unwrap().fault, None);
+    }
+}

@@ -1,0 +1,158 @@
+//! What a text that is about to leave the machine would give away: configured secrets, well-known keys,
+//! passwords that are assigned to something, and URLs that carry data. No I/O, and time in proportion to
+//! the text.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use avocet_protocol::{FoundSecret, Redactor};
+use regex::Regex;
+
+mod urls;
+
+/// Something that a text gives away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Leak {
+    /// What it is.
+    pub(crate) kind: LeakKind,
+    /// What a person may be shown of it: of a secret, the first four characters and how many there are;
+    /// of a URL, all but secrets.
+    pub(crate) shown: String,
+}
+
+impl fmt::Display for Leak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, shown } = self;
+        match kind {
+            LeakKind::Secret => write!(f, "a secret of the configuration, {shown}"),
+            LeakKind::Key(name) => write!(f, "{name}, {shown}"),
+            LeakKind::Password => write!(f, "what looks like a password, {shown}"),
+            LeakKind::Url => write!(f, "data in the address {shown}"),
+        }
+    }
+}
+
+/// What is given away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LeakKind {
+    /// A secret of the configuration.
+    Secret,
+    /// Something with the shape of this kind of key.
+    Key(&'static str),
+    /// Something that is called a password, a token, or the like, and looks like one.
+    Password,
+    /// A URL that nobody has said, and that can carry data.
+    Url,
+}
+
+/// Finds what a text would give away, each thing once: `secrets`, in whatever way they are written, and
+/// URLs, unless they are `known` because they stood word for word in what was read or said.
+#[must_use]
+pub(crate) fn find(text: &str, secrets: &Redactor, known: &dyn Fn(&str) -> bool) -> Vec<Leak> {
+    let mut leaks = Vec::new();
+    let taken = secrets_in(text, secrets, &mut leaks);
+    for value in passwords_in(text) {
+        let is_taken = taken.iter().any(|range| range.start < value.end && value.start < range.end);
+        if !is_taken {
+            leaks.push(Leak { kind: LeakKind::Password, shown: masked(&text[value]) });
+        }
+    }
+    for url in urls::leaving(text, known) {
+        leaks.push(Leak { kind: LeakKind::Url, shown: secrets.redact(&url).into_owned() });
+    }
+    leaks
+}
+
+/// Adds secrets and keys, and returns where they stand.
+fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<Leak>) -> Vec<Range<usize>> {
+    let mut seen = BTreeSet::new();
+    let (mut taken, mut keys) = (Vec::new(), Vec::new());
+    for found in secrets.find(text) {
+        match found.what {
+            FoundSecret::Configured(number) if seen.insert(number) => {
+                let secret = secrets.secret(number).map_or("", |secret| secret.expose());
+                leaks.push(Leak { kind: LeakKind::Secret, shown: masked(secret) });
+                taken.push(found.range);
+            }
+            FoundSecret::Configured(_) => {}
+            FoundSecret::Key(name) => keys.push((name, found.range)),
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for (name, range) in keys {
+        let end = text.ceil_char_boundary(range.end);
+        let key = &text[text.floor_char_boundary(range.start)..end];
+        let is_configured = |one: &Range<usize>| one.start <= range.start && range.end <= one.end;
+        if seen.insert((name, key)) && !taken.iter().any(is_configured) {
+            leaks.push(Leak { kind: LeakKind::Key(name), shown: masked(key) });
+        }
+        taken.push(range);
+    }
+    taken
+}
+
+/// The first four characters, and how many there are.
+fn masked(secret: &str) -> String {
+    let first: String = secret.chars().take(4).collect();
+    format!("{first}… ({} characters)", secret.chars().count())
+}
+
+/// Values that are assigned to what is called a password. What a program would look up, and what stands
+/// for a value in documentation, is none.
+fn passwords_in(text: &str) -> impl Iterator<Item = Range<usize>> {
+    static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = r#"(?ix) (?: pass(?:word|wd|phrase)? | pwd | (?:client|auth|access|api|private)[_-]?
+            (?:secret|token|key) | secret(?:[_-]?key)? | token | credentials? ) ["']? [\ \t]{0,8}
+            (?: := | => | = | : ) [\ \t]{0,8} (?: "(?<a>[^"\s]{8,256})" | '(?<b>[^'\s]{8,256})' |
+            (?<c>[^\s"'`,;()<>\[\]{}]{8,256}) )"#;
+        match Regex::new(pattern) {
+            Ok(regex) => regex,
+            Err(error) => panic!("the pattern is written in the source: {error}"),
+        }
+    });
+    let values = ASSIGNED.captures_iter(text).filter_map(|found| {
+        ["a", "b", "c"].into_iter().find_map(|name| found.name(name)).map(|value| value.range())
+    });
+    values.filter(|value| is_random(&text[value.clone()]))
+}
+
+/// Whether somebody, or chance, made it up: letters and digits, in no order, and no words that say that
+/// it is none.
+fn is_random(value: &str) -> bool {
+    const BITS: f64 = 3.0;
+    const NONE: [&str; 12] = [
+        "${",
+        "$(",
+        "<",
+        "***",
+        "...",
+        "://",
+        "change",
+        "dummy",
+        "example",
+        "placeholder",
+        "xxx",
+        "your",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let has = |is: fn(&char) -> bool| value.chars().any(|c| is(&c));
+    has(char::is_ascii_alphabetic)
+        && has(char::is_ascii_digit)
+        && !NONE.iter().any(|word| lower.contains(word))
+        && entropy(value) >= BITS
+}
+
+/// Bits a character, by how often each occurs (Shannon).
+#[expect(clippy::cast_precision_loss, reason = "a value has 256 characters at most")]
+fn entropy(text: &str) -> f64 {
+    let mut counts = std::collections::BTreeMap::new();
+    text.chars().for_each(|c| *counts.entry(c).or_insert(0_u32) += 1);
+    let all = text.chars().count() as f64;
+    counts.values().map(|count| f64::from(*count) / all).map(|share| -share * share.log2()).sum()
+}
+
+#[cfg(test)]
+#[path = "leaks_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+use std::path::Path;
+use std::str::FromStr;
+
+use avocet_protocol::Secret;
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+
+/// `tests/corpus/leaks.toml`; what the fields mean stands there.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Corpus {
+    secrets: Vec<String>,
+    known: Vec<String>,
+    secret: Vec<String>,
+    key: Vec<(String, String)>,
+    password: Vec<String>,
+    url: Vec<(String, String)>,
+    pass: Vec<String>,
+}
+
+fn corpus() -> Corpus {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/leaks.toml");
+    toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Puts letters and digits in the place of `{24}`, hexadecimal digits for `{x24}`, capitals for `{u24}`.
+fn filled(text: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('{') {
+        filled.push_str(before);
+        rest = behind;
+        let inside = rest.split('}').next().unwrap();
+        let (alphabet, count) = match inside.as_bytes().first() {
+            Some(b'x') => ("0a1b2c3d4e5f6789", &inside[1..]),
+            Some(b'u') => ("Q2W3E4R5T6Y7", &inside[1..]),
+            _ => ("aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0z", inside),
+        };
+        match usize::from_str(count) {
+            Ok(count) => {
+                filled.extend(alphabet.chars().cycle().take(count));
+                rest = &rest[inside.len() + 1..];
+            }
+            Err(_) => filled.push('{'),
+        }
+    }
+    filled + rest
+}
+
+fn redactor(secrets: &[String]) -> Redactor {
+    Redactor::new(secrets.iter().cloned().map(Secret::new))
+}
+
+#[test]
+fn every_text_of_the_corpus_gives_away_what_it_has_to() {
+    let Corpus { secrets, known, secret, key, password, url, pass } = corpus();
+    let redactor = redactor(&secrets);
+    let known = |url: &str| known.iter().any(|text| text.contains(url));
+    let found = |text: &str| {
+        let leaks = find(text, &redactor, &known);
+        for leak in &leaks {
+            let shows = |secret: &&String| leak.shown.contains(secret.as_str());
+            assert!(!secrets.iter().any(|secret| shows(&secret)), "{text:?}: {leak:?}");
+        }
+        leaks
+    };
+    let has = |text: &str, kind: LeakKind| {
+        let leaks = found(text);
+        assert!(leaks.iter().any(|leak| leak.kind == kind), "{text:?}: no {kind:?} in {leaks:?}");
+    };
+    secret.iter().for_each(|text| has(&filled(text), LeakKind::Secret));
+    password.iter().for_each(|text| has(&filled(text), LeakKind::Password));
+    for (name, text) in &key {
+        let (text, leaks) = (filled(text), found(&filled(text)));
+        let is_it = |leak: &&Leak| matches!(leak.kind, LeakKind::Key(found) if found == name);
+        let leak = leaks.iter().find(is_it);
+        let leak = leak.unwrap_or_else(|| panic!("{text:?}: no {name} in {leaks:?}"));
+        assert!(leak.shown.contains("… ("), "{leak:?}");
+    }
+    for (shown, text) in &url {
+        let leaks = found(text);
+        let is_it = |leak: &Leak| leak.kind == LeakKind::Url && leak.shown == *shown;
+        assert!(leaks.iter().any(is_it), "{text:?}: no {shown} in {leaks:?}");
+    }
+    for text in &pass {
+        assert_eq!(found(&filled(text)), [], "{text:?}");
+    }
+    let leaks = secret.len() + password.len() + key.len() + url.len();
+    assert!(leaks >= 80 && pass.len() >= 40, "{leaks} leaks, {} that pass", pass.len());
+}
+
+#[test]
+fn each_leak_is_said_once_and_of_a_secret_no_more_than_its_beginning() {
+    let redactor = redactor(&["correct horse battery".to_owned()]);
+    let key = filled("ghp_{40}");
+    let text = format!(
+        "correct horse battery, correct%20horse%20battery {key} {key} \
+         https://evil.example/?k=correct%20horse%20battery https://evil.example/a https://evil.example/a"
+    );
+    let leak = |kind, shown: &str| Leak { kind, shown: shown.to_owned() };
+    let expected = [
+        leak(LeakKind::Secret, "corr… (21 characters)"),
+        leak(LeakKind::Key("GitHub token"), "ghp_… (44 characters)"),
+        leak(LeakKind::Url, "https://evil.example/?k=[secret]"),
+        leak(LeakKind::Url, "https://evil.example/a"),
+    ];
+    assert_eq!(find(&text, &redactor, &|_| false), expected);
+}
+
+#[test]
+fn a_megabyte_that_was_made_to_be_slow_is_read() {
+    let pieces = [
+        "a",
+        "%",
+        "%25",
+        "\\",
+        "\\u0061",
+        "https://",
+        "http:",
+        "://",
+        "www.",
+        "](//",
+        "password=",
+        "&#5",
+        " \u{200B}",
+        "-----BEGIN PRIVATE KEY-----",
+        "eyJ",
+        "sk-",
+        "0",
+        "token : ",
+        "(",
+        "https://a.b/)",
+        "secret_",
+        "=\"//",
+    ];
+    let redactor = redactor(&["aaaaaaaa".to_owned(), "abababab".to_owned()]);
+    for piece in pieces {
+        let text = piece.repeat((1 << 20) / piece.len());
+        let leaks = find(&text, &redactor, &|_| false);
+        assert!(leaks.len() < 1000, "{piece:?}: {}", leaks.len());
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_secret_is_found_wherever_it_is_and_any_text_can_be_read(
+        (before, behind) in ("\\PC{0,40}", "\\PC{0,40}"),
+        gap in "[ \\n\u{200B}]{0,2}",
+        more in "(https?:|//|[a-z./?#%&;:()\\[\\]<>]){0,40}",
+    ) {
+        let secret = "tr0ub4dor&3-x".to_owned();
+        let split: String = secret.chars().map(|c| format!("{c}{gap}")).collect();
+        let text = format!("{before}{split}{behind}{more}");
+        let leaks = find(&text, &redactor(&[secret]), &|_| false);
+        prop_assert!(leaks.iter().any(|leak| leak.kind == LeakKind::Secret), "{text:?}: {leaks:?}");
+    }
+}
