@@ -54,7 +54,7 @@ fn request(
     grant: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
-    let prompt = Some(Content { choices, ..Content::text(text) });
+    let prompt = Some(Box::new(Content { choices, ..Content::text(text) }));
     WaitRequest { kind: WaitKind::Approval, prompt, expires_after, writes: Vec::new(), grant }
 }
 
