@@ -88,7 +88,11 @@ fn what_is_no_request_is_refused_and_the_connection_goes_on() {
         (b"\xc3", -32700, &["not UTF-8 (at byte 0)", "send JSON in UTF-8"]),
         (b"{oops", -32700, &["the line is no JSON", "column 2"]),
         (b"[]", -32600, &["give jsonrpc, id, method and params"]),
-        (b"{\"id\": 1, \"method\": \"aks\"}", -32601, &["\"aks\"", "there are ask, attach"]),
+        (
+            b"{\"id\": 1, \"method\": \"aks\"}",
+            -32601,
+            &["\"aks\"", "there are approval.decide, approval.list, ask"],
+        ),
         (b"{\"id\": 1, \"method\": \"ask\"}", -32602, &["ask: "]),
         (
             b"{\"id\": 1, \"method\": \"ask\", \"params\": {\"sesion\": \"me\"}}",

@@ -177,7 +177,7 @@ async fn f14_owners_tools_are_for_owners_in_private() {
     assert!(home.workspace().join("a.txt").exists());
 
     let requests = model.requests();
-    let for_users = ["message", "read_result"];
+    let for_users = ["ask_user", "message", "read_result"];
     assert_eq!(requests[..4].iter().map(offered).collect::<Vec<_>>(), [for_users; 4]);
     assert!(offered(&requests[4]).contains(&"write_file"), "{}", requests[4]);
     let (status, log) = stop(daemon).await;

@@ -57,7 +57,7 @@ pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
 pub use message::{
-    Arguments, ImageRef, MOMENT, Message, Reasoning, SentCall, ToolCall, what_was_said,
+    Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, what_was_said,
 };
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,

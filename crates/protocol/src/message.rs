@@ -60,12 +60,22 @@ impl Message {
 /// How the agent begins what it says of the moment, behind the newest message.
 pub const MOMENT: &str = "[It is ";
 
-/// What people said in a user message: without what the agent says of the moment, behind it.
+/// How the mark begins that the agent puts around what somebody said in a group; it ends in a line of
+/// its own.
+pub const SAID: &str = "<<<said ";
+
+/// What people said in a user message: without what the agent says of the moment, behind it, and without
+/// the marks that name who said it in a group.
 #[must_use]
 pub fn what_was_said(text: &str) -> &str {
-    match text.rfind(MOMENT) {
+    let said = match text.rfind(MOMENT) {
         Some(at) if text.ends_with(']') => text[..at].trim_end(),
         _ => text,
+    };
+    let marked = said.strip_prefix(SAID).and_then(|rest| rest.split_once('\n'));
+    match marked.and_then(|(_, rest)| rest.rsplit_once('\n')) {
+        Some((inside, end)) if end.starts_with("<<<end ") => inside,
+        _ => said,
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn approve(argument: &str) -> Plan {
             decision = ApprovalDecision::ForSession;
             continue;
         }
-        match word.parse::<WaitId>() {
+        match word.to_ascii_lowercase().parse::<WaitId>() {
             Ok(id) if wait.is_none() => wait = Some(id),
             _ => return Plan::say("Say /approve, /approve w7, or /approve w7 session."),
         }
@@ -42,7 +42,7 @@ pub(crate) fn approve(argument: &str) -> Plan {
 /// What `/deny` comes to.
 pub(crate) fn deny(argument: &str) -> Plan {
     let (first, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
-    let (wait, why) = match first.parse::<WaitId>() {
+    let (wait, why) = match first.to_ascii_lowercase().parse::<WaitId>() {
         Ok(wait) => (Some(wait), rest.trim()),
         Err(_) => (None, argument),
     };

@@ -91,11 +91,7 @@ impl OpenAiFake {
 pub fn last_user_text(request: &Value) -> &str {
     let messages = request["messages"].as_array().unwrap();
     let last = messages.iter().rev().find(|message| message["role"] == "user");
-    let said = last.map(content::text).map(what_was_said).unwrap_or_default();
-    match said.split_once("]: ") {
-        Some((name, said)) if name.starts_with('[') => said,
-        _ => said,
-    }
+    last.map(content::text).map(what_was_said).unwrap_or_default()
 }
 
 /// The results of the calls at the end of a request, in order.
