@@ -152,15 +152,18 @@ impl AgentLoop {
             }
             let ran_for = self.clock.elapsed().saturating_sub(began);
             if let Some(notice) = self.limits.reached(&turn.steps, ran_for) {
-                return Ok(TurnEnd::Failed(notice));
+                return Ok(TurnEnd::Failed(held::with_allowed(&turn, notice)));
             }
             let until = began.saturating_add(self.limits.max_duration);
             let reply = match self.ask(&mut context, &turn, scene, until).await {
                 Ok(reply) => reply,
                 Err(NoAnswer::Log(error)) => return Err(error),
-                Err(NoAnswer::Limit(notice)) => return Ok(TurnEnd::Failed(notice)),
+                Err(NoAnswer::Limit(notice)) => {
+                    return Ok(TurnEnd::Failed(held::with_allowed(&turn, notice)));
+                }
                 Err(NoAnswer::Model(error)) => {
-                    return Ok(TurnEnd::Failed(format!("I could not answer: {error}.")));
+                    let notice = format!("I could not answer: {error}.");
+                    return Ok(TurnEnd::Failed(held::with_allowed(&turn, notice)));
                 }
             };
             // What was condensed for the request has gone into it.

@@ -67,7 +67,7 @@ impl Context {
     pub(crate) fn seen(&self, turn: &TurnRecord, trust: Trust) -> Arc<Seen> {
         match trust {
             Trust::Full => Arc::default(),
-            Trust::Low | Trust::User => Arc::new(trust::seen(self.messages(turn, Trim::default()))),
+            Trust::Low | Trust::User => Arc::new(trust::seen(&self.past, turn)),
         }
     }
 

@@ -24,20 +24,19 @@ pub(crate) fn text(call: &ToolCall) -> Option<String> {
 /// The answer that the last step held back, if it may be said now and nobody has said anything meanwhile.
 pub(crate) fn released(turn: &TurnRecord) -> Option<String> {
     let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
-    let last = allowed(step).next()?;
-    let before = &turn.steps[..turn.steps.len() - 1];
-    Some(joined(before, last))
+    allowed(step).next()?;
+    Some(joined(&turn.steps, None))
 }
 
 /// An answer, behind those that were held back, were allowed, and have waited for what somebody said
 /// meanwhile to be answered too.
 pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
-    joined(&turn.steps, text)
+    joined(&turn.steps, Some(text))
 }
 
-fn joined(steps: &[Step], last: String) -> String {
+fn joined(steps: &[Step], last: Option<String>) -> String {
     let allowed = steps.iter().flat_map(allowed);
-    allowed.chain([last]).collect::<Vec<_>>().join("\n\n")
+    allowed.chain(last).collect::<Vec<_>>().join("\n\n")
 }
 
 fn allowed(step: &Step) -> impl Iterator<Item = String> {

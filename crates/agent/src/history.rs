@@ -192,7 +192,7 @@ fn sent(call: &LoggedCall) -> SentCall {
 }
 
 /// A text as it is, everything else as JSON.
-fn result_text(result: &CallResult) -> String {
+pub(crate) fn result_text(result: &CallResult) -> String {
     match &result.value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

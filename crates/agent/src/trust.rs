@@ -1,6 +1,8 @@
 //! How far what a request contains may be believed: as far as the least of it.
 
-use avocet_protocol::{LoggedInbound, Message, Origin, Past, Roles, Seen, Trust, TurnRecord};
+use avocet_protocol::{LoggedInbound, Origin, Past, Roles, Seen, Trust, TurnRecord};
+
+use crate::history::result_text;
 
 /// The least trust of what the next request of a turn contains: what was condensed, the turns of the
 /// past, the messages of this one and what its closed steps have read, as far as no owner has said that
@@ -18,13 +20,14 @@ pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trus
         Origin::Messages(messages) => of_messages(messages, roles),
         Origin::Child { trust, .. } => *trust,
     };
-    let read = turn.steps.iter().filter(|step| step.closed).map(|step| {
+    let read = turn.steps.iter().map(|step| {
         // What was in the request of a step was read by the one before it.
         let request = match is_believed(step.number.checked_sub(1)) {
             true => Trust::Full,
             false => step.trust,
         };
-        if is_believed(Some(step.number)) {
+        // What an open step reads is in no request yet.
+        if !step.closed || is_believed(Some(step.number)) {
             return request;
         }
         let results = step.calls.iter().filter_map(|call| Some(call.result()?.trust));
@@ -47,14 +50,20 @@ fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
     }
 }
 
-/// What the model has before it that it has not written itself.
-pub(crate) fn seen(messages: Vec<Message>) -> Seen {
-    let texts = messages.into_iter().filter_map(|message| match message {
-        Message::System { text } | Message::User { text, .. } => Some(text),
-        Message::ToolResult { result, .. } => Some(result),
-        Message::Assistant { .. } => None,
+/// What others than the model have written of all that it has read: people's messages, and what tools have
+/// found that anybody may have written. What tools say themselves repeats what they were told.
+pub(crate) fn seen(past: &Past, turn: &TurnRecord) -> Seen {
+    let turns = || past.turns.iter().chain([turn]);
+    let said = turns().flat_map(|turn| {
+        let steered = turn.steps.iter().flat_map(|step| &step.steered);
+        turn.origin.messages().iter().chain(steered).map(LoggedInbound::model_text)
     });
-    texts.collect()
+    let calls = turns().flat_map(|turn| &turn.steps).flat_map(|step| &step.calls);
+    let found = calls.filter_map(|call| {
+        let result = call.result().filter(|result| result.ok && result.trust == Trust::Low)?;
+        Some(result_text(result))
+    });
+    said.chain(found).collect()
 }
 
 #[cfg(test)]

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, ChatKind, CommandAction, CommandEffect,
-    CommandReply, Content, Correction, Cursor, DedupeKey, Inbound, InboundKind, Inbox,
-    LoggedInbound, MessageId, NewInbound, Outcome, Planned, QueueMode, Resolution, SessionId,
-    Trust, WaitKind,
+    Accepted, AcceptedAs, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply,
+    Content, Correction, Cursor, DedupeKey, Inbound, InboundKind, Inbox, LoggedInbound, MessageId,
+    NewInbound, Outcome, Planned, QueueMode, Resolution, SessionId, Trust, TurnId, WaitKind,
 };
 use rusqlite::params;
 
@@ -249,7 +248,9 @@ fn consequence(
     if message.kind == InboundKind::Command {
         return Ok(AcceptedAs::Queued);
     }
-    if let Some((wait, turn)) = newest_wait(tx, &message.session, WaitKind::Answer)? {
+    if let Some((wait, turn)) = newest_wait(tx, &message.session, WaitKind::Answer)?
+        && has_asked(tx, turn, &message.inbound)?
+    {
         let answer = Resolution::Answer { text: message.model_text(), trust: of_answer(message) };
         resolve(tx, wait, &answer)?;
         tx.update_one(
@@ -332,13 +333,22 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
     }
 }
 
-/// How far the answer to a question may be believed: in a group anybody who may speak can give it.
+/// Whether the turn works for whoever wrote this: nobody else answers its questions.
+fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<bool> {
+    let Inbound { address, sender, .. } = inbound;
+    let asked = tx.db.row(
+        "SELECT 1 FROM inbound WHERE turn = ?1 AND channel = ?2 AND account = ?3 AND sender = ?4",
+        params![turn.0, address.channel.as_str(), address.account.as_str(), sender.id.as_str()],
+        |_| Ok(()),
+    )?;
+    Ok(asked.is_some())
+}
+
+/// How far the answer to a question may be believed: it is of somebody for whom the turn works.
 fn of_answer(message: &NewInbound) -> Trust {
-    let Inbound { content, chat, .. } = &message.inbound;
-    match chat {
-        _ if content.has_foreign_words() => Trust::Low,
-        ChatKind::Group => Trust::User,
-        ChatKind::Private => Trust::Full,
+    match message.inbound.content.has_foreign_words() {
+        true => Trust::Low,
+        false => Trust::Full,
     }
 }
 

@@ -88,9 +88,10 @@ pub(crate) fn resolve(
                 grant(tx, wait, call.turn)?;
             }
             tx.update(
-                "UPDATE calls SET state = 'planned', approved = 1 \
+                "UPDATE calls SET state = 'planned', \
+                     approved = (SELECT kind = 'approval' FROM waits WHERE id = ?4) \
                  WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
-                params![call.turn.0, call.step, call.ordinal],
+                params![call.turn.0, call.step, call.ordinal, wait.0],
             )?;
         }
         Resolution::Answer { text, trust } => {

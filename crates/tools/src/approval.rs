@@ -42,11 +42,11 @@ pub(crate) fn of_call(
 }
 
 /// An answer that is held back.
-pub(crate) fn of_answer(text: &str, leaks: &[String], expires_after: Duration) -> WaitRequest {
+pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> WaitRequest {
     let text = format!(
         "**I hold an answer back.** I have read words that are not my owner's, and it would carry {}:\n\n{}\n\n\
          Say it: /approve {{wait}}. Do not: /deny {{wait}} [why]",
-        leaks.join(" and "),
+        leaks,
         fenced(text, "")
     );
     let choices = vec![choice("Say it", "/approve {wait}"), choice("Do not", "/deny {wait}")];

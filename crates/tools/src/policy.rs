@@ -45,6 +45,8 @@ pub(crate) struct Decision {
     pub(crate) rule: Rule,
     /// For whoever is asked, or refused.
     pub(crate) why: String,
+    /// Whether it can be allowed for this call only.
+    pub(crate) once_only: bool,
 }
 
 /// Why a person is asked who has to allow a call.
@@ -77,7 +79,7 @@ impl Policy {
             Caution::ByTrust if case.trust == Trust::Low => (Rule::Ask, READ),
             Caution::ByTrust => (Rule::Ask, USERS),
         };
-        let by_itself = Decision { rule: by_itself, why: why.to_owned() };
+        let by_itself = Decision { rule: by_itself, why: why.to_owned(), once_only: false };
         let Some((pattern, said)) = self.said_of(&tool.name) else { return by_itself };
         let in_group = case.place.chat == ChatKind::Group;
         let cases = [
@@ -88,7 +90,7 @@ impl Policy {
         let cases = cases.into_iter().filter_map(|(name, rule)| Some((name, rule?)));
         let decided = |rule: Rule, case: &str| {
             let why = format!("[tools.policy] \"{pattern}\"{case} = \"{}\"", rule.word());
-            Decision { rule, why }
+            Decision { rule, why, once_only: false }
         };
         match (cases.max_by_key(|(_, rule)| *rule), said.default) {
             (Some((name, rule)), _) => decided(rule, &format!(".{name}")),

@@ -8,12 +8,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall, Redactor, Role,
-    Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome, ToolSpec, Toolbox, Trust,
-    Verdict, WaitRequest, fits,
+    Rule, Tool, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome, ToolSpec,
+    Toolbox, Trust, Verdict, WaitRequest, fits,
 };
 use dashmap::DashMap;
 
 use crate::erased::Review;
+use crate::leaks::Leak;
 use crate::paths::Paths;
 use crate::policy::{Case, Decision, Policy};
 use crate::registered::Registered;
@@ -190,16 +191,20 @@ impl Registry {
     /// allowed for the session already.
     fn decide(&self, registered: &Registered, review: &Review, context: &ToolContext) -> Decision {
         let tool = &registered.description;
-        let mut decision = self.policy.decide(tool, review.caution, case(context));
+        let decision = self.policy.decide(tool, review.caution, case(context));
         let is_believed = context.trust.suffices_for(tool.role);
-        if decision.rule == Rule::Allow && !is_believed && !self.policy.lets_go(&tool.name) {
-            let leaks = self.leaks(&review.leaving, context);
-            if !leaks.is_empty() {
-                let why = format!("it would carry {}", leaks.join(" and "));
-                decision = Decision { rule: Rule::Ask, why };
-            }
+        if decision.rule == Rule::Deny || is_believed || self.policy.lets_go(&tool.name) {
+            return decision;
         }
-        decision
+        let leaks = self.leaks(&review.leaving, context);
+        if leaks.is_empty() {
+            return decision;
+        }
+        // Where an address leads can be allowed for good; what a message carries, or a secret, cannot.
+        let once_only = tool.class != ToolClass::Pure
+            || leaks.iter().any(|leak| leak.kind != leaks::LeakKind::Url);
+        let why = format!("it would carry {}", and(&leaks));
+        Decision { rule: Rule::Ask, why, once_only }
     }
 
     /// What a person is asked; none if this is allowed for the session.
@@ -207,29 +212,36 @@ impl Registry {
         &self,
         registered: &Registered,
         call: &ToolCall,
-        why: &str,
-        may_grant: bool,
+        decision: &Decision,
         context: &ToolContext,
     ) -> Result<Option<WaitRequest>, ToolError> {
+        let Decision { why, once_only, .. } = decision;
         let arguments = registered.arguments(call)?;
         let question = registered.tool.question(&arguments, context).await?;
         let question = question.unwrap_or_else(|| approval::plain(&arguments));
         let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
-        if may_grant && context.grants.contains(&grant) {
+        if !once_only && context.grants.contains(&grant) {
             return Ok(None);
         }
+        let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
+        let mut request = approval::of_call(&tool, &question.shown, why, grant, self.approvals);
         // What is asked stands in a chat.
-        let shown = self.redactor.redact(&question.shown);
-        let (tool, grant) = (grant.tool.clone(), may_grant.then_some(grant));
-        Ok(Some(approval::of_call(&tool, &shown, why, grant, self.approvals)))
+        if let Some(prompt) = &mut request.prompt {
+            prompt.text = self.redactor.redact(&prompt.text).into_owned();
+        }
+        Ok(Some(request))
     }
 
     /// What these texts would carry away.
-    fn leaks(&self, texts: &[String], context: &ToolContext) -> Vec<String> {
+    fn leaks(&self, texts: &[String], context: &ToolContext) -> Vec<Leak> {
         let known = |url: &str| context.seen.has(url);
-        let leaks = texts.iter().flat_map(|text| leaks::find(text, &self.redactor, &known));
-        leaks.map(|leak| leak.to_string()).collect()
+        texts.iter().flat_map(|text| leaks::find(text, &self.redactor, &known)).collect()
     }
+}
+
+/// What would be carried away, in words.
+fn and(leaks: &[Leak]) -> String {
+    leaks.iter().map(Leak::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// Where a call comes from.
@@ -263,9 +275,7 @@ impl Toolbox for Registry {
         let evidence = registered.prepare(call, context).await.map_err(named)?;
         let approval = match decision.rule {
             Rule::Ask if !approved => {
-                // What does no harm but for what it carries away is looked at each time.
-                let may_grant = review.caution != Caution::Never;
-                let asked = self.approval(registered, call, &decision.why, may_grant, context);
+                let asked = self.approval(registered, call, &decision, context);
                 asked.await.map_err(named)?
             }
             _ => None,
@@ -292,7 +302,7 @@ impl Toolbox for Registry {
         }
         let leaks = self.leaks(&[text.to_owned()], context);
         let shown = || self.redactor.redact(text);
-        (!leaks.is_empty()).then(|| approval::of_answer(&shown(), &leaks, self.approvals))
+        (!leaks.is_empty()).then(|| approval::of_answer(&shown(), &and(&leaks), self.approvals))
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {

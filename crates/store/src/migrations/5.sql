@@ -3,6 +3,8 @@
 
 ALTER TABLE sessions ADD COLUMN summary_trust TEXT NOT NULL DEFAULT 'full'
     CHECK (summary_trust IN ('low', 'user', 'full'));
+-- Nobody knows any more of whose words an old summary was made.
+UPDATE sessions SET summary_trust = 'low' WHERE summary IS NOT NULL;
 ALTER TABLE sessions ADD COLUMN believed_turn INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN believed_step INTEGER;
 ALTER TABLE turns ADD COLUMN prompt_trust TEXT NOT NULL DEFAULT 'full'

@@ -109,6 +109,10 @@ impl Tool for ExecShell {
         let directory = shown_directory(working_dir.as_deref());
         let how = if background.unwrap_or(false) { " in the background" } else { "" };
         let shown = format!("Run this command{how}, in {directory}:\n\n{}", code_block(command));
-        Some(Question { shown, scope: command.clone() })
+        let scope = match working_dir {
+            None => format!("{command}{how}"),
+            Some(_) => format!("{command}{how}, in {directory}"),
+        };
+        Some(Question { shown, scope })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatAddress, Content, Description, Destinations, LogWrite, Question, Role, Roles,
-    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +60,8 @@ impl Tool for Message {
         match is_here && arguments.files.is_empty() {
             // As the answer at the end: what it carries away is looked at apart.
             true => Caution::Never,
+            // The rest is for owners, whoever may use the tool.
+            false if context.trust < Trust::Full => Caution::Always,
             false => Caution::ByTrust,
         }
     }
@@ -75,12 +77,15 @@ impl Tool for Message {
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
         let Arguments { text, files, chat } = arguments;
         let chat = chat.as_deref().unwrap_or("this chat");
+        let mut sorted = files.clone();
+        sorted.sort_unstable();
         let files = match files.is_empty() {
             true => String::new(),
             false => format!("\n\nWith these files:\n{}", fenced(&files.join("\n"), "")),
         };
         let shown = format!("To:\n{}\n\n{}{files}", fenced(chat, ""), fenced(text, ""));
-        Some(Question { shown, scope: chat.to_owned() })
+        let scope = [&[chat.to_owned()], &sorted[..]].concat().join(" ");
+        Some(Question { shown, scope })
     }
 
     async fn execute(

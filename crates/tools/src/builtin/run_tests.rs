@@ -130,7 +130,7 @@ impl Tool for RunTests {
         let command = self.plan(arguments).await.ok()?.shown();
         let directory = shown_directory(arguments.directory.as_deref());
         let shown = format!("Run tests in {directory}:\n\n{}", code_block(&command));
-        Some(Question { shown, scope: command })
+        Some(Question { shown, scope: format!("{command} in {directory}") })
     }
 }
 
