@@ -7,6 +7,7 @@ mod error;
 pub mod fuzzing;
 mod nearest;
 mod path;
+mod provenance;
 mod replace;
 mod secrets;
 mod workspace;
