@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, ChatKind, Choice, Content, Evidence, Grant, LogWrite, Place, Planned,
-    PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName,
+    Arguments, CallId, ChatKind, Choice, Content, Evidence, Grant, LeastTrust, LogWrite, Place,
+    Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName,
     ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
@@ -30,6 +30,7 @@ pub fn tool_context() -> ToolContext {
         place: private_place(),
         grants: [].into(),
         seen: Arc::default(),
+        read: LeastTrust::default(),
     }
 }
 

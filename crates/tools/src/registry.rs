@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Arguments, Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall,
-    Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome, ToolSpec,
-    Toolbox, Trust, Verdict, WaitRequest, fits, within,
+    Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome,
+    ToolOutput, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits, within,
 };
 use avocet_supervise::catch;
 use dashmap::DashMap;
@@ -375,7 +375,16 @@ impl Toolbox for Registry {
         let named = |error| registered.named(call, error);
         let review = registered.review(call, context).map_err(named)?;
         let _alone = self.paths.take(&review.paths, registered.description.class).await;
-        registered.execute(call, context, self.clock.as_ref()).await.map_err(named)
+        let outcome =
+            registered.execute(call, context, self.clock.as_ref()).await.map_err(named)?;
+        Ok(match outcome {
+            ToolOutcome::Finished(output) => {
+                let said = output.trust.unwrap_or(registered.description.trust);
+                let trust = Some(said.min(context.read.get()));
+                ToolOutcome::Finished(ToolOutput { trust, ..output })
+            }
+            waiting @ ToolOutcome::Waiting(_) => waiting,
+        })
     }
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {

@@ -92,10 +92,14 @@ impl Programs {
     }
 
     /// A directory of the workspace, as programs know it.
-    pub(super) async fn directory(&self, given: Option<String>) -> Result<PathBuf, ToolError> {
-        let directory = self.files.with(move |workspace| {
+    pub(super) async fn directory(
+        &self,
+        given: Option<String>,
+        context: &ToolContext,
+    ) -> Result<PathBuf, ToolError> {
+        let directory = self.files.with(context, move |workspace| {
             let path = workspace.resolve(&given.unwrap_or_default()).map_err(tool_error)?;
-            workspace.list(&path).map_err(tool_error)?;
+            workspace.apart().list(&path).map_err(tool_error)?;
             Ok(workspace.root().join(path.to_string()))
         });
         directory.await

@@ -10,6 +10,7 @@ mod patches;
 mod programs;
 mod run_tests;
 mod search;
+mod trust;
 mod web_fetch;
 mod web_search;
 mod world;
