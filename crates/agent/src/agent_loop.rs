@@ -174,7 +174,8 @@ impl AgentLoop {
             if !self.is_held(&turn, &answer.text, &set) {
                 let iterations = turn.steps.len() + 1;
                 tracing::debug!(iterations, "tool loop complete, returning text response");
-                return Ok(TurnEnd::Answered(answer));
+                let text = held::with_allowed(&turn, answer.text);
+                return Ok(TurnEnd::Answered(Answer { text, ..answer }));
             }
             let held =
                 ModelReply { calls: vec![held::call(answer.text)], text: String::new(), ..reply };

@@ -145,7 +145,7 @@ impl AgentLoop {
             vec![Choice::new("Retry", "/retry {wait}"), Choice::new("Skip", "/skip {wait}")];
         WaitRequest {
             kind: WaitKind::Choice,
-            prompt: Some(Content { choices, ..Content::text(text) }),
+            prompt: Some(Box::new(Content { choices, ..Content::text(text) })),
             expires_after: self.limits.choice_expires_after,
             writes: Vec::new(),
             grant: None,

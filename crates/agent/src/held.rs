@@ -1,8 +1,8 @@
 //! An answer that would carry something away, where the model has read what is not to be believed: it is
 //! held back as a call that a person has to allow, and said once it is.
 
-use avocet_protocol::{Arguments, ToolCall, TurnRecord};
-use serde_json::{Value, json};
+use avocet_protocol::{Arguments, Step, ToolCall, TurnRecord};
+use serde_json::Map;
 
 use crate::AgentLoop;
 use crate::calls::Set;
@@ -11,7 +11,7 @@ use crate::calls::Set;
 pub(crate) const HELD: &str = "say_held_answer";
 
 pub(crate) fn call(text: String) -> ToolCall {
-    let Value::Object(arguments) = json!({ "text": text }) else { unreachable!("an object") };
+    let arguments = Map::from_iter([("text".to_owned(), text.into())]);
     ToolCall { name: HELD.to_owned(), arguments: Arguments::Object(arguments) }
 }
 
@@ -21,12 +21,28 @@ pub(crate) fn text(call: &ToolCall) -> Option<String> {
     (call.name == HELD).then_some(text)
 }
 
-/// The answer that the last step held back, if it may be said now.
+/// The answer that the last step held back, if it may be said now and nobody has said anything meanwhile.
 pub(crate) fn released(turn: &TurnRecord) -> Option<String> {
-    let step = turn.steps.last().filter(|step| step.closed)?;
-    let [held] = &step.calls[..] else { return None };
-    held.result().filter(|result| result.ok)?;
-    text(&held.call)
+    let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
+    let last = allowed(step).next()?;
+    let before = &turn.steps[..turn.steps.len() - 1];
+    Some(joined(before, last))
+}
+
+/// An answer, behind those that were held back, were allowed, and have waited for what somebody said
+/// meanwhile to be answered too.
+pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
+    joined(&turn.steps, text)
+}
+
+fn joined(steps: &[Step], last: String) -> String {
+    let allowed = steps.iter().flat_map(allowed);
+    allowed.chain([last]).collect::<Vec<_>>().join("\n\n")
+}
+
+fn allowed(step: &Step) -> impl Iterator<Item = String> {
+    let allowed = step.calls.iter().filter(|call| call.result().is_some_and(|result| result.ok));
+    allowed.filter_map(|call| text(&call.call))
 }
 
 impl AgentLoop {

@@ -188,6 +188,20 @@ async fn an_answer_that_would_carry_something_away_is_held_back() {
 }
 
 #[tokio::test]
+async fn a_held_answer_waits_for_what_was_said_meanwhile() {
+    let answers = vec![page("hi"), Scripted::says("the SECRET is out")];
+    let world = World::new(answers).await;
+    let TurnEnd::Waiting { call, request } = world.turn("read").await else { panic!() };
+    world.steer().await;
+    let wait = NewWait::new(call, request.kind, world.far());
+    let wait = world.store.wait(&wait).await.unwrap();
+    world.say("and this?").await;
+    world.store.resolve(wait, &Resolution::Run).await.unwrap();
+    let (world, turn) = world.restart(vec![Scripted::says("this too")]).await;
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "the SECRET is out\n\nthis too");
+}
+
+#[tokio::test]
 async fn what_is_allowed_for_the_session_is_not_asked_for_again() {
     let dangerous = || Scripted::calls(&[("dangerous", json!({}))]);
     let world = World::new(vec![dangerous()]).await;
@@ -238,6 +252,11 @@ impl World {
         command.kind = InboundKind::Command;
         let id = self.store.accept(&command, None).await.unwrap().id;
         self.store.settle_command(id, action, &CommandReply::default()).await.unwrap();
+    }
+
+    /// Messages reach the turn that goes on.
+    async fn steer(&self) {
+        self.command(&CommandAction::SetMode(avocet_protocol::QueueMode::Steer)).await;
     }
 
     fn far(&self) -> avocet_protocol::Timestamp {

@@ -288,7 +288,7 @@ pub(crate) fn agents(
         });
         let profile = &place.profile.agent;
         let rules = policy::policy(settings, &place.profile.name, &profile.tools);
-        let toolbox = Arc::new(tools(context, settings, parts, rules)?.with_paths(paths.clone()));
+        let toolbox = Arc::new(tools(context, settings, parts, &rules)?.with_paths(paths.clone()));
         let unknown = |error: NoModel| Failure::new(Exit::Configuration, error.to_string());
         let run = AgentLoop {
             model: models.model(&profile.model, &profile.fallbacks).map_err(unknown)?,
@@ -345,7 +345,7 @@ fn tools(
     context: &Context,
     settings: &Settings,
     parts: &avocet_tools::Parts,
-    rules: Policy,
+    rules: &Policy,
 ) -> Result<Registry, Failure> {
     let approvals = policy::approvals(settings);
     let mut registry = Registry::new(context.clock.clone())
@@ -354,7 +354,7 @@ fn tools(
     add_builtin(&mut registry, parts)
         .and_then(|()| (context.add_tools)(&mut registry))
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    policy::open_and_warn(&mut registry, settings, &rules);
+    policy::open_and_warn(&mut registry, settings, rules);
     Ok(registry)
 }
 

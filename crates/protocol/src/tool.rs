@@ -297,7 +297,7 @@ pub struct WaitRequest {
     /// What it waits for.
     pub kind: WaitKind,
     /// What is said in the chat; none if nobody has to do anything.
-    pub prompt: Option<Content>,
+    pub prompt: Option<Box<Content>>,
     /// How long; after that it counts as denied, unanswered or skipped.
     pub expires_after: Duration,
     /// Committed together with the wait.

@@ -113,7 +113,7 @@ impl Lanes {
         let prompt = to.zip(request.prompt.as_ref());
         let prompt = prompt.and_then(|(to, prompt)| self.plan(to, prompt));
         let notices = match request.kind {
-            WaitKind::Approval => self.tell_owners(to, request.prompt.as_ref()),
+            WaitKind::Approval => self.tell_owners(to, request.prompt.as_deref()),
             WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
         };
         let wait = NewWait {

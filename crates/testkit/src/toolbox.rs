@@ -219,6 +219,6 @@ fn refuse_guests(call: &ToolCall, context: &ToolContext) -> Result<(), ToolError
 }
 
 fn wait(kind: WaitKind, prompt: &str, writes: Vec<LogWrite>) -> WaitRequest {
-    let prompt = (!prompt.is_empty()).then(|| Content::text(prompt));
+    let prompt = (!prompt.is_empty()).then(|| Box::new(Content::text(prompt)));
     WaitRequest { kind, prompt, expires_after: WAIT, writes, grant: None }
 }

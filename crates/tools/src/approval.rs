@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Choice, Content, Grant, Question, WaitKind, WaitRequest, sanitise};
+use avocet_protocol::{
+    Choice, Content, Grant, Question, ToolName, WaitKind, WaitRequest, sanitise,
+};
 use serde_json::{Map, Value};
 
 /// Characters of a question that are shown at once.
@@ -11,29 +13,32 @@ const SHOWN: usize = 2500;
 /// Characters of what is allowed for the session that a person is told.
 const SCOPE: usize = 60;
 
-/// A call, as its tool has drawn it.
+/// A call, as its tool has drawn it; `grant` is what can be allowed for the session, if anything.
 pub(crate) fn of_call(
+    tool: &ToolName,
     shown: &str,
     why: &str,
-    grant: Grant,
+    grant: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
-    let scope = match grant.scope.as_str() {
-        "" => format!("every {}", grant.tool),
-        scope => format!("{}: {}", grant.tool, one_line(scope)),
-    };
+    let for_session = grant.as_ref().map(|grant| {
+        let scope = match grant.scope.as_str() {
+            "" => format!("every {tool}"),
+            scope => format!("{tool}: {}", one_line(scope)),
+        };
+        format!(", or for this session ({scope}): /approve {{wait}} session")
+    });
     let text = format!(
-        "**May I use `{}`?** I ask because {why}.\n\n{shown}\n\n\
-         Allow it: /approve {{wait}}, or for this session ({scope}): /approve {{wait}} session. \
-         Deny it: /deny {{wait}} [why]",
-        grant.tool
+        "**May I use `{tool}`?** I ask because {why}.\n\n{shown}\n\n\
+         Allow it: /approve {{wait}}{}. Deny it: /deny {{wait}} [why]",
+        for_session.unwrap_or_default()
     );
-    let choices = vec![
-        choice("Allow once", "/approve {wait}"),
-        choice("Allow for this session", "/approve {wait} session"),
-        choice("Deny", "/deny {wait}"),
-    ];
-    request(text, choices, Some(grant), expires_after)
+    let mut choices = vec![choice("Allow once", "/approve {wait}")];
+    if grant.is_some() {
+        choices.push(choice("Allow for this session", "/approve {wait} session"));
+    }
+    choices.push(choice("Deny", "/deny {wait}"));
+    request(text, choices, grant, expires_after)
 }
 
 /// An answer that is held back.
@@ -54,7 +59,7 @@ fn request(
     grant: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
-    let prompt = Some(Content { choices, ..Content::text(text) });
+    let prompt = Some(Box::new(Content { choices, ..Content::text(text) }));
     WaitRequest { kind: WaitKind::Approval, prompt, expires_after, writes: Vec::new(), grant }
 }
 

@@ -25,14 +25,18 @@ fn a_person_can_press_or_write() {
     assert_eq!(shown, "```\ncommand: make\nall\ntimes: 2\n```");
     let tool = ToolName::parse("exec_shell").unwrap();
     let scope = format!("make `x`\n {}", "long ".repeat(40));
-    let grant = Grant { tool, scope };
-    let request = of_call(&shown, "of this", grant.clone(), Duration::from_hours(1));
+    let grant = Some(Grant { tool: tool.clone(), scope });
+    let hour = Duration::from_hours(1);
+    let request = of_call(&tool, &shown, "of this", grant.clone(), hour);
     assert_eq!(request.kind, WaitKind::Approval);
-    assert_eq!(request.grant, Some(grant));
+    assert_eq!(request.grant, grant);
     let prompt = request.prompt.unwrap();
     let says: Vec<&str> = prompt.choices.iter().map(|choice| choice.says.as_str()).collect();
     assert_eq!(says, ["/approve {wait}", "/approve {wait} session", "/deny {wait}"]);
     assert!(says.iter().all(|says| prompt.text.contains(says)));
     assert!(prompt.text.contains("exec_shell: `make 'x' long"), "{}", prompt.text);
     assert!(prompt.text.contains("…`): /approve"), "{}", prompt.text);
+    let once = of_call(&tool, &shown, "of this", None, hour).prompt.unwrap();
+    assert_eq!(once.choices.len(), 2);
+    assert!(!once.text.contains("session"), "{}", once.text);
 }

@@ -12,6 +12,7 @@ mod leaks;
 mod patch;
 mod paths;
 mod policy;
+mod registered;
 mod registry;
 mod schema;
 mod shell_words;

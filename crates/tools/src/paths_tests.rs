@@ -9,7 +9,8 @@ fn paths(paths: &[&str]) -> Vec<String> {
 #[tokio::test]
 async fn calls_that_touch_the_same_wait_for_each_other() {
     use ToolClass::{Effect, Pure, Verifiable};
-    let table: &[(&[&str], ToolClass, &[&str], ToolClass, bool)] = &[
+    type Case = (&'static [&'static str], ToolClass, &'static [&'static str], ToolClass, bool);
+    let table: &[Case] = &[
         (&["a"], Verifiable, &["a"], Verifiable, true),
         (&["a"], Pure, &["a"], Pure, false),
         (&["a"], Pure, &["a"], Effect, true),

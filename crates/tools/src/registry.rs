@@ -1,25 +1,22 @@
-//! Every tool by its name. A call is looked up and its arguments are checked here, so that no tool
-//! can forget to; its time limit is held here, and a panic in it is its error.
+//! Every tool by its name, and whether a call of it may be made: whoever it is for, wherever it comes from,
+//! whatever was read before. No tool can forget it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall,
-    Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome,
-    ToolOutput, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits, within,
+    Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall, Redactor, Role,
+    Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec,
+    Toolbox, Trust, Verdict, WaitRequest, fits,
 };
-use avocet_supervise::catch;
 use dashmap::DashMap;
-use jsonschema::Validator;
-use serde_json::{Map, Value};
 
-use crate::erased::{ErasedTool, Review};
+use crate::erased::Review;
 use crate::paths::Paths;
 use crate::policy::{Case, Decision, Policy};
+use crate::registered::Registered;
 use crate::{aliases, approval, leaks, schema};
 
 /// After which an approval that nobody has given counts as denied.
@@ -50,14 +47,6 @@ pub struct Registry {
     /// The lists that are offered: made once for each case, so that they are the same at all times.
     offered: DashMap<(Role, Place), Arc<[ToolSpec]>>,
     clock: Arc<dyn Clock>,
-}
-
-#[derive(Debug)]
-struct Registered {
-    tool: Box<dyn ErasedTool>,
-    description: Description,
-    schema: Value,
-    validator: Validator,
 }
 
 impl Registry {
@@ -202,7 +191,8 @@ impl Registry {
     fn decide(&self, registered: &Registered, review: &Review, context: &ToolContext) -> Decision {
         let tool = &registered.description;
         let mut decision = self.policy.decide(tool, review.caution, case(context));
-        if decision.rule == Rule::Allow && !self.policy.lets_go(&tool.name) {
+        let is_believed = context.trust.suffices_for(tool.role);
+        if decision.rule == Rule::Allow && !is_believed && !self.policy.lets_go(&tool.name) {
             let leaks = self.leaks(&review.leaving, context);
             if !leaks.is_empty() {
                 let why = format!("it would carry {}", leaks.join(" and "));
@@ -218,25 +208,24 @@ impl Registry {
         registered: &Registered,
         call: &ToolCall,
         why: &str,
+        may_grant: bool,
         context: &ToolContext,
     ) -> Result<Option<WaitRequest>, ToolError> {
         let arguments = registered.arguments(call)?;
         let question = registered.tool.question(&arguments, context).await?;
         let question = question.unwrap_or_else(|| approval::plain(&arguments));
         let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
-        if context.grants.contains(&grant) {
+        if may_grant && context.grants.contains(&grant) {
             return Ok(None);
         }
         // What is asked stands in a chat.
         let shown = self.redactor.redact(&question.shown);
-        Ok(Some(approval::of_call(&shown, why, grant, self.approvals)))
+        let (tool, grant) = (grant.tool.clone(), may_grant.then_some(grant));
+        Ok(Some(approval::of_call(&tool, &shown, why, grant, self.approvals)))
     }
 
-    /// What these texts would carry away, where the turn has read what is not to be believed.
+    /// What these texts would carry away.
     fn leaks(&self, texts: &[String], context: &ToolContext) -> Vec<String> {
-        if context.trust > Trust::Low {
-            return Vec::new();
-        }
         let known = |url: &str| context.seen.has(url);
         let leaks = texts.iter().flat_map(|text| leaks::find(text, &self.redactor, &known));
         leaks.map(|leak| leak.to_string()).collect()
@@ -246,90 +235,6 @@ impl Registry {
 /// Where a call comes from.
 fn case(context: &ToolContext) -> Case<'_> {
     Case { role: context.role, place: &context.place, trust: context.trust }
-}
-
-impl Registered {
-    fn name(&self) -> &str {
-        self.description.name.as_str()
-    }
-
-    /// Its name, and what the model called it if that is another.
-    fn called(&self, call: &ToolCall) -> String {
-        match self.name() {
-            name if name == call.name => name.to_owned(),
-            name => format!("{name} (called as {})", call.name),
-        }
-    }
-
-    /// An error that says which tool it is of, where the model has called it by another name.
-    fn named(&self, call: &ToolCall, error: ToolError) -> ToolError {
-        let named = |text: String| match self.name() == call.name {
-            true => text,
-            false => format!("{}: {text}", self.called(call)),
-        };
-        match error {
-            ToolError::NotFound(text) => ToolError::NotFound(named(text)),
-            ToolError::InvalidArgs(text) => ToolError::InvalidArgs(named(text)),
-            ToolError::ExecutionFailed(text) => ToolError::ExecutionFailed(named(text)),
-            ToolError::PermissionDenied(text) => ToolError::PermissionDenied(named(text)),
-            ToolError::FileNotFound(text) => ToolError::FileNotFound(named(text)),
-            ToolError::InvalidPath(text) => ToolError::InvalidPath(named(text)),
-            error @ (ToolError::Timeout(_) | ToolError::TimedOut { .. }) => error,
-        }
-    }
-
-    fn review(&self, call: &ToolCall, context: &ToolContext) -> Result<Review, ToolError> {
-        self.tool.review(&*self.arguments(call)?, context)
-    }
-
-    async fn prepare(
-        &self,
-        call: &ToolCall,
-        context: &ToolContext,
-    ) -> Result<Option<Evidence>, ToolError> {
-        self.tool.prepare(&*self.arguments(call)?, context).await
-    }
-
-    /// Runs a call within the tool's time limit; its panic is its error.
-    async fn execute(
-        &self,
-        call: &ToolCall,
-        context: &ToolContext,
-        clock: &dyn Clock,
-    ) -> Result<ToolOutcome, ToolError> {
-        let (arguments, limit) = (self.arguments(call)?, self.description.time_limit);
-        let running = catch(self.tool.execute(&arguments, context));
-        match within(clock, limit, running).await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(panicked)) => {
-                tracing::error!(tool = self.name(), error = %panicked, "the tool panicked");
-                Err(ToolError::ExecutionFailed(panicked.to_string()))
-            }
-            Err(_) => Err(ToolError::Timeout(limit.as_secs())),
-        }
-    }
-
-    /// The arguments of a call, under the names of the schema, if they fit it.
-    fn arguments<'c>(&self, call: &'c ToolCall) -> Result<Cow<'c, Map<String, Value>>, ToolError> {
-        let complaint = match &call.arguments {
-            Arguments::Object(given) => {
-                let arguments = aliases::resolved(&self.schema, given);
-                let arguments = arguments.map_err(ToolError::InvalidArgs)?;
-                match schema::complaint(&self.validator, &self.schema, &arguments) {
-                    None => return Ok(arguments),
-                    Some(complaint) => complaint,
-                }
-            }
-            Arguments::Malformed(text) => {
-                let shown: String = text.chars().take(200).collect();
-                format!(
-                    "they cannot be read: {shown}. Expected: {}",
-                    schema::expected(&self.schema)
-                )
-            }
-        };
-        Err(ToolError::InvalidArgs(complaint))
-    }
 }
 
 #[async_trait]
@@ -358,7 +263,10 @@ impl Toolbox for Registry {
         let evidence = registered.prepare(call, context).await.map_err(named)?;
         let approval = match decision.rule {
             Rule::Ask if !approved => {
-                self.approval(registered, call, &decision.why, context).await.map_err(named)?
+                // What does no harm but for what it carries away is looked at each time.
+                let may_grant = review.caution != Caution::Never;
+                let asked = self.approval(registered, call, &decision.why, may_grant, context);
+                asked.await.map_err(named)?
             }
             _ => None,
         };
@@ -377,17 +285,19 @@ impl Toolbox for Registry {
         let _alone = self.paths.take(&review.paths, registered.description.class).await;
         let outcome =
             registered.execute(call, context, self.clock.as_ref()).await.map_err(named)?;
+        let (said, read) = (registered.description.trust, context.read.get());
         Ok(match outcome {
-            ToolOutcome::Finished(output) => {
-                let said = output.trust.unwrap_or(registered.description.trust);
-                let trust = Some(said.min(context.read.get()));
-                ToolOutcome::Finished(ToolOutput { trust, ..output })
+            ToolOutcome::Finished(output) if read < output.trust.unwrap_or(said) => {
+                ToolOutcome::Finished(ToolOutput { trust: Some(read), ..output })
             }
-            waiting @ ToolOutcome::Waiting(_) => waiting,
+            outcome => outcome,
         })
     }
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
+        if context.trust > Trust::Low {
+            return None;
+        }
         let leaks = self.leaks(&[text.to_owned()], context);
         let shown = || self.redactor.redact(text);
         (!leaks.is_empty()).then(|| approval::of_answer(&shown(), &leaks, self.approvals))

@@ -60,7 +60,7 @@ impl Tool for AskUser {
         let minutes = timeout_minutes.unwrap_or(DEFAULT_MINUTES);
         Ok(ToolOutcome::Waiting(WaitRequest {
             kind: WaitKind::Answer,
-            prompt: Some(Content { choices, ..Content::text(question) }),
+            prompt: Some(Box::new(Content { choices, ..Content::text(question) })),
             expires_after: Duration::from_mins(minutes),
             writes: Vec::new(),
             grant: None,

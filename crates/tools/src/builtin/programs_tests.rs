@@ -16,6 +16,8 @@ pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> Cell {
     Cell {
         program: "/nowhere/cell".into(),
         namespaces: true,
+        walled: true,
+        secrets_but: None,
         writable: Vec::new(),
         readable: Vec::new(),
         hidden: Vec::new(),
@@ -29,6 +31,7 @@ fn shell() -> Shell {
     let (clock, hour) = (Arc::new(ManualClock::default()), Duration::from_hours(1));
     Shell {
         cell: Arc::new(nowhere(clock.clone())),
+        walls: Behind::Namespaces,
         longest: hour,
         commands: Vec::new(),
         background: Arc::new(Background::new(1, hour, clock, Group::new("test"))),

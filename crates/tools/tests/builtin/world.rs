@@ -15,7 +15,7 @@ use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
-use avocet_tools::{Background, Parts, Registry, Shell, Web, add_builtin};
+use avocet_tools::{Background, Parts, Policy, Registry, Shell, Web, add_builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -72,6 +72,12 @@ impl World {
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();
         Self { registry, store, workspace, clock, _log: log }
+    }
+
+    /// The same world under these rules.
+    pub(crate) fn with_policy(self, policy: Policy) -> Self {
+        let registry = self.registry.with_policy(policy, Duration::from_hours(1));
+        Self { registry, ..self }
     }
 
     pub(crate) fn put(&self, path: &str, text: &str) {

@@ -1,0 +1,114 @@
+//! A tool in the registry: its calls are checked against its schema, held to its time limit, and its
+//! panics are its errors.
+
+use std::borrow::Cow;
+
+use avocet_protocol::{
+    Arguments, Clock, Description, Evidence, ToolCall, ToolContext, ToolError, ToolOutcome, within,
+};
+use avocet_supervise::catch;
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+
+use crate::erased::{ErasedTool, Review};
+use crate::{aliases, schema};
+
+/// A tool, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) tool: Box<dyn ErasedTool>,
+    pub(crate) description: Description,
+    pub(crate) schema: Value,
+    pub(crate) validator: Validator,
+}
+
+impl Registered {
+    pub(crate) fn name(&self) -> &str {
+        self.description.name.as_str()
+    }
+
+    /// Its name, and what the model called it if that is another.
+    pub(crate) fn called(&self, call: &ToolCall) -> String {
+        match self.name() {
+            name if name == call.name => name.to_owned(),
+            name => format!("{name} (called as {})", call.name),
+        }
+    }
+
+    /// An error that says which tool it is of, where the model has called it by another name.
+    pub(crate) fn named(&self, call: &ToolCall, error: ToolError) -> ToolError {
+        let named = |text: String| match self.name() == call.name {
+            true => text,
+            false => format!("{}: {text}", self.called(call)),
+        };
+        match error {
+            ToolError::NotFound(text) => ToolError::NotFound(named(text)),
+            ToolError::InvalidArgs(text) => ToolError::InvalidArgs(named(text)),
+            ToolError::ExecutionFailed(text) => ToolError::ExecutionFailed(named(text)),
+            ToolError::PermissionDenied(text) => ToolError::PermissionDenied(named(text)),
+            ToolError::FileNotFound(text) => ToolError::FileNotFound(named(text)),
+            ToolError::InvalidPath(text) => ToolError::InvalidPath(named(text)),
+            error @ (ToolError::Timeout(_) | ToolError::TimedOut { .. }) => error,
+        }
+    }
+
+    pub(crate) fn review(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<Review, ToolError> {
+        self.tool.review(&*self.arguments(call)?, context)
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<Option<Evidence>, ToolError> {
+        self.tool.prepare(&*self.arguments(call)?, context).await
+    }
+
+    /// Runs a call within the tool's time limit; its panic is its error.
+    pub(crate) async fn execute(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+        clock: &dyn Clock,
+    ) -> Result<ToolOutcome, ToolError> {
+        let (arguments, limit) = (self.arguments(call)?, self.description.time_limit);
+        let running = catch(self.tool.execute(&arguments, context));
+        match within(clock, limit, running).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panicked)) => {
+                tracing::error!(tool = self.name(), error = %panicked, "the tool panicked");
+                Err(ToolError::ExecutionFailed(panicked.to_string()))
+            }
+            Err(_) => Err(ToolError::Timeout(limit.as_secs())),
+        }
+    }
+
+    /// The arguments of a call, under the names of the schema, if they fit it.
+    pub(crate) fn arguments<'c>(
+        &self,
+        call: &'c ToolCall,
+    ) -> Result<Cow<'c, Map<String, Value>>, ToolError> {
+        let complaint = match &call.arguments {
+            Arguments::Object(given) => {
+                let arguments = aliases::resolved(&self.schema, given);
+                let arguments = arguments.map_err(ToolError::InvalidArgs)?;
+                match schema::complaint(&self.validator, &self.schema, &arguments) {
+                    None => return Ok(arguments),
+                    Some(complaint) => complaint,
+                }
+            }
+            Arguments::Malformed(text) => {
+                let shown: String = text.chars().take(200).collect();
+                format!(
+                    "they cannot be read: {shown}. Expected: {}",
+                    schema::expected(&self.schema)
+                )
+            }
+        };
+        Err(ToolError::InvalidArgs(complaint))
+    }
+}
