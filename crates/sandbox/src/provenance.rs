@@ -6,13 +6,15 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use avocet_protocol::{LeastTrust, Trust};
-use cap_std::fs::{Dir, File};
-use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, removexattr, setxattr};
+use cap_std::fs::{Dir, File, Permissions, PermissionsExt};
+use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, removexattr, setxattr};
 use rustix::io::Errno;
 
+use crate::watch::Run;
 use crate::{FileError, Workspace, WorkspacePath};
 
 /// The attribute: `low` or `user`. A file without it is the owners' own.
@@ -31,6 +33,10 @@ pub(crate) struct Provenance {
     note: Option<PathBuf>,
     /// The same, in memory.
     fallen: AtomicBool,
+    /// How many marks were set.
+    marks_set: AtomicU64,
+    /// The programs that run.
+    runs: Mutex<Vec<Weak<Run>>>,
 }
 
 /// On whose behalf a workspace is used, and what that has shown.
@@ -49,15 +55,39 @@ pub(crate) struct Errand {
 impl Provenance {
     /// Looks whether the directory's file system keeps attributes.
     pub(crate) fn of(root: &Dir) -> Self {
-        let place = place_of(root);
-        let probed = setxattr(&place, PROBE, b"1", XattrFlags::empty())
-            .and_then(|()| removexattr(&place, PROBE));
-        Self { marks: probed.is_ok(), note: None, fallen: AtomicBool::new(false) }
+        Self::new(probe(root).is_ok(), None)
+    }
+
+    fn new(marks: bool, note: Option<PathBuf>) -> Self {
+        let fallen = AtomicBool::new(note.as_ref().is_some_and(|note| note.exists()));
+        Self { marks, note, fallen, marks_set: AtomicU64::default(), runs: Mutex::default() }
+    }
+
+    pub(crate) fn marks_set(&self) -> u64 {
+        self.marks_set.load(Ordering::Acquire)
+    }
+
+    /// A program runs, until nobody has this any more.
+    pub(crate) fn began(&self, run: &Arc<Run>) {
+        let mut runs = self.runs();
+        runs.retain(|run| run.strong_count() > 0);
+        runs.push(Arc::downgrade(run));
+    }
+
+    /// The least trust that programs have whose changes are not marked yet.
+    pub(crate) fn least_running(&self, counts: impl Fn(&Run) -> bool) -> Trust {
+        let running: Vec<Arc<Run>> = self.runs().iter().filter_map(Weak::upgrade).collect();
+        let least = running.iter().filter(|run| counts(run)).map(|run| run.least());
+        least.fold(Trust::Full, Trust::min)
+    }
+
+    fn runs(&self) -> MutexGuard<'_, Vec<Weak<Run>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The trust that nothing in the workspace exceeds. Without attributes nothing can be told apart: all
     /// of it is foreign once something foreign was written, or may have been.
-    fn most(&self) -> Trust {
+    pub(crate) fn most(&self) -> Trust {
         let is_known = self.marks || self.note.is_some();
         match is_known && !self.fallen.load(Ordering::Acquire) {
             true => Trust::Full,
@@ -87,6 +117,7 @@ impl Provenance {
         if !self.marks {
             return self.fall();
         }
+        self.marks_set.fetch_add(1, Ordering::AcqRel);
         match fsetxattr(file, MARK, word, XattrFlags::empty()) {
             // Another file system is mounted here; what has no attributes is not believed.
             Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
@@ -100,10 +131,67 @@ impl Provenance {
         if !self.marks {
             return self.fall();
         }
+        self.marks_set.fetch_add(1, Ordering::AcqRel);
         match setxattr(place_of(directory), MARK, word, XattrFlags::empty()) {
             Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Has the file system give a directory its present time.
+    pub(crate) fn touch(&self, directory: &Dir) {
+        if self.marks {
+            probe(directory).unwrap_or_default();
+        }
+    }
+
+    /// Something in a directory, by its last name: a link itself, and not what it leads to.
+    pub(crate) fn place_in(&self, directory: &Dir, path: &Path) -> PathBuf {
+        place_of(directory).join(path.file_name().unwrap_or_default())
+    }
+
+    /// Lowers the trust of an entry of a directory, or without one that of the directory; whether it was higher.
+    pub(crate) fn lower(
+        &self,
+        directory: &Dir,
+        entry: Option<&Path>,
+        trust: Trust,
+    ) -> io::Result<bool> {
+        if !self.marks {
+            return self.fall().map(|()| false);
+        }
+        let name = entry.and_then(Path::file_name).unwrap_or(OsStr::new("."));
+        let Some(word) = word(trust).filter(|_| self.of_entry(directory, name) > trust) else {
+            return Ok(false);
+        };
+        self.marks_set.fetch_add(1, Ordering::AcqRel);
+        let place = place_of(directory).join(name);
+        let set = || lsetxattr(&place, MARK, word, XattrFlags::empty());
+        let set = match set() {
+            // Only what may be written to can be marked: git, for one, makes files that may not.
+            Err(Errno::ACCESS) => {
+                let found = directory.symlink_metadata(name)?;
+                let mode = found.permissions().mode();
+                directory.set_permissions(name, Permissions::from_mode(mode | 0o200))?;
+                let set = set();
+                directory.set_permissions(name, Permissions::from_mode(mode))?;
+                set
+            }
+            set => set,
+        };
+        match set {
+            // It has gone since; or another file system is mounted here, of which nothing is believed.
+            Ok(()) | Err(Errno::NOENT | Errno::OPNOTSUPP) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Remembers that something foreign has no mark; until the end of the process if not for good.
+    pub(crate) fn fall_for_good(&self) {
+        if let Err(error) = self.fall() {
+            tracing::error!(%error, "that nothing of the workspace is to be believed cannot be noted");
+        }
+        self.fallen.store(true, Ordering::Release);
     }
 
     fn of_mark(&self, read: rustix::io::Result<usize>, value: &[u8]) -> Trust {
@@ -135,8 +223,7 @@ impl Workspace {
     /// system has no extended attributes.
     #[must_use]
     pub fn remembering(mut self, note: PathBuf) -> Self {
-        let fallen = AtomicBool::new(note.exists());
-        self.provenance = Provenance { marks: self.marks(), note: Some(note), fallen }.into();
+        self.provenance = Provenance::new(self.marks(), Some(note)).into();
         self
     }
 
@@ -202,7 +289,11 @@ impl Workspace {
     /// That of a file that is open to be read.
     pub(crate) fn trust_of(&self, path: &WorkspacePath, file: &File) -> Trust {
         let marked = self.provenance.of_file(file);
-        marked.min(self.trust_of_place(path, file))
+        let being_written = match file.metadata() {
+            Ok(found) => self.provenance.least_running(|run| run.can_have_changed(&found)),
+            Err(_) => Trust::Low,
+        };
+        marked.min(being_written).min(self.trust_of_place(path, file))
     }
 
     /// The least trust of the names in a directory.
@@ -251,6 +342,18 @@ impl Workspace {
         Ok(())
     }
 
+    /// That of something in a directory, by its mark and its place. What is foreign by its place is marked, so
+    /// that it stays so wherever a program moves it.
+    /// Returns also whether it had no mark.
+    pub(crate) fn settled_trust(&self, directory: &Dir, path: &Path) -> io::Result<(Trust, bool)> {
+        let place = of_place(path);
+        let is_new = place < Trust::Full
+            && self.marks()
+            && self.provenance.lower(directory, Some(path), place)?;
+        let name = path.file_name().unwrap_or_default();
+        Ok((place.min(self.provenance.of_entry(directory, name)), is_new))
+    }
+
     /// The trust of a file, by its mark and its place.
     ///
     /// # Errors
@@ -259,6 +362,12 @@ impl Workspace {
         let (file, _) = self.apart().open_regular(path)?;
         Ok(self.trust_of(path, &file))
     }
+}
+
+fn probe(directory: &Dir) -> rustix::io::Result<()> {
+    let place = place_of(directory);
+    setxattr(&place, PROBE, b"1", XattrFlags::empty())?;
+    removexattr(&place, PROBE)
 }
 
 fn word(trust: Trust) -> Option<&'static [u8]> {

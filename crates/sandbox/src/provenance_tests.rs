@@ -42,8 +42,7 @@ fn list(workspace: &Workspace, path: &str) -> Trust {
 /// A workspace whose file system keeps no attributes.
 fn without_marks(world: &World) -> Workspace {
     let mut workspace = world.workspace.clone();
-    workspace.provenance =
-        Provenance { marks: false, note: None, fallen: AtomicBool::new(false) }.into();
+    workspace.provenance = Provenance::new(false, None).into();
     workspace
 }
 

@@ -89,7 +89,9 @@ impl Tool for ExecShell {
         let program = ["/bin/sh", "-c", &command].map(str::to_owned).to_vec();
         let limit = timeout.map(Duration::from_secs);
         if background.unwrap_or(false) {
-            let errand = Errand { cell: cell.clone(), command, program, directory, limit };
+            let watch = self.programs.watch(context).await?;
+            let cell = cell.clone();
+            let errand = Errand { cell, command, program, directory, limit, watch };
             return Ok(programs.start(errand, &context.session)?.into());
         }
         let wanted = Wanted {

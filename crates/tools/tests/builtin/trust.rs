@@ -143,3 +143,66 @@ async fn a_directory_made_with_low_trust_has_a_foreign_name() {
         }
     }
 }
+
+#[tokio::test]
+async fn what_a_program_prints_and_writes_is_believed_as_far_as_what_it_read() {
+    let table = [
+        ("cat own", Trust::Full, Trust::Full),
+        ("cat foreign", Trust::Full, Trust::Low),
+        ("cat inbox/a", Trust::Full, Trust::Low),
+        ("cat user", Trust::Full, Trust::User),
+        ("ln foreign link; cat link", Trust::Full, Trust::Low),
+        ("exec < foreign; read it", Trust::Full, Trust::Low),
+        ("exec cp foreign made", Trust::Full, Trust::Low),
+        ("true", Trust::Low, Trust::Low),
+    ];
+    for (command, request, expected) in table {
+        let world = World::new().await;
+        world.put("own", "x");
+        world.put("inbox/a", "x");
+        write(&world, Trust::Low, "foreign", "x").await;
+        write(&world, Trust::User, "user", "x").await;
+        let command = format!("echo x > made; {command}");
+        let call = call("exec_shell", &json!({ "command": command }));
+        let context = on(request);
+        world.registry.prepare(&call, true, &context).await.unwrap();
+        world.registry.execute(&call, &context).await.unwrap();
+        assert_eq!(context.read.get().min(request), expected, "{command}");
+        assert_eq!(reads(&world, "made").await, expected, "{command}");
+        assert_eq!(reads(&world, "own").await, Trust::Full, "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_and_a_rename_by_a_program_are_as_foreign_as_what_they_are_of() {
+    let world = World::new().await;
+    for command in ["cp inbox/a notes.md", "mv inbox/a notes.md", "cat inbox/a >> notes.md; exit 3"]
+    {
+        world.put("inbox/a", "x");
+        world.value("exec_shell", json!({ "command": command })).await;
+        assert_eq!(reads(&world, "notes.md").await, Trust::Low, "{command}");
+        world.value("delete_file", json!({ "path": "notes.md" })).await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_in_the_background_is_believed_as_far_as_what_it_has_read_so_far() {
+    let world = World::new().await;
+    write(&world, Trust::Low, "foreign", "x").await;
+    let command =
+        "echo ready; until [ -e go ]; do sleep 0.01; done; cp foreign made; echo read; sleep 1000";
+    let start = json!({ "command": command, "background": true });
+    let started = world.value("exec_shell", start).await;
+    let poll = json!({ "id": started["id"], "wait": 30 });
+    let polled = async || {
+        let output = world.run("process_poll", poll.clone()).await.unwrap();
+        (output.value["output"].clone(), output.trust.unwrap_or_default())
+    };
+    assert_eq!(polled().await, (json!("ready\n"), Trust::Full));
+    world.put("go", "");
+    assert_eq!(polled().await, (json!("read\n"), Trust::Low));
+    assert_eq!(reads(&world, "made").await, Trust::Low, "while it runs");
+    let killed = world.run("process_kill", json!({ "id": started["id"] })).await.unwrap();
+    assert_eq!(killed.trust, Some(Trust::Low));
+    assert_eq!(reads(&world, "made").await, Trust::Low, "when it has ended");
+}
