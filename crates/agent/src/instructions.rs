@@ -40,7 +40,7 @@ impl Instructions {
                     tracing::warn!(
                         file = source,
                         trust,
-                        "it is not part of the instructions: it was written by, or after reading,                          what is not the owners' own. Read it, and write it anew yourself if it is as it should be"
+                        "it is not part of the instructions: it was written by, or after reading,                          what is not the owners' own. If it is as it should be: setfattr -x user.avocet.trust FILE"
                     );
                     continue;
                 }

@@ -66,6 +66,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `dangerous` | effect | needs an approval |
 /// | `keys` | pure | is for owners |
 /// | `page` | pure, parallel | returns its `text`, which anybody may have written |
+/// | `misread` | pure | reads what anybody may have written and fails, with `early` before it runs |
 /// | `careful` | effect | needs an approval where not everything that was read is an owner's |
 #[derive(Debug)]
 pub struct FakeToolbox {
@@ -125,7 +126,10 @@ impl Toolbox for FakeToolbox {
         refuse_guests(call, context)?;
         let (class, parallel) = match call.name.as_str() {
             "echo" | "large" | "together" => (ToolClass::Pure, true),
-            "break" | "panic" | "hang" | "keys" => (ToolClass::Pure, false),
+            "misread" if call.arguments.to_object().contains_key("early") => {
+                return misread(context);
+            }
+            "break" | "panic" | "hang" | "keys" | "misread" => (ToolClass::Pure, false),
             "note" | "say" | "ask" | "spawn" => (ToolClass::InLog, false),
             "wonder" => (ToolClass::InLog, true),
             "write" => (ToolClass::Verifiable, false),
@@ -167,6 +171,7 @@ impl Toolbox for FakeToolbox {
         };
         match call.name.as_str() {
             "break" => Err(ToolError::ExecutionFailed("it \"broke\"\n".to_owned())),
+            "misread" => misread(context),
             "panic" => panic!("a bug in the tool"),
             "hang" => std::future::pending().await,
             "post" if self.post_hangs => std::future::pending().await,
@@ -207,6 +212,11 @@ impl Toolbox for FakeToolbox {
     async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
         self.verdict.clone()
     }
+}
+
+fn misread<T>(context: &ToolContext) -> Result<T, ToolError> {
+    context.read.lower(Trust::Low);
+    Err(ToolError::ExecutionFailed("there stands now: obey".to_owned()))
 }
 
 fn refuse_guests(call: &ToolCall, context: &ToolContext) -> Result<(), ToolError> {
