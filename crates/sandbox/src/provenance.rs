@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use avocet_protocol::{LeastTrust, Trust};
@@ -33,8 +33,6 @@ pub(crate) struct Provenance {
     note: Option<PathBuf>,
     /// The same, in memory.
     fallen: AtomicBool,
-    /// How many marks were set.
-    marks_set: AtomicU64,
     /// The programs that run.
     runs: Mutex<Vec<Weak<Run>>>,
 }
@@ -60,11 +58,7 @@ impl Provenance {
 
     fn new(marks: bool, note: Option<PathBuf>) -> Self {
         let fallen = AtomicBool::new(note.as_ref().is_some_and(|note| note.exists()));
-        Self { marks, note, fallen, marks_set: AtomicU64::default(), runs: Mutex::default() }
-    }
-
-    pub(crate) fn marks_set(&self) -> u64 {
-        self.marks_set.load(Ordering::Acquire)
+        Self { marks, note, fallen, runs: Mutex::default() }
     }
 
     /// A program runs, until nobody has this any more.
@@ -76,9 +70,13 @@ impl Provenance {
 
     /// The least trust that programs have whose changes are not marked yet.
     pub(crate) fn least_running(&self, counts: impl Fn(&Run) -> bool) -> Trust {
-        let running: Vec<Arc<Run>> = self.runs().iter().filter_map(Weak::upgrade).collect();
+        let running = self.running();
         let least = running.iter().filter(|run| counts(run)).map(|run| run.least());
         least.fold(Trust::Full, Trust::min)
+    }
+
+    pub(crate) fn running(&self) -> Vec<Arc<Run>> {
+        self.runs().iter().filter_map(Weak::upgrade).collect()
     }
 
     fn runs(&self) -> MutexGuard<'_, Vec<Weak<Run>>> {
@@ -117,7 +115,10 @@ impl Provenance {
         if !self.marks {
             return self.fall();
         }
-        self.marks_set.fetch_add(1, Ordering::AcqRel);
+        // Nothing is in it yet, and it does not have its name.
+        for run in self.running() {
+            run.watch_also(&handle_of(file), trust);
+        }
         match fsetxattr(file, MARK, word, XattrFlags::empty()) {
             // Another file system is mounted here; what has no attributes is not believed.
             Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
@@ -131,7 +132,6 @@ impl Provenance {
         if !self.marks {
             return self.fall();
         }
-        self.marks_set.fetch_add(1, Ordering::AcqRel);
         match setxattr(place_of(directory), MARK, word, XattrFlags::empty()) {
             Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
@@ -150,22 +150,23 @@ impl Provenance {
         place_of(directory).join(path.file_name().unwrap_or_default())
     }
 
-    /// Lowers the trust of an entry of a directory, or without one that of the directory; whether it was higher.
+    /// Lowers the trust of an entry of a directory, or without one that of the directory.
     pub(crate) fn lower(
         &self,
         directory: &Dir,
         entry: Option<&Path>,
         trust: Trust,
-    ) -> io::Result<bool> {
+    ) -> io::Result<()> {
         if !self.marks {
-            return self.fall().map(|()| false);
+            return self.fall();
         }
         let name = entry.and_then(Path::file_name).unwrap_or(OsStr::new("."));
-        let Some(word) = word(trust).filter(|_| self.of_entry(directory, name) > trust) else {
-            return Ok(false);
-        };
-        self.marks_set.fetch_add(1, Ordering::AcqRel);
         let place = place_of(directory).join(name);
+        let mut value = [0; 8];
+        // What cannot be read is not known to be marked.
+        let read = lgetxattr(&place, MARK, &mut value[..]);
+        let is_marked = read.is_ok() && self.of_mark(read, &value) <= trust;
+        let Some(word) = word(trust).filter(|_| !is_marked) else { return Ok(()) };
         let set = || lsetxattr(&place, MARK, word, XattrFlags::empty());
         let set = match set() {
             // Only what may be written to can be marked: git, for one, makes files that may not.
@@ -181,7 +182,7 @@ impl Provenance {
         };
         match set {
             // It has gone since; or another file system is mounted here, of which nothing is believed.
-            Ok(()) | Err(Errno::NOENT | Errno::OPNOTSUPP) => Ok(true),
+            Ok(()) | Err(Errno::NOENT | Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -344,14 +345,13 @@ impl Workspace {
 
     /// That of something in a directory, by its mark and its place. What is foreign by its place is marked, so
     /// that it stays so wherever a program moves it.
-    /// Returns also whether it had no mark.
-    pub(crate) fn settled_trust(&self, directory: &Dir, path: &Path) -> io::Result<(Trust, bool)> {
+    pub(crate) fn settled_trust(&self, directory: &Dir, path: &Path) -> io::Result<Trust> {
         let place = of_place(path);
-        let is_new = place < Trust::Full
-            && self.marks()
-            && self.provenance.lower(directory, Some(path), place)?;
+        if place < Trust::Full && self.marks() {
+            self.provenance.lower(directory, Some(path), place)?;
+        }
         let name = path.file_name().unwrap_or_default();
-        Ok((place.min(self.provenance.of_entry(directory, name)), is_new))
+        Ok(place.min(self.provenance.of_entry(directory, name)))
     }
 
     /// The trust of a file, by its mark and its place.
@@ -388,7 +388,11 @@ fn of_place(path: &Path) -> Trust {
 /// Something open, by a path that leads nowhere else: a handle to a directory is not always one that
 /// attributes can be asked of.
 fn place_of(opened: &impl AsFd) -> PathBuf {
-    format!("/proc/self/fd/{}/.", opened.as_fd().as_raw_fd()).into()
+    handle_of(opened).join(".")
+}
+
+fn handle_of(opened: &impl AsFd) -> PathBuf {
+    format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd()).into()
 }
 
 #[cfg(test)]

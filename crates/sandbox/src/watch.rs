@@ -2,17 +2,18 @@
 //! written its words into every file that it has changed.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{LeastTrust, Trust};
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::Workspace;
 
@@ -41,11 +42,9 @@ pub(crate) struct Run {
     /// Tells of opened files.
     queue: Option<OwnedFd>,
     /// The trust of each that is watched.
-    watched: BTreeMap<i32, Trust>,
+    watched: Mutex<BTreeMap<i32, Trust>>,
     /// The least trust of the request, and of what was opened so far.
     least: LeastTrust,
-    /// How many marks had been set when it began.
-    marks: u64,
 }
 
 /// A time of the file system, in seconds and nanoseconds.
@@ -57,20 +56,17 @@ impl Workspace {
     pub fn watch(&self) -> Watch {
         let least = LeastTrust::default();
         least.lower(self.trust_of_writing().min(self.provenance.most()));
-        let marks = self.provenance.marks_set();
-        let mut run =
-            Run { since: self.now(), queue: None, watched: BTreeMap::new(), least, marks };
+        let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+        let since = self.later_than(self.now());
+        let run = Arc::new(Run { since, queue, watched: Mutex::default(), least });
+        // What is marked meanwhile is watched, too.
+        self.provenance.began(&run);
         if run.least.get() > Trust::Low
             && let Err(error) = run.set_up(self)
         {
             tracing::warn!(%error, "nobody can tell what a program reads: it is not believed");
             run.least.lower(Trust::Low);
         }
-        if run.queue.is_some() || run.least.get() < Trust::Full {
-            run.since = self.later_than(run.since);
-        }
-        let run = Arc::new(run);
-        self.provenance.began(&run);
         Watch { workspace: self.clone(), run, is_settled: false }
     }
 
@@ -93,11 +89,17 @@ impl Workspace {
         &self,
         mut look: impl FnMut(&Dir, &Path, &Metadata) -> io::Result<()>,
     ) -> io::Result<()> {
-        let (mut open, mut seen) = (vec![PathBuf::new()], 0);
-        while let Some(path) = open.pop() {
+        let (mut open, mut seen) = (vec![(PathBuf::new(), true)], 0);
+        while let Some((path, is_own)) = open.pop() {
             let place = if path.as_os_str().is_empty() { ".".into() } else { path.clone() };
-            // It may have gone since.
-            let Ok(directory) = self.handle().open_dir(&place) else { continue };
+            let directory = match self.handle().open_dir(&place) {
+                Ok(directory) => directory,
+                // Not ours, and so closed to the program, too.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied && !is_own => continue,
+                // It has gone since.
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(error),
+            };
             for entry in directory.entries()?.flatten() {
                 seen += 1;
                 if seen > LOOK_AT {
@@ -109,7 +111,7 @@ impl Workspace {
                 let path = path.join(entry.file_name());
                 look(&directory, &path, &found)?;
                 if found.is_dir() {
-                    open.push(path);
+                    open.push((path, found.uid() == geteuid().as_raw()));
                 }
             }
         }
@@ -136,13 +138,13 @@ impl Watch {
             return self.least();
         }
         let provenance = &self.workspace.provenance;
-        // What was marked meanwhile was not watched, and what others are writing has no mark yet.
-        if provenance.marks_set() != self.run.marks {
-            self.run.least.lower(Trust::Low);
-        }
-        self.run.least.lower(provenance.least_running(|other| !ptr::eq(other, &*self.run)));
+        let is_other = |run: &Run| !ptr::eq(run, &raw const *self.run);
+        // What others are writing has no mark yet, and may have been read.
+        self.run.least.lower(provenance.least_running(is_other));
         let least = self.least();
         if least < Trust::Full {
+            let others = provenance.running();
+            others.iter().filter(|run| is_other(run)).for_each(|run| run.least.lower(least));
             self.mark_changed(least);
         }
         least
@@ -167,35 +169,47 @@ impl Watch {
 }
 
 impl Run {
-    fn set_up(&mut self, workspace: &Workspace) -> io::Result<()> {
-        let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let Self { watched, marks, .. } = self;
+    fn set_up(&self, workspace: &Workspace) -> io::Result<()> {
         workspace.look_at_all(|directory, path, found| {
             if !found.is_file() && !found.is_dir() {
                 return Ok(());
             }
-            let (trust, is_new) = workspace.settled_trust(directory, path)?;
-            *marks += u64::from(is_new);
-            if trust == Trust::Full || !found.is_file() {
-                return Ok(());
+            let trust = workspace.settled_trust(directory, path)?;
+            if trust < Trust::Full && found.is_file() {
+                let place = workspace.provenance.place_in(directory, path);
+                self.add(&place, trust, WatchFlags::DONT_FOLLOW)?;
             }
-            if watched.len() == WATCHED {
-                return Err(io::Error::other("there are too many foreign files to be watched"));
+            Ok(())
+        })
+    }
+
+    fn add(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {
+        let Some(queue) = &self.queue else { return Err(io::Error::other("inotify has no room")) };
+        let mut watched = self.watched();
+        if watched.len() >= WATCHED {
+            return Err(io::Error::other("there are too many foreign files to be watched"));
+        }
+        match add_watch(queue, place, WatchFlags::OPEN | how) {
+            Ok(watch) => {
+                // It has further names.
+                let known = watched.entry(watch).or_insert(trust);
+                *known = trust.min(*known);
+                Ok(())
             }
-            let place = workspace.provenance.place_in(directory, path);
-            match add_watch(&queue, place, WatchFlags::OPEN | WatchFlags::DONT_FOLLOW) {
-                Ok(watch) => {
-                    // It has further names.
-                    let known = watched.entry(watch).or_insert(trust);
-                    *known = trust.min(*known);
-                    Ok(())
-                }
-                Err(Errno::NOENT) => Ok(()),
-                Err(error) => Err(error.into()),
-            }
-        })?;
-        self.queue = (!self.watched.is_empty()).then_some(queue);
-        Ok(())
+            Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A file is being made that is foreign.
+    pub(crate) fn watch_also(&self, file: &Path, trust: Trust) {
+        if self.add(file, trust, WatchFlags::empty()).is_err() {
+            self.least.lower(Trust::Low);
+        }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeMap<i32, Trust>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The least trust so far.
@@ -223,7 +237,7 @@ impl Run {
         match event {
             event if event.contains(ReadFlags::QUEUE_OVERFLOW) => Trust::Low,
             event if event.contains(ReadFlags::OPEN) => {
-                self.watched.get(&watch).copied().unwrap_or(Trust::Low)
+                self.watched().get(&watch).copied().unwrap_or(Trust::Low)
             }
             // It was removed.
             _ => Trust::Full,
@@ -241,6 +255,10 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.settle_now();
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]

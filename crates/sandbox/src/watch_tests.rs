@@ -98,5 +98,15 @@ fn what_is_being_written_is_not_believed_before_it_is_marked() {
         let used = on(&workspace, Trust::Low);
         used.write(&used.resolve("new").unwrap(), b"x").unwrap();
     };
-    assert_eq!(ran(&workspace, Trust::Full, during).0, Trust::Low, "it was not watched");
+    assert_eq!(ran(&workspace, Trust::Full, during).0, Trust::Full);
+    fs::remove_file(workspace.root().join("made")).unwrap();
+    let read = |root: &Path| {
+        during(root);
+        fs::read(root.join("new")).unwrap();
+    };
+    assert_eq!(
+        ran(&workspace, Trust::Full, read).0,
+        Trust::Low,
+        "it is watched from its beginning"
+    );
 }
