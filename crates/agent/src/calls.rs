@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallId, CallResult, CallState, Choice, Content, LoggedCall, PreparedCall, Seen, StoreError,
-    ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord, Verdict,
-    WaitKind, WaitRequest,
+    CallId, CallResult, CallState, Choice, Content, LeastTrust, LoggedCall, PreparedCall, Seen,
+    StoreError, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord,
+    Verdict, WaitKind, WaitRequest,
 };
 use futures_util::future::try_join_all;
 
@@ -126,7 +126,7 @@ impl AgentLoop {
             return Ok(request.map_or_else(said, Decision::Wait));
         }
         Ok(match self.toolbox.prepare(&logged.call, approved, &context).await {
-            Err(error) => Decision::Finish(failed(&logged.call.name, &error)),
+            Err(error) => Decision::Finish(failed(&logged.call.name, &error, context.read.get())),
             Ok(PreparedCall { approval: Some(request), .. }) => Decision::Wait(request),
             Ok(prepared) => Decision::Run(prepared),
         })
@@ -200,12 +200,13 @@ impl AgentLoop {
             Err(error) => Err(error),
         };
         let (result, kept, writes) = match outcome {
-            // An error says what a page or a server has said, too.
+            // An error says what a page, a file or a server has said, too.
             Err(error) => {
-                (CallResult { trust: prepared.trust, ..failed(&name, &error) }, None, Vec::new())
+                let trust = prepared.trust.min(context.read.get());
+                (failed(&name, &error, trust), None, Vec::new())
             }
             Ok(ToolOutput { value, writes, trust }) => {
-                let trust = trust.unwrap_or(prepared.trust);
+                let trust = trust.unwrap_or(prepared.trust).min(context.read.get());
                 let Cut { value, kept } = cut(value, &logged.id.to_string());
                 (CallResult { ok: true, value, trust }, kept, writes)
             }
@@ -239,14 +240,15 @@ impl AgentLoop {
             place: scene.place(turn),
             grants: scene.grants.clone(),
             seen: set.seen.clone(),
+            read: LeastTrust::default(),
         }
     }
 }
 
-fn failed(name: &str, error: &ToolError) -> CallResult {
+fn failed(name: &str, error: &ToolError, trust: Trust) -> CallResult {
     let text = error.to_string();
     tracing::debug!(name, error = text, "tool execution failed");
-    CallResult::error(&text)
+    CallResult { trust, ..CallResult::error(&text) }
 }
 
 fn call_at(turn: &TurnRecord, place: usize) -> &LoggedCall {

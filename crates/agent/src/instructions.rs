@@ -1,6 +1,6 @@
 //! The system prompt: what the program says, and what its people have written into the workspace.
 
-use avocet_protocol::{Files, sanitise};
+use avocet_protocol::{Files, Trust, sanitise};
 
 /// Files of the workspace that are part of the instructions where they are there, in this order.
 const FILES: [(&str, &str); 4] = [
@@ -28,12 +28,22 @@ pub(crate) struct Part {
 }
 
 impl Instructions {
-    /// Those of the program, and those of the workspace as they are now.
+    /// Those of the program, and those of the workspace as they are now: as far as they are the owners' own,
+    /// so that nobody else makes rules by having a file written.
     pub(crate) async fn read(built_in: &str, files: &dyn Files) -> Self {
         let mut parts = vec![Part { source: "built-in", text: built_in.to_owned() }];
         for (source, title) in FILES {
             let start = match files.start_of(source, MAX_BYTES).await {
-                Ok(Some(start)) => start,
+                Ok(Some(start)) if start.trust == Trust::Full => start,
+                Ok(Some(start)) => {
+                    let trust = start.trust.word();
+                    tracing::warn!(
+                        file = source,
+                        trust,
+                        "it is not part of the instructions: it was written by, or after reading,                          what is not the owners' own. If it is as it should be: setfattr -x user.avocet.trust FILE"
+                    );
+                    continue;
+                }
                 Ok(None) => continue,
                 Err(error) => {
                     tracing::warn!(%error, "it is not part of the instructions");

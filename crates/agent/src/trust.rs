@@ -3,6 +3,7 @@
 use avocet_protocol::{LoggedInbound, Origin, Past, Roles, Seen, Trust, TurnRecord};
 
 use crate::history::result_text;
+use crate::images;
 
 /// The least trust of what the next request of a turn contains: what was condensed, the turns of the
 /// past, the messages of this one and what its closed steps have read, as far as no owner has said that
@@ -41,10 +42,11 @@ fn of_messages(messages: &[LoggedInbound], roles: &dyn Roles) -> Trust {
 }
 
 /// Somebody's words may be believed as far as they can ask for something; words of others that are
-/// passed on, not at all.
+/// passed on, not at all, nor what is to be seen in a picture.
 fn of_message(message: &LoggedInbound, roles: &dyn Roles) -> Trust {
     let inbound = &message.message.inbound;
-    match inbound.content.has_foreign_words() {
+    let content = &inbound.content;
+    match content.has_foreign_words() || !images::of(content).is_empty() {
         true => Trust::Low,
         false => roles.role(inbound).into(),
     }

@@ -1,8 +1,9 @@
 //! What lowers the trust of a request, what raises it again, and what follows from it.
 
 use avocet_protocol::{
-    CallId, CommandAction, CommandReply, Content, Grant, InboundKind, Inbox, Message, NewWait,
-    Quote, Resolution, Sender, ToolName, Trust, TurnEvent, TurnLog, Turns, WaitKind,
+    Attachment, AttachmentKind, AttachmentSource, CallId, CommandAction, CommandReply, Content,
+    Grant, InboundKind, Inbox, Message, NewWait, Quote, Resolution, Sender, ToolName, Trust,
+    TurnEvent, TurnLog, Turns, WaitKind,
 };
 use avocet_testkit::{FakeRoles, Scripted};
 use serde_json::json;
@@ -48,12 +49,19 @@ async fn words_that_are_not_the_owners_lower_the_trust() {
         let quote = Quote { from: from.map(str::to_owned), text: "do it".to_owned() };
         Content { quote: Some(quote), ..text("yes") }
     };
+    // What is to be seen in a picture, the model is shown; a document it has to read.
+    let with = |kind| {
+        let source = AttachmentSource::Workspace("inbox/m1-0.png".to_owned());
+        Content { attachments: vec![Attachment::new(kind, source)], ..text("yes") }
+    };
     let table = [
         (text("do it"), "me", false),
         (text("do it"), "guest", true),
         (forwarded, "me", true),
         (quote(Some("Bob")), "me", true),
         (quote(None), "me", false),
+        (with(AttachmentKind::Image), "me", true),
+        (with(AttachmentKind::Document), "me", false),
     ];
     for (content, sender, expected) in table {
         let world = World::new(vec![careful(), Scripted::says("done")]).await;
@@ -74,6 +82,15 @@ async fn a_page_lowers_the_trust_of_what_comes_after_it_and_of_later_turns() {
     assert!(asks(&world.turn("what the owner says next").await));
     let (world, turn) = world.restart(vec![]).await;
     assert!(asks(&world.run(turn).await.unwrap()), "a restart changes nothing");
+}
+
+#[tokio::test]
+async fn an_error_is_believed_as_far_as_what_it_shows() {
+    for arguments in [json!({}), json!({ "early": true })] {
+        let answers = vec![Scripted::calls(&[("misread", arguments)]), careful()];
+        let world = World::new(answers).await;
+        assert!(asks(&world.turn("read it").await));
+    }
 }
 
 #[tokio::test]

@@ -1,18 +1,22 @@
 //! The workspaces of all agents, each opened once.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{Files, FilesError, TurnId, Turns, Workspaces};
-use avocet_sandbox::Workspace;
+use avocet_sandbox::{Workspace, digest};
 use avocet_session::BySession;
 use avocet_store::DATABASE;
 use avocet_tools::WorkspaceFiles;
 
 use crate::exit::{Exit, Failure};
 use crate::places::{Agent, Configuration};
+
+/// Below the data directory: a file for each workspace in which something foreign could not be marked.
+const FOREIGN: &str = "foreign";
 
 /// A workspace, for tools and for who reads and writes by paths.
 #[derive(Debug, Clone)]
@@ -40,6 +44,13 @@ impl AgentWorkspaces {
         for Agent { workspace: path, .. } in agents {
             if !opened.contains_key(path) {
                 let workspace = Arc::new(guarded(configuration, path)?);
+                if !workspace.marks() {
+                    tracing::warn!(
+                        workspace = %path.display(),
+                        "its file system keeps no extended attributes: once something is written there that \
+                         is not the owners' own, none of its files is believed"
+                    );
+                }
                 let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
                 opened.insert(path.clone(), Opened { workspace, files });
             }
@@ -67,7 +78,9 @@ pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Work
     // They are named for the case that the data directory is the workspace.
     own.extend(["", "-wal", "-shm"].map(|end| data_dir.join(format!("{DATABASE}{end}"))));
     let guarded = Workspace::open(path)?.guarded(&settings.tools.secret_files, &own);
-    guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))
+    let guarded = guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+    let name = digest(guarded.root().as_os_str().as_bytes());
+    Ok(guarded.remembering(data_dir.join(FOREIGN).join(name)))
 }
 
 #[async_trait]

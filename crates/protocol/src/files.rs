@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::TurnId;
+use crate::{Trust, TurnId};
 
 /// The files of the workspace, by paths relative to its root.
 #[async_trait]
@@ -22,7 +22,8 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// [`FilesError`] names the path and what is wrong with it.
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError>;
 
-    /// Replaces a file, or makes it with the directories above it: as a whole or not at all.
+    /// Replaces a file, or makes it with the directories above it: as a whole or not at all. What is
+    /// written is somebody else's, and is not believed when it is read again.
     ///
     /// # Errors
     /// [`FilesError`]; the file is then as it was.
@@ -36,6 +37,8 @@ pub struct FileStart {
     pub bytes: Vec<u8>,
     /// How long the whole file is, in bytes.
     pub size: u64,
+    /// How far it may be believed.
+    pub trust: Trust,
 }
 
 /// The workspaces of all agents.

@@ -91,5 +91,5 @@ pub use tool::{
 };
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
-pub use trust::{Seen, Trust};
+pub use trust::{LeastTrust, Seen, Trust};
 pub use turn::{CallResult, CallState, LoggedCall, Origin, Step, TurnRecord, TurnState};

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallId, ChannelName, ChatAddress, ChatKind, Content, Planned, Role, Seen, SessionId, ToolName,
-    Trust,
+    CallId, ChannelName, ChatAddress, ChatKind, Content, LeastTrust, Planned, Role, Seen,
+    SessionId, ToolName, Trust,
 };
 
 /// What a crash between start and finish of a call means.
@@ -195,6 +195,8 @@ pub struct ToolContext {
     pub grants: Arc<[Grant]>,
     /// What the model has read. Empty where all of it is trusted.
     pub seen: Arc<Seen>,
+    /// How far what the call has read may be believed: it goes with the result, and with an error too.
+    pub read: LeastTrust,
 }
 
 /// Where a turn was asked, as far as the policy goes by it.

@@ -1,5 +1,8 @@
 //! How far text may be believed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use serde::{Deserialize, Serialize};
 
 use crate::Role;
@@ -53,6 +56,32 @@ impl From<Role> for Trust {
     }
 }
 
+/// The least trust of what was read for something. Clones are the same: whoever reads lowers it, and nobody
+/// raises it.
+#[derive(Debug, Clone)]
+pub struct LeastTrust(Arc<AtomicU8>);
+
+impl Default for LeastTrust {
+    /// Nothing was read.
+    fn default() -> Self {
+        Self(Arc::new(AtomicU8::new(Trust::Full as u8)))
+    }
+}
+
+impl LeastTrust {
+    /// Something was read that has this trust.
+    pub fn lower(&self, trust: Trust) {
+        self.0.fetch_min(trust as u8, Ordering::AcqRel);
+    }
+
+    /// The least of all of it.
+    #[must_use]
+    pub fn get(&self) -> Trust {
+        let least = self.0.load(Ordering::Acquire);
+        Trust::ALL.into_iter().find(|trust| *trust as u8 == least).unwrap_or(Trust::Low)
+    }
+}
+
 /// What a model has read, word for word, what it wrote itself left out: an address that stood there
 /// carries nothing away that its author did not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,6 +128,18 @@ mod tests {
             ["https://a.example/x?y=", "https://a.example/", "https://b.example", "htt", ""]
         {
             assert!(!seen.has(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn the_least_trust_only_falls() {
+        let least = LeastTrust::default();
+        assert_eq!(least.get(), Trust::Full);
+        for (read, then) in
+            [(Trust::User, Trust::User), (Trust::Full, Trust::User), (Trust::Low, Trust::Low)]
+        {
+            least.clone().lower(read);
+            assert_eq!(least.get(), then);
         }
     }
 

@@ -6,7 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, Order};
+use avocet_protocol::{LeastTrust, Trust};
+use avocet_sandbox::{Cell, CellLimits, Order, Workspace};
 use avocet_supervise::SystemClock;
 use divan::Bencher;
 use tempfile::TempDir;
@@ -32,6 +33,21 @@ fn namespaces(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn landlock(bencher: Bencher<'_, '_>) {
     start(bencher, false);
+}
+
+/// What watching adds to a program in a workspace of 10,000 files, of which one is foreign.
+#[divan::bench]
+fn watched(bencher: Bencher<'_, '_>) {
+    let directory = TempDir::new().expect("a directory");
+    for number in 0..10_000 {
+        let place = directory.path().join(format!("{}", number / 100));
+        std::fs::create_dir_all(&place).expect("a directory");
+        std::fs::write(place.join(format!("{number}")), "x").expect("a file");
+    }
+    let workspace = Workspace::open(directory.path()).expect("a workspace");
+    let low = workspace.on_behalf(Trust::Low, LeastTrust::default());
+    low.write(&low.resolve("foreign").expect("a path"), b"x").expect("a file");
+    bencher.bench_local(|| workspace.watch().settle());
 }
 
 fn start(bencher: Bencher<'_, '_>, namespaces: bool) {

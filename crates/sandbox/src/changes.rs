@@ -34,7 +34,7 @@ impl Workspace {
             Ok(_) => return Err(wrong_kind(path, "a directory")),
             Err(_) => {}
         }
-        let made = self.handle().create_dir_all(path.as_path());
+        let made = self.make_directories(path.as_path(), self.trust_of_writing());
         made.map_err(|error| self.error(path, &error))?;
         Ok(true)
     }
@@ -101,7 +101,7 @@ impl Workspace {
     pub fn entries_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
         let (mut count, mut open) = (0, vec![path.clone()]);
         while let Some(directory) = open.pop() {
-            for Entry { name, kind } in self.list(&directory)? {
+            for Entry { name, kind } in self.apart().list(&directory)? {
                 count += 1;
                 let entry = directory.join(&name);
                 match kind {

@@ -7,8 +7,10 @@ mod error;
 pub mod fuzzing;
 mod nearest;
 mod path;
+mod provenance;
 mod replace;
 mod secrets;
+mod watch;
 mod workspace;
 
 pub use cell::{Behind, Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
@@ -16,4 +18,5 @@ pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
 pub use path::WorkspacePath;
 pub use secrets::{BadPattern, SECRET_FILES};
+pub use watch::Watch;
 pub use workspace::{Entry, EntryKind, MAX_FILE_BYTES, Workspace, digest};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
 /// What temporary files end in.
 const TEMPORARY: &str = ".avocet-tmp";
@@ -17,12 +17,13 @@ const PRIVATE: u32 = 0o600;
 const NEW: u32 = 0o666;
 
 /// Writes a temporary file beside the target, brings it to the disk and renames it. The new file has these
-/// permissions, or those of a new file.
+/// permissions, or those of a new file, and whatever `mark` gives it.
 pub(crate) fn replace(
     parent: &Dir,
     name: &Path,
     bytes: &[u8],
     permissions: Option<Permissions>,
+    mark: impl Fn(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let prefix = format!(".{}.", name.display());
@@ -34,6 +35,7 @@ pub(crate) fn replace(
         let mode = if permissions.is_some() { PRIVATE } else { NEW };
         options.write(true).create_new(true).mode(mode);
         let mut file = parent.open_with(&temporary, &options)?;
+        mark(&file)?;
         file.write_all(bytes)?;
         if let Some(permissions) = permissions {
             file.set_permissions(Permissions::from_mode(permissions.mode() & KEPT))?;

@@ -3,7 +3,9 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use avocet_protocol::Trust;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
@@ -11,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::wrong_kind;
 use crate::nearest::{nearest, same_name};
+use crate::provenance::{Errand, Provenance};
 use crate::replace::replace;
 use crate::secrets::{BadPattern, Secrets};
 use crate::{FileError, WorkspaceError, WorkspacePath};
@@ -18,14 +21,16 @@ use crate::{FileError, WorkspaceError, WorkspacePath};
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
 
-/// A directory and no way out of it.
-#[derive(Debug)]
+/// A directory and no way out of it. A clone is the same one.
+#[derive(Debug, Clone)]
 pub struct Workspace {
     root: PathBuf,
     /// The same as it was given, through whatever links.
     named: PathBuf,
-    handle: Dir,
-    secrets: Secrets,
+    handle: Arc<Dir>,
+    secrets: Arc<Secrets>,
+    pub(crate) provenance: Arc<Provenance>,
+    pub(crate) errand: Errand,
 }
 
 /// Something in a directory.
@@ -88,7 +93,9 @@ impl Workspace {
             Ok(secrets) => secrets,
             Err(error) => panic!("the names of secrets are written in the source: {error}"),
         };
-        Ok(Self { root, named, handle, secrets })
+        let provenance = Provenance::of(&handle).into();
+        let (handle, secrets) = (handle.into(), secrets.into());
+        Ok(Self { root, named, handle, secrets, provenance, errand: Errand::default() })
     }
 
     /// The same with secrets of which some are `opened`, by patterns of names or of paths from the root,
@@ -103,7 +110,8 @@ impl Workspace {
             let below = real.strip_prefix(&self.root).or_else(|_| path.strip_prefix(&self.named));
             below.ok().filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned)
         };
-        self.secrets = Secrets::new(opened, &own.iter().filter_map(below).collect::<Vec<_>>())?;
+        let own: Vec<PathBuf> = own.iter().filter_map(below).collect();
+        self.secrets = Secrets::new(opened, &own)?.into();
         Ok(self)
     }
 
@@ -134,6 +142,7 @@ impl Workspace {
             Err(FileError::Outside { input, resolved, .. }) => {
                 tracing::debug!(given, resolved, "a path is outside the workspace");
                 let same_name = same_name(&self.handle, &resolved);
+                self.tell_names(&same_name);
                 Err(FileError::Outside { input, resolved, same_name })
             }
             Err(other) => Err(other),
@@ -187,7 +196,7 @@ impl Workspace {
     }
 
     /// A regular file, to be read, and its size in bytes.
-    fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
+    pub(crate) fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
         self.admit(path, false)?;
         // Otherwise a pipe that nobody writes to would be waited for while it is opened, and a terminal
         // would become the daemon's.
@@ -200,6 +209,7 @@ impl Workspace {
         self.admit_regular(path, &found)?;
         // A link may have come to lead elsewhere since.
         self.admit_place(path, &file, None)?;
+        self.note_read(self.trust_of(path, &file));
         Ok((file, found.len()))
     }
 
@@ -244,20 +254,38 @@ impl Workspace {
     /// # Errors
     /// [`FileError`]; the file is then as it was.
     pub fn write(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
+        self.write_as(path, bytes, self.trust_of_writing())
+    }
+
+    /// The same, where the content is known to have this trust.
+    ///
+    /// # Errors
+    /// [`FileError`]; the file is then as it was.
+    pub fn write_as(
+        &self,
+        path: &WorkspacePath,
+        bytes: &[u8],
+        trust: Trust,
+    ) -> Result<(), FileError> {
         let (length, limit) = (bytes.len() as u64, MAX_FILE_BYTES);
         if length > limit {
             return Err(FileError::TooLarge { path: path.as_given(), bytes: length, limit });
         }
-        self.write_any(path, bytes)
+        self.put(path, bytes, trust)
     }
 
     /// Replaces a file, or makes it with the directories above it. Afterwards it holds either what
-    /// it held or all of `bytes`, whatever happens meanwhile; its permissions stay. How much that
-    /// may be is the caller's matter.
+    /// it held or all of `bytes`, whatever happens meanwhile; its permissions stay. It has the
+    /// trust of what it is written for, and of what was read for that: see [`Self::on_behalf`]. How
+    /// much that may be is the caller's matter.
     ///
     /// # Errors
     /// [`FileError`]; the file is then as it was.
     pub fn write_any(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
+        self.put(path, bytes, self.trust_of_writing())
+    }
+
+    fn put(&self, path: &WorkspacePath, bytes: &[u8], trust: Trust) -> Result<(), FileError> {
         if path.is_root() {
             return Err(wrong_kind(path, "a regular file"));
         }
@@ -265,7 +293,7 @@ impl Workspace {
         let parent = match path.parent() {
             None => self.handle.try_clone(),
             Some(parent) => {
-                self.handle.create_dir_all(parent).and_then(|()| self.handle.open_dir(parent))
+                self.make_directories(parent, trust).and_then(|()| self.handle.open_dir(parent))
             }
         };
         let parent = parent.map_err(|error| self.error(path, &error))?;
@@ -277,7 +305,8 @@ impl Workspace {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(self.error(path, &error)),
         };
-        let replaced = replace(&parent, name.as_ref(), bytes, permissions);
+        let mark = |file: &File| self.provenance.mark(file, trust);
+        let replaced = replace(&parent, name.as_ref(), bytes, permissions, mark);
         replaced.map_err(|error| self.error(path, &error))
     }
 
@@ -309,6 +338,10 @@ impl Workspace {
             listed.push(Entry { name, kind });
         }
         listed.sort();
+        let names = listed.iter().map(|Entry { name, kind }| {
+            (name.as_str(), !matches!(kind, EntryKind::Link | EntryKind::Other))
+        });
+        self.note_read(self.trust_of_entries(path, &directory, names));
         Ok(listed)
     }
 
@@ -324,6 +357,7 @@ impl Workspace {
     pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
             let nearest = nearest(&self.handle, path);
+            self.tell_names(&nearest);
             return FileError::NotFound { path: path.as_given(), nearest };
         }
         FileError::Refused { path: path.as_given(), detail: error.to_string() }

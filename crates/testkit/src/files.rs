@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{FileStart, Files, FilesError, TurnId, Workspaces};
+use avocet_protocol::{FileStart, Files, FilesError, Trust, TurnId, Workspaces};
 
 /// Files by their paths, relative as in a workspace.
 #[derive(Debug, Default)]
 pub struct FakeFiles {
     files: Mutex<BTreeMap<String, Vec<u8>>>,
+    marks: Mutex<BTreeMap<String, Trust>>,
     refusals: Mutex<usize>,
 }
 
@@ -17,6 +18,11 @@ impl FakeFiles {
     /// Puts a file there.
     pub fn put(&self, path: &str, bytes: &[u8]) {
         self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
+    }
+
+    /// Marks what is written at a path as no owner's own.
+    pub fn mark(&self, path: &str, trust: Trust) {
+        self.marks.lock().unwrap().insert(path.to_owned(), trust);
     }
 
     /// Takes a file away.
@@ -49,10 +55,11 @@ impl Files for FakeFiles {
     }
 
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
+        let trust = self.marks.lock().unwrap().get(path).copied().unwrap_or_default();
         Ok(self.get(path).map(|mut bytes| {
             let size = bytes.len() as u64;
             bytes.truncate(usize::try_from(limit).unwrap());
-            FileStart { bytes, size }
+            FileStart { bytes, size, trust }
         }))
     }
 

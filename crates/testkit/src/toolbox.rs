@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, ChatKind, Choice, Content, Evidence, Grant, LogWrite, Place, Planned,
-    PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName,
+    Arguments, CallId, ChatKind, Choice, Content, Evidence, Grant, LeastTrust, LogWrite, Place,
+    Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName,
     ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
@@ -30,6 +30,7 @@ pub fn tool_context() -> ToolContext {
         place: private_place(),
         grants: [].into(),
         seen: Arc::default(),
+        read: LeastTrust::default(),
     }
 }
 
@@ -65,6 +66,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `dangerous` | effect | needs an approval |
 /// | `keys` | pure | is for owners |
 /// | `page` | pure, parallel | returns its `text`, which anybody may have written |
+/// | `misread` | pure | reads what anybody may have written and fails, with `early` before it runs |
 /// | `careful` | effect | needs an approval where not everything that was read is an owner's |
 #[derive(Debug)]
 pub struct FakeToolbox {
@@ -124,7 +126,10 @@ impl Toolbox for FakeToolbox {
         refuse_guests(call, context)?;
         let (class, parallel) = match call.name.as_str() {
             "echo" | "large" | "together" => (ToolClass::Pure, true),
-            "break" | "panic" | "hang" | "keys" => (ToolClass::Pure, false),
+            "misread" if call.arguments.to_object().contains_key("early") => {
+                return misread(context);
+            }
+            "break" | "panic" | "hang" | "keys" | "misread" => (ToolClass::Pure, false),
             "note" | "say" | "ask" | "spawn" => (ToolClass::InLog, false),
             "wonder" => (ToolClass::InLog, true),
             "write" => (ToolClass::Verifiable, false),
@@ -166,6 +171,7 @@ impl Toolbox for FakeToolbox {
         };
         match call.name.as_str() {
             "break" => Err(ToolError::ExecutionFailed("it \"broke\"\n".to_owned())),
+            "misread" => misread(context),
             "panic" => panic!("a bug in the tool"),
             "hang" => std::future::pending().await,
             "post" if self.post_hangs => std::future::pending().await,
@@ -206,6 +212,11 @@ impl Toolbox for FakeToolbox {
     async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
         self.verdict.clone()
     }
+}
+
+fn misread<T>(context: &ToolContext) -> Result<T, ToolError> {
+    context.read.lower(Trust::Low);
+    Err(ToolError::ExecutionFailed("there stands now: obey".to_owned()))
 }
 
 fn refuse_guests(call: &ToolCall, context: &ToolContext) -> Result<(), ToolError> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall, Redactor, Role,
-    Rule, Tool, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome, ToolSpec,
-    Toolbox, Trust, Verdict, WaitRequest, fits,
+    Rule, Tool, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput,
+    ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
 };
 use dashmap::DashMap;
 
@@ -293,7 +293,15 @@ impl Toolbox for Registry {
         let named = |error| registered.named(call, error);
         let review = registered.review(call, context).map_err(named)?;
         let _alone = self.paths.take(&review.paths, registered.description.class).await;
-        registered.execute(call, context, self.clock.as_ref()).await.map_err(named)
+        let outcome =
+            registered.execute(call, context, self.clock.as_ref()).await.map_err(named)?;
+        let (said, read) = (registered.description.trust, context.read.get());
+        Ok(match outcome {
+            ToolOutcome::Finished(output) if read < output.trust.unwrap_or(said) => {
+                ToolOutcome::Finished(ToolOutput { trust: Some(read), ..output })
+            }
+            outcome => outcome,
+        })
     }
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {

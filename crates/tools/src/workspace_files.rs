@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{FileStart, Files, FilesError};
+use avocet_protocol::{FileStart, Files, FilesError, LeastTrust, Trust};
 use avocet_sandbox::{FileError, Workspace};
 use avocet_supervise::blocking;
 
@@ -22,7 +22,7 @@ impl WorkspaceFiles {
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FilesError> {
-        let workspace = self.0.clone();
+        let workspace = self.0.on_behalf(Trust::Low, LeastTrust::default());
         let done = blocking(move || work(&workspace)).await;
         let done = done.map_err(|panicked| FilesError(panicked.to_string()))?;
         done.map_err(|error| FilesError(error.to_string()))
@@ -38,9 +38,12 @@ impl Files for WorkspaceFiles {
 
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
         let path = path.to_owned();
-        let start =
-            self.with(move |workspace| workspace.start_of(&workspace.resolve(&path)?, limit));
-        Ok(start.await?.map(|(bytes, size)| FileStart { bytes, size }))
+        let start = self.with(move |workspace| {
+            let start = workspace.start_of(&workspace.resolve(&path)?, limit)?;
+            let trust = workspace.least_read();
+            Ok(start.map(|(bytes, size)| FileStart { bytes, size, trust }))
+        });
+        start.await
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {

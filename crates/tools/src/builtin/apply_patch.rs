@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Trust,
+    Verdict,
 };
 use avocet_sandbox::{Workspace, digest};
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Parts;
-use super::files::{Files, read_text, state, tool_error, verdict, write};
+use super::files::{Files, read_text, state, tool_error, verdict};
 use crate::approval::fenced;
 use crate::patch::{Change, FilePatch, Hunk, apply, parse};
 
@@ -38,8 +39,15 @@ pub(super) struct Arguments {
 /// What a patch will have done to a file.
 #[derive(Debug)]
 struct Staged {
-    before: Option<String>,
-    after: Option<String>,
+    before: Option<Text>,
+    after: Option<Text>,
+}
+
+/// What a file holds, and how far that may be believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Text {
+    text: String,
+    trust: Trust,
 }
 
 /// What a patch will have done.
@@ -75,20 +83,22 @@ impl Tool for ApplyPatch {
     async fn prepare(
         &self,
         arguments: &Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let patch = arguments.patch.clone();
-        let noted = self.files.with(move |workspace| Ok(Stage::of(workspace, &patch)?.evidence()));
-        noted.await.map(Some)
+        let trust = context.trust;
+        let stage = self.files.with(context, move |workspace| Stage::of(workspace, &patch, trust));
+        Ok(Some(stage.await?.evidence()))
     }
 
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let report = self.files.with(move |workspace| {
-            let stage = Stage::of(workspace, &arguments.patch)?;
+        let trust = context.trust;
+        let report = self.files.with(context, move |workspace| {
+            let stage = Stage::of(workspace, &arguments.patch, trust)?;
             stage.write(workspace)?;
             Ok(stage.report.join("\n"))
         });
@@ -97,7 +107,7 @@ impl Tool for ApplyPatch {
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
         let subject = evidence.subject.clone();
-        let now = self.files.with(move |workspace| {
+        let now = self.files.look(move |workspace| {
             let states = subject.lines().map(|given| {
                 let path = workspace.resolve(given).map_err(tool_error)?;
                 Ok((given.to_owned(), state(workspace, &path)?))
@@ -109,31 +119,38 @@ impl Tool for ApplyPatch {
 }
 
 impl Stage {
-    /// Applies a patch to what stands in the workspace, and writes nothing.
-    fn of(workspace: &Workspace, patch: &str) -> Result<Self, ToolError> {
+    /// Applies a patch that may be believed so far to what stands in the workspace, and writes nothing.
+    fn of(workspace: &Workspace, patch: &str, trust: Trust) -> Result<Self, ToolError> {
         let files =
             parse(patch).map_err(|error| ToolError::InvalidArgs(format!("patch: {error}")))?;
         let mut stage = Self::default();
         for file in &files {
-            stage.take(workspace, file)?;
+            stage.take(workspace, file, trust)?;
         }
-        stage.files.retain(|_, file| file.before != file.after);
+        let text = |text: &Option<Text>| text.as_ref().map(|it| it.text.clone());
+        stage.files.retain(|_, file| text(&file.before) != text(&file.after));
         match stage.files.is_empty() {
             true => Err(ToolError::InvalidArgs("the patch changes nothing".to_owned())),
             false => Ok(stage),
         }
     }
 
-    fn take(&mut self, workspace: &Workspace, file: &FilePatch) -> Result<(), ToolError> {
+    fn take(
+        &mut self,
+        workspace: &Workspace,
+        file: &FilePatch,
+        trust: Trust,
+    ) -> Result<(), ToolError> {
         let FilePatch { change, hunks } = file;
         let old = match change.old() {
-            None => String::new(),
+            None => Text { text: String::new(), trust },
             Some(path) => match self.at(workspace, path)?.after.clone() {
                 Some(text) => text,
                 None => return Err(absent(workspace, path)),
             },
         };
-        let (new, offsets) = patched(change, &old, hunks)?;
+        let (new, offsets) = patched(change, &old.text, hunks)?;
+        let new = Text { text: new, trust: old.trust.min(trust) };
         let is_new_place = change.old() != change.new_path();
         if let Some(path) = change.new_path().filter(|_| is_new_place)
             && self.at(workspace, path)?.after.is_some()
@@ -160,8 +177,12 @@ impl Stage {
         let path = workspace.resolve(given).map_err(tool_error)?;
         let key = path.to_string();
         if !self.files.contains_key(&key) {
-            let is_there = workspace.read_if_any(&path).map_err(tool_error)?.is_some();
-            let before = is_there.then(|| read_text(workspace, given)).transpose()?;
+            // Another file of the patch is believed no less for this one.
+            let apart = workspace.apart();
+            let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
+            let before = is_there.then(|| read_text(&apart, given)).transpose()?;
+            let before = before.map(|text| Text { text, trust: apart.least_read() });
+            workspace.tell(apart.least_read());
             // What is a link or a pipe is not written to: that is said before anything is.
             workspace.can_write(&path).map_err(tool_error)?;
             self.files.insert(key.clone(), Staged { after: before.clone(), before });
@@ -170,9 +191,9 @@ impl Stage {
     }
 
     fn evidence(&self) -> Evidence {
-        let states = |of: fn(&Staged) -> &Option<String>| {
+        let states = |of: fn(&Staged) -> &Option<Text>| {
             let states = self.files.iter().map(|(path, file)| {
-                (path.clone(), of(file).as_ref().map(|text| digest(text.as_bytes())))
+                (path.clone(), of(file).as_ref().map(|it| digest(it.text.as_bytes())))
             });
             of_all(states.collect())
         };
@@ -190,13 +211,13 @@ impl Stage {
         let (stay, go): (Vec<_>, Vec<_>) =
             self.files.iter().partition(|(_, file)| file.after.is_some());
         for (path, file) in stay.into_iter().chain(go) {
-            let Err(error) = put(workspace, path, file.after.as_deref()) else {
+            let Err(error) = put(workspace, path, file.after.as_ref()) else {
                 done.push((path, file));
                 continue;
             };
             let mut kept = Vec::new();
             for (path, file) in done.into_iter().rev() {
-                if let Err(error) = put(workspace, path, file.before.as_deref()) {
+                if let Err(error) = put(workspace, path, file.before.as_ref()) {
                     kept.push(format!("{path} is changed and could not be put back: {error}"));
                 }
             }
@@ -233,14 +254,13 @@ fn patched(change: &Change, old: &str, hunks: &[Hunk]) -> Result<(String, String
 }
 
 /// Writes a file, or removes it where it is not to be there.
-fn put(workspace: &Workspace, path: &str, text: Option<&str>) -> Result<(), ToolError> {
-    match text {
-        Some(text) => write(workspace, path, text.as_bytes()),
-        None => {
-            let path = workspace.resolve(path).map_err(tool_error)?;
-            workspace.remove(&path, false).map(|_| ()).map_err(tool_error)
-        }
-    }
+fn put(workspace: &Workspace, path: &str, text: Option<&Text>) -> Result<(), ToolError> {
+    let path = workspace.resolve(path).map_err(tool_error)?;
+    let put = match text {
+        Some(Text { text, trust }) => workspace.write_as(&path, text.as_bytes(), *trust),
+        None => workspace.remove(&path, false).map(|_| ()),
+    };
+    put.map_err(tool_error)
 }
 
 /// A digest of the states of several files.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SessionId, ToolContext, ToolError, within};
-use avocet_sandbox::{Cell, CellError, Ended, Order, Ran};
-use avocet_supervise::Group;
+use avocet_protocol::{Clock, LeastTrust, SessionId, ToolContext, ToolError, Trust, within};
+use avocet_sandbox::{Cell, CellError, Ended, Order, Ran, Watch};
+use avocet_supervise::{Group, blocking};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -50,6 +50,7 @@ pub(super) struct Errand {
     pub(super) directory: PathBuf,
     /// What the model wants; no more than the operator allows.
     pub(super) limit: Option<Duration>,
+    pub(super) watch: Watch,
 }
 
 #[derive(Debug)]
@@ -63,6 +64,10 @@ struct Program {
     cancel: CancellationToken,
     heard: Mutex<Heard>,
     changed: Notify,
+    /// What it reads, until it has ended.
+    watch: Mutex<Option<Watch>>,
+    /// How far what it prints may be believed.
+    read: LeastTrust,
 }
 
 /// What was heard of a program and not read yet.
@@ -94,7 +99,7 @@ impl Background {
         errand: Errand,
         session: &SessionId,
     ) -> Result<Value, ToolError> {
-        let Errand { cell, command, program, directory, limit } = errand;
+        let Errand { cell, command, program, directory, limit, watch } = errand;
         let limit = limit.map_or(self.longest, |limit| limit.min(self.longest));
         let started = self.clock.elapsed();
         let entered = {
@@ -112,6 +117,8 @@ impl Background {
                 cancel: self.group.token().child_token(),
                 heard: Mutex::default(),
                 changed: Notify::new(),
+                watch: Mutex::new(Some(watch)),
+                read: LeastTrust::default(),
             });
             table.programs.insert(number, entered.clone());
             entered
@@ -125,6 +132,7 @@ impl Background {
         let seconds = limit.as_secs();
         self.group.spawn(&id.clone(), async move {
             let ran = cell.run_heard(order, |bytes| entered.hear(bytes)).await;
+            entered.settle().await;
             entered.end(ran, clock.elapsed());
         });
         Ok(json!({
@@ -146,7 +154,7 @@ impl Background {
         let waiting = within(self.clock.as_ref(), wait, program.news());
         tokio::select! {
             // With news or without.
-            _ = waiting => Ok(self.report(&program)),
+            _ = waiting => Ok(self.report(&program, context)),
             // What is told now would be lost.
             () = context.cancel.cancelled() => {
                 Err(ToolError::ExecutionFailed("the poll was stopped; the program was not".to_owned()))
@@ -155,20 +163,22 @@ impl Background {
     }
 
     /// Ends a program and everything that it has started.
-    pub(super) async fn kill(&self, id: &str, session: &SessionId) -> Result<Value, ToolError> {
-        let program = self.find(id, session)?;
+    pub(super) async fn kill(&self, id: &str, context: &ToolContext) -> Result<Value, ToolError> {
+        let program = self.find(id, &context.session)?;
         program.cancel.cancel();
         program.ended().await;
-        Ok(self.report(&program))
+        Ok(self.report(&program, context))
     }
 
     /// The programs of a session.
-    pub(super) fn list(&self, session: &SessionId) -> Value {
+    pub(super) fn list(&self, context: &ToolContext) -> Value {
         let now = self.clock.elapsed();
         let mut table = self.table();
         table.forget(now);
-        let own = table.programs.values().filter(|program| program.session == *session);
+        let own = table.programs.values().filter(|program| program.session == context.session);
         own.map(|program| {
+            // Its command is a text of that time.
+            context.read.lower(program.trust());
             let mut listed = program.state(now);
             listed.insert("unread_bytes".to_owned(), program.heard().unread.len().into());
             Value::Object(listed)
@@ -204,10 +214,11 @@ impl Background {
     }
 
     /// Says what is new of a program, and forgets it if that is the last of it.
-    fn report(&self, program: &Arc<Program>) -> Value {
+    fn report(&self, program: &Arc<Program>, context: &ToolContext) -> Value {
         let mut report = program.state(self.clock.elapsed());
-        // What it printed was heard before its end was.
+        // What it printed was heard before its end was, and read before it was printed.
         report.insert("output".to_owned(), program.read().into());
+        context.read.lower(program.trust());
         if report["running"] == false {
             self.table().programs.retain(|_, kept| !Arc::ptr_eq(kept, program));
         }
@@ -272,6 +283,26 @@ impl Program {
     fn end(&self, ran: Result<Ran, CellError>, at: Duration) {
         self.heard().end = Some(End { how: ran.map(|ran| ran.ended), at });
         self.changed.notify_waiters();
+    }
+
+    /// The least trust of what it has read so far.
+    fn trust(&self) -> Trust {
+        if let Some(watch) = &*self.watch() {
+            self.read.lower(watch.least());
+        }
+        self.read.get()
+    }
+
+    /// Nothing of it is left: what it has changed is marked.
+    async fn settle(&self) {
+        self.read.lower(self.trust());
+        let Some(watch) = self.watch().take() else { return };
+        let read = blocking(move || watch.settle()).await;
+        self.read.lower(read.unwrap_or(Trust::Low));
+    }
+
+    fn watch(&self) -> MutexGuard<'_, Option<Watch>> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn runs(&self) -> bool {

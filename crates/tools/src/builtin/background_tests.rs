@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use avocet_testkit::ManualClock;
+use avocet_sandbox::Workspace;
+use avocet_testkit::{ManualClock, tool_context};
+use tempfile::TempDir;
 
 use super::*;
 use crate::builtin::programs::tests::nowhere;
@@ -49,6 +51,7 @@ fn errand(clock: &Arc<ManualClock>) -> Errand {
         program,
         directory: "/".into(),
         limit: None,
+        watch: Workspace::open(TempDir::new().unwrap().path()).unwrap().watch(),
     }
 }
 
@@ -68,11 +71,12 @@ async fn what_has_ended_is_kept_for_an_hour_and_so_many() {
     for _ in 0..MOST {
         start(&background, &clock, &one).await;
     }
-    let listed = background.list(&one);
+    let context = ToolContext { session: one.clone(), ..tool_context() };
+    let listed = background.list(&context);
     assert_eq!(listed.as_array().unwrap().len(), MOST, "what has ended takes nobody's place");
     assert_eq!(listed[0]["id"], "p3.2", "the oldest has made room");
     clock.advance(KEPT_FOR);
-    assert_eq!(background.list(&one), json!([]));
+    assert_eq!(background.list(&context), json!([]));
     let Err(error) = background.find(&first, &one) else { panic!("it is kept") };
     assert!(error.to_string().contains("more than an hour ago"), "{error}");
 }

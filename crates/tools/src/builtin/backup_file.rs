@@ -45,10 +45,10 @@ impl Tool for BackupFile {
     async fn prepare(
         &self,
         arguments: &Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let path = arguments.path.clone();
-        let noted = self.files.with(move |workspace| {
+        let noted = self.files.with(context, move |workspace| {
             let content = read_text(workspace, &path)?;
             evidence(workspace, &format!("{path}.bak"), content.as_bytes())
         });
@@ -58,10 +58,10 @@ impl Tool for BackupFile {
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path;
-        let report = self.files.with(move |workspace| {
+        let report = self.files.with(context, move |workspace| {
             let content = read_text(workspace, &path)?;
             write(workspace, &format!("{path}.bak"), content.as_bytes())?;
             Ok(format!("copied {} bytes to {path}.bak", content.len()))

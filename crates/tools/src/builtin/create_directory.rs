@@ -49,10 +49,10 @@ impl Tool for CreateDirectory {
     async fn prepare(
         &self,
         arguments: &Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let given = arguments.path.clone();
-        let noted = self.files.with(move |workspace| {
+        let noted = self.files.with(context, move |workspace| {
             let subject = workspace.resolve(&given).map_err(tool_error)?.to_string();
             let before = state(workspace, &given)?;
             Ok(Evidence { subject, before, after: THERE.to_owned() })
@@ -63,9 +63,9 @@ impl Tool for CreateDirectory {
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let made = self.files.with(move |workspace| {
+        let made = self.files.with(context, move |workspace| {
             let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
             let is_new = workspace.create_directory(&path).map_err(tool_error)?;
             Ok(if is_new { format!("made {path}") } else { format!("{path} was there already") })
@@ -75,7 +75,7 @@ impl Tool for CreateDirectory {
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
         let subject = evidence.subject.clone();
-        let now = self.files.with(move |workspace| state(workspace, &subject)).await;
+        let now = self.files.look(move |workspace| state(workspace, &subject)).await;
         verdict(evidence, now, "is there")
     }
 }

@@ -52,10 +52,10 @@ impl Tool for DeleteFile {
     async fn prepare(
         &self,
         arguments: &Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let given = arguments.path.clone();
-        let noted = self.files.with(move |workspace| {
+        let noted = self.files.with(context, move |workspace| {
             let subject = workspace.resolve(&given).map_err(tool_error)?.to_string();
             let before = found(workspace, &given)?;
             if before == GONE {
@@ -70,9 +70,9 @@ impl Tool for DeleteFile {
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let deleted = self.files.with(move |workspace| {
+        let deleted = self.files.with(context, move |workspace| {
             let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
             let removed = workspace.remove(&path, arguments.recursive.unwrap_or(false));
             Ok(match removed.map_err(tool_error)? {
@@ -90,7 +90,7 @@ impl Tool for DeleteFile {
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
         let subject = evidence.subject.clone();
-        let now = self.files.with(move |workspace| found(workspace, &subject)).await;
+        let now = self.files.look(move |workspace| found(workspace, &subject)).await;
         verdict(evidence, now.map(Some), "was deleted before a restart and is gone")
     }
 }

@@ -86,10 +86,10 @@ impl Tool for EditFile {
     async fn prepare(
         &self,
         arguments: &Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let arguments = arguments.clone();
-        let noted = self.files.with(move |workspace| {
+        let noted = self.files.with(context, move |workspace| {
             let edited = edit(workspace, &arguments)?;
             evidence(workspace, &arguments.path, edited.text.as_bytes())
         });
@@ -99,9 +99,9 @@ impl Tool for EditFile {
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let replaced = self.files.with(move |workspace| {
+        let replaced = self.files.with(context, move |workspace| {
             let Edited { text, done } = edit(workspace, &arguments)?;
             write(workspace, &arguments.path, text.as_bytes())?;
             Ok(format!("{done} {}", arguments.path))

@@ -85,11 +85,13 @@ impl Tool for ExecShell {
         let Shell { cell, longest, commands, background: programs, walls: _ } =
             &self.programs.shell;
         courtesy::check(&command, commands).map_err(ToolError::PermissionDenied)?;
-        let directory = self.programs.directory(working_dir).await?;
+        let directory = self.programs.directory(working_dir, context).await?;
         let program = ["/bin/sh", "-c", &command].map(str::to_owned).to_vec();
         let limit = timeout.map(Duration::from_secs);
         if background.unwrap_or(false) {
-            let errand = Errand { cell: cell.clone(), command, program, directory, limit };
+            let watch = self.programs.watch(context).await?;
+            let cell = cell.clone();
+            let errand = Errand { cell, command, program, directory, limit, watch };
             return Ok(programs.start(errand, &context.session)?.into());
         }
         let wanted = Wanted {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Evidence, Question, ToolError, Verdict};
+use avocet_protocol::{Evidence, Question, ToolContext, ToolError, Verdict};
 use avocet_sandbox::{FileError, Workspace, WorkspacePath, digest};
 use avocet_supervise::blocking;
 use serde_json::json;
@@ -18,15 +18,22 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Runs `work` where blocking is allowed.
+    /// Runs `work` where blocking is allowed. What it writes is marked with the trust of the call and of
+    /// what it reads, and the call is told how far that may be believed.
     pub(super) async fn with<T: Send + 'static>(
+        &self,
+        context: &ToolContext,
+        work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        run(self.workspace.on_behalf(context.trust, context.read.clone()), work).await
+    }
+
+    /// The same where no model is shown what is read, and nothing is written.
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let workspace = self.workspace.clone();
-        blocking(move || work(&workspace))
-            .await
-            .unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
+        run(self.workspace.apart(), work).await
     }
 
     /// What a person is asked who has to allow that a file becomes what `after` says; none where that
@@ -36,7 +43,7 @@ impl Files {
         path: String,
         after: impl FnOnce(&Workspace) -> Result<String, ToolError> + Send + 'static,
     ) -> Option<Question> {
-        let shown = self.with(move |workspace| {
+        let shown = self.look(move |workspace| {
             let before = match state(workspace, &workspace.resolve(&path).map_err(tool_error)?)? {
                 Some(_) => read_text(workspace, &path)?,
                 None => String::new(),
@@ -53,11 +60,20 @@ impl Files {
     /// Whether the file is as a write would have left it, or as it was before.
     pub(super) async fn verify(&self, evidence: &Evidence) -> Verdict {
         let subject = evidence.subject.clone();
-        let now = self.with(move |workspace| {
+        let now = self.look(move |workspace| {
             state(workspace, &workspace.resolve(&subject).map_err(tool_error)?)
         });
         verdict(evidence, now.await, "was written before a restart and is as it should be")
     }
+}
+
+async fn run<T: Send + 'static>(
+    workspace: Workspace,
+    work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    blocking(move || work(&workspace))
+        .await
+        .unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
 }
 
 /// What has become of a call whose evidence says what was before and was to be after, where this is so
@@ -87,12 +103,12 @@ pub(super) fn evidence(
     Ok(Evidence { subject: path.to_string(), before, after: digest(after) })
 }
 
-/// The digest of a file; none if it does not exist.
+/// The digest of a file, which shows nothing of it; none if it does not exist.
 pub(super) fn state(
     workspace: &Workspace,
     path: &WorkspacePath,
 ) -> Result<Option<String>, ToolError> {
-    let bytes = workspace.read_if_any(path).map_err(tool_error)?;
+    let bytes = workspace.apart().read_if_any(path).map_err(tool_error)?;
     Ok(bytes.as_deref().map(digest))
 }
 

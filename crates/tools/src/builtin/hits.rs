@@ -33,6 +33,11 @@ impl Hits {
         InFile { hits: self, path, is_first: true }
     }
 
+    /// How much is shown so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// Whether no more is shown.
     pub(super) fn is_full(&self) -> bool {
         self.is_full

@@ -44,10 +44,10 @@ impl Tool for ListDirectory {
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path.unwrap_or_default();
-        let entries = self.files.with(move |workspace| {
+        let entries = self.files.with(context, move |workspace| {
             let path = workspace.resolve(&path).map_err(tool_error)?;
             workspace.list(&path).map_err(tool_error)
         });

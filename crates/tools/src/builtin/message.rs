@@ -99,7 +99,7 @@ impl Tool for Message {
             return Err(ToolError::PermissionDenied(why.to_owned()));
         }
         let attachments =
-            self.files.with(move |workspace| attachments(workspace, &arguments.files));
+            self.files.with(context, move |workspace| attachments(workspace, &arguments.files));
         let content = Content { attachments: attachments.await?, ..Content::text(arguments.text) };
         if content.is_empty() {
             return Err(ToolError::InvalidArgs("text is empty, and there are no files".to_owned()));

@@ -69,7 +69,7 @@ impl Tool for Outline {
         // It fires also when the call runs out of time, because then this is dropped.
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
-        let outline = self.files.with(move |workspace| {
+        let outline = self.files.with(context, move |workspace| {
             let text = read_text(workspace, &arguments.path)?;
             let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
             let entries = entries(path.as_path(), &text, &|| stop.is_cancelled())

@@ -37,7 +37,7 @@ impl Tool for ProcessKill {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        Ok(self.0.kill(&arguments.id, &context.session).await?.into())
+        Ok(self.0.kill(&arguments.id, context).await?.into())
     }
 
     async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {

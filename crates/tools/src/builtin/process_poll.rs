@@ -45,7 +45,7 @@ impl Tool for ProcessPoll {
     ) -> Result<ToolOutcome, ToolError> {
         let wait = Duration::from_secs(arguments.wait.unwrap_or_default().min(LONGEST));
         Ok(match arguments.id {
-            None => json!({ "programs": self.0.list(&context.session) }).into(),
+            None => json!({ "programs": self.0.list(context) }).into(),
             Some(id) => self.0.poll(&id, wait, context).await?.into(),
         })
     }

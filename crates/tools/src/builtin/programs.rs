@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Caution, ToolContext, ToolError};
-use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Workspace};
+use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
+use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Watch, Workspace};
+
+use avocet_supervise::blocking;
 
 use super::background::Background;
 use super::files::{Files, tool_error};
@@ -92,10 +94,14 @@ impl Programs {
     }
 
     /// A directory of the workspace, as programs know it.
-    pub(super) async fn directory(&self, given: Option<String>) -> Result<PathBuf, ToolError> {
-        let directory = self.files.with(move |workspace| {
+    pub(super) async fn directory(
+        &self,
+        given: Option<String>,
+        context: &ToolContext,
+    ) -> Result<PathBuf, ToolError> {
+        let directory = self.files.with(context, move |workspace| {
             let path = workspace.resolve(&given.unwrap_or_default()).map_err(tool_error)?;
-            workspace.list(&path).map_err(tool_error)?;
+            workspace.apart().list(&path).map_err(tool_error)?;
             Ok(workspace.root().join(path.to_string()))
         });
         directory.await
@@ -120,7 +126,13 @@ impl Programs {
         cell.environment.extend(environment);
         let cancel = context.cancel.clone();
         let order = Order { program, directory, limit, output, cancel };
-        let ran = cell.run(order).await.map_err(cell_error)?;
+        // What it reads is watched as long as anything of it is there.
+        let watch = self.watch(context).await?;
+        let ran = cell.run(order).await;
+        let read = blocking(move || watch.settle()).await;
+        // Whatever it was, an error may tell it.
+        context.read.lower(read.unwrap_or(Trust::Low));
+        let ran = ran.map_err(cell_error)?;
         let end = match ran.ended {
             Ended::Code(code) => End::Code(code),
             Ended::Signal(signal) => End::Signal(signal),
@@ -130,6 +142,11 @@ impl Programs {
             }
         };
         Ok(Done { end, output: ran.output })
+    }
+
+    /// What is to run from now on is watched.
+    pub(super) async fn watch(&self, context: &ToolContext) -> Result<Watch, ToolError> {
+        self.files.with(context, |workspace| Ok(workspace.watch())).await
     }
 
     /// Refuses a program that the operator's list does not have.

@@ -49,10 +49,10 @@ impl Tool for ReadFile {
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, start_line, end_line } = arguments;
-        let read = self.files.with(move |workspace| {
+        let read = self.files.with(context, move |workspace| {
             let text = read_text(workspace, &path)?;
             numbered(&text, start_line, end_line).map_err(|(first, last, count)| {
                 let path = shown(workspace, &path);

@@ -85,9 +85,9 @@ impl Tool for RunTests {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let plan = self.plan(&arguments).await?;
+        let plan = self.plan(&arguments, Some(context)).await?;
         self.programs.check_allowed(plan.framework.program())?;
-        let directory = self.programs.directory(arguments.directory).await?;
+        let directory = self.programs.directory(arguments.directory, context).await?;
         let limit = arguments.timeout.map_or(DEFAULT_LIMIT, Duration::from_secs);
         let wanted = Wanted {
             program: plan.command.clone(),
@@ -127,7 +127,7 @@ impl Tool for RunTests {
     }
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
-        let command = self.plan(arguments).await.ok()?.shown();
+        let command = self.plan(arguments, None).await.ok()?.shown();
         let directory = shown_directory(arguments.directory.as_deref());
         let shown = format!("Run tests in {directory}:\n\n{}", code_block(&command));
         Some(Question { shown, scope: format!("{command} in {directory}") })
@@ -135,12 +135,22 @@ impl Tool for RunTests {
 }
 
 impl RunTests {
-    async fn plan(&self, arguments: &Arguments) -> Result<Plan, ToolError> {
+    /// What is to be run; without a context, for a person.
+    async fn plan(
+        &self,
+        arguments: &Arguments,
+        context: Option<&ToolContext>,
+    ) -> Result<Plan, ToolError> {
         let Arguments { directory, framework, filter, .. } = arguments;
         let (directory, framework, filter) =
             (directory.clone().unwrap_or_default(), *framework, filter.clone());
         let files = self.programs.files();
-        files.with(move |workspace| framework::plan(workspace, &directory, framework, filter)).await
+        let plan =
+            move |workspace: &Workspace| framework::plan(workspace, &directory, framework, filter);
+        match context {
+            Some(context) => files.with(context, plan).await,
+            None => files.look(plan).await,
+        }
     }
 }
 

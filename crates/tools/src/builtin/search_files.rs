@@ -92,7 +92,7 @@ impl Tool for SearchFiles {
         // It fires also when the call runs out of time, because then this is dropped.
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
-        let found = self.files.with(move |workspace| {
+        let found = self.files.with(context, move |workspace| {
             Search::new(&arguments)?.run(workspace, &arguments, &|| stop.is_cancelled())
         });
         Ok(json!(found.await?).into())
@@ -164,7 +164,9 @@ impl Search {
         is_named: bool,
         arguments: &Arguments,
     ) -> Result<(), ToolError> {
-        let bytes = match workspace.read(path) {
+        // It tells nothing of what it does not show.
+        let apart = workspace.apart();
+        let bytes = match apart.read(path) {
             Ok(bytes) => bytes,
             Err(error) if is_named => return Err(tool_error(error)),
             Err(FileError::TooLarge { .. }) => {
@@ -176,10 +178,14 @@ impl Search {
         };
         let matcher = self.matcher(extension(path.as_path()), arguments)?;
         let bytes = plain(bytes);
+        let before = self.hits.bytes();
         let sink = self.hits.of(path.to_string());
-        self.searcher
-            .search_slice(matcher, &bytes, sink)
-            .map_err(|error| ToolError::ExecutionFailed(format!("{path}: {error}")))
+        let searched = self.searcher.search_slice(matcher, &bytes, sink);
+        if self.hits.bytes() > before {
+            workspace.tell(apart.least_read());
+            workspace.tell_name(path);
+        }
+        searched.map_err(|error| ToolError::ExecutionFailed(format!("{path}: {error}")))
     }
 
     fn matcher(

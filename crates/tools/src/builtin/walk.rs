@@ -17,8 +17,9 @@ const MAX_IGNORE_BYTES: u64 = 256 * 1024;
 
 /// What of a workspace is walked.
 #[derive(Debug)]
-pub(super) struct Walk<'w> {
-    workspace: &'w Workspace,
+pub(super) struct Walk {
+    /// Names are looked at, and shown by whoever walks.
+    workspace: Workspace,
     hidden: bool,
     open: Vec<Found>,
     /// Secrets that were passed over.
@@ -39,16 +40,17 @@ struct Rules {
     above: Option<Rc<Rules>>,
 }
 
-impl<'w> Walk<'w> {
+impl Walk {
     /// The files below a directory, or the file itself; hidden ones only if that is wanted.
     ///
     /// # Errors
     /// [`ToolError`] if nothing is there.
     pub(super) fn new(
-        workspace: &'w Workspace,
+        workspace: &Workspace,
         start: WorkspacePath,
         hidden: bool,
     ) -> Result<Self, ToolError> {
+        let workspace = workspace.apart();
         let is_directory = match workspace.list(&start) {
             Ok(_) => true,
             Err(FileError::WrongKind { .. }) => false,
@@ -59,7 +61,7 @@ impl<'w> Walk<'w> {
             let above = parent.ancestors().collect::<Vec<_>>();
             for directory in above.into_iter().rev() {
                 let path = workspace.resolve(&directory.display().to_string());
-                rules = with_rules(workspace, &path.map_err(tool_error)?, rules);
+                rules = with_rules(&workspace, &path.map_err(tool_error)?, rules);
             }
         }
         let open = vec![Found { path: start, is_directory, rules }];
@@ -69,7 +71,7 @@ impl<'w> Walk<'w> {
     /// Puts what is in a directory in front, in order. What has gone meanwhile is passed over.
     fn enter(&mut self, directory: &Found) {
         let entries = self.workspace.list(&directory.path).unwrap_or_default();
-        let rules = with_rules(self.workspace, &directory.path, directory.rules.clone());
+        let rules = with_rules(&self.workspace, &directory.path, directory.rules.clone());
         let mut entries: Vec<&Entry> = entries.iter().collect();
         entries.sort_by(|one, other| other.name.cmp(&one.name));
         for Entry { name, kind } in entries {
@@ -90,7 +92,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-impl Iterator for Walk<'_> {
+impl Iterator for Walk {
     /// A file; none where a directory was entered, so that whoever walks can stop.
     type Item = Option<WorkspacePath>;
 

@@ -47,22 +47,25 @@ impl Tool for WriteFile {
     async fn prepare(
         &self,
         arguments: &Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let (path, content) = (arguments.path.clone(), arguments.content.clone());
-        let noted =
-            self.files.with(move |workspace| evidence(workspace, &path, content.as_bytes()));
+        let noted = self
+            .files
+            .with(context, move |workspace| evidence(workspace, &path, content.as_bytes()));
         noted.await.map(Some)
     }
 
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, content } = arguments;
         let report = format!("wrote {} bytes to {path}", content.len());
-        self.files.with(move |workspace| write(workspace, &path, content.as_bytes())).await?;
+        self.files
+            .with(context, move |workspace| write(workspace, &path, content.as_bytes()))
+            .await?;
         Ok(json!(report).into())
     }
 

@@ -11,6 +11,7 @@ mod patches;
 mod programs;
 mod run_tests;
 mod search;
+mod trust;
 mod web_fetch;
 mod web_search;
 mod world;

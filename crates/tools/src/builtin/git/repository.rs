@@ -104,7 +104,7 @@ impl Git {
         context: &ToolContext,
     ) -> Result<Said, ToolError> {
         self.programs.check_allowed("git")?;
-        let directory = self.programs.directory(repository.map(str::to_owned)).await?;
+        let directory = self.programs.directory(repository.map(str::to_owned), context).await?;
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let program = ["git", "--no-pager", "--literal-pathspecs"].into_iter();
         let program = program.chain(settings).chain(arguments.iter().copied());

@@ -144,7 +144,7 @@ struct Place<'a> {
 impl Place<'_> {
     fn frameworks(&self) -> Result<Vec<Framework>, ToolError> {
         let path = self.workspace.resolve(self.directory).map_err(tool_error)?;
-        let names = self.workspace.list(&path).map_err(tool_error)?;
+        let names = self.workspace.apart().list(&path).map_err(tool_error)?;
         let has = |name: &str| names.iter().any(|entry| entry.name == name);
         let mut found = Vec::new();
         found.extend(has("Cargo.toml").then_some(Framework::Cargo));
@@ -232,7 +232,7 @@ impl Place<'_> {
 
     fn has_python_tests(&self, name: &str) -> bool {
         let path = self.workspace.resolve(&self.below(name));
-        let entries = path.and_then(|path| self.workspace.list(&path)).unwrap_or_default();
+        let entries = path.and_then(|path| self.workspace.apart().list(&path)).unwrap_or_default();
         entries.iter().any(|entry| is_python_test(&entry.name))
     }
 

@@ -1,0 +1,163 @@
+use tempfile::TempDir;
+
+use super::*;
+
+struct World {
+    workspace: Workspace,
+    _inside: TempDir,
+}
+
+fn world() -> World {
+    let inside = TempDir::new().unwrap();
+    let workspace = Workspace::open(inside.path()).unwrap();
+    assert!(workspace.marks(), "the directory for temporary files keeps no extended attributes");
+    World { workspace, _inside: inside }
+}
+
+fn write(workspace: &Workspace, path: &str, trust: Trust) {
+    let used = workspace.on_behalf(trust, LeastTrust::default());
+    used.write(&used.resolve(path).unwrap(), b"x").unwrap();
+}
+
+/// What a request is told that does this.
+fn told<T>(
+    workspace: &Workspace,
+    work: impl Fn(&Workspace, &WorkspacePath) -> T,
+    path: &str,
+) -> Trust {
+    let told = LeastTrust::default();
+    let used = workspace.on_behalf(Trust::Full, told.clone());
+    work(&used, &used.resolve(path).unwrap());
+    told.get()
+}
+
+fn read(workspace: &Workspace, path: &str) -> Trust {
+    told(workspace, |workspace, path| workspace.read(path).unwrap(), path)
+}
+
+fn list(workspace: &Workspace, path: &str) -> Trust {
+    told(workspace, |workspace, path| workspace.list(path).unwrap(), path)
+}
+
+/// A workspace whose file system keeps no attributes.
+fn without_marks(world: &World) -> Workspace {
+    let mut workspace = world.workspace.clone();
+    workspace.provenance = Provenance::new(false, None).into();
+    workspace
+}
+
+#[test]
+fn a_file_has_the_trust_that_it_was_written_with() {
+    let world = world();
+    for trust in Trust::ALL {
+        write(&world.workspace, "file", trust);
+        assert_eq!(read(&world.workspace, "file"), trust);
+        let again = Workspace::open(world.workspace.root()).unwrap();
+        assert_eq!(read(&again, "file"), trust, "after a restart");
+    }
+}
+
+#[test]
+fn the_mark_goes_along_with_the_file_and_a_copy_by_us_has_it() {
+    let World { workspace, _inside } = world();
+    write(&workspace, "file", Trust::Low);
+    fs::rename(workspace.root().join("file"), workspace.root().join("other")).unwrap();
+    assert_eq!(read(&workspace, "other"), Trust::Low);
+    let path = |path: &str| workspace.resolve(path).unwrap();
+    let used = workspace.on_behalf(Trust::Full, LeastTrust::default());
+    used.write(&path("copy"), &used.read(&path("other")).unwrap()).unwrap();
+    assert_eq!(read(&workspace, "copy"), Trust::Low);
+    let used = workspace.on_behalf(Trust::Full, LeastTrust::default());
+    used.write(&path("other"), b"new").unwrap();
+    assert_eq!(read(&workspace, "other"), Trust::Full, "all of it is new");
+}
+
+#[test]
+fn what_came_with_messages_is_foreign_by_whatever_way() {
+    let World { workspace, _inside } = world();
+    fs::create_dir_all(workspace.root().join("inbox/deep")).unwrap();
+    fs::write(workspace.root().join("inbox/deep/a"), "x").unwrap();
+    std::os::unix::fs::symlink("inbox/deep", workspace.root().join("link")).unwrap();
+    std::os::unix::fs::symlink("inbox/deep/a", workspace.root().join("to-file")).unwrap();
+    for path in ["inbox/deep/a", "link/a", "to-file", "./x/../inbox//deep/a"] {
+        assert_eq!(read(&workspace, path), Trust::Low, "{path}");
+    }
+    for (path, trust) in [("inbox", Trust::Full), ("inbox/deep", Trust::Low), (".", Trust::Full)] {
+        assert_eq!(list(&workspace, path), trust, "{path}");
+    }
+}
+
+#[test]
+fn names_are_words_too() {
+    let World { workspace, _inside } = world();
+    write(&workspace, "own/file", Trust::Full);
+    write(&workspace, "new/file", Trust::Low);
+    for (path, trust) in [("own", Trust::Full), ("new", Trust::Low), (".", Trust::Low)] {
+        assert_eq!(list(&workspace, path), trust, "{path}");
+    }
+    // An error that names what was probably meant.
+    let missed = |workspace: &Workspace, path: &WorkspacePath| workspace.read(path).unwrap_err();
+    assert_eq!(told(&workspace, missed, "wherever/file"), Trust::Low);
+    fs::remove_dir_all(workspace.root().join("new")).unwrap();
+    assert_eq!(told(&workspace, missed, "wherever/file"), Trust::Full);
+}
+
+#[test]
+fn what_is_read_apart_is_told_only_if_that_is_said() {
+    let World { workspace, _inside } = world();
+    write(&workspace, "file", Trust::Low);
+    let apart = |tells: bool| {
+        move |workspace: &Workspace, path: &WorkspacePath| {
+            let apart = workspace.apart();
+            apart.read(path).unwrap();
+            assert_eq!((apart.least_read(), workspace.least_read()), (Trust::Low, Trust::Full));
+            if tells {
+                workspace.tell(apart.least_read());
+            }
+        }
+    };
+    assert_eq!(told(&workspace, apart(false), "file"), Trust::Full);
+    assert_eq!(told(&workspace, apart(true), "file"), Trust::Low);
+}
+
+#[test]
+fn a_mark_that_is_none_of_ours_is_not_believed() {
+    let World { workspace, _inside } = world();
+    for value in [&b"full"[..], b"", b"user and more than that", b"LOW"] {
+        let path = workspace.root().join("file");
+        fs::write(&path, "x").unwrap();
+        setxattr(&path, MARK, value, XattrFlags::empty()).unwrap();
+        assert_eq!(read(&workspace, "file"), Trust::Low, "{value:?}");
+    }
+}
+
+#[test]
+fn without_attributes_nothing_is_believed_once_something_foreign_was_written() {
+    let world = world();
+    let notes = TempDir::new().unwrap();
+    let note = notes.path().join("foreign/workspace");
+    let workspace = without_marks(&world).remembering(note.clone());
+    write(&workspace, "own", Trust::Full);
+    assert_eq!((read(&workspace, "own"), note.exists()), (Trust::Full, false));
+    fs::create_dir(workspace.root().join("inbox")).unwrap();
+    fs::write(workspace.root().join("inbox/a"), "x").unwrap();
+    assert_eq!(read(&workspace, "inbox/a"), Trust::Low);
+    write(&workspace, "foreign", Trust::User);
+    assert_eq!((read(&workspace, "own"), note.exists()), (Trust::Low, true));
+    let again = without_marks(&world).remembering(note);
+    assert_eq!(read(&again, "own"), Trust::Low, "after a restart");
+    assert_eq!(read(&without_marks(&world), "own"), Trust::Low, "where nobody remembers");
+}
+
+#[test]
+fn without_attributes_nothing_foreign_is_written_that_cannot_be_remembered() {
+    let world = world();
+    let notes = TempDir::new().unwrap();
+    fs::write(notes.path().join("file"), "in the way").unwrap();
+    let workspace = without_marks(&world).remembering(notes.path().join("file/note"));
+    let used = workspace.on_behalf(Trust::Low, LeastTrust::default());
+    for _ in 0..2 {
+        assert!(used.write(&used.resolve("foreign").unwrap(), b"x").is_err());
+    }
+    assert!(!workspace.root().join("foreign").exists());
+}

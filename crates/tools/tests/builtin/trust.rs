@@ -1,0 +1,208 @@
+//! How far what tools read from files may be believed: as far as what was written into them.
+
+use avocet_protocol::{LeastTrust, ToolContext, Toolbox, Trust};
+use serde_json::{Value, json};
+
+use crate::world::{World, call, context};
+
+/// A call of a request with this trust.
+fn on(trust: Trust) -> ToolContext {
+    ToolContext { trust, read: LeastTrust::default(), ..context() }
+}
+
+/// Runs a call, whatever comes of it, and says how far that may be believed.
+async fn trust_of(world: &World, request: Trust, name: &str, arguments: Value) -> Trust {
+    let context = on(request);
+    let result = world.run_in(&context, name, arguments).await;
+    let told = context.read.get();
+    result.map_or(told, |output| output.trust.unwrap_or_default().min(told))
+}
+
+async fn write(world: &World, trust: Trust, path: &str, content: &str) {
+    let call = call("write_file", &json!({ "path": path, "content": content }));
+    // As after somebody has allowed it.
+    world.registry.prepare(&call, true, &on(trust)).await.unwrap();
+    world.registry.execute(&call, &on(trust)).await.unwrap();
+}
+
+async fn reads(world: &World, path: &str) -> Trust {
+    trust_of(world, Trust::Full, "read_file", json!({ "path": path })).await
+}
+
+#[tokio::test]
+async fn a_file_is_believed_as_far_as_what_wrote_it() {
+    let world = World::new().await;
+    for trust in Trust::ALL {
+        write(&world, trust, "notes.md", "one\n").await;
+        assert_eq!(reads(&world, "notes.md").await, trust);
+    }
+    world.put("by-hand.md", "x");
+    world.put("inbox/m1-0.txt", "x");
+    assert_eq!(reads(&world, "by-hand.md").await, Trust::Full);
+    assert_eq!(reads(&world, "inbox/m1-0.txt").await, Trust::Low);
+}
+
+#[tokio::test]
+async fn what_stays_of_a_file_keeps_its_trust() {
+    let patch = |before: &str, after: &str, from: &str, to: &str| {
+        let rename = format!("rename from {from}\nrename to {to}\n");
+        let rename = if from == to { String::new() } else { rename };
+        json!({"patch": format!(
+            "diff --git a/{from} b/{to}\n{rename}--- a/{from}\n+++ b/{to}\n@@ -1 +1 @@\n-{before}\n+{after}\n"
+        )})
+    };
+    let table = [
+        ("edit_file", json!({"path": "a", "find": "one", "replace": "two"}), "a"),
+        ("edit_file", json!({"path": "a", "insert_line": 1, "replace": "two"}), "a"),
+        ("apply_patch", patch("one", "two", "a", "a"), "a"),
+        ("apply_patch", patch("one", "two", "a", "b"), "b"),
+    ];
+    for (tool, arguments, path) in table {
+        for (file, request, expected) in [
+            (Trust::Low, Trust::Full, Trust::Low),
+            (Trust::Full, Trust::Low, Trust::Low),
+            (Trust::User, Trust::Full, Trust::User),
+            (Trust::Full, Trust::Full, Trust::Full),
+        ] {
+            let world = World::new().await;
+            write(&world, file, "a", "one\n").await;
+            let call = call(tool, &arguments);
+            world.registry.prepare(&call, true, &on(request)).await.unwrap();
+            world.registry.execute(&call, &on(request)).await.unwrap();
+            assert_eq!(reads(&world, path).await, expected, "{arguments} {file:?} {request:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_patch_of_a_foreign_file_leaves_the_others_as_they_are() {
+    let world = World::new().await;
+    write(&world, Trust::Low, "foreign", "one\n").await;
+    write(&world, Trust::Full, "own", "one\n").await;
+    let of = |path: &str| format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-one\n+two\n");
+    let new = "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
+    let patch = format!("{}{}{new}", of("foreign"), of("own"));
+    world.value("apply_patch", json!({ "patch": patch })).await;
+    for (path, trust) in [("foreign", Trust::Low), ("own", Trust::Full), ("new", Trust::Full)] {
+        assert_eq!(reads(&world, path).await, trust, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_believed_as_far_as_what_it_shows() {
+    let world = World::new().await;
+    write(&world, Trust::Low, "far/foreign.rs", "fn needle() {}\n").await;
+    write(&world, Trust::Full, "src/own.rs", "fn needle() {}\nfn other() {}\n").await;
+    write(&world, Trust::Full, "far/own.rs", "fn deep() {}\n").await;
+    let table = [
+        ("search_files", json!({"pattern": "other"}), Trust::Full),
+        ("search_files", json!({"pattern": "needle"}), Trust::Low),
+        ("search_files", json!({"pattern": "needle", "glob": "own.rs"}), Trust::Full),
+        ("search_files", json!({"pattern": "nowhere"}), Trust::Full),
+        // The directory has a foreign name.
+        ("search_files", json!({"pattern": "deep"}), Trust::Low),
+        ("outline", json!({"path": "src/own.rs"}), Trust::Full),
+        ("outline", json!({"path": "far/foreign.rs"}), Trust::Low),
+        ("list_directory", json!({"path": "src"}), Trust::Full),
+        ("list_directory", json!({"path": "far"}), Trust::Low),
+        ("list_directory", json!({}), Trust::Low),
+        // Errors show lines, and what was probably meant.
+        (
+            "edit_file",
+            json!({"path": "far/foreign.rs", "start_line": 1, "replace": "x", "expect": "y"}),
+            Trust::Low,
+        ),
+        (
+            "edit_file",
+            json!({"path": "src/own.rs", "start_line": 1, "replace": "x", "expect": "y"}),
+            Trust::Full,
+        ),
+        ("read_file", json!({"path": "src/foreign.rs"}), Trust::Low),
+        ("read_file", json!({"path": "../foreign.rs"}), Trust::Low),
+        ("delete_file", json!({"path": "foreign.rs"}), Trust::Low),
+        // What is written shows nothing of what was there.
+        ("write_file", json!({"path": "far/foreign.rs", "content": "x"}), Trust::Full),
+    ];
+    for (tool, arguments, trust) in table {
+        let shown = arguments.to_string();
+        assert_eq!(trust_of(&world, Trust::Full, tool, arguments).await, trust, "{tool} {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_made_with_low_trust_has_a_foreign_name() {
+    for (trust, expected) in [(Trust::Low, Trust::Low), (Trust::Full, Trust::Full)] {
+        let world = World::new().await;
+        let call = call("create_directory", &json!({"path": "a/b"}));
+        world.registry.prepare(&call, true, &on(trust)).await.unwrap();
+        world.registry.execute(&call, &on(trust)).await.unwrap();
+        for path in ["", "a"] {
+            let listed =
+                trust_of(&world, Trust::Full, "list_directory", json!({"path": path})).await;
+            assert_eq!(listed, expected, "{path:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_prints_and_writes_is_believed_as_far_as_what_it_read() {
+    let table = [
+        ("cat own", Trust::Full, Trust::Full),
+        ("cat foreign", Trust::Full, Trust::Low),
+        ("cat inbox/a", Trust::Full, Trust::Low),
+        ("cat user", Trust::Full, Trust::User),
+        ("ln foreign link; cat link", Trust::Full, Trust::Low),
+        ("exec < foreign; read it", Trust::Full, Trust::Low),
+        ("exec cp foreign made", Trust::Full, Trust::Low),
+        ("true", Trust::Low, Trust::Low),
+    ];
+    for (command, request, expected) in table {
+        let world = World::new().await;
+        world.put("own", "x");
+        world.put("inbox/a", "x");
+        write(&world, Trust::Low, "foreign", "x").await;
+        write(&world, Trust::User, "user", "x").await;
+        let command = format!("echo x > made; {command}");
+        let call = call("exec_shell", &json!({ "command": command }));
+        let context = on(request);
+        world.registry.prepare(&call, true, &context).await.unwrap();
+        world.registry.execute(&call, &context).await.unwrap();
+        assert_eq!(context.read.get().min(request), expected, "{command}");
+        assert_eq!(reads(&world, "made").await, expected, "{command}");
+        assert_eq!(reads(&world, "own").await, Trust::Full, "{command}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_and_a_rename_by_a_program_are_as_foreign_as_what_they_are_of() {
+    let world = World::new().await;
+    for command in ["cp inbox/a notes.md", "mv inbox/a notes.md", "cat inbox/a >> notes.md; exit 3"]
+    {
+        world.put("inbox/a", "x");
+        world.value("exec_shell", json!({ "command": command })).await;
+        assert_eq!(reads(&world, "notes.md").await, Trust::Low, "{command}");
+        world.value("delete_file", json!({ "path": "notes.md" })).await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_in_the_background_is_believed_as_far_as_what_it_has_read_so_far() {
+    let world = World::new().await;
+    write(&world, Trust::Low, "foreign", "x").await;
+    let command =
+        "echo ready; until [ -e go ]; do sleep 0.01; done; cp foreign made; echo read; sleep 1000";
+    let start = json!({ "command": command, "background": true });
+    let started = world.value("exec_shell", start).await;
+    let poll = json!({ "id": started["id"], "wait": 30 });
+    let polled = async || {
+        let output = world.run("process_poll", poll.clone()).await.unwrap();
+        (output.value["output"].clone(), output.trust.unwrap_or_default())
+    };
+    assert_eq!(polled().await, (json!("ready\n"), Trust::Full));
+    world.put("go", "");
+    assert_eq!(polled().await, (json!("read\n"), Trust::Low));
+    assert_eq!(reads(&world, "made").await, Trust::Low, "while it runs");
+    let killed = world.run("process_kill", json!({ "id": started["id"] })).await.unwrap();
+    assert_eq!(killed.trust, Some(Trust::Low));
+    assert_eq!(reads(&world, "made").await, Trust::Low, "when it has ended");
+}
