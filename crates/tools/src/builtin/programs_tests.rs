@@ -59,7 +59,8 @@ async fn whoever_has_to_allow_a_program_sees_all_of_it() {
     let command = format!("echo ```\nrm -r {}", "x".repeat(5000));
     let asked = question(exec(), json!({"command": command, "working_dir": "src"})).await.unwrap();
     let shown = format!("Run this command, in \"src\" of the workspace:\n\n````\n{command}\n````");
-    assert_eq!((asked.shown, asked.scope), (shown, command));
+    let scope = format!("{command}, in \"src\" of the workspace");
+    assert_eq!((asked.shown, asked.scope), (shown, scope));
     let asked = question(exec(), json!({"command": "ls", "background": true})).await.unwrap();
     let shown = "Run this command in the background, in the root of the workspace:\n\n```\nls\n```";
     assert_eq!(asked.shown, shown);
@@ -76,7 +77,7 @@ async fn whoever_has_to_allow_a_program_sees_all_of_it() {
     let tests = RunTests::new(workspace.clone(), shell.clone());
     let asked = question(tests, json!({"filter": "it's"})).await.unwrap();
     let command = "cargo test --no-fail-fast 'it'\\''s'";
-    assert_eq!(asked.scope, command);
+    assert_eq!(asked.scope, format!("{command} in the root of the workspace"));
     assert_eq!(
         asked.shown,
         format!("Run tests in the root of the workspace:\n\n```\n{command}\n```")
