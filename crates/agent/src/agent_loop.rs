@@ -263,10 +263,11 @@ impl AgentLoop {
         scene: &Scene,
         bill: Bill<'_>,
     ) -> Result<ModelReply, NoAnswer> {
-        let tools = self.toolbox.specs(scene.role(turn), &scene.place(turn));
+        let role = scene.role(turn);
+        let tools = self.toolbox.specs(role, &scene.place(turn));
         let facts = self.model.facts().await;
         // What may be held back is not shown while it is written.
-        let shows = context.trust(turn) > Trust::Low;
+        let shows = context.trust(turn).suffices_for(role);
         let mut attempts = 0;
         loop {
             let room = context.room(facts, self.limits, &tools);

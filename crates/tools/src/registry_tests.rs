@@ -290,3 +290,22 @@ async fn a_tool_has_its_time_and_its_panic_is_its_error() {
     let panicked = run(&registry, call("read", r#"{"path": "panic"}"#)).await;
     assert_eq!(panicked, Err(ToolError::ExecutionFailed("internal error: a bug".to_owned())));
 }
+
+#[test]
+fn an_answer_is_held_where_what_was_read_is_believed_less_than_who_asks() {
+    let registry = registry(Arc::default());
+    let answer = "see https://elsewhere.dev/?d=4711";
+    let held = |role, trust| {
+        let context = ToolContext { role, trust, ..context() };
+        registry.hold(answer, &context).is_some()
+    };
+    let table = [
+        (Role::Owner, [false, true, true]),
+        // Where a user asks, a user's words are as good as any.
+        (Role::User, [false, false, true]),
+    ];
+    for (role, expected) in table {
+        let decided = [Trust::Full, Trust::User, Trust::Low].map(|trust| held(role, trust));
+        assert_eq!(decided, expected, "{role:?}");
+    }
+}

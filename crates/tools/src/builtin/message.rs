@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatAddress, Content, Description, Destinations, LogWrite, Question, Role, Roles,
-    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust,
+    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,8 +60,8 @@ impl Tool for Message {
         match is_here && arguments.files.is_empty() {
             // As the answer at the end: what it carries away is looked at apart.
             true => Caution::Never,
-            // The rest is for owners, whoever may use the tool.
-            false if context.trust < Trust::Full => Caution::Always,
+            // The rest is for owners, whoever may use the tool; a user is refused.
+            false if !context.trust.suffices_for(context.role) => Caution::Always,
             false => Caution::ByTrust,
         }
     }

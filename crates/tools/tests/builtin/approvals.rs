@@ -97,7 +97,10 @@ async fn an_answer_is_held_where_it_carries_something_away() {
         assert_eq!(held.is_some(), expected, "{text}");
         let prompt = held.and_then(|request| request.prompt).map(|prompt| prompt.text);
         assert!(!prompt.unwrap_or_default().contains("292c6912E7710c83"), "no key is shown");
-        assert_eq!(world.registry.hold(text, &context_of(Trust::User)), None, "{text}");
+        let user = ToolContext { role: Role::User, ..context_of(Trust::User) };
+        for believed in [context_of(Trust::Full), user] {
+            assert_eq!(world.registry.hold(text, &believed), None, "{text}");
+        }
     }
 }
 
@@ -170,4 +173,28 @@ async fn f13_what_is_denied_does_not_run_whatever_was_shown() {
         }
     }
     assert_eq!(world.value("read_file", json!({ "path": "a" })).await, json!("     1\ttext"));
+}
+
+#[tokio::test]
+async fn other_chats_and_files_need_the_words_of_who_may_have_them() {
+    use Role::{Owner, User};
+    let world = World::new().await;
+    world.put("notes.md", "one");
+    let table = [
+        (Owner, Trust::Full, false),
+        (Owner, Trust::User, true),
+        (Owner, Trust::Low, true),
+        // It is refused, and nobody is asked for nothing.
+        (User, Trust::User, false),
+    ];
+    for (role, trust, expected) in table {
+        let context = ToolContext { role, ..context_of(trust) };
+        for arguments in [
+            json!({ "text": "psst", "chat": "terminal:local:other" }),
+            json!({ "text": "look", "files": ["notes.md"] }),
+        ] {
+            let text = asked(&world, &context, "message", arguments).await;
+            assert_eq!(text.is_some(), expected, "{role:?} {trust:?}: {text:?}");
+        }
+    }
 }
