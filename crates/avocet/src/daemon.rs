@@ -267,7 +267,7 @@ pub(crate) fn agents(
     let Configuration { document, settings, .. } = configuration;
     let (store, channels, bus, events) = parts;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
-    let web = web(configuration, &context.clock)?;
+    let web = web(configuration, &context.clock, context.otherwise.web)?;
     let mut shared: BTreeMap<&Path, (avocet_tools::Parts, Arc<Paths>)> = BTreeMap::new();
     let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
     let system = format!("{SYSTEM} {ABOUT_MARKS}");
@@ -352,7 +352,7 @@ fn tools(
         .with_policy(rules.clone(), approvals)
         .with_secrets(redaction::redactor());
     add_builtin(&mut registry, parts)
-        .and_then(|()| (context.add_tools)(&mut registry))
+        .and_then(|()| (context.otherwise.add_tools)(&mut registry))
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     policy::open_and_warn(&mut registry, settings, rules);
     Ok(registry)

@@ -24,6 +24,7 @@ mod workspaces;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use avocet_net::GuardedClient;
 use avocet_protocol::Clock;
 use avocet_supervise::{Group, SystemClock};
 use avocet_tools::{AlreadyRegistered, Registry};
@@ -35,17 +36,33 @@ use exit::{Exit, Failure};
 /// Adds tools to the built-in ones.
 pub type AddTools = fn(&mut Registry) -> Result<(), AlreadyRegistered>;
 
+/// What a program has otherwise than the shipped one.
+#[derive(Debug, Clone, Copy)]
+pub struct Otherwise {
+    /// Tools beside the built-in ones.
+    pub add_tools: AddTools,
+    /// The way to the web.
+    pub web: fn(GuardedClient) -> GuardedClient,
+}
+
+/// Nothing.
+impl Default for Otherwise {
+    fn default() -> Self {
+        Self { add_tools: |_| Ok(()), web: |client| client }
+    }
+}
+
 /// What every command has.
 struct Context {
     cli: cli::Global,
     clock: Arc<dyn Clock>,
     root: Group,
-    add_tools: AddTools,
+    otherwise: Otherwise,
 }
 
 /// Runs the program as the command line says.
 #[must_use]
-pub fn main(add_tools: AddTools) -> ExitCode {
+pub fn main(otherwise: Otherwise) -> ExitCode {
     if let Some(ended) = avocet_sandbox::run_stage() {
         return ended;
     }
@@ -62,7 +79,7 @@ pub fn main(add_tools: AddTools) -> ExitCode {
         }
     };
     let clock = Arc::new(SystemClock::new());
-    let context = Context { cli: global, clock, root: Group::new("avocet"), add_tools };
+    let context = Context { cli: global, clock, root: Group::new("avocet"), otherwise };
     let done = runtime.block_on(run(command, &context));
     context.root.cancel();
     // A thread that waits for somebody to type does not hold the program up.

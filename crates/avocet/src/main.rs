@@ -1,5 +1,5 @@
 //! The program.
 
 fn main() -> std::process::ExitCode {
-    avocet::main(|_| Ok(()))
+    avocet::main(avocet::Otherwise::default())
 }

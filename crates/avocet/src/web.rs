@@ -16,9 +16,10 @@ use crate::registry::{WEB_SEARCH, web_search};
 pub(crate) fn web(
     configuration: &Configuration,
     clock: &Arc<dyn Clock>,
+    otherwise: fn(GuardedClient) -> GuardedClient,
 ) -> Result<Arc<Web>, ConfigError> {
     let own = Arc::new(Interfaces::default());
-    let client = GuardedClient::new(own, clock.clone(), Limits::default());
+    let client = otherwise(GuardedClient::new(own, clock.clone(), Limits::default()));
     let document = &configuration.document;
     let search = web_search(document, &configuration.settings)?
         .map(|config| Search::new(&config, &client, clock.clone()))

@@ -82,6 +82,18 @@ impl SearchFake {
         Self::start(engine, answer).await
     }
 
+    /// An engine that finds the pages that belong to what is looked for.
+    pub async fn finding_by(
+        engine: Engine,
+        hits: impl Fn(&Searched) -> Vec<Hit> + Send + Sync + 'static,
+    ) -> Self {
+        let answer = move |searched: &Searched| {
+            let (media_type, body) = engine.page(&hits(searched));
+            whole(200, &[("content-type", media_type)], &body)
+        };
+        Self::start(engine, answer).await
+    }
+
     /// An engine that answers so to whatever it would take.
     pub async fn answering(engine: Engine, pieces: Vec<Piece>) -> Self {
         Self::start(engine, move |_| pieces.clone()).await
