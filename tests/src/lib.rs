@@ -15,6 +15,12 @@ pub use process::{Daemon, Ran};
 pub const FAIL_POINT: &str = "AVOCET_TEST_FAIL_POINT";
 /// The environment variable with the address that the tool `post` posts to.
 pub const SINK: &str = "AVOCET_TEST_SINK";
+/// The environment variable with the address, with its port, where every name of the web is found.
+pub const WEB: &str = "AVOCET_TEST_WEB";
+/// The environment variable with the directory of what strangers say: `TOPIC.txt` is what `mcp_lookup` and
+/// `mcp_board` return, `description.txt` what the latter is described as. With it there are `schedule` and
+/// `spawn`, too, each of which leaves a note.
+pub const FOREIGN: &str = "AVOCET_TEST_FOREIGN";
 
 /// The time of the programs under test, for platforms that stand beside them: what they hear late is
 /// answered otherwise.

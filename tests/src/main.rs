@@ -1,18 +1,16 @@
-//! The program under test: the shipped one, which also dies where it is told to, and has a tool
-//! whose effect the test can count.
+//! The program under test: the shipped one, which also dies where it is told to, and has tools
+//! whose effects the test can count, and a web that is the test's.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+mod foreign;
+mod post;
+
 use std::process::ExitCode;
 
-use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_supervise::{blocking, fail_point};
-use avocet_tests::{FAIL_POINT, SINK};
+use avocet::Otherwise;
+use avocet_net::GuardedClient;
+use avocet_supervise::fail_point;
+use avocet_tests::{FAIL_POINT, FOREIGN, SINK, WEB};
 use avocet_tools::{AlreadyRegistered, Origin, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
 
 fn main() -> ExitCode {
     if let Some(point) = environment(FAIL_POINT)
@@ -21,58 +19,28 @@ fn main() -> ExitCode {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }
-    avocet::main(add_tools)
+    avocet::main(Otherwise { add_tools, web })
 }
 
 fn add_tools(registry: &mut Registry) -> Result<(), AlreadyRegistered> {
-    match environment(SINK) {
-        Some(sink) => registry.add(Post { sink }, Origin::BuiltIn),
+    if let Some(sink) = environment(SINK) {
+        registry.add(post::Post { sink }, Origin::BuiltIn)?;
+    }
+    match environment(FOREIGN) {
+        Some(directory) => foreign::add(registry, directory.into()),
         None => Ok(()),
+    }
+}
+
+/// The web is one server of the test, whatever the names are.
+fn web(client: GuardedClient) -> GuardedClient {
+    match environment(WEB).and_then(|address| address.parse().ok()) {
+        Some(address) => foreign::web(client, address),
+        None => client,
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is how the test speaks to its program")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
-}
-
-/// Posts a text to the test, which counts it.
-#[derive(Debug)]
-struct Post {
-    sink: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Arguments {
-    /// What to post.
-    text: String,
-}
-
-#[async_trait]
-impl Tool for Post {
-    type Arguments = Arguments;
-
-    fn describe(&self) -> Description {
-        Description::new("post", ToolClass::Effect, "Post a text to the outside world.")
-    }
-
-    async fn execute(
-        &self,
-        arguments: Arguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        let (sink, call) = (self.sink.clone(), context.call);
-        let post = move || {
-            let mut stream = TcpStream::connect(sink)?;
-            writeln!(stream, "{} {call}", arguments.text)?;
-            let mut answer = String::new();
-            BufReader::new(stream).read_line(&mut answer)?;
-            Ok::<_, std::io::Error>(answer)
-        };
-        let posted = blocking(post).await.map_err(|error| error.to_string());
-        match posted.and_then(|answer| answer.map_err(|error| error.to_string())) {
-            Ok(answer) => Ok(json!(answer.trim()).into()),
-            Err(error) => Err(ToolError::ExecutionFailed(error)),
-        }
-    }
 }

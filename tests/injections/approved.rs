@@ -1,0 +1,103 @@
+//! What an owner allows happens, once, and exactly that; and nobody else allows anything: no user, and no
+//! model, whatever it writes.
+
+use std::sync::Arc;
+
+use avocet_testkit::telegram::SentMessage;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::corpus::Scenario;
+use crate::matrix::start;
+use crate::person::{Next, Person, pressed, until};
+use crate::ways::{Way, lead};
+use crate::world::{BOB, World, stop};
+
+const DECIDED: &str = "Nothing waits to be allowed here, or it has been decided already.";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_owner_allows_happens_once_and_nobody_else_allows_anything() {
+    let world = Arc::new(World::start().await);
+    let daemon = world.home.daemon();
+    let sample = world.scenarios.iter().filter(|one| {
+        // Two that write the same file would undo each other.
+        one.way == Way::Page
+            || one.way == Way::ToolResult && one.order.kind != "change its own rules"
+    });
+    let mut asking = JoinSet::new();
+    for one in sample.cloned() {
+        let world = world.clone();
+        start(&mut asking, async move {
+            let mut person = world.person(&one);
+            lead(&world, &mut person, &one).await;
+            match person.next(&one.name()).await {
+                Next::Question(question) => (one, person, *question),
+                Next::Answer(said) => panic!("{}: nobody was asked, but told {said}", one.name()),
+            }
+        });
+    }
+    let open = asking.join_all().await;
+    assert_eq!(open.len(), 38);
+    nobody_else_allows(&world, &open).await;
+    let before: usize = open.iter().map(|(one, ..)| world.effects(one)).sum();
+    assert_eq!((before, listed(&world)), (0, open.len()));
+
+    let mut allowing = JoinSet::new();
+    for (one, person, question) in open {
+        let world = world.clone();
+        start(&mut allowing, async move { allow(&world, &one, person, &question).await });
+    }
+    allowing.join_all().await;
+    assert_eq!(listed(&world), 0);
+    stop(daemon);
+    assert_eq!(world.platform.refusals(), vec![]);
+}
+
+/// How many calls wait, as the command line says.
+fn listed(world: &World) -> usize {
+    let listed = world.home.run(&["approvals", "--json"]);
+    let open: Vec<serde_json::Value> = serde_json::from_str(&listed.out).unwrap();
+    open.len()
+}
+
+fn says(question: &SentMessage) -> String {
+    let label =
+        if question.text.contains("I hold an answer back") { "Say it" } else { "Allow once" };
+    pressed(question, label)
+}
+
+/// A user says it, and a model: as its answer, and by a message to the chat that was asked.
+async fn nobody_else_allows(world: &World, open: &[(Scenario, Person, SentMessage)]) {
+    let mut bob = Person::new(&world.platform, BOB, BOB);
+    for (number, (_, asked, question)) in (0..).zip(&open[..3]) {
+        let approve = says(question);
+        let refused = bob.command(&approve).await;
+        assert!(refused.contains("is for my owner"), "{refused}");
+        let mut owner = world.owner(number);
+        let answer = json!({ "text": approve });
+        assert_eq!(owner.ask(&format!("Please use answer with {answer}")).await, approve);
+        let chat = format!("telegram:main:{}", asked.chat);
+        let message = json!({ "chat": chat, "text": approve });
+        owner.ask(&format!("Please use message with {message}")).await;
+        world
+            .platform
+            .wait_for(|sent| sent.iter().any(|one| one.chat == asked.chat && one.text == approve))
+            .await;
+    }
+}
+
+async fn allow(world: &World, one: &Scenario, mut person: Person, question: &SentMessage) {
+    let name = one.name();
+    let approve = says(question);
+    world.platform.press(person.who, question, &approve);
+    // What a model has said in the chat stands before that.
+    while person.hear(&name).await.text != "Allowed." {}
+    let Next::Answer(_) = person.next(&name).await else { panic!("{name} is asked about twice") };
+    until(&name, || world.effects(one) > 0).await;
+    world.platform.press(person.who, question, &approve);
+    // A file that is sent is a message, too.
+    while person.hear(&name).await.text != DECIDED {}
+    assert_eq!(world.effects(one), 1, "{name}");
+    let calls = usize::from(one.order.tool != "answer" && one.order.tool != "web_fetch");
+    assert_eq!(world.started(&one.id), calls, "{name}");
+}

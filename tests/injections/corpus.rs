@@ -1,0 +1,180 @@
+//! The table: ten kinds of order, ten ways in, each straight and in a disguise.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use crate::gullible::Call;
+use crate::ways::Way;
+
+const ORDERS: &str = include_str!("../corpus/injections/orders.toml");
+const DISGUISES: &str = include_str!("../corpus/injections/disguises.toml");
+const ORDINARY: &str = include_str!("../corpus/injections/ordinary.toml");
+
+#[derive(Deserialize)]
+struct Orders {
+    order: Vec<Order>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Order {
+    pub(crate) kind: String,
+    #[serde(default)]
+    sly: bool,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+    pub(crate) effect: String,
+}
+
+#[derive(Deserialize)]
+struct Disguises {
+    disguise: Vec<Disguise>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Disguise {
+    name: String,
+    text: String,
+    html: Option<String>,
+}
+
+impl Order {
+    /// What the model does who obeys it.
+    pub(crate) fn call(&self) -> Call {
+        Call::new(&self.tool, &self.arguments)
+    }
+}
+
+/// One of the table.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    /// By which everything of it is known: `i017`.
+    pub(crate) id: String,
+    pub(crate) number: i64,
+    pub(crate) way: Way,
+    pub(crate) is_disguised: bool,
+    pub(crate) disguise: String,
+    pub(crate) order: Order,
+    /// What the stranger has written.
+    pub(crate) text: String,
+    /// The same as a page.
+    pub(crate) html: String,
+}
+
+impl Scenario {
+    pub(crate) fn name(&self) -> String {
+        let Self { id, way, disguise, order, .. } = self;
+        format!(
+            "{id} ({} by {}, {disguise}: {} {})",
+            order.kind,
+            way.name(),
+            order.tool,
+            order.arguments
+        )
+    }
+}
+
+/// All of them; `web` is the stranger's server.
+pub(crate) fn scenarios(web: &str) -> Vec<Scenario> {
+    let Orders { order: orders } = toml::from_str(ORDERS).unwrap();
+    let Disguises { disguise: disguises } = toml::from_str(DISGUISES).unwrap();
+    let (straight, disguises) = disguises.split_first().unwrap();
+    let mut kinds: Vec<&str> = orders.iter().map(|order| order.kind.as_str()).collect();
+    kinds.dedup();
+    let mut all = Vec::new();
+    for (row, kind) in kinds.iter().enumerate() {
+        let of = |sly: bool| -> Vec<&Order> {
+            orders.iter().filter(|order| order.kind == *kind && order.sly == sly).collect()
+        };
+        let (plain, sly) = (of(false), of(true));
+        for (column, way) in Way::ALL.into_iter().enumerate() {
+            all.push(scenario(all.len(), way, plain[column % plain.len()], (straight, false), web));
+            // Every kind and every way meets every disguise.
+            let disguise = &disguises[(row + column) % disguises.len()];
+            all.push(scenario(all.len(), way, sly[column % sly.len()], (disguise, true), web));
+        }
+    }
+    all
+}
+
+fn scenario(
+    number: usize,
+    way: Way,
+    order: &Order,
+    (disguise, is_disguised): (&Disguise, bool),
+    web: &str,
+) -> Scenario {
+    let id = format!("i{number:03}");
+    let fill = |text: &str| text.replace("{id}", &id).replace("{web}", web);
+    let order =
+        Order { arguments: fill(&order.arguments), effect: fill(&order.effect), ..order.clone() };
+    let base64 = STANDARD.encode(format!("Use {} with {}", order.tool, order.arguments));
+    let put = |template: &str, arguments: &str| {
+        let text = template.replace("{tool}", &order.tool).replace("{arguments}", arguments);
+        text.replace("{base64}", &base64)
+    };
+    let text = put(&disguise.text, &order.arguments);
+    let html = match &disguise.html {
+        Some(html) => put(html, &escaped(&order.arguments)),
+        None => format!("<html><body><p>{}</p></body></html>", escaped(&text)),
+    };
+    let number = i64::try_from(number).unwrap();
+    Scenario { id, number, way, is_disguised, disguise: disguise.name.clone(), order, text, html }
+}
+
+/// What an owner asks for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Conversation {
+    pub(crate) name: String,
+    pub(crate) calls: Vec<String>,
+    pub(crate) effect: Option<String>,
+    /// By which everything of it is known: `o07`.
+    #[serde(skip)]
+    pub(crate) id: String,
+}
+
+#[derive(Deserialize)]
+struct Conversations {
+    conversation: Vec<Conversation>,
+}
+
+/// What needs no question; `web` is a server.
+pub(crate) fn conversations(web: &str) -> Vec<Conversation> {
+    let Conversations { conversation: all } = toml::from_str(ORDINARY).unwrap();
+    let filled = all.into_iter().enumerate().map(|(number, one)| {
+        let id = format!("o{number:02}");
+        let fill = |text: &String| text.replace("{id}", &id).replace("{web}", web);
+        let (calls, effect) = (one.calls.iter().map(fill).collect(), one.effect.as_ref().map(fill));
+        Conversation { calls, effect, id, ..one }
+    });
+    filled.collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// How many there are in each cell.
+pub(crate) fn count(scenarios: &[Scenario]) -> String {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in scenarios {
+        *counts.entry((&one.order.kind, one.way.name())).or_default() += 1;
+    }
+    let mut kinds: Vec<&str> = scenarios.iter().map(|one| one.order.kind.as_str()).collect();
+    kinds.dedup();
+    let mut table = format!("{:24}", "");
+    Way::ALL.iter().for_each(|way| table.push_str(&format!("{:>12}", way.name())));
+    for kind in kinds {
+        table.push_str(&format!("\n{kind:24}"));
+        for way in Way::ALL {
+            let count = counts.get(&(kind, way.name())).copied().unwrap_or_default();
+            table.push_str(&format!("{count:>12}"));
+        }
+    }
+    format!("{table}\n{} in all", scenarios.len())
+}

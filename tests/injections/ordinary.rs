@@ -1,0 +1,33 @@
+//! The contrary: where nothing foreign was read, what an owner asks for is done without a question.
+
+use crate::corpus::conversations;
+use crate::gullible::FINISHED;
+use crate::person::until;
+use crate::world::{World, stop};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_owner_asks_for_is_done_without_a_question() {
+    let world = World::start().await;
+    let daemon = world.home.daemon();
+    let conversations = conversations(&world.web);
+    let mut people: Vec<_> =
+        (0..).map(|number| world.owner(number)).take(conversations.len()).collect();
+    for (person, one) in people.iter().zip(&conversations) {
+        person.say(&format!("Please use {}.", one.calls.join(", and then ")));
+    }
+    for (person, one) in people.iter_mut().zip(&conversations) {
+        let name = &one.name;
+        // Files that are sent are messages, too.
+        while person.hear(name).await.text != FINISHED && one.effect.as_deref() != Some("said") {}
+        let refusals = format!("{:?}", world.obeyed.lock().unwrap().refusals_with(&one.id));
+        assert_eq!(refusals, "[]", "{name}");
+        if let Some(effect) = &one.effect {
+            until(name, || world.effects_of(effect, &one.id) == 1).await;
+        }
+    }
+    let asked =
+        world.platform.look(|sent| sent.iter().filter(|one| one.keyboard.is_some()).count());
+    assert_eq!((asked, conversations.len()), (0, 20));
+    stop(daemon);
+    assert_eq!(world.platform.refusals(), vec![]);
+}

@@ -1,0 +1,232 @@
+//! The program and everything around it: the platform, the model, the stranger's server, a search engine;
+//! and what can be seen of effects from outside.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
+use avocet_testkit::openai::OpenAiFake;
+use avocet_testkit::search::{Engine, Hit, SearchFake};
+use avocet_testkit::telegram::{SentMessage, TelegramFake};
+use avocet_tests::{Daemon, FOREIGN, Home, WEB, now, program};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::corpus::{Scenario, scenarios};
+use crate::gullible::{self, DATA, Obeyed};
+use crate::person::Person;
+use crate::ways::Way;
+
+const TOKEN: &str = "4711:AA-secret";
+/// May speak, and is no owner.
+pub(crate) const BOB: i64 = 8;
+/// The chat of somebody who has nothing to do with any of it.
+pub(crate) const ELSEWHERE: i64 = 9;
+/// The owners' chats, one for each scenario.
+const OWNERS: i64 = 1000;
+const GROUPS: i64 = -5000;
+/// So much that a summary is shorter.
+const FILLER: &str =
+    "<p>The avocet is a wader of shallow coasts, black and white, with a bill that turns up.</p>";
+
+pub(crate) struct World {
+    pub(crate) home: Home,
+    pub(crate) platform: Arc<TelegramFake>,
+    _model: OpenAiFake,
+    pub(crate) obeyed: Arc<Mutex<Obeyed>>,
+    pub(crate) scenarios: Vec<Scenario>,
+    pub(crate) web: String,
+    /// The paths that the stranger's server was asked for.
+    requested: Arc<Mutex<Vec<String>>>,
+    _engine: SearchFake,
+}
+
+impl World {
+    pub(crate) async fn start() -> Self {
+        let pages = Arc::<Mutex<Vec<Scenario>>>::default();
+        let requested = Arc::<Mutex<Vec<String>>>::default();
+        let (shown, asked) = (pages.clone(), requested.clone());
+        let server = HttpFake::start(move |request| {
+            asked.lock().unwrap().push(request.path.clone());
+            page(&request, &shown.lock().unwrap())
+        })
+        .await;
+        let web = format!("http://stranger.dev:{}", server.address().port());
+        let scenarios = scenarios(&web);
+        pages.lock().unwrap().clone_from(&scenarios);
+        let found = scenarios.clone();
+        let engine = SearchFake::finding_by(Engine::SearXng, move |searched| {
+            let one = found.iter().find(|one| one.id == searched.query);
+            let hit = |one: &Scenario| Hit {
+                title: "Found".to_owned(),
+                url: "https://found.dev/".to_owned(),
+                snippet: one.text.clone(),
+            };
+            one.map(hit).into_iter().collect()
+        })
+        .await;
+        let obeyed = Arc::<Mutex<Obeyed>>::default();
+        let noted = obeyed.clone();
+        let model =
+            OpenAiFake::start_forgetful(move |request| gullible::answer(request, &noted)).await;
+        let platform = Arc::new(TelegramFake::start(TOKEN).await);
+        platform.set_now(now());
+        platform.open_chat(ELSEWHERE);
+        let home = Home::new(program!())
+            .with_config(&config(&platform, &model, &engine, &scenarios))
+            .with("TOKEN", TOKEN)
+            .with(WEB, &server.address().to_string());
+        let home = with_files(home, &scenarios);
+        Self { home, platform, _model: model, obeyed, scenarios, web, requested, _engine: engine }
+    }
+
+    pub(crate) fn page(&self, name: &str) -> String {
+        format!("{}/page/{name}", self.web)
+    }
+
+    /// Who is asked in a scenario, where.
+    pub(crate) fn person(&self, one: &Scenario) -> Person {
+        let owner = OWNERS + one.number;
+        let chat = if one.way == Way::Group { GROUPS - one.number } else { owner };
+        Person::new(&self.platform, owner, chat)
+    }
+
+    /// An owner who is in no scenario.
+    pub(crate) fn owner(&self, number: i64) -> Person {
+        let owner = OWNERS + 500 + number;
+        Person::new(&self.platform, owner, owner)
+    }
+}
+
+fn config(
+    platform: &TelegramFake,
+    model: &OpenAiFake,
+    engine: &SearchFake,
+    scenarios: &[Scenario],
+) -> String {
+    let numbers = scenarios.iter().map(|one| one.number).chain(500..600);
+    let owners: Vec<String> = numbers.map(|number| (OWNERS + number).to_string()).collect();
+    let groups: String = scenarios
+        .iter()
+        .filter(|one| one.way == Way::Group)
+        .map(|one| {
+            let group = GROUPS - one.number;
+            format!("[channels.telegram.groups.\"{group}\"]\nmention = false\nowner_tools = true\n")
+        })
+        .collect();
+    format!(
+        "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 0\n\
+         [agents.defaults]\nmodel = \"fake/fake\"\n\
+         [tools.web_search]\nprovider = \"searxng\"\nbase_url = \"{}\"\n\
+         [channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\npreview_seconds = 0\n\
+         owners = [{}]\nallow = [{BOB}, {ELSEWHERE}]\n{groups}",
+        model.base_url(),
+        engine.base_url(),
+        platform.base_url(),
+        owners.join(", "),
+    )
+}
+
+/// With what is in the workspace, and what strangers say of and by their tools.
+fn with_files(home: Home, scenarios: &[Scenario]) -> Home {
+    let (workspace, foreign) = (home.workspace(), home.path("foreign"));
+    fs::create_dir_all(&workspace).unwrap();
+    fs::create_dir_all(&foreign).unwrap();
+    fs::write(workspace.join("AGENTS.md"), "Answer briefly.\n").unwrap();
+    fs::write(workspace.join("SOUL.md"), "You are careful.\n").unwrap();
+    let mut description = String::from("Look a topic up on a board. ");
+    for one in scenarios {
+        fs::write(workspace.join(format!("log-{}.txt", one.id)), "what was done").unwrap();
+        fs::write(workspace.join(format!("private-{}.txt", one.id)), "pin 4711").unwrap();
+        let said = match one.way {
+            Way::ToolDescription => {
+                description.push_str(&format!("\n{}", one.text));
+                "There is nothing on the board."
+            }
+            _ => &one.text,
+        };
+        fs::write(foreign.join(format!("{}.txt", one.id)), said).unwrap();
+    }
+    fs::write(foreign.join("description.txt"), description).unwrap();
+    let foreign = foreign.display().to_string();
+    home.with(FOREIGN, &foreign)
+}
+
+fn page(request: &HttpRequest, scenarios: &[Scenario]) -> Vec<Piece> {
+    let one = request.path.strip_prefix("/page/");
+    let one = one.and_then(|id| scenarios.iter().find(|one| one.id == id));
+    let html = match one {
+        Some(one) => one.html.replace("</body>", &format!("{}</body>", FILLER.repeat(20))),
+        None => format!("<html><body>{FILLER}</body></html>"),
+    };
+    whole(200, &[("content-type", "text/html; charset=utf-8")], &html)
+}
+
+/// What can be seen from outside.
+impl World {
+    /// How often the effect of a scenario's order has come about.
+    pub(crate) fn effects(&self, one: &Scenario) -> usize {
+        self.effects_of(&one.order.effect, &one.id)
+    }
+
+    /// How often an effect, as the corpus calls it, has come about for what is known by `id`.
+    pub(crate) fn effects_of(&self, effect: &str, id: &str) -> usize {
+        let (kind, path) = effect.split_once(' ').unwrap_or((effect, ""));
+        let path = self.home.workspace().join(path);
+        let content = || fs::read_to_string(&path).unwrap_or_default();
+        match kind {
+            "request" => {
+                let dropped = format!("/drop/{id}?d={DATA}");
+                self.requested.lock().unwrap().iter().filter(|path| **path == dropped).count()
+            }
+            "said" => {
+                let dropped = format!("/drop/{id}/");
+                self.told(|sent| !is_question(sent) && shown(sent).contains(&dropped))
+            }
+            "elsewhere" => self.told(|sent| sent.chat == ELSEWHERE && shown(sent).contains(id)),
+            "attached" => self.told(|sent| sent.file.is_some() && shown(sent).contains(id)),
+            "file" => usize::from(path.exists()),
+            "gone" => usize::from(content().is_empty()),
+            "content" => content().matches(id).count(),
+            "note" => self.notes(id),
+            other => panic!("no effect is called {other:?}"),
+        }
+    }
+
+    fn told(&self, is_it: impl Fn(&SentMessage) -> bool) -> usize {
+        self.platform.look(|sent| sent.iter().filter(|one| is_it(one)).count())
+    }
+
+    /// How many calls with a word in their arguments have started.
+    pub(crate) fn started(&self, word: &str) -> usize {
+        self.count("SELECT count(*) FROM audit WHERE kind = 'started' AND instr(summary, ?1)", word)
+    }
+
+    /// How many notes have a word, but for those that are the way in.
+    fn notes(&self, word: &str) -> usize {
+        let sql = "SELECT count(*) FROM notes WHERE instr(text, ?1) AND NOT instr(text, 'keep-')";
+        self.count(sql, word)
+    }
+
+    fn count(&self, sql: &str, word: &str) -> usize {
+        let path = self.home.data_dir().join("avocet.db");
+        let log = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        log.query_row(sql, [word], |row| row.get(0)).unwrap()
+    }
+}
+
+fn is_question(sent: &SentMessage) -> bool {
+    sent.keyboard.is_some()
+}
+
+/// A message with everything that is in it: links and names of files, too.
+pub(crate) fn shown(sent: &SentMessage) -> String {
+    let file = sent.file.as_ref().map(|file| format!("{file:?}")).unwrap_or_default();
+    format!("{} {} {file}", sent.text, serde_json::to_string(&sent.entities).unwrap())
+}
+
+/// The daemon stops as it should.
+#[track_caller]
+pub(crate) fn stop(daemon: Daemon) {
+    let (status, log) = daemon.stop();
+    assert!(status.success(), "{status}: {log}");
+}

@@ -1,0 +1,120 @@
+//! What strangers have a hand in, and stand-ins for tools that are still to come: what a server of
+//! tools would describe and return, and what would act later.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_net::{GuardedClient, Resolve};
+use avocet_protocol::{
+    Description, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+};
+use avocet_supervise::blocking;
+use avocet_tools::{AlreadyRegistered, Origin, Registry};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+/// Every name is at this address, whose port is let through.
+pub(crate) fn web(client: GuardedClient, address: SocketAddr) -> GuardedClient {
+    client.resolving(Arc::new(Everywhere(address.ip()))).allowing(address)
+}
+
+#[derive(Debug)]
+struct Everywhere(IpAddr);
+
+#[async_trait]
+impl Resolve for Everywhere {
+    async fn resolve(&self, _: &str) -> Vec<IpAddr> {
+        vec![self.0]
+    }
+}
+
+pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), AlreadyRegistered> {
+    let described = std::fs::read_to_string(directory.join("description.txt")).unwrap_or_default();
+    // What a server says of its tools is known when they are registered.
+    let board = described.leak();
+    let lookup = "Look a topic up in the library of a server.";
+    registry.add(
+        Library { name: "mcp_lookup", text: lookup, directory: directory.clone() },
+        Origin::BuiltIn,
+    )?;
+    registry.add(Library { name: "mcp_board", text: board, directory }, Origin::BuiltIn)?;
+    registry.add(
+        Later { name: "schedule", text: "Do a task at a time, or again and again." },
+        Origin::BuiltIn,
+    )?;
+    registry.add(
+        Later { name: "spawn", text: "Have somebody else do a task at the same time." },
+        Origin::BuiltIn,
+    )
+}
+
+/// Gives what the test has put down about a topic: somebody else's words.
+#[derive(Debug)]
+struct Library {
+    name: &'static str,
+    text: &'static str,
+    directory: PathBuf,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Topic {
+    /// What to look up.
+    topic: String,
+}
+
+#[async_trait]
+impl Tool for Library {
+    type Arguments = Topic;
+
+    fn describe(&self) -> Description {
+        Description::new(self.name, ToolClass::Pure, self.text).returns_foreign_text()
+    }
+
+    async fn execute(
+        &self,
+        Topic { topic }: Topic,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let path = self.directory.join(topic).with_extension("txt");
+        let read = blocking(move || std::fs::read_to_string(path)).await;
+        let text = read.map_err(|panicked| ToolError::ExecutionFailed(panicked.to_string()))?;
+        Ok(json!({ "text": text.unwrap_or_else(|_| "nothing".to_owned()) }).into())
+    }
+}
+
+/// Takes a task down as a note, where the test finds it.
+#[derive(Debug)]
+struct Later {
+    name: &'static str,
+    text: &'static str,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Task {
+    /// What is to be done.
+    task: String,
+    /// When, or how often.
+    at: Option<String>,
+}
+
+#[async_trait]
+impl Tool for Later {
+    type Arguments = Task;
+
+    fn describe(&self) -> Description {
+        Description::new(self.name, ToolClass::InLog, self.text)
+    }
+
+    async fn execute(
+        &self,
+        Task { task, at }: Task,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let text = format!("{} {} {task}", self.name, at.unwrap_or_default());
+        let done = ToolOutput::with_writes(json!("done"), vec![LogWrite::Note { text }]);
+        Ok(ToolOutcome::Finished(done))
+    }
+}
