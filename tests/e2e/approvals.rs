@@ -1,0 +1,85 @@
+//! `avocet approvals`: calls that wait to be allowed are listed and decided about, while a daemon runs and
+//! while none does; and how the terminal asks.
+
+use avocet_tests::{Home, program};
+use serde_json::json;
+
+use crate::support::{Listener, assert_fails, printed, printed_json, run, stop, until};
+
+const CHAT: &str = "terminal:local:me";
+const CONFIG: &str = "[tools.policy]\nwrite_file = \"ask\"\n";
+
+fn home() -> Home {
+    Home::new(program!()).with_config(CONFIG)
+}
+
+#[tokio::test]
+async fn the_terminal_asks_in_words_and_takes_words() {
+    let home = home();
+    let daemon = home.daemon();
+    let listener = Listener::attach(&home, CHAT).await;
+    printed(&home, &["ask", "me", "write_file a.txt hello"]);
+    let asked = listener.hear().await;
+    let shown = asked["text"].as_str().unwrap();
+    insta::assert_snapshot!("terminal", shown);
+    assert_eq!(asked["choices"].as_array().unwrap().len(), 3);
+    printed(&home, &["ask", "me", "/deny not there"]);
+    assert_eq!(listener.hear_text().await, "Denied.");
+    let answer = listener.hear_text().await;
+    assert!(answer.contains("denied by the owner, who says: not there"), "{answer}");
+    assert!(!home.workspace().join("a.txt").exists());
+
+    printed(&home, &["ask", "me", "write_file a.txt hello"]);
+    listener.hear().await;
+    printed(&home, &["ask", "me", "/approve"]);
+    assert_eq!(listener.hear_text().await, "Allowed.");
+    listener.hear().await;
+    assert!(home.workspace().join("a.txt").exists());
+    stop(daemon);
+}
+
+#[test]
+fn calls_are_listed_and_decided_about_with_a_daemon_and_without() {
+    let home = home();
+    let mut daemon = Some(home.daemon());
+    for (number, runs) in [(1, true), (3, false)] {
+        let [allowed, denied] = [number, number + 1].map(|number| format!("w{number}"));
+        let [one, two] = [&allowed, &denied].map(|wait| format!("{wait}.txt"));
+        for (file, session) in [(&one, "one"), (&two, "two")] {
+            printed(&home, &["ask", session, &format!("write_file {file} hello")]);
+            let open = || printed_json(&home, &["approvals"]).to_string();
+            until("the question", || open().contains(file).then_some(()));
+        }
+        if !runs {
+            stop(daemon.take().unwrap());
+        }
+        let open = printed_json(&home, &["approvals"]);
+        assert_eq!(open[0]["id"], json!(allowed));
+        assert_eq!(open[0]["session"], "terminal:local:one");
+        assert_eq!(open[0]["tool"], "write_file");
+        assert_eq!(open[0]["arguments"], json!({ "path": one, "content": "hello" }));
+        let listed = printed(&home, &["approvals"]);
+        for shown in
+            [&format!("{allowed}  write_file  in terminal:local:one"), &format!("path: {two}")]
+        {
+            assert!(listed.contains(shown.as_str()), "{shown}: {listed}");
+        }
+        let says = printed(&home, &["approvals", "approve", &allowed]);
+        assert_eq!(says, format!("{allowed} is allowed\n"));
+        let says = printed(&home, &["approvals", "deny", &denied, "not there"]);
+        assert_eq!(says, format!("{denied} is denied\n"));
+        assert_fails(&run(&home, &["approvals", "approve", &denied]), 1, &[&denied]);
+        assert_eq!(printed_json(&home, &["approvals"]), json!([]));
+        if !runs {
+            daemon = Some(home.daemon());
+        }
+        until("the file", || home.workspace().join(&one).exists().then_some(()));
+        let answer = || printed(&home, &["sessions", "show", "two"]);
+        let why = "denied by the owner, who says: not there";
+        let times = if runs { 1 } else { 2 };
+        until("the denial", || (answer().matches(why).count() >= times).then_some(()));
+        assert!(!home.workspace().join(&two).exists());
+    }
+    assert_eq!(printed(&home, &["approvals"]), "Nothing waits to be allowed.\n");
+    stop(daemon.unwrap());
+}

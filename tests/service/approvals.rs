@@ -1,0 +1,245 @@
+//! Calls that a person has to allow, on the platforms: by their buttons, by whom, how often, and after what.
+
+use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
+use avocet_testkit::telegram::{SentMessage, TelegramFake};
+use avocet_tests::{Daemon, Home, SINK, now, program};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::log::number;
+use crate::model::{config, held, held_back};
+use crate::patience::{patiently, stop, until};
+use crate::sink::Sink;
+
+const TOKEN: &str = "4711:AA-secret";
+const ANN: i64 = 7;
+const BOB: i64 = 8;
+const ASK: &str = "[tools.policy]\npost = \"ask\"\n";
+const DECIDED: &str = "Nothing waits to be allowed here, or it has been decided already.";
+
+/// A model that posts what it is told, and then says what came of it.
+fn posts(request: &Value) -> ModelAnswer {
+    match last_results(request)[..] {
+        [] => ModelAnswer::call("post", json!({ "text": last_user_text(request) })),
+        ref results => ModelAnswer::says(results.join(" ")),
+    }
+}
+
+async fn sink() -> Sink {
+    let sink = Sink::start().await;
+    sink.gate.add_permits(100);
+    sink
+}
+
+fn on_telegram(platform: &TelegramFake, model: &OpenAiFake, sink: &Sink) -> Home {
+    platform.set_now(now());
+    let telegram = format!(
+        "{ASK}[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+         allow = [{BOB}]\npairing = false\npreview_seconds = 0\n",
+        platform.base_url()
+    );
+    let home = Home::new(program!()).with_config(&config(model, &telegram));
+    home.with("TOKEN", TOKEN).with(SINK, &sink.address)
+}
+
+/// A message in Ann's chat, by its place.
+async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
+    let here = |sent: &[SentMessage]| sent.iter().filter(|one| one.chat == ANN).nth(place).cloned();
+    let sent = platform.wait_for(|sent| here(sent).is_some());
+    here(&patiently(&format!("message {place}"), sent).await).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f14_on_telegram_an_owner_allows_once_for_the_session_or_not() {
+    let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
+    let model = OpenAiFake::start(posts).await;
+    let daemon = on_telegram(&platform, &model, &sink).daemon();
+    platform.private_text(ANN, "one");
+    let first = told(&platform, 0).await;
+    let shown = shown(&first);
+    insta::assert_snapshot!("telegram", shown);
+
+    platform.press(BOB, &first, "/approve w1");
+    assert_eq!(told(&platform, 1).await.text, "/approve is for my owner.");
+    assert_eq!(sink.posts(), Vec::<String>::new());
+    platform.press(ANN, &first, "/approve w1");
+    assert_eq!(told(&platform, 2).await.text, "Allowed.");
+    assert_eq!(told(&platform, 3).await.text, "thanks");
+    platform.press(ANN, &first, "/deny w1");
+    assert_eq!(told(&platform, 4).await.text, DECIDED);
+
+    platform.private_text(ANN, "two");
+    let second = told(&platform, 5).await;
+    platform.press(ANN, &second, "/approve w2 session");
+    let session = "Allowed, and what is like it for this session.";
+    assert_eq!(told(&platform, 6).await.text, session);
+    assert_eq!(told(&platform, 7).await.text, "thanks");
+    platform.private_text(ANN, "three");
+    assert_eq!(told(&platform, 8).await.text, "thanks");
+
+    platform.private_text(ANN, "/new");
+    told(&platform, 9).await;
+    platform.private_text(ANN, "four");
+    assert!(told(&platform, 10).await.text.starts_with("May I use post?"));
+    platform.private_text(ANN, "/deny w3 not today");
+    assert_eq!(told(&platform, 11).await.text, "Denied.");
+    let answer = told(&platform, 12).await.text;
+    assert!(answer.contains("denied by the owner, who says: not today"), "{answer}");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(sink.posts(), ["one", "two", "three"]);
+    assert_eq!(platform.refusals(), vec![]);
+}
+
+/// A message as it is shown.
+fn shown(sent: &SentMessage) -> String {
+    let styles = sent.entities.iter().map(|entity| {
+        let at = |key: &str| usize::try_from(entity[key].as_u64().unwrap()).unwrap();
+        let text: Vec<u16> =
+            sent.text.encode_utf16().skip(at("offset")).take(at("length")).collect();
+        format!("{}: {}\n", entity["type"].as_str().unwrap(), String::from_utf16(&text).unwrap())
+    });
+    let buttons = sent
+        .buttons()
+        .iter()
+        .map(|button| {
+            format!("[{}] {}\n", button["text"].as_str().unwrap(), button["callback_data"])
+        })
+        .collect::<String>();
+    format!("{}\n\n{}\n{buttons}", sent.text, styles.collect::<String>())
+}
+
+/// Kills the daemon once the log knows that the question is there.
+async fn kill(daemon: Daemon, home: &Home, platform: &TelegramFake) {
+    let is_sent = "SELECT count(*) FROM outbox WHERE state = 'sent' AND source = 'prompt'";
+    until("the question in the log", async || number(home, is_sent) == 1).await;
+    patiently("the confirmation", platform.wait_for_confirmed()).await;
+    daemon.kill();
+    patiently("the end of the poll", platform.wait_for_no_poll()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_open_when_the_daemon_is_killed_is_decided_once_after_the_restart() {
+    let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
+    let model = OpenAiFake::start(posts).await;
+    let home = on_telegram(&platform, &model, &sink);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "one");
+    let question = told(&platform, 0).await;
+    kill(daemon, &home, &platform).await;
+    platform.press(ANN, &question, "/approve w1");
+    platform.press(ANN, &question, "/approve w1");
+    let daemon = home.daemon();
+    let mut texts = Vec::new();
+    for place in 1..4 {
+        texts.push(told(&platform, place).await.text);
+    }
+    texts.sort();
+    assert_eq!(texts, ["Allowed.", DECIDED, "thanks"]);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(sink.posts(), ["one"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_decides_in_time_counts_as_denied() {
+    let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
+    let model = OpenAiFake::start(posts).await;
+    let home = on_telegram(&platform, &model, &sink);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "one");
+    let question = told(&platform, 0).await;
+    kill(daemon, &home, &platform).await;
+    let log = Connection::open(home.data_dir().join("avocet.db")).unwrap();
+    assert_eq!(log.execute("UPDATE waits SET expires_at = 1", ()).unwrap(), 1);
+    drop(log);
+    let daemon = home.daemon();
+    let answer = told(&platform, 1).await.text;
+    assert!(answer.contains("nobody"), "{answer}");
+    platform.press(ANN, &question, "/approve w1");
+    assert_eq!(told(&platform, 2).await.text, DECIDED);
+    assert!(stop(daemon).await.0.success());
+    assert_eq!(sink.posts(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f11_a_press_takes_effect_although_another_turn_runs() {
+    let (platform, sink, gate) = (TelegramFake::start(TOKEN).await, sink().await, held());
+    let permits = gate.clone();
+    let model = OpenAiFake::start(move |request| match last_user_text(request) {
+        "slow" => held_back(&permits, "Slowly."),
+        _ => posts(request),
+    })
+    .await;
+    let daemon = on_telegram(&platform, &model, &sink).daemon();
+    platform.private_text(ANN, "one");
+    let question = told(&platform, 0).await;
+    platform.private_text(BOB, "slow");
+    until("Bob's turn", async || model.requests().len() == 2).await;
+    platform.press(ANN, &question, "/approve w1");
+    assert_eq!(told(&platform, 2).await.text, "thanks");
+    gate.add_permits(1);
+    patiently("Bob's answer", platform.wait_for_sent(4)).await;
+    assert!(stop(daemon).await.0.success());
+    assert_eq!(sink.posts(), ["one"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f14_on_discord_an_owner_allows_once_for_the_session_or_not() {
+    const ANN: u64 = 7;
+    const BOB: u64 = 8;
+    let (platform, sink) = (DiscordFake::start(TOKEN).await, sink().await);
+    platform.limit_rates(false);
+    platform.set_now(now());
+    let model = OpenAiFake::start(posts).await;
+    let discord = format!(
+        "{ASK}[channels.discord]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+         allow = [{BOB}]\npreview_seconds = 0\n",
+        platform.base_url()
+    );
+    let home = Home::new(program!()).with_config(&config(&model, &discord));
+    let daemon = home.with("TOKEN", TOKEN).with(SINK, &sink.address).daemon();
+    let dm = platform.dm(ANN);
+    platform.dm(BOB);
+    let told = async |place: usize| {
+        let sent = platform.wait_for_sent(place + 1);
+        patiently(&format!("message {place}"), sent).await.remove(place)
+    };
+    platform.say(dm, ANN, "one");
+    let first = told(0).await;
+    let button =
+        |one: &Value| format!("[{}] {}\n", one["label"].as_str().unwrap(), one["custom_id"]);
+    let buttons: String = first.buttons().iter().map(button).collect();
+    let shown = format!("{}\n\n{buttons}", first.text);
+    insta::assert_snapshot!("discord", shown);
+    platform.press(BOB, first.id, "/approve w1");
+    let refused = told(1).await.text;
+    assert!(refused.contains("/approve is for my owner"), "{refused}");
+    assert_eq!(sink.posts(), Vec::<String>::new());
+
+    platform.press(ANN, first.id, "/approve w1");
+    let heard = async |texts: &[&str]| {
+        let sent = platform
+            .wait_for(|sent| texts.iter().all(|text| sent.iter().any(|one| one.text == *text)));
+        patiently(&format!("{texts:?}"), sent).await;
+    };
+    heard(&["Allowed.", "thanks"]).await;
+    platform.press(ANN, first.id, "/approve w1");
+    heard(&[DECIDED]).await;
+    platform.say(dm, ANN, "two");
+    let sent = platform.wait_for(|sent| sent.iter().any(|one| one.text.contains("/approve w2")));
+    let sent = patiently("the second question", sent).await;
+    let second = sent.iter().find(|one| one.text.contains("/approve w2")).unwrap();
+    platform.press(ANN, second.id, "/approve w2 session");
+    heard(&["Allowed, and what is like it for this session."]).await;
+    until("two posts", async || sink.posts().len() == 2).await;
+    platform.say(dm, ANN, "three");
+    until("three posts", async || sink.posts().len() == 3).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(
+        (sink.posts(), platform.refusals()),
+        (["one", "two", "three"].map(str::to_owned).to_vec(), vec![])
+    );
+}
