@@ -25,6 +25,8 @@ pub(crate) struct Shells {
     background: Arc<Background>,
     /// What is the daemon's own.
     own: Vec<PathBuf>,
+    /// The file of our own program, which the next start runs.
+    program: Option<PathBuf>,
     /// What programs of any agent may change.
     writable: Vec<PathBuf>,
 }
@@ -77,6 +79,7 @@ impl Shells {
                 group.child("programs"),
             )),
             own: [real(&own), own].concat(),
+            program: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
         }
     }
 
@@ -138,10 +141,17 @@ impl Shells {
     ) -> Option<(&'a Path, &'static str)> {
         let seen = || writable.iter().chain(readable);
         let own = self.own.iter().find(|path| seen().any(|root| path.starts_with(root)));
+        let program =
+            self.program.iter().find(|path| writable.iter().any(|root| path.starts_with(root)));
         let swapped = seen()
             .find(|path| self.writable.iter().any(|root| *path != root && path.starts_with(root)));
         let of = |path: &'a PathBuf, why| (path.as_path(), why);
         own.map(|path| of(path, "programs could read this of the daemon: choose another workspace"))
+            .or_else(|| {
+                program.map(|path| {
+                    of(path, "programs could replace this, which is the daemon's own: install it elsewhere")
+                })
+            })
             .or_else(|| {
                 swapped.map(|path| {
                     of(path, "it is below another directory that programs may change: name the upper one only")
@@ -186,9 +196,10 @@ mod tests {
             commands: Vec::new(),
             background: background(),
             own: paths(&["/home/me/.config/avocet.toml", "/data"]),
+            program: Some("/opt/me/bin/avocet".into()),
             writable: paths(&["/data/workspace", "/srv/a", "/srv/a/b", "/out"]),
         };
-        let table: [(&[&str], &[&str], bool); 8] = [
+        let table: [(&[&str], &[&str], bool); 10] = [
             (&["/data/workspace"], &[], true),
             (&["/data/workspace", "/out"], &["/home/me/.cargo"], true),
             (&["/home/me"], &[], false),
@@ -197,6 +208,8 @@ mod tests {
             (&["/srv/a"], &[], true),
             (&["/srv/a/b"], &[], false),
             (&["/srv/a"], &["/out/x"], false),
+            (&["/opt/me"], &[], false),
+            (&["/srv/a"], &["/opt/me/bin"], true),
         ];
         for (writable, readable, is_safe) in table {
             let (writable, readable) = (paths(writable), paths(readable));
@@ -234,6 +247,7 @@ mod tests {
                 commands: Vec::new(),
                 background: background(),
                 own: Vec::new(),
+                program: None,
                 writable: Vec::new(),
             };
             let shell = shells.of(Path::new("/work"));

@@ -71,6 +71,10 @@ impl Answer for HttpResponse {
         Self::header(self, name)
     }
 
+    fn headers(&self, name: &str) -> Vec<String> {
+        Self::headers(self, name)
+    }
+
     async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
         Self::chunk(self).await
     }

@@ -16,6 +16,7 @@ use crate::{NetError, dial, seconds};
 
 /// How many redirects are followed.
 const REDIRECTS: usize = 5;
+const CACHE_CONTROL: &str = "cache-control";
 
 /// Says which addresses the host has at the moment.
 pub trait OwnAddresses: std::fmt::Debug + Send + Sync {
@@ -61,8 +62,11 @@ pub trait Answer: Send {
     /// The status code.
     fn status(&self) -> u16;
 
-    /// The value of a header, its name in lower case.
+    /// The first value of a header, its name in lower case.
     fn header(&self, name: &str) -> Option<&str>;
+
+    /// Every value of a header, one for each line.
+    fn headers(&self, name: &str) -> Vec<String>;
 
     /// The next piece of the body; none at its end.
     ///
@@ -95,7 +99,7 @@ pub struct Page {
     pub status: u16,
     /// The value of `Content-Type`.
     pub content_type: Option<String>,
-    /// The value of `Cache-Control`.
+    /// The values of `Cache-Control`, with commas between them: of every line, also of the redirects.
     pub cache_control: Option<String>,
     /// How long the server asks to be left alone, where it says so in seconds.
     pub retry_after: Option<Duration>,
@@ -195,7 +199,7 @@ impl GuardedClient {
             let guard = self.guard();
             let target = guard.target(url)?;
             let answer = self.ask(&guard, &target, headers, Some(body)).await?;
-            self.read(target, answer).await
+            self.read(target, answer, Vec::new()).await
         };
         self.in_time(posted).await
     }
@@ -211,11 +215,13 @@ impl GuardedClient {
     async fn walk(&self, url: &str, mut headers: &[(&str, &str)]) -> Result<Page, FetchError> {
         let guard = self.guard();
         let mut target = guard.target(url)?;
+        let mut cache_control = Vec::new();
         for _ in 0..=REDIRECTS {
             let answer = self.ask(&guard, &target, headers, None).await?;
             let Some(location) = location(&*answer) else {
-                return self.read(target, answer).await;
+                return self.read(target, answer, cache_control).await;
             };
+            cache_control.extend(answer.headers(CACHE_CONTROL));
             let next = guard.redirected(&target, location)?;
             if next.url().origin() != target.url().origin() {
                 headers = &[];
@@ -250,7 +256,14 @@ impl GuardedClient {
         Ok(self.dialler.ask(target.url(), headers, body, &to).await?)
     }
 
-    async fn read(&self, target: Target, mut answer: Box<dyn Answer>) -> Result<Page, FetchError> {
+    /// Reads the last answer, before which the others have said this of keeping it.
+    async fn read(
+        &self,
+        target: Target,
+        mut answer: Box<dyn Answer>,
+        mut cache_control: Vec<String>,
+    ) -> Result<Page, FetchError> {
+        cache_control.extend(answer.headers(CACHE_CONTROL));
         let coding = answer.header("content-encoding").unwrap_or("identity");
         if !coding.eq_ignore_ascii_case("identity") {
             return Err(FetchError::Compressed);
@@ -267,7 +280,7 @@ impl GuardedClient {
             url: target.into_url(),
             status: answer.status(),
             content_type: header("content-type"),
-            cache_control: header("cache-control"),
+            cache_control: (!cache_control.is_empty()).then(|| cache_control.join(", ")),
             retry_after: answer.header("retry-after").and_then(seconds),
             body,
         })

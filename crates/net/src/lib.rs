@@ -231,6 +231,11 @@ impl HttpResponse {
         headers.get(name)?.to_str().ok()
     }
 
+    fn headers(&self, name: &str) -> Vec<String> {
+        let values = self.response.headers().get_all(name).iter();
+        values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    }
+
     /// The next piece of the body; none at its end.
     ///
     /// # Errors

@@ -83,6 +83,15 @@ impl Answer for Said {
         self.0.as_deref().filter(|_| name == "location")
     }
 
+    fn headers(&self, name: &str) -> Vec<String> {
+        let said: &[&str] = match (name, &self.0) {
+            ("cache-control", Some(_)) => &["max-age=1", "no-store"],
+            ("cache-control", None) => &["public"],
+            _ => &[],
+        };
+        said.iter().map(|&value| value.to_owned()).collect()
+    }
+
     async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
         Ok(None)
     }
@@ -226,7 +235,9 @@ async fn headers_go_no_further_than_the_first_origin() {
     let redirects = redirects.map(|(from, to)| (from.to_owned(), to.to_owned())).into();
     let servers = Arc::new(Servers { redirects, ..Servers::default() });
     let client = client(&Arc::default(), &servers);
-    client.get("http://8.8.8.8/", &[("authorization", "Bearer sk-1")]).await.unwrap();
+    let page = client.get("http://8.8.8.8/", &[("authorization", "Bearer sk-1")]).await.unwrap();
+    let said = format!("{}public", "max-age=1, no-store, ".repeat(4));
+    assert_eq!(page.cache_control, Some(said), "of every answer, and of every line");
     assert_eq!(*servers.headers.lock().unwrap(), [1, 1, 0, 0, 0]);
 }
 

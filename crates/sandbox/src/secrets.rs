@@ -34,6 +34,9 @@ const NAMES: [&str; 21] = [
     "**/.ssh/**",
 ];
 
+/// Directories that [`NAMES`] has.
+const DIRECTORIES: [&str; 3] = [".aws", ".docker", ".ssh"];
+
 /// What has such a name and is none: it shows which keys there are.
 const HARMLESS: [&str; 1] = ["**/.env.example"];
 
@@ -75,6 +78,12 @@ impl Secrets {
     /// Whether the operator has opened this path, whatever lies there.
     pub(crate) fn is_opened(&self, path: &Path) -> bool {
         self.opened_paths.is_match(path.strip_prefix(".").unwrap_or(path))
+    }
+
+    /// Whether files are secrets because they are in a directory of this name.
+    pub(crate) fn is_of_secrets(directory: &Path) -> bool {
+        let name = directory.file_name().map(|name| plain(Path::new(name)));
+        name.is_some_and(|name| DIRECTORIES.iter().any(|of| name == Path::new(of)))
     }
 
     /// Why a file, or a directory with all that is in it, is not opened; none if it is.
@@ -186,6 +195,12 @@ mod tests {
             assert_eq!(secrets.why(Path::new(path), false), None, "{path}");
         }
         assert_eq!(secrets.why(Path::new("src/credentials"), true), None);
+        let of_secrets = |path: &str| Secrets::is_of_secrets(Path::new(path));
+        assert!([".ssh", "a/.SSH", ".aws", ".docker"].into_iter().all(of_secrets));
+        assert!(![".ssh/a", "ssh", ".docker/config.json"].into_iter().any(of_secrets));
+        for name in NAMES.iter().filter(|name| name.matches('/').count() > 1) {
+            assert!(of_secrets(Path::new(name).parent().unwrap().to_str().unwrap()), "{name}");
+        }
         let error = Secrets::new(&["a[".to_owned()], &[]).unwrap_err().to_string();
         assert!(error.starts_with("[tools] secret_files: "), "{error}");
     }

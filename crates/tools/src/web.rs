@@ -208,10 +208,13 @@ fn as_json(text: &str) -> Result<String, ToolError> {
     })
 }
 
-/// Whether a page may be kept for the next call (RFC 9111, 5.2.2.5).
+/// Whether a page may be kept for the next call, which may be of another conversation (RFC 9111, 5.2.2).
 fn may_be_kept(cache_control: Option<&str>) -> bool {
-    let mut directives = cache_control.unwrap_or_default().split(',');
-    !directives.any(|directive| directive.trim().eq_ignore_ascii_case("no-store"))
+    const NOT: [&str; 3] = ["no-store", "no-cache", "private"];
+    !cache_control.unwrap_or_default().split(',').any(|directive| {
+        let name = directive.split('=').next().unwrap_or_default().trim();
+        NOT.iter().any(|not| name.eq_ignore_ascii_case(not))
+    })
 }
 
 /// What the guard or the network says, for the model.

@@ -49,3 +49,17 @@ fn text_from_outside_is_put_on_a_line_and_cut() {
         assert_eq!(on_a_line(text, characters), line, "{text:?}");
     }
 }
+
+#[test]
+fn what_a_server_wants_to_be_asked_for_again_is_not_kept() {
+    for (said, expected) in [
+        (None, true),
+        (Some("public, max-age=60"), true),
+        (Some("max-age=60, No-Store"), false),
+        (Some("public, private"), false),
+        (Some("no-cache=\"set-cookie\", max-age=1"), false),
+        (Some("x=private"), true),
+    ] {
+        assert_eq!(may_be_kept(said), expected, "{said:?}");
+    }
+}

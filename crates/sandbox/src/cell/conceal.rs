@@ -3,40 +3,106 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::plan::Plan;
 use crate::secrets::{BadPattern, Secrets};
 
-/// Entries that are looked at: nearest to the roots first, those of a larger tree are seen.
-const LOOK_AT: usize = 50_000;
+/// Entries of a root that are looked at. A larger tree may have secrets that nobody knows of.
+const LOOK_AT: usize = 1_000_000;
 
-/// The secrets in what may be changed, as they are now; the roots are below `new`.
-pub(super) fn concealed(plan: &Plan, new: &Path) -> Result<Vec<PathBuf>, BadPattern> {
-    let Some(but) = &plan.secrets_but else { return Ok(Vec::new()) };
+/// Bytes of a path, below the kernel's limit.
+const MOST_PATH: usize = 4000;
+
+/// What is concealed, as it is now.
+#[derive(Debug, Default)]
+pub(super) struct Concealed {
+    /// Directories by whose names the files in them are secrets: under another name they would be none.
+    pub(super) pinned: Vec<PathBuf>,
+    /// Secrets, and directories of which nobody knows what is in them.
+    pub(super) covered: Vec<PathBuf>,
+}
+
+/// Why it is not known what to conceal.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unknown {
+    #[error(transparent)]
+    Pattern(#[from] BadPattern),
+    #[error(
+        "{0} has too many files to look for secrets in, more than {LOOK_AT}: its operator has to \
+        choose a smaller workspace"
+    )]
+    TooMany(PathBuf),
+}
+
+/// The secrets in what may be changed; the roots are below `new`.
+pub(super) fn concealed(plan: &Plan, new: &Path) -> Result<Concealed, Unknown> {
+    let mut found = Concealed::default();
+    let Some(but) = &plan.secrets_but else { return Ok(found) };
     let secrets = Secrets::new(but, &[])?;
-    let (mut found, mut looked_at) = (Vec::new(), 0);
     for root in plan.writable() {
-        let mut open = VecDeque::from([PathBuf::new()]);
-        while let Some(directory) = open.pop_front() {
-            let place = new.join(root.strip_prefix("/").unwrap_or(root)).join(&directory);
-            for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-                looked_at += 1;
-                if looked_at > LOOK_AT {
-                    return Ok(found);
+        let place = new.join(root.strip_prefix("/").unwrap_or(root));
+        look(root, &place, &secrets, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Looks through a root, which is at this place.
+fn look(
+    root: &Path,
+    place: &Path,
+    secrets: &Secrets,
+    found: &mut Concealed,
+) -> Result<(), Unknown> {
+    let mut looked_at = 0;
+    let mut open = VecDeque::from([PathBuf::new()]);
+    while let Some(directory) = open.pop_front() {
+        let entries = match fs::read_dir(place.join(&directory)) {
+            Ok(entries) => entries,
+            // A root may be a file; and what was removed just now has nothing in it.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) =>
+            {
+                continue;
+            }
+            Err(_) => {
+                found.covered.push(root.join(directory));
+                continue;
+            }
+        };
+        for entry in entries {
+            looked_at += 1;
+            if looked_at > LOOK_AT {
+                return Err(Unknown::TooMany(root.to_owned()));
+            }
+            let entry =
+                entry.and_then(|entry| Ok((directory.join(entry.file_name()), entry.file_type()?)));
+            match entry {
+                // Nothing could be mounted there, but a program could go there step by step.
+                Ok((path, _)) if place.as_os_str().len() + path.as_os_str().len() > MOST_PATH => {
+                    found.covered.push(root.join(&directory));
+                    break;
                 }
-                let path = directory.join(entry.file_name());
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => open.push_back(path),
-                    Ok(kind) if kind.is_file() && secrets.why(&path, false).is_some() => {
-                        found.push(root.join(path));
+                Ok((path, kind)) if kind.is_dir() => {
+                    if Secrets::is_of_secrets(&path) {
+                        found.pinned.push(root.join(&path));
                     }
-                    Ok(_) | Err(_) => {}
+                    open.push_back(path);
+                }
+                Ok((path, kind)) if kind.is_file() && secrets.why(&path, false).is_some() => {
+                    found.covered.push(root.join(path));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(_) => {
+                    found.covered.push(root.join(&directory));
+                    break;
                 }
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Where somebody listens now below one of these paths: a mount that is read-only keeps nobody from a socket. Which

@@ -63,9 +63,12 @@ pub(super) fn build(plan: &Plan) -> Result<(), Fault> {
         bind(&root.path, root.writable, &mounts)
             .map_err(|error| Fault::wall(&root.path.display().to_string(), error))?;
     }
-    let concealed = concealed(plan, Path::new(NEW)).walled("the names of secrets")?;
-    let hidden = HIDDEN.iter().map(PathBuf::from).chain(plan.hidden.clone()).chain(concealed);
-    for path in hidden {
+    let concealed = concealed(plan, Path::new(NEW)).walled("secrets")?;
+    for path in concealed.pinned {
+        pin(&path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
+    }
+    let hidden = HIDDEN.iter().map(PathBuf::from).chain(plan.hidden.clone());
+    for path in hidden.chain(concealed.covered) {
         hide(&path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
     }
     enter().walled("the new root")
@@ -199,6 +202,13 @@ fn kept(found: FsFlags) -> MsFlags {
     of.into_iter().filter(|(had, _)| found.contains(*had)).map(|(_, keep)| keep).collect()
 }
 
+/// Keeps a directory below a root where it is, if it is there: what is mounted has its name for good.
+fn pin(path: &Path) -> nix::Result<()> {
+    let place = inside(path);
+    let pinned = mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE);
+    unless_gone(pinned)
+}
+
 /// Covers a path below a root, if it is there.
 fn hide(path: &Path) -> nix::Result<()> {
     let place = inside(path);
@@ -209,8 +219,12 @@ fn hide(path: &Path) -> nix::Result<()> {
         Ok(_) => mount(Some(COVER), &place, NONE, MsFlags::MS_BIND, NONE),
         Err(_) => Ok(()),
     };
-    // Whoever works in the same workspace may have removed it just now.
-    covered.or_else(|error| if error == Errno::ENOENT { Ok(()) } else { Err(error) })
+    unless_gone(covered)
+}
+
+/// Whoever works in the same workspace may have removed it just now.
+fn unless_gone(done: nix::Result<()>) -> nix::Result<()> {
+    done.or_else(|error| if error == Errno::ENOENT { Ok(()) } else { Err(error) })
 }
 
 /// The new root takes the place of the old one, which nobody can reach any more, and is read-only.

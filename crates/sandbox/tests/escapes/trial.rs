@@ -244,8 +244,17 @@ fn workspace(attempt: &str, kind: Kind) -> TempDir {
     fs::write(workspace.path().join("attempt.py"), attempt).unwrap();
     if kind == Kind::Namespaces {
         fs::create_dir(workspace.path().join("hidden")).unwrap();
-        fs::create_dir_all(workspace.path().join("deep/.ssh")).unwrap();
-        for name in ["hidden/secret.txt", ".env", "deep/ID_RSA", "deep/.ssh/config", "server.pem"] {
+        for directory in ["deep/.ssh", "deep/.docker"] {
+            fs::create_dir_all(workspace.path().join(directory)).unwrap();
+        }
+        for name in [
+            "hidden/secret.txt",
+            ".env",
+            "deep/ID_RSA",
+            "deep/.ssh/config",
+            "deep/.docker/config.json",
+            "server.pem",
+        ] {
             fs::write(workspace.path().join(name), SECRET).unwrap();
         }
         fs::write(workspace.path().join("open.pem"), "open").unwrap();

@@ -20,7 +20,8 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::Workspace;
+use avocet_sandbox::{Output, Workspace};
+use avocet_supervise::blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -35,6 +36,8 @@ use report::Report;
 const DEFAULT_LIMIT: Duration = Duration::from_mins(5);
 /// Bytes of output that are read.
 const MAX_OUTPUT: usize = 4 * 1024 * 1024;
+/// Bytes of the end of the output that are looked through for what became of the tests.
+const MOST_READ: usize = 512 * 1024;
 /// Characters of the end of the output that are told: of a run that went well, and of another.
 const TAIL: (usize, usize) = (500, 3000);
 
@@ -103,8 +106,8 @@ impl Tool for RunTests {
             }
             error => error,
         })?;
-        let text = report::plain(&output.text());
-        let report = relative_to(&directory, parse(plan.framework, &text)).told();
+        let (report, text) = read(plan.framework, output).await?;
+        let report = relative_to(&directory, report).told();
         let (key, number) = end.named();
         let well = end == End::Code(0);
         let mut result = json!({
@@ -152,6 +155,25 @@ impl RunTests {
             None => files.look(plan).await,
         }
     }
+}
+
+/// What an output says, and its end as it was read: off the threads that others wait for, because it may
+/// be made to take its time.
+async fn read(framework: Framework, output: Output) -> Result<(Report, String), ToolError> {
+    let read = blocking(move || {
+        let text = report::plain(end_of(&output.text()));
+        (parse(framework, &text), text)
+    });
+    read.await.map_err(|panicked| ToolError::ExecutionFailed(panicked.to_string()))
+}
+
+/// The last lines of a text, as far as they are read.
+fn end_of(text: &str) -> &str {
+    if text.len() <= MOST_READ {
+        return text;
+    }
+    let end = &text[text.ceil_char_boundary(text.len() - MOST_READ)..];
+    end.split_once('\n').map_or(end, |(_, lines)| lines)
 }
 
 /// What an output says; whatever it is, and wherever it breaks off.

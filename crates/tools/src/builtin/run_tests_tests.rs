@@ -51,6 +51,22 @@ fn whatever_breaks_off_is_read_by_every_parser() {
 }
 
 #[test]
+fn of_a_long_output_the_last_lines_are_read() {
+    assert_eq!(end_of("a\nb"), "a\nb");
+    let text = format!("{}\nlast\n", "ä".repeat(MOST_READ));
+    assert_eq!(end_of(&text), "last\n");
+}
+
+#[test]
+fn of_many_failures_the_number_is_read_and_the_first_are_kept() {
+    let lines: String = (0..5000).map(|n| format!("test t{n} ... FAILED\n")).collect();
+    let blocks: String = (0..5000).map(|n| format!("---- t{n} stdout ----\nwhy {n}\n")).collect();
+    let report = parse(Framework::Cargo, &format!("{lines}{blocks}"));
+    assert_eq!((report.failed, report.failures.len()), (5000, report::MOST_KEPT));
+    assert!(report.failures.iter().all(|one| one.message == format!("why {}", &one.name[1..])));
+}
+
+#[test]
 fn only_so_much_is_told() {
     let failure = |name: String| report::Failure {
         message: "ä".repeat(5000),

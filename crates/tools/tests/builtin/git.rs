@@ -129,6 +129,18 @@ async fn a_branch_is_pushed_to_a_remote_in_the_workspace_and_a_person_is_shown_w
 }
 
 #[tokio::test]
+async fn nothing_that_a_remote_in_the_workspace_names_is_run() {
+    let Some(world) = repository().await else { return };
+    shell(&world, "
+        git init -q --bare -b main remote.git; git remote add origin ./remote.git
+        for hook in pre-receive update post-receive post-update reference-transaction
+        do printf '#!/bin/sh\nexit 1\n' > remote.git/hooks/$hook; chmod +x remote.git/hooks/$hook; done").await;
+    let pushed = world.value("git_push", json!({})).await;
+    assert_eq!(pushed["result"], "[new branch]");
+    assert_eq!(shell(&world, "git -C remote.git log --format=%s main").await, "fix shutdown\n");
+}
+
+#[tokio::test]
 async fn what_cannot_be_done_is_said_with_the_way_to_do_it() {
     let Some(world) = repository().await else { return };
     fs::create_dir(world.workspace.path().join("plain")).unwrap();
@@ -144,12 +156,16 @@ async fn what_cannot_be_done_is_said_with_the_way_to_do_it() {
         ("git_log", json!({"revision": "none"}), "git log: fatal: bad revision 'none'"),
         ("git_diff", json!({"from": "-x"}), "begins with -"),
         ("git_diff", json!({"to": "HEAD"}), "to goes with from"),
+        ("git_diff", json!({"from": "/dev/null", "to": "a.txt"}), "git diff: fatal: bad revision"),
         ("git_switch", json!({"branch": "--orphan"}), "begins with -"),
         ("git_switch", json!({"branch": "none"}), "invalid reference: none"),
         ("git_switch", json!({"branch": "x", "create": true, "from": "-f"}), "begins with -"),
         ("git_push", json!({}), "there is no remote origin"),
         ("git_push", json!({"remote": "--exec=x"}), "begins with -"),
-        ("git_push", json!({"remote": "ext::sh -c x"}), "there is no remote ext::sh -c x"),
+        ("git_push", json!({"remote": "ext::sh -c x"}), "has ':' in it"),
+        ("git_push", json!({"remote": "far", "branch": "a:b"}), "has ':' in it"),
+        ("git_push", json!({"remote": "far", "branch": "a..b"}), "has '..' in it"),
+        ("git_switch", json!({"branch": "ma*"}), "has '*' in it"),
         ("git_push", json!({"remote": "far"}), "https://127.0.0.1:9/r.git cannot be reached"),
         ("git_push", json!({"remote": "far", "branch": "-d"}), "begins with -"),
         ("git_status", json!({"repository": "../x"}), "outside the workspace"),
@@ -161,11 +177,18 @@ async fn what_cannot_be_done_is_said_with_the_way_to_do_it() {
     assert!(!world.workspace.path().join("stolen").exists());
     assert_eq!(world.value("git_log", json!({"repository": "empty"})).await, json!([]));
     let outside = World::new().await;
-    let error = outside.error("git_status", json!({})).await;
-    assert!(
-        error.contains("the workspace is no git repository") && error.contains("git init"),
-        "{error}"
-    );
+    outside.put("secret.txt", "secret\n");
+    for (tool, arguments) in [
+        ("git_status", json!({})),
+        ("git_diff", json!({"from": "/dev/null", "to": "secret.txt"})),
+        ("git_diff", json!({"from": "/dev/null", "path": "secret.txt"})),
+    ] {
+        let error = outside.error(tool, arguments).await;
+        assert!(
+            error.contains("the workspace is no git repository") && error.contains("git init"),
+            "{error}"
+        );
+    }
 }
 
 #[tokio::test]

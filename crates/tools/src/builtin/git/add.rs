@@ -1,7 +1,7 @@
 //! `git_add`: changes for the next commit.
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -32,6 +32,10 @@ impl Tool for GitAdd {
         const TEXT: &str = "Stage changes of files for the next commit. Returns the status.";
         let described = Description::new("git_add", ToolClass::Effect, TEXT);
         Description { time_limit: self.0.time_limit(2), ..described }
+    }
+
+    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(context)
     }
 
     async fn execute(

@@ -1,7 +1,7 @@
 //! `git_commit`: what is staged, as a commit.
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -42,6 +42,10 @@ impl Tool for GitCommit {
             where the repository names nobody, Avocet <avocet@localhost> commits.";
         let described = Description::new("git_commit", ToolClass::Effect, TEXT);
         Description { time_limit: self.0.time_limit(4), ..described }
+    }
+
+    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(context)
     }
 
     async fn execute(

@@ -1,7 +1,7 @@
 //! `git_diff`: what has changed, line by line.
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -37,7 +37,11 @@ impl Tool for GitDiff {
         const TEXT: &str = "What has changed in a git repository, as a stat and a unified diff: in the \
             files and not staged, staged, or between two revisions. Untracked files are not in it.";
         let described = Description::new("git_diff", ToolClass::Pure, TEXT).parallel();
-        Description { time_limit: self.0.time_limit(1), ..described }
+        Description { time_limit: self.0.time_limit(2), ..described }
+    }
+
+    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(context)
     }
 
     async fn execute(
@@ -62,6 +66,8 @@ impl Tool for GitDiff {
         }
         words.push("--");
         words.extend(path.as_deref());
+        // Without a repository git would compare any two files.
+        self.0.run(repository.as_deref(), &["rev-parse", "--git-dir"], context).await?;
         let text = self.0.run(repository.as_deref(), &words, context).await?;
         let (stat, diff) = parse::diff(&text);
         Ok(json!({ "stat": stat, "diff": diff }).into())

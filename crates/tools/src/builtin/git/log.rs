@@ -1,7 +1,7 @@
 //! `git_log`: the commits of a repository.
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -39,6 +39,10 @@ impl Tool for GitLog {
             subject, and the rest of the message.";
         let described = Description::new("git_log", ToolClass::Pure, TEXT).parallel();
         Description { time_limit: self.0.time_limit(1), ..described }
+    }
+
+    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(context)
     }
 
     async fn execute(

@@ -193,15 +193,22 @@ pub(super) fn pushed(text: &str) -> Option<&str> {
     line.splitn(3, '\t').nth(2).map(str::trim)
 }
 
-/// A URL without what it may carry to be let in.
-pub(super) fn without_credentials(url: &str) -> String {
+/// A URL without what it may carry to be let in; none if readers of it would not agree on its host.
+pub(super) fn without_credentials(url: &str) -> Option<String> {
+    let Some((scheme, rest)) = url.split_once("://") else { return Some(url.to_owned()) };
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    if host.contains(['?', '#', '\\']) {
+        return None;
+    }
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    Some(format!("{scheme}://{host}{path}"))
+}
+
+/// Whether a URL leads to another machine (git-fetch(1), GIT URLS); what is doubtful does not.
+pub(super) fn is_elsewhere(url: &str) -> bool {
     match url.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            format!("{scheme}://{host}{path}")
-        }
-        None => url.to_owned(),
+        Some((scheme, _)) => ["http", "https", "ssh"].contains(&scheme),
+        None => url.split('/').next().is_some_and(|host| host.contains(':')),
     }
 }
 

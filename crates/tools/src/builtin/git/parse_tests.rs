@@ -106,6 +106,25 @@ fn what_lets_one_in_is_not_shown() {
         ("git@example.org:a.git", "git@example.org:a.git"),
         ("../r.git", "../r.git"),
     ] {
-        assert_eq!(without_credentials(url), shown);
+        assert_eq!(without_credentials(url).as_deref(), Some(shown), "{url}");
+    }
+    for url in ["https://good.org\\@evil.org/", "https://evil.org?@good.org/", "https://a#@b"] {
+        assert_eq!(without_credentials(url), None, "{url}");
+    }
+}
+
+#[test]
+fn a_url_of_this_machine_is_told_from_others() {
+    for (url, expected) in [
+        ("https://example.org/a.git", true),
+        ("ssh://git@example.org/a.git", true),
+        ("git@example.org:a.git", true),
+        ("file:///srv/a.git", false),
+        ("./a.git", false),
+        ("../a:b.git", false),
+        ("/srv/a.git", false),
+        ("a.git", false),
+    ] {
+        assert_eq!(is_elsewhere(url), expected, "{url}");
     }
 }

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::parse::{self, without_credentials};
-use super::repository::{Git, Said, check_name, wrong};
+use super::parse::{self, is_elsewhere, without_credentials};
+use super::repository::{Git, Said, check_ref, receiver, wrong};
 use crate::builtin::programs::code_block;
 
 const DEFAULT_REMOTE: &str = "origin";
@@ -48,6 +48,8 @@ struct Target {
     branch: String,
     /// Without what lets one in.
     url: String,
+    /// Whether all of it is on other machines.
+    is_elsewhere: bool,
 }
 
 #[async_trait]
@@ -67,12 +69,15 @@ impl Tool for GitPush {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Target { remote, branch, url } = self.target(&arguments, context).await?;
+        let Target { remote, branch, url, is_elsewhere } = self.target(&arguments, context).await?;
         let refs = format!("refs/heads/{branch}:refs/heads/{branch}");
         let mut words = vec!["push", "--porcelain", "--no-verify", "--no-signed"];
         // Neither tags nor submodules nor a program that the repository names.
         words.extend(["--no-follow-tags", "--no-recurse-submodules"]);
-        words.push("--receive-pack=git-receive-pack");
+        // Servers know it by this name alone; on this machine it is as ours is.
+        let receiver = if is_elsewhere { "git-receive-pack".to_owned() } else { receiver() };
+        let receiver = format!("--receive-pack={receiver}");
+        words.push(&receiver);
         words.extend(arguments.set_upstream.unwrap_or(false).then_some("--set-upstream"));
         words.extend([remote.as_str(), &refs]);
         match self.0.ask(arguments.repository.as_deref(), &words, context).await? {
@@ -101,7 +106,7 @@ impl Tool for GitPush {
 }
 
 /// What is asked about a push of these commits, one a line.
-fn question(Target { remote, branch, url }: &Target, commits: &str) -> Question {
+fn question(Target { remote, branch, url, .. }: &Target, commits: &str) -> Question {
     let mut lines: Vec<&str> = commits.lines().collect();
     if lines.len() > SHOWN_COMMITS {
         lines.truncate(SHOWN_COMMITS);
@@ -124,7 +129,7 @@ impl GitPush {
     ) -> Result<Target, ToolError> {
         let repository = arguments.repository.as_deref();
         let remote = arguments.remote.as_deref().unwrap_or(DEFAULT_REMOTE);
-        check_name("remote", remote)?;
+        check_ref("remote", remote)?;
         let get = ["remote", "get-url", "--push", "--all", remote];
         let url = match self.0.ask(repository, &get, context).await? {
             Said::Well(urls) => urls,
@@ -134,7 +139,13 @@ impl GitPush {
                 )));
             }
         };
-        let urls: Vec<String> = url.lines().map(without_credentials).collect();
+        let is_elsewhere = url.lines().all(is_elsewhere);
+        let Some(urls) = url.lines().map(without_credentials).collect::<Option<Vec<_>>>() else {
+            return Err(ToolError::ExecutionFailed(format!(
+                "the URL of the remote {remote} has ?, # or \\ before its path: it is not clear which \
+                 host it means. The user has to set another (git remote set-url)"
+            )));
+        };
         let branch = match &arguments.branch {
             Some(branch) => branch.clone(),
             None => {
@@ -146,8 +157,8 @@ impl GitPush {
             let why = "no branch is checked out here; give branch";
             return Err(ToolError::InvalidArgs(why.to_owned()));
         }
-        check_name("branch", &branch)?;
-        Ok(Target { remote: remote.to_owned(), branch, url: urls.join(", ") })
+        check_ref("branch", &branch)?;
+        Ok(Target { remote: remote.to_owned(), branch, url: urls.join(", "), is_elsewhere })
     }
 }
 
@@ -181,6 +192,7 @@ mod tests {
             remote: "origin".to_owned(),
             branch: "main".to_owned(),
             url: "https://example.org/r.git".to_owned(),
+            is_elsewhere: true,
         };
         let asked = question(&target, "1a fix shutdown\n2b more\n");
         assert_eq!(

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{ToolContext, ToolError};
+use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
 use avocet_sandbox::Workspace;
 
 use crate::builtin::programs::{Done, ENDING, End, Programs, Shell, Wanted, last};
@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_mins(2);
 
 /// What the configuration of a repository, which may be a stranger's, could have git run or show
 /// otherwise (git-config(1)). Its filters stay: without them what is committed would be another file.
-const SETTINGS: [&str; 22] = [
+const SETTINGS: [&str; 24] = [
     "advice.detachedHead=false",
     "color.ui=false",
     "commit.gpgSign=false",
@@ -33,6 +33,8 @@ const SETTINGS: [&str; 22] = [
     "credential.helper=",
     "diff.external=",
     "gc.auto=0",
+    "http.proxy=",
+    "http.sslVerify=true",
     "log.showSignature=false",
     "maintenance.auto=false",
     "protocol.ext.allow=never",
@@ -45,10 +47,12 @@ const SETTINGS: [&str; 22] = [
 ];
 
 /// What goes before any configuration (git(1)).
-const ENVIRONMENT: [(&str, &str); 9] = [
-    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
+const ENVIRONMENT: [(&str, &str); 10] = [
+    ("GIT_ALLOW_PROTOCOL", "file:http:https:ssh"),
     ("GIT_ASKPASS", "true"),
     ("GIT_EDITOR", "true"),
+    // Only to read a part of a partial clone, a program would be run that the repository names.
+    ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_SSH_COMMAND", "ssh"),
@@ -81,6 +85,12 @@ impl Git {
     /// What a tool may take that calls git this often.
     pub(super) fn time_limit(&self, calls: u32) -> Duration {
         (self.limit() + ENDING) * calls
+    }
+
+    /// A repository's filters are programs of its own, and run also where git only reads: whoever has
+    /// read what is not to be believed is not let near one without being asked.
+    pub(super) fn caution(&self, context: &ToolContext) -> Caution {
+        if context.trust < Trust::Full { Caution::Always } else { self.programs.shell.caution() }
     }
 
     /// Runs git in a repository; whatever it cannot do is an error.
@@ -147,6 +157,13 @@ impl Git {
     }
 }
 
+/// The program that takes what is pushed to a remote of this machine, as a shell is told: what the
+/// configuration of that repository names is run no more than what ours does.
+pub(super) fn receiver() -> String {
+    let settings = SETTINGS.map(|setting| format!("-c '{setting}'")).join(" ");
+    format!("git {settings} receive-pack")
+}
+
 /// An error of git, by the command that it is of.
 pub(super) fn wrong(arguments: &[&str], why: &str) -> ToolError {
     let why = last(why.trim(), MAX_ERROR);
@@ -164,4 +181,19 @@ pub(super) fn check_name(what: &str, name: &str) -> Result<(), ToolError> {
         _ => return Ok(()),
     };
     Err(ToolError::InvalidArgs(format!("{what} {name:?} {wrong}")))
+}
+
+/// Refuses what is no name of a branch or of a remote (git-check-ref-format(1)): git would take it for
+/// a pattern, for more than one, or for another.
+pub(super) fn check_ref(what: &str, name: &str) -> Result<(), ToolError> {
+    check_name(what, name)?;
+    let has =
+        ["..", "*", "?", "[", ":", "^", "~", "\\", " "].into_iter().find(|no| name.contains(no));
+    match has {
+        Some(no) => {
+            let why = format!("{what} {name:?} has '{no}' in it, as no {what} does");
+            Err(ToolError::InvalidArgs(why))
+        }
+        None => Ok(()),
+    }
 }

@@ -1,7 +1,7 @@
 //! `git_status`: what has changed, and where the branch is.
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,6 +28,10 @@ impl Tool for GitStatus {
             upstream, what is staged and what is not, untracked files, conflicts.";
         let described = Description::new("git_status", ToolClass::Pure, TEXT).parallel();
         Description { time_limit: self.0.time_limit(1), ..described }
+    }
+
+    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(context)
     }
 
     async fn execute(

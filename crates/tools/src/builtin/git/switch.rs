@@ -1,11 +1,11 @@
 //! `git_switch`: to another branch, or a new one.
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::repository::{Git, check_name};
+use super::repository::{Git, check_name, check_ref};
 use super::status::status;
 
 #[derive(Debug)]
@@ -38,6 +38,10 @@ impl Tool for GitSwitch {
         Description { time_limit: self.0.time_limit(2), ..described }
     }
 
+    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(context)
+    }
+
     async fn execute(
         &self,
         arguments: Arguments,
@@ -45,7 +49,7 @@ impl Tool for GitSwitch {
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { repository, branch, create, from } = arguments;
         let (repository, create) = (repository.as_deref(), create.unwrap_or(false));
-        check_name("branch", &branch)?;
+        check_ref("branch", &branch)?;
         let mut words = vec!["switch", "--quiet", "--no-recurse-submodules"];
         words.extend(create.then_some("--create"));
         words.push(&branch);

@@ -1,6 +1,6 @@
 //! `cargo test`: libtest's output, one after the other for each binary, and rustc's errors.
 
-use super::report::{Failure, Report, counts, place};
+use super::report::{Failure, MOST_KEPT, Report, counts, place};
 
 /// What cargo calls an error and is not one of the code: what it comes to.
 const SUMMARIES: [&str; 5] =
@@ -86,8 +86,7 @@ impl State {
             Some(at) => failures.remove(at),
             None => Failure::named(name),
         };
-        failures.push(failure);
-        self.within = Within::Test;
+        self.fail(failure, Within::Test);
     }
 
     fn outcome(&mut self, name: &str, outcome: &str) {
@@ -95,7 +94,7 @@ impl State {
             Some("ok") => self.running[0] += 1,
             Some("FAILED") => {
                 self.running[1] += 1;
-                self.report.failures.push(Failure::named(name));
+                self.fail(Failure::named(name), self.within);
             }
             Some("ignored") => self.running[2] += 1,
             _ => {}
@@ -115,8 +114,17 @@ impl State {
         }
         let mut failure = Failure::named(format!("error{code}"));
         failure.say(why);
-        self.report.failures.push(failure);
-        self.within = Within::Compiler;
+        self.fail(failure, Within::Compiler);
+    }
+
+    /// Keeps a failure that the next lines may be about.
+    fn fail(&mut self, failure: Failure, within: Within) {
+        if self.report.failures.len() < MOST_KEPT {
+            self.report.failures.push(failure);
+            self.within = within;
+        } else {
+            self.within = Within::Nothing;
+        }
     }
 
     fn detail(&mut self, line: &str) {

@@ -1,6 +1,6 @@
 //! `go test -json`: an event a line (go doc test2json), and what the compiler says between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -86,14 +86,17 @@ fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
 
 /// Packages that failed although none of their tests did: they could not be started, or gave up.
 fn packages(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
+    let failed = |one: &Seen| one.outcome.as_deref() == Some("fail");
+    let told: BTreeSet<&str> = seen
+        .iter()
+        .filter(|((_, test), one)| {
+            test.is_some() && (failed(one) || one.output.contains("panic: "))
+        })
+        .map(|((package, _), _)| package.as_str())
+        .collect();
     for ((package, test), one) in seen {
-        let failed = test.is_none() && one.outcome.as_deref() == Some("fail");
-        let has_told = seen.iter().any(|((of, test), one)| {
-            of == package
-                && test.is_some()
-                && (one.outcome.as_deref() == Some("fail") || one.output.contains("panic: "))
-        });
-        if failed && !has_told && !one.output.contains("[build failed]") {
+        let has_told = told.contains(package.as_str());
+        if test.is_none() && failed(one) && !has_told && !one.output.contains("[build failed]") {
             report.failures.push(failure(package, one));
         }
     }

@@ -1,5 +1,7 @@
 //! `pytest -ra --tb=short`: the short summary says what failed, the sections before it where and why.
 
+use std::collections::HashMap;
+
 use super::report::{Failure, Report, counts, place};
 
 /// A section, `____ title ____`: of a test that failed, or of a file that could not be read.
@@ -33,9 +35,12 @@ pub(super) fn parse(text: &str) -> Report {
         report.failures = sections.into_iter().map(Section::alone).collect();
         return report;
     }
+    let mut by_test: HashMap<&str, &Failure> = HashMap::new();
+    for section in &sections {
+        by_test.entry(section.test()).or_insert(&section.failure);
+    }
     for failure in &mut report.failures {
-        let section = sections.iter().find(|section| section.is_of(&failure.name));
-        if let Some(Section { failure: of, .. }) = section {
+        if let Some(of) = by_test.get(title(&failure.name).as_str()) {
             // Where it failed may be another file than where the test is.
             failure.line = of.line;
             failure.file = of.file.clone().or(failure.file.take());
@@ -58,28 +63,25 @@ impl Section {
         }
     }
 
-    /// Whether it is that of `tests/test_a.py::TestB::test_c[1]`, whose title is `TestB.test_c[1]`.
-    fn is_of(&self, id: &str) -> bool {
+    /// Its title without what says when the test failed.
+    fn test(&self) -> &str {
         let title = self.title.as_str();
-        let title = ["ERROR at setup of ", "ERROR at teardown of "]
+        ["ERROR at setup of ", "ERROR at teardown of "]
             .iter()
             .find_map(|what| title.strip_prefix(what))
-            .unwrap_or(title);
-        match id.split_once("::") {
-            Some((_, names)) => {
-                names.replacen(
-                    "::",
-                    ".",
-                    names.split('[').next().map_or(0, |name| name.matches("::").count()),
-                ) == title
-            }
-            None => title.strip_prefix("ERROR collecting ").is_some_and(|file| file == id),
-        }
+            .unwrap_or(title)
     }
 
     fn alone(self) -> Failure {
         Failure { name: self.title, ..self.failure }
     }
+}
+
+/// The title of what is said of a test: `TestB.test_c[1]` of `tests/test_a.py::TestB::test_c[1]`.
+fn title(id: &str) -> String {
+    let Some((_, names)) = id.split_once("::") else { return format!("ERROR collecting {id}") };
+    let before_values = names.split('[').next().unwrap_or(names);
+    names.replacen("::", ".", before_values.matches("::").count())
 }
 
 /// `==== title ====`

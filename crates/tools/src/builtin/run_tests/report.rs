@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Failures that are told; of the others only the number.
 const MOST_FAILURES: usize = 30;
+/// Failures that are kept while they are read, where they are looked for by their names.
+pub(super) const MOST_KEPT: usize = 1000;
 /// Characters of what a failure says.
 const MOST_MESSAGE: usize = 1200;
 
