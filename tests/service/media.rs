@@ -118,7 +118,8 @@ async fn a_text_document_is_read_by_the_tool_that_reads_files() {
     let daemon = home.daemon();
     platform.say(document("list", "../list.TXT", 12).with("caption", "read it".into()));
     let sent = patiently("the answer", platform.wait_for_sent(1)).await;
-    assert!(sent[0].text.ends_with("Käse, Brot"), "{}", sent[0].text);
+    let said = &sent[0].text;
+    assert!(said.contains("1 Käse, Brot\n<<<end "), "marked as another's words: {said}");
     stops_well(daemon).await;
 }
 

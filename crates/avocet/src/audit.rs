@@ -11,8 +11,8 @@ use std::time::Duration;
 use avocet_protocol::{Audit, AuditCheck, AuditHead, Clock, StoreError};
 use avocet_supervise::{Group, blocking};
 
-/// How often the head is noted at most.
-const EVERY: Duration = Duration::from_mins(1);
+/// How often the head is noted at most. Each look wakes the daemon, whether or not anything was done.
+const EVERY: Duration = Duration::from_mins(5);
 
 /// What was found of a table and of its noted head.
 #[derive(Debug, PartialEq, Eq)]

@@ -62,7 +62,7 @@ async fn the_head_is_noted_at_the_start_and_when_it_has_changed() {
     let (keeper, group) = world.keep().await;
     assert_eq!(read(&world.file()).unwrap(), Some(first.clone()));
     let second = world.append().await;
-    assert_eq!(read(&world.file()).unwrap(), Some(first), "once a minute");
+    assert_eq!(read(&world.file()).unwrap(), Some(first), "once in a while");
     world.clock.advance(EVERY);
     world.clock.sleeper(EVERY).await;
     assert_eq!(read(&world.file()).unwrap(), Some(second));
