@@ -1,6 +1,7 @@
 //! People on a platform: what they say is kept there, and what they make of what they read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,8 +42,10 @@ pub(crate) struct Heard {
     /// The order of the first replies.
     pub(crate) order: Vec<u32>,
     pub(crate) failed: BTreeMap<u32, String>,
-    /// Answers that are not whole.
+    /// Answers that are not whole, and are not known to be given up.
     pub(crate) unfinished: Vec<String>,
+    /// Those of which nothing more is known, by message.
+    begun: BTreeMap<u32, Vec<String>>,
     pub(crate) surprises: BTreeSet<String>,
     /// Choices that are not settled: the message and what its last button says.
     choices: Vec<(u64, String)>,
@@ -56,7 +59,7 @@ pub(crate) async fn talk(platform: Arc<Platform>, people: Range<usize>, oracle: 
         let mut shown = platform.shown();
         for speaker in &mut speakers {
             let read = shown.remove(&speaker.number).unwrap_or_default();
-            speaker.heard = hear(speaker.said, &read);
+            speaker.heard = hear(speaker.said, &read, platform.never_doubles());
             speaker.press(&platform);
             speaker.say_more(&platform, &oracle);
             oracle.hear(speaker.number, &speaker.heard);
@@ -109,11 +112,12 @@ impl Speaker {
 }
 
 /// What a person who has said so many messages makes of what the chat shows.
-fn hear(said: u32, shown: &[Shown]) -> Heard {
+fn hear(said: u32, shown: &[Shown], never_doubles: bool) -> Heard {
     let mut heard = Heard::default();
     for message in shown {
         heard.read(said, message);
     }
+    heard.give_up(never_doubles);
     heard
 }
 
@@ -128,7 +132,10 @@ impl Heard {
                 }
                 count(self.replies.entry(number).or_default(), message.marked);
             }
-            (Some("done"), _) => self.unfinished.push(text.clone()),
+            (Some("done"), Some((_, number))) => {
+                self.begun.entry(number).or_default().push(text.clone());
+            }
+            (Some("done"), None) => self.unfinished.push(text.clone()),
             (Some("note"), Some((person, number))) => {
                 count(self.notes.entry(key(person, number)).or_default(), message.marked);
             }
@@ -141,6 +148,17 @@ impl Heard {
             _ if text == "I go on without it." => self.settled += 1,
             _ if text == "There is nothing to decide." => {}
             _ => self.fail(said, text),
+        }
+    }
+
+    /// A preview of unknown outcome stays as it is where its answer is said again, marked, and in no
+    /// other way (F5); of anything else that was begun the rest is missing.
+    fn give_up(&mut self, never_doubles: bool) {
+        for (number, texts) in mem::take(&mut self.begun) {
+            let is_said_again = !never_doubles && matches!(self.replies.get(&number), Some((0, 1)));
+            if !is_said_again || texts.len() > 1 {
+                self.unfinished.extend(texts);
+            }
         }
     }
 
