@@ -199,9 +199,9 @@ async fn f14_on_discord_an_owner_allows_once_for_the_session_or_not() {
         platform.base_url()
     );
     let home = Home::new(program!()).with_config(&config(&model, &discord));
-    let daemon = home.with("TOKEN", TOKEN).with(SINK, &sink.address).daemon();
     let dm = platform.dm(ANN);
     platform.dm(BOB);
+    let daemon = home.with("TOKEN", TOKEN).with(SINK, &sink.address).daemon();
     let told = async |place: usize| {
         let sent = platform.wait_for_sent(place + 1);
         patiently(&format!("message {place}"), sent).await.remove(place)
