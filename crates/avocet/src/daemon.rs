@@ -32,7 +32,7 @@ use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::Configuration;
 use crate::policy;
-use crate::shell::Shells;
+use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::web::web;
 use crate::workspaces::AgentWorkspaces;
@@ -137,7 +137,8 @@ impl Daemon {
         }
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
-        let shells = Shells::probe(configuration, &clock, store.epoch(), &group).await;
+        let shells =
+            Shells::probe(configuration, control_groups(), &clock, store.epoch(), &group).await;
         if let Some(warning) = shells.warning() {
             tracing::warn!("{warning}");
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::Clock;
-use avocet_sandbox::{Behind, Cell, CellLimits, Walls};
+use avocet_sandbox::{Behind, Cell, CellLimits, Cgroups, NoCgroups, Walls};
 use avocet_supervise::Group;
 use avocet_tools::{Background, Shell};
 
@@ -33,9 +33,10 @@ pub(crate) struct Shells {
 
 impl Shells {
     /// Finds out which walls this system gives. What runs in the background belongs to the group, and
-    /// to this start of the daemon.
+    /// to this start of the daemon; what it takes all together is limited where there are control groups.
     pub(crate) async fn probe(
         configuration: &Configuration,
+        cgroups: Option<Cgroups>,
         clock: &Arc<dyn Clock>,
         start: i64,
         group: &Group,
@@ -57,6 +58,7 @@ impl Shells {
                 cpu_seconds: sandbox.timeout_seconds,
                 ..CellLimits::default()
             },
+            cgroups: cgroups.map(Arc::new),
             clock: clock.clone(),
         };
         let walls = Walls::probe(&cell).await;
@@ -157,6 +159,23 @@ impl Shells {
                     of(path, "it is below another directory that programs may change: name the upper one only")
                 })
             })
+    }
+}
+
+/// The control groups that systemd has left to the daemon, divided for its programs. For the daemon alone: it is
+/// moved.
+pub(crate) fn control_groups() -> Option<Cgroups> {
+    match Cgroups::delegated().and_then(Cgroups::divide) {
+        Ok(groups) => Some(groups),
+        // By hand and in a container: nothing that needs to be done.
+        Err(why @ (NoCgroups::Unknown | NoCgroups::NotOurs(_))) => {
+            tracing::info!(%why, "programs have no control groups of their own");
+            None
+        }
+        Err(why @ (NoCgroups::Weak(..) | NoCgroups::Failed(..))) => {
+            tracing::warn!(%why, "programs have no control groups of their own, which limit them");
+            None
+        }
     }
 }
 
@@ -271,6 +290,7 @@ mod tests {
             secrets_but: None,
             environment: Vec::new(),
             limits: CellLimits::default(),
+            cgroups: None,
             clock: Arc::new(avocet_testkit::ManualClock::default()),
         }
     }

@@ -62,6 +62,7 @@ fn start(bencher: Bencher<'_, '_>, namespaces: bool) {
         secrets_but: Some(Vec::new()),
         environment: Vec::new(),
         limits: CellLimits::default(),
+        cgroups: None,
         clock: Arc::new(SystemClock::new()),
     };
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -7,6 +7,7 @@
 //! it, dies, or is killed, everything in the cell is killed with it, also what has left its process
 //! group or session.
 
+mod cgroup;
 mod conceal;
 mod exec;
 mod filter;
@@ -21,6 +22,7 @@ mod tree;
 mod walls;
 mod warden;
 
+pub use cgroup::{Cgroups, NoCgroups};
 pub use launch::{Cell, CellError, Ended, Order, Ran};
 pub use output::Output;
 pub use plan::CellLimits;

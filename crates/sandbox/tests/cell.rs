@@ -22,6 +22,7 @@ fn cell(workspace: &Path, namespaces: bool) -> Cell {
         secrets_but: Some(Vec::new()),
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
         limits: CellLimits::default(),
+        cgroups: None,
         clock: Arc::new(SystemClock::new()),
     }
 }

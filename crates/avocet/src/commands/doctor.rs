@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use avocet_sandbox::{Behind, Walls};
+use avocet_sandbox::{Behind, Cgroups, Walls};
 use serde::Serialize;
 
 use crate::Context;
@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
             return Ok(exit);
         }
     };
-    let shells = Shells::probe(&configuration, &context.clock, 0, &context.root).await;
+    let shells = Shells::probe(&configuration, None, &context.clock, 0, &context.root).await;
     let daemon = connect(context, &configuration).await.is_some();
     let refused = configuration.agents.iter().find_map(|agent| shells.unsafe_for(&agent.workspace));
     let findings = Findings {
@@ -61,6 +61,7 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
             &System {
                 is_root: fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0),
                 has_filter: Path::new("/proc/sys/kernel/seccomp").exists(),
+                cgroup: Cgroups::delegated().map(drop).map_err(|why| why.to_string()),
                 without: configuration.settings.sandbox.allow_unsandboxed_shell,
                 refused,
             },
@@ -127,6 +128,8 @@ fn writable(directory: &Path) -> std::io::Result<bool> {
 struct System {
     is_root: bool,
     has_filter: bool,
+    /// Whether it leaves control groups to us; else why not.
+    cgroup: Result<(), String>,
     /// Whether the operator does without walls.
     without: bool,
     /// Why a workspace has no shell whatever the walls.
@@ -161,11 +164,14 @@ fn of_walls(walls: &Walls, system: &System) -> Vec<Check> {
         false => bad("system calls", "the kernel filters none".to_owned(), FILTER),
     });
     checks.push(secrets(best));
-    checks.push(fair(
-        "cgroup",
-        "none for each program: memory is limited by process, not in all".to_owned(),
-        "limit the daemon with all that it runs: MemoryMax= and TasksMax= of the service",
-    ));
+    checks.push(match &system.cgroup {
+        Ok(()) => good("cgroup", "one for each program".to_owned()),
+        Err(why) => fair(
+            "cgroup",
+            format!("none for programs of a daemon started here: memory is limited by process, not in all ({why})"),
+            "run it as a service with Delegate=memory pids, as systemd/avocet.service has it",
+        ),
+    });
     checks.push(match (system.is_root, best) {
         (false, _) => good("user", "an ordinary one".to_owned()),
         (true, Behind::Namespaces) => fair(

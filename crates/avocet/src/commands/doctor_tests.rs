@@ -3,7 +3,8 @@ use std::fmt::Write as _;
 use super::*;
 
 fn system(is_root: bool, without: bool) -> System {
-    System { is_root, has_filter: true, without, refused: None }
+    let cgroup = no("/user.slice is not left to us");
+    System { is_root, has_filter: true, cgroup, without, refused: None }
 }
 
 fn no(why: &str) -> Result<(), String> {
@@ -24,7 +25,7 @@ fn each_wall_is_a_line_with_what_it_gives_or_how_to_have_it() {
         (
             "none",
             Walls { namespaces: denied(), landlock: old() },
-            System { has_filter: false, ..system(false, false) },
+            System { has_filter: false, cgroup: Ok(()), ..system(false, false) },
         ),
         (
             "none, and that is accepted",

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+use super::cgroup::Cgroups;
 use super::conceal::sockets_below;
 use super::output::Output;
 use super::plan::{CellLimits, Plan, Root};
@@ -45,6 +46,8 @@ pub struct Cell {
     pub environment: Vec<(String, String)>,
     /// What a program may use up.
     pub limits: CellLimits,
+    /// Where its processes are limited all together; none where nobody has left us groups to divide.
+    pub cgroups: Option<Arc<Cgroups>>,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
@@ -119,7 +122,10 @@ impl Cell {
         heard: impl Fn(&[u8]) + Send + Sync,
     ) -> Result<Ran, CellError> {
         let start = |error: std::io::Error| CellError::Start(error.to_string());
+        let wall = |error: std::io::Error| CellError::Wall(format!("the control group: {error}"));
         let plan = self.plan(&order)?;
+        let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
+        let group = group.map_err(wall)?;
         // Not killed when it is dropped: it has yet to kill the rest, once its leash is gone.
         let mut warden = Command::new(&self.program)
             .args([ARGUMENT, FIRST])
@@ -134,6 +140,10 @@ impl Cell {
         else {
             return Err(CellError::Start("it has no pipes".to_owned()));
         };
+        if let (Some(group), Some(process)) = (&group, warden.id()) {
+            // It waits for its plan, and is alone yet.
+            group.take(process).map_err(wall)?;
+        }
         leash.write_all(plan.as_bytes()).await.map_err(start)?;
         let mut output = Output::new(order.output);
         let mut lines = Vec::new();
@@ -157,11 +167,24 @@ impl Cell {
             cut
         };
         end(&mut warden).await.map_err(start)?;
+        if group.is_some_and(|group| group.is_out_of_memory()) {
+            let why = self.out_of_memory();
+            heard(why.as_bytes());
+            output.push(why.as_bytes());
+        }
         let ended = match cut {
             Some(cut) => cut,
             None => reported(&lines)?,
         };
         Ok(Ran { ended, output })
+    }
+
+    fn out_of_memory(&self) -> String {
+        let megabytes = self.limits.memory_bytes >> 20;
+        format!(
+            "\n[killed for memory: its processes together reached {megabytes} MB, [sandbox] \
+             max_memory_megabytes]\n"
+        )
     }
 
     fn plan(&self, order: &Order) -> Result<String, CellError> {

@@ -55,7 +55,7 @@ fn flag(option: &[u8]) -> MsFlags {
 }
 
 /// Spaces and the like are written as a backslash and three octal digits.
-fn unescaped(field: &[u8]) -> PathBuf {
+pub(super) fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((first, behind)) = rest.split_first() {

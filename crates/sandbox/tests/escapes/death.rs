@@ -91,6 +91,7 @@ fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec(),
         limits: CellLimits::default(),
+        cgroups: None,
         clock: Arc::new(SystemClock::new()),
     }
 }

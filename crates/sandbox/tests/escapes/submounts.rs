@@ -70,6 +70,7 @@ async fn try_to_write(read: &Path) {
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec(),
         limits: CellLimits::default(),
+        cgroups: None,
         clock: Arc::new(SystemClock::new()),
     };
     let order = Order {

@@ -227,6 +227,7 @@ impl Trials {
             secrets_but: Some(vec!["open.pem".to_owned()]),
             environment,
             limits: CellLimits::default(),
+            cgroups: None,
             clock: Arc::new(SystemClock::new()),
         }
     }

@@ -23,6 +23,7 @@ pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> Cell {
         hidden: Vec::new(),
         environment: Vec::new(),
         limits: CellLimits::default(),
+        cgroups: None,
         clock,
     }
 }

@@ -1,0 +1,193 @@
+//! The control group of a cell: the limits of what all of its processes take together.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::mounts::unescaped;
+use super::plan::CellLimits;
+
+/// What a group has to be able to limit.
+const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// Where the daemon goes itself: a group whose processes are limited has none beside those of its groups
+/// (cgroup-v2, "No Internal Process Constraint").
+const DAEMON: &str = "daemon";
+/// How the groups of cells are called, before a number.
+const CELL: &str = "cell-";
+/// Processes and threads of our own in a cell.
+const STAGES: u64 = 8;
+
+/// Control groups for cells, below the one that systemd has left to this process (`Delegate=`).
+#[derive(Debug)]
+pub struct Cgroups {
+    place: PathBuf,
+    next: AtomicU64,
+}
+
+/// Why there is no control group for cells.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoCgroups {
+    /// The system has none of the second version that this process could see.
+    #[error("there is no cgroup of version 2 here")]
+    Unknown,
+    /// It is somebody else's to divide.
+    #[error("{0} is not left to us")]
+    NotOurs(PathBuf),
+    /// It is ours, without what is to be limited.
+    #[error("{0} cannot limit memory and processes: it has only {1:?}")]
+    Weak(PathBuf, String),
+    /// It is ours, and cannot be divided.
+    #[error("{0}: {1}")]
+    Failed(PathBuf, String),
+}
+
+impl Cgroups {
+    /// The group of this process, if systemd has left it to us. Changes nothing.
+    ///
+    /// # Errors
+    /// [`NoCgroups`] if it has not.
+    pub fn delegated() -> Result<Self, NoCgroups> {
+        let place = Self::place().ok_or(NoCgroups::Unknown)?;
+        // systemd.resource-control(5): the mark is there since systemd 251, for ordinary users, too.
+        let mut mark = [0_u8; 8];
+        let marked = rustix::fs::getxattr(&place, "user.delegate", &mut mark[..]);
+        if marked.map(|length| &mark[..length]) != Ok(b"1") {
+            return Err(NoCgroups::NotOurs(place));
+        }
+        Self::at(place)
+    }
+
+    fn place() -> Option<PathBuf> {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        find(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+    }
+
+    fn at(place: PathBuf) -> Result<Self, NoCgroups> {
+        let has = fs::read_to_string(place.join("cgroup.controllers"))
+            .map_err(|error| NoCgroups::Failed(place.clone(), error.to_string()))?;
+        if !CONTROLLERS.iter().all(|one| has.split_whitespace().any(|other| *one == other)) {
+            return Err(NoCgroups::Weak(place, has.trim().to_owned()));
+        }
+        Ok(Self { place, next: AtomicU64::new(0) })
+    }
+
+    /// Moves this process into a group beside those of cells, so that they can be limited. Once, by whoever is alone in
+    /// the group.
+    ///
+    /// # Errors
+    /// [`NoCgroups::Failed`] if the system does not let it.
+    pub fn divide(self) -> Result<Self, NoCgroups> {
+        let divide = || {
+            self.sweep()?;
+            let daemon = self.place.join(DAEMON);
+            make(&daemon)?;
+            put(&daemon, "cgroup.procs", &std::process::id().to_string())?;
+            let wanted = CONTROLLERS.map(|one| format!("+{one}")).join(" ");
+            put(&self.place, "cgroup.subtree_control", &wanted)
+        };
+        match divide() {
+            Ok(()) => Ok(self),
+            Err(error) => Err(NoCgroups::Failed(self.place, error.to_string())),
+        }
+    }
+
+    /// Removes what a daemon has left that was killed.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.place)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(CELL) {
+                drop(Cgroup { place: entry.path() });
+            }
+        }
+        Ok(())
+    }
+
+    /// A group for one cell.
+    pub(super) fn group(&self, limits: CellLimits) -> io::Result<Cgroup> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let group = Cgroup { place: self.place.join(format!("{CELL}{number}")) };
+        make(&group.place)?;
+        group.limit(limits)?;
+        Ok(group)
+    }
+}
+
+/// The group of a cell. What is in it is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    place: PathBuf,
+}
+
+impl Cgroup {
+    fn limit(&self, limits: CellLimits) -> io::Result<()> {
+        put(&self.place, "memory.max", &limits.memory_bytes.to_string())?;
+        put(&self.place, "pids.max", &limits.processes.saturating_add(STAGES).to_string())?;
+        match put(&self.place, "memory.swap.max", "0") {
+            // A system without swap.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            put => put,
+        }
+    }
+
+    /// Takes a process in, which has started nothing yet.
+    pub(super) fn take(&self, process: u32) -> io::Result<()> {
+        put(&self.place, "cgroup.procs", &process.to_string())
+    }
+
+    /// Whether something in it was killed because its memory was used up.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        let events = fs::read_to_string(self.place.join("memory.events")).unwrap_or_default();
+        let mut killed = events.lines().filter_map(|line| line.strip_prefix("oom_kill "));
+        killed.any(|number| number != "0")
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Before Linux 5.14 the leash alone does it.
+        put(&self.place, "cgroup.kill", "1").unwrap_or_default();
+        if let Err(error) = fs::remove_dir(&self.place) {
+            // What was killed may take a moment. The next start of the daemon removes it.
+            tracing::debug!(%error, place = %self.place.display(), "a control group stays");
+        }
+    }
+}
+
+fn make(place: &Path) -> io::Result<()> {
+    match fs::create_dir(place) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(named(place, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes to a file of the kernel's, which is there if it can be written to.
+fn put(place: &Path, file: &str, value: &str) -> io::Result<()> {
+    let path = place.join(file);
+    let written = fs::File::options()
+        .write(true)
+        .open(&path)
+        .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()));
+    written.map_err(|error| named(&path, &error))
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Where the group of a process is in the file system: proc_pid_mountinfo(5), cgroups(7).
+fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
+    let group = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::"))?);
+    mounts.lines().find_map(|line| {
+        let (about, kind) = line.split_once(" - ")?;
+        if kind.split(' ').next() != Some("cgroup2") {
+            return None;
+        }
+        let mut fields = about.split(' ').skip(3).map(|field| unescaped(field.as_bytes()));
+        let (root, place) = (fields.next()?, fields.next()?);
+        Some(place.join(group.strip_prefix(root).ok()?))
+    })
+}
+
+#[cfg(test)]
+#[path = "cgroup_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+use std::os::unix::process::ExitStatusExt;
+
+use super::*;
+
+const LIMITS: CellLimits = CellLimits {
+    processes: 64,
+    memory_bytes: 1 << 30,
+    file_bytes: 0,
+    open_files: 0,
+    cpu_seconds: 0,
+};
+
+/// A directory with these files in it, as the kernel makes them.
+fn directory(place: &Path, files: &[(&str, &str)]) {
+    make(place).unwrap();
+    for (file, text) in files {
+        fs::write(place.join(file), text).unwrap();
+    }
+}
+
+fn text(place: &Path, file: &str) -> String {
+    fs::read_to_string(place.join(file)).unwrap()
+}
+
+#[test]
+fn the_group_of_a_process_is_found_where_it_is_mounted() {
+    const MOUNTS: &str = "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+    const MIXED: &str = "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+        32 30 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+    const CONTAINER: &str = "31 30 0:27 /docker/a\\040b /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+    for (groups, mounts, expected) in [
+        ("0::/system.slice/a.service\n", MOUNTS, Some("/sys/fs/cgroup/system.slice/a.service")),
+        ("4:memory:/x\n0::/y\n", MIXED, Some("/sys/fs/cgroup/unified/y")),
+        ("0::/docker/a b/c\n", CONTAINER, Some("/sys/fs/cgroup/c")),
+        ("0::/elsewhere\n", CONTAINER, None),
+        ("4:memory:/x\n", MIXED, None),
+        ("0::/x\n", "22 1 0:21 / / rw - ext4 /dev/sda rw\n", None),
+        ("", "", None),
+    ] {
+        assert_eq!(find(groups, mounts), expected.map(PathBuf::from), "{groups:?} in {mounts:?}");
+    }
+}
+
+#[test]
+fn a_group_is_divided_only_where_it_can_limit_memory_and_processes() {
+    for (has, expected) in [("cpu memory pids\n", true), ("cpu pids\n", false), ("\n", false)] {
+        let home = tempfile::tempdir().unwrap();
+        directory(home.path(), &[("cgroup.controllers", has), ("cgroup.subtree_control", "")]);
+        directory(&home.path().join(DAEMON), &[("cgroup.procs", "")]);
+        let divided = Cgroups::at(home.path().to_owned()).and_then(Cgroups::divide);
+        assert_eq!(divided.is_ok(), expected, "{divided:?}");
+        let daemon = match expected {
+            true => std::process::id().to_string(),
+            false => String::new(),
+        };
+        assert_eq!(text(&home.path().join(DAEMON), "cgroup.procs"), daemon);
+        let control = if expected { "+memory +pids" } else { "" };
+        assert_eq!(text(home.path(), "cgroup.subtree_control"), control);
+    }
+}
+
+#[test]
+fn what_cannot_be_divided_says_which_file_and_why() {
+    let home = tempfile::tempdir().unwrap();
+    directory(home.path(), &[("cgroup.controllers", "memory pids")]);
+    let error = Cgroups::at(home.path().to_owned()).unwrap().divide().unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("daemon/cgroup.procs: No such file"), "{said}");
+}
+
+#[test]
+fn a_cell_has_the_limits_of_all_of_its_processes_together() {
+    let home = tempfile::tempdir().unwrap();
+    directory(home.path(), &[("cgroup.controllers", "memory pids")]);
+    let groups = Cgroups::at(home.path().to_owned()).unwrap();
+    let place = home.path().join("cell-0");
+    let files = [("memory.max", ""), ("pids.max", ""), ("cgroup.procs", ""), ("cgroup.kill", "")];
+    directory(&place, &files);
+    let group = groups.group(LIMITS).unwrap();
+    group.take(4711).unwrap();
+    for (file, expected) in
+        [("memory.max", "1073741824"), ("pids.max", "72"), ("cgroup.procs", "4711")]
+    {
+        assert_eq!(text(&place, file), expected, "{file}");
+    }
+    for (events, expected) in [("oom 0\noom_kill 0\n", false), ("oom 1\noom_kill 2\n", true)] {
+        fs::write(place.join("memory.events"), events).unwrap();
+        assert_eq!(group.is_out_of_memory(), expected, "{events:?}");
+    }
+    drop(group);
+    assert_eq!(text(&place, "cgroup.kill"), "1");
+    // Without the files of the kernel there is no limit, and no cell.
+    let error = groups.group(LIMITS).unwrap_err().to_string();
+    assert!(error.contains("cell-1/memory.max: No such file"), "{error}");
+    assert!(!home.path().join("cell-1").exists());
+}
+
+/// With the kernel's own groups, below that of the test: nothing is left of one.
+#[test]
+fn a_group_of_the_kernel_takes_a_process_in_and_ends_with_it() {
+    let place = Cgroups::place().map(|own| own.join(format!("avocet-test-{}", std::process::id())));
+    let Some(place) = place.filter(|place| fs::create_dir(place).is_ok()) else {
+        return println!("skipped: control groups: none that this user may divide");
+    };
+    let group = Cgroup { place: place.clone() };
+    if !place.join("cgroup.kill").exists() {
+        return println!("skipped: control groups: older than Linux 5.14");
+    }
+    let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    group.take(sleeper.id()).unwrap();
+    assert_eq!(text(&place, "cgroup.procs"), format!("{}\n", sleeper.id()));
+    put(&place, "cgroup.kill", "1").unwrap();
+    assert_eq!(sleeper.wait().unwrap().signal(), Some(9));
+    drop(group);
+    assert!(!place.exists());
+}
