@@ -134,6 +134,7 @@ fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
         hidden: Vec::new(),
         environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         limits: CellLimits::default(),
+        cgroups: None,
         clock,
     }
 }
