@@ -37,6 +37,8 @@ const CASES: &[Case] = &[
         &["`providers.a.base_url`", "leave out /v1"]),
     ("[providers.a]\nkind = \"openai\"\nbase_url = \"ftp://a/v1\"\n", ":3:1",
         &["`providers.a.base_url`", "http:// or https://"]),
+    ("[providers.a]\nkind = \"openai\"\nuntrusted = true\nbase_url = \"http://192.168.1.7:8080/v1\"\n", ":4:1",
+        &["`providers.a.base_url`", "http://192.168.1.7:8080 is refused", "192.168.1.7 is not public"]),
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${NOT_THERE}\"\n", ":3:11",
         &["`providers.a.api_key`", "environment variable NOT_THERE is not set"]),
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${file:/not/there}\"\n", ":3:11",

@@ -1,11 +1,12 @@
 //! Any endpoint that speaks OpenAI's transcriptions: OpenAI itself, Groq, faster-whisper,
 //! whisper.cpp.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{FormData, HttpClient, HttpResponse, NetError, check_url};
+use avocet_net::{FormData, HttpClient, HttpResponse, NetError, check_public_url, check_url};
 use avocet_protocol::{Clock, Recording, Secret, Transcribe, TranscribeError, within};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -32,6 +33,9 @@ pub struct TranscriptionConfig {
     pub language: Option<String>,
     /// Seconds until the answer.
     pub total_seconds: u64,
+    /// Whether whoever runs the server is not trusted: it is reached at public addresses only, whatever
+    /// its name resolves to, and never on this host or its network.
+    pub untrusted: bool,
 }
 
 impl Default for TranscriptionConfig {
@@ -42,6 +46,7 @@ impl Default for TranscriptionConfig {
             model: "whisper-1".to_owned(),
             language: None,
             total_seconds: 120,
+            untrusted: false,
         }
     }
 }
@@ -52,7 +57,10 @@ impl TranscriptionConfig {
     /// # Errors
     /// [`NetError::Invalid`] says why not.
     pub fn check_base_url(&self) -> Result<(), NetError> {
-        check_url(&self.base_url)
+        match self.untrusted {
+            true => check_public_url(&self.base_url),
+            false => check_url(&self.base_url),
+        }
     }
 }
 
@@ -72,7 +80,11 @@ impl Transcription {
     /// [`NetError`] if there can be no HTTP client.
     pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let url = format!("{}/audio/transcriptions", config.base_url.trim_end_matches('/'));
-        Ok(Self { url, config, http: HttpClient::new()?, clock })
+        let http = match config.untrusted {
+            true => HttpClient::untrusted(&BTreeMap::new()),
+            false => HttpClient::new(),
+        };
+        Ok(Self { url, config, http: http?, clock })
     }
 
     async fn ask(&self, recording: Recording) -> Result<String, TranscribeError> {

@@ -22,6 +22,18 @@ async fn ask(client: &Transcription) -> Result<String, TranscribeError> {
 }
 
 #[tokio::test]
+async fn an_untrusted_endpoint_hears_nothing_on_this_host() {
+    let fake = TranscriptionFake::saying("Buy bread.").await;
+    let base_url = fake.base_url();
+    let config = TranscriptionConfig { base_url, untrusted: true, ..Default::default() };
+    let error = config.check_base_url().unwrap_err().to_string();
+    assert!(error.contains("127.0.0.1 is not public"), "{error}");
+    let clock: Arc<ManualClock> = Arc::default();
+    assert!(ask(&Transcription::new(config, clock).unwrap()).await.is_err());
+    assert_eq!((fake.heard().len(), fake.refusals().len()), (0, 0));
+}
+
+#[tokio::test]
 async fn a_recording_is_sent_as_the_api_wants_it() {
     let fake = TranscriptionFake::saying("Buy bread.").await;
     let mut client = client(&fake, &Arc::default());

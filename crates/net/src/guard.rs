@@ -224,6 +224,15 @@ impl Guard {
         judged.collect()
     }
 
+    /// Judges what a name resolves to, whatever the port, as [`Self::addresses`].
+    ///
+    /// # Errors
+    /// [`Refusal`] if there is no address, or one that is not allowed.
+    pub(crate) fn resolved(&self, name: &str, found: &[IpAddr]) -> Result<(), Refusal> {
+        let target = self.target(&format!("http://{name}"))?;
+        self.addresses(&target, found).map(drop)
+    }
+
     fn address(&self, to: SocketAddr) -> Result<(), Rule> {
         #[cfg(any(test, feature = "testing"))]
         if self.allowed == Some(to) {

@@ -7,6 +7,8 @@ mod dial;
 pub mod fuzzing;
 mod guard;
 mod guarded;
+mod interfaces;
+mod public;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,6 +23,10 @@ pub use reqwest::Url;
 
 pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
 pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, OwnAddresses, Page, Resolve};
+pub use interfaces::Interfaces;
+pub use public::check_public_url;
+
+use public::Public;
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -35,6 +41,8 @@ pub struct HttpClient {
     client: reqwest::Client,
     /// The values of the headers that every request has.
     secrets: Vec<Secret>,
+    /// Keeps requests on the public Internet.
+    public: Option<Public>,
 }
 
 /// Why there is no answer, or no more of it.
@@ -100,11 +108,35 @@ impl HttpClient {
     /// # Errors
     /// [`NetError::Invalid`] if one of them cannot be sent, or as [`Self::new`].
     pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
+        Self::built(builder(), headers, None)
+    }
+
+    /// As [`Self::with_headers`], for an endpoint whose operator is not trusted: requests go to public
+    /// addresses and nowhere else, whatever the URL says and its name resolves to.
+    ///
+    /// # Errors
+    /// As [`Self::with_headers`].
+    pub fn untrusted(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
+        let public = Public::of_this_host();
+        Self::built(builder().dns_resolver(public.clone()), headers, Some(public))
+    }
+
+    fn built(
+        builder: reqwest::ClientBuilder,
+        headers: &BTreeMap<String, Secret>,
+        public: Option<Public>,
+    ) -> Result<Self, NetError> {
         let secrets = headers.values().cloned().collect();
         let headers = headers.iter().map(|(name, value)| header(name, value));
         let headers = headers.collect::<Result<HeaderMap, NetError>>()?;
-        let client = builder().pool_idle_timeout(IDLE).default_headers(headers).build();
-        Ok(Self { client: client.map_err(|error| NetError::Invalid(detail(error)))?, secrets })
+        let client = builder.pool_idle_timeout(IDLE).default_headers(headers).build();
+        let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
+        Ok(Self { client, secrets, public })
+    }
+
+    /// Refuses a URL that names what may not be reached. What a name resolves to is judged later.
+    fn check(&self, url: &str) -> Result<(), NetError> {
+        self.public.as_ref().map_or(Ok(()), |public| public.check(url))
     }
 
     /// A text that a server sent, without what the headers of every request say, which some repeat.
@@ -127,6 +159,7 @@ impl HttpClient {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
+        self.check(url)?;
         let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
         send(with_headers(request, headers)?).await
     }
@@ -136,6 +169,7 @@ impl HttpClient {
     /// # Errors
     /// [`NetError`] if no answer begins.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
+        self.check(url)?;
         send(with_headers(self.client.get(url), headers)?).await
     }
 
@@ -149,6 +183,7 @@ impl HttpClient {
         bearer: Option<&Secret>,
         form: FormData<'_>,
     ) -> Result<HttpResponse, NetError> {
+        self.check(url)?;
         let FormData { fields, part, file_name, bytes } = form;
         let file = Part::bytes(bytes).file_name(file_name.to_owned());
         let fields = fields.iter().fold(Form::new(), |form, (name, value)| {

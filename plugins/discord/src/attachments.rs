@@ -2,6 +2,7 @@
 //! not its URL: Discord signs URLs and they expire after a day, so a fresh one is asked for when the
 //! bytes are wanted.
 
+use avocet_net::{FetchError as NoPage, GuardedClient, Limits, Page};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
 use serenity::http::Route;
 use serenity::model::channel::{Attachment as Sent, Message};
@@ -9,6 +10,7 @@ use serenity::model::id::{AttachmentId, ChannelId, MessageId};
 
 use crate::Discord;
 use crate::fault::Fault;
+use crate::rest::REQUEST_LIMIT;
 
 /// What came with a message, or with the one that it forwards.
 pub(crate) fn of(message: &Message) -> Vec<Attachment> {
@@ -59,8 +61,27 @@ impl Discord {
         if u64::from(sent.size) > limit {
             return Err(FetchError::TooLarge { limit });
         }
+        if !self.rest.is_own(&sent.url) {
+            return self.fetch_elsewhere(&sent.url, limit).await;
+        }
         let bytes = self.rest.download(&sent.url, limit).await;
         bytes.map_err(|fault| failed(&fault))?.ok_or(FetchError::TooLarge { limit })
+    }
+
+    /// A file where Discord says that it is: on the public Internet, whatever it says.
+    async fn fetch_elsewhere(&self, url: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
+        let body = usize::try_from(limit).unwrap_or(usize::MAX);
+        let limits = Limits { time: REQUEST_LIMIT, body };
+        let client = GuardedClient::new(self.own.clone(), self.clock.clone(), limits);
+        match client.get(url, &[]).await {
+            Ok(Page { status: 200, body, .. }) => Ok(body),
+            Ok(page) => Err(failed(&Fault::answered(page.status, None, b""))),
+            Err(NoPage::Long(_)) => Err(FetchError::TooLarge { limit }),
+            Err(NoPage::Refused(refusal)) => Err(FetchError::Gone(refusal.to_string())),
+            Err(error @ (NoPage::Net(_) | NoPage::Slow(_) | NoPage::Compressed)) => {
+                Err(FetchError::Failed(error.to_string()))
+            }
+        }
     }
 }
 

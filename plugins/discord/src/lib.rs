@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_channel_kit::Exchanges;
+use avocet_net::Interfaces;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
     Delivery, FetchError, Health, OnUnknown, Receipt, SendError,
@@ -71,6 +72,8 @@ pub struct Discord {
     closed_pasts: ClosedPasts,
     /// The bot's own id, once the platform has said it.
     me: OnceLock<UserId>,
+    /// The addresses of this host, at which no file is.
+    own: Arc<Interfaces>,
     clock: Arc<dyn Clock>,
 }
 
@@ -136,6 +139,7 @@ impl Discord {
             limits: Limits::default(),
             closed_pasts: ClosedPasts::default(),
             me: OnceLock::new(),
+            own: Arc::default(),
             clock,
         })
     }

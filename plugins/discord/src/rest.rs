@@ -20,7 +20,7 @@ use crate::fault::Fault;
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How long a request may take.
-const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 /// How long a request with files may take.
 const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 /// What serenity's routes begin with.
@@ -70,6 +70,12 @@ impl Rest {
             .build()
             .map_err(|error| DiscordError::Client(error.without_url().to_string()))?;
         Ok(Self { client, token: Secret::new(format!("Bot {token}")), base })
+    }
+
+    /// Whether a URL is at the API's own place, as with a server that stands in for Discord.
+    pub(crate) fn is_own(&self, url: &str) -> bool {
+        let origin = |url| reqwest::Url::parse(url).ok().map(|url| url.origin());
+        origin(url).is_some_and(|it| Some(it) == origin(&self.base))
     }
 
     /// The token as the gateway wants it.

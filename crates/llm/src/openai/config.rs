@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_net::{NetError, check_url};
+use avocet_net::{HttpClient, NetError, check_public_url, check_url};
 use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +60,9 @@ pub struct OpenAiConfig {
     pub headers: BTreeMap<String, Secret>,
     /// What every request says besides; tables are merged into what is there.
     pub extra_body: BTreeMap<String, Value>,
+    /// Whether whoever runs the server is not trusted: it is reached at public addresses only, whatever
+    /// its name resolves to, and never on this host or its network.
+    pub untrusted: bool,
 }
 
 impl Default for OpenAiConfig {
@@ -84,6 +87,7 @@ impl Default for OpenAiConfig {
             stream_usage: true,
             headers: BTreeMap::new(),
             extra_body: BTreeMap::new(),
+            untrusted: false,
         }
     }
 }
@@ -94,7 +98,18 @@ impl OpenAiConfig {
     /// # Errors
     /// [`NetError::Invalid`] says why not.
     pub fn check_base_url(&self) -> Result<(), NetError> {
-        check_url(&self.base_url)
+        match self.untrusted {
+            true => check_public_url(&self.base_url),
+            false => check_url(&self.base_url),
+        }
+    }
+
+    /// The client for its server.
+    pub(super) fn client(&self) -> Result<HttpClient, NetError> {
+        match self.untrusted {
+            true => HttpClient::untrusted(&self.headers),
+            false => HttpClient::with_headers(&self.headers),
+        }
     }
 
     /// What comes at once begins at its end.

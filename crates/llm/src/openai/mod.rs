@@ -13,7 +13,7 @@ pub(crate) mod responses;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_net::{HttpClient, NetError};
+use avocet_net::NetError;
 use avocet_protocol::{
     Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
 };
@@ -57,7 +57,7 @@ impl OpenAi {
             headers,
             retries: config.max_retries,
             limits: config.limits(),
-            http: HttpClient::with_headers(&config.headers)?,
+            http: config.client()?,
             clock,
         };
         let options = Options::new(model, config);

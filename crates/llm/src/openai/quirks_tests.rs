@@ -131,6 +131,33 @@ async fn requests_can_have_headers_which_no_error_shows() {
 }
 
 #[tokio::test]
+async fn an_untrusted_server_is_asked_on_the_public_internet_only() {
+    let fake = OpenAiFake::start(|_| ModelAnswer::says("all good")).await;
+    let untrusted = |untrusted| OpenAiConfig {
+        base_url: fake.base_url(),
+        max_retries: 0,
+        untrusted,
+        ..OpenAiConfig::default()
+    };
+    for (untrusted, expected) in
+        [(untrusted(false), None), (untrusted(true), Some("127.0.0.1 is not public"))]
+    {
+        let checked = untrusted.check().map_err(|(key, error)| format!("{key}: {error}"));
+        let clock = Arc::<ManualClock>::default();
+        let model = OpenAi::new("local", "qwen3", &untrusted, clock).unwrap();
+        let reply = ask(&model).await.reply.map_err(|error| error.to_string());
+        match expected {
+            None => assert!(checked.is_ok() && reply.is_ok(), "{checked:?} {reply:?}"),
+            Some(expected) => {
+                assert!(checked.unwrap_err().contains(expected));
+                assert!(reply.unwrap_err().contains(expected));
+            }
+        }
+    }
+    assert_eq!(fake.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn requests_can_say_more() {
     let more = json!({ "enable_thinking": false });
     let (_, request) = switches(Insists::NoThinking, |config| {

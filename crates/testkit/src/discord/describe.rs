@@ -98,7 +98,7 @@ impl Platform {
         let until = self.now.after(LINK_KEPT).0 / 1000;
         let url = format!(
             "{}/attachments/{}/{}/{}?ex={until:x}&is={:x}&hm=0",
-            self.base_url,
+            self.files_at.as_ref().unwrap_or(&self.base_url),
             message.channel,
             file.id,
             file.name,

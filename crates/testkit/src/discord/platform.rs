@@ -98,6 +98,8 @@ pub(super) struct Platform {
     pub(super) refusals: Vec<Refusal>,
     /// The server: `http://ADDRESS`.
     pub(super) base_url: String,
+    /// Where files are said to be; at `base_url` by default.
+    pub(super) files_at: Option<String>,
 }
 
 impl Platform {
@@ -120,6 +122,7 @@ impl Platform {
             calls: Vec::new(),
             refusals: Vec::new(),
             base_url: String::new(),
+            files_at: None,
         }
     }
 

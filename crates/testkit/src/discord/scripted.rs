@@ -24,6 +24,11 @@ impl DiscordFake {
         });
     }
 
+    /// From now on files are said to be below this URL, which the fake does not serve.
+    pub fn files_at(&self, url: &str) {
+        self.change(|platform| platform.files_at = Some(url.to_owned()));
+    }
+
     /// The token is worth nothing any more: 401, and 4004 on the gateway.
     pub fn revoke(&self) {
         self.change(super::Platform::revoke);

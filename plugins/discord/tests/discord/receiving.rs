@@ -142,6 +142,31 @@ async fn a_file_that_is_larger_than_it_says_is_not_fetched() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_said_to_be_on_this_host_or_its_network_is_not_fetched() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.post(Said::new(world.dm, ANN, "").file("notes.txt", "text/plain", b"notes"));
+    let heard = &world.bus.taken(1).await[0];
+    let AttachmentSource::Platform(reference) = &heard.content.attachments[0].source else {
+        panic!("{heard:?}")
+    };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for (host, expected) in [
+        ("127.0.0.1", "127.0.0.1 is not public"),
+        ("localhost", "a local name"),
+        ("[::ffff:127.0.0.1]", "is not public"),
+    ] {
+        world.platform.files_at(&format!("http://{host}:{port}"));
+        let fetched = world.discord.fetch(reference, 100).await;
+        let Err(FetchError::Gone(why)) = &fetched else { panic!("{host}: {fetched:?}") };
+        assert!(why.contains(expected), "{host}: {why}");
+    }
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[tokio::test]
 async fn what_is_not_for_the_agent_is_counted_and_passed_over() {
     let world = World::new().await;
     let refusal = PublishError::NotAllowed { channel: "discord".into(), sender: "88".into() };

@@ -1,0 +1,50 @@
+//! The addresses of this host.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
+
+use crate::OwnAddresses;
+
+/// The addresses of the system's network interfaces.
+#[derive(Debug, Default)]
+pub struct Interfaces {
+    /// What was found last, for when they cannot be read.
+    last: Mutex<Vec<IpAddr>>,
+}
+
+impl OwnAddresses for Interfaces {
+    fn addresses(&self) -> Vec<IpAddr> {
+        let last = &mut *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match getifaddrs() {
+            Ok(interfaces) => {
+                let storages = interfaces.filter_map(|interface| interface.address);
+                let address = |storage: SockaddrStorage| {
+                    let v4 = storage.as_sockaddr_in().map(|it| IpAddr::from(it.ip()));
+                    v4.or_else(|| storage.as_sockaddr_in6().map(|it| IpAddr::from(it.ip())))
+                };
+                *last = storages.filter_map(address).collect();
+            }
+            Err(error) => tracing::warn!(
+                %error,
+                known = last.len(),
+                "the addresses of this host cannot be read: pages are kept from reaching those that \
+                 were found before, and private ones, only"
+            ),
+        }
+        last.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_of_this_host_are_found() {
+        let found = Interfaces::default().addresses();
+        assert!(found.iter().any(IpAddr::is_loopback), "{found:?}");
+    }
+}
