@@ -1,59 +1,17 @@
-//! The audit chain: rows that are appended in the transaction of what they are about, and the check that
-//! finds what was done to them afterwards.
+//! What is audited: rows that are appended in the transaction of what they are about.
 
-use async_trait::async_trait;
+mod chain;
+
 use avocet_protocol::{
-    Actor, Arguments, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow,
-    CallId, CallResult, ChatLink, CommandAction, CommandEffect, Decision, MessageId, PersonId,
-    Resolution, Role, SessionId, SettledPairing, Timestamp, ToolClass, TurnId, WaitId, WaitKind,
+    Actor, Arguments, AuditKind, CallId, CallResult, ChatLink, CommandAction, CommandEffect,
+    Decision, MessageId, PersonId, Resolution, Role, SessionId, SettledPairing, Timestamp,
+    ToolClass, TurnId, WaitId, WaitKind,
 };
 use rusqlite::{Row, params};
-use sha2::{Digest, Sha256};
 
 use crate::rows;
-use crate::tx::{Db, Result, Tx};
-use crate::{Durability, SqliteStore};
-
-/// Rows that are checked at once, so that no reader is held up for long.
-const PAGE: usize = 1000;
-/// What the first row follows.
-const NOTHING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-
-#[async_trait]
-impl Audit for SqliteStore {
-    async fn audit_rows(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
-        let filter = filter.clone();
-        self.read(move |db| list(db, &filter)).await
-    }
-
-    async fn audit_head(&self) -> Result<Option<AuditHead>> {
-        self.read(head).await
-    }
-
-    async fn durable_audit_head(&self) -> Result<Option<AuditHead>> {
-        self.write("audit-head", Durability::Synced, |tx| {
-            // Without a change there is nothing to be synced, nor what was written before.
-            tx.update("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
-            head(tx.db)
-        })
-        .await
-    }
-
-    async fn check_audit(&self, noted: Option<&AuditHead>) -> Result<AuditCheck> {
-        let mut walk = Walk::new(noted.cloned());
-        loop {
-            let next = walk.next;
-            let (page, counted) = self.read(move |db| page(db, next)).await?;
-            let is_last = page.len() < PAGE;
-            if let Err(fault) = walk.through(&page, is_last.then_some(counted)) {
-                return Ok(AuditCheck { rows: walk.rows, head: None, fault: Some(fault) });
-            }
-            if is_last {
-                return Ok(AuditCheck { rows: walk.rows, head: walk.last, fault: None });
-            }
-        }
-    }
-}
+use crate::tx::{Result, Tx};
+use chain::append;
 
 /// A row to be.
 struct Entry<'e> {
@@ -106,14 +64,21 @@ pub(crate) fn started(tx: &Tx<'_>, call: CallId, class: ToolClass) -> Result<()>
 /// T3, and every other way to a result. Comes before the call is finished.
 pub(crate) fn finished(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
     let called = called(tx, call)?;
-    let (kind, outcome) = if is_refusal(result) && called.state != "waiting" {
-        (AuditKind::Refused, None)
-    } else if called.has_effect {
-        (AuditKind::Finished, Some(if result.ok { "ok" } else { "error" }))
-    } else {
-        return Ok(());
+    let (kind, outcome) = match is_refusal(result) {
+        // What was started may have done something before it met a wall.
+        refused if called.has_effect => (AuditKind::Finished, Some(ended(result, refused))),
+        true if called.state != "waiting" => (AuditKind::Refused, None),
+        _ => return Ok(()),
     };
     append(tx, Entry { outcome, ..Entry::new(kind, &Actor::Process).about(called) })
+}
+
+fn ended(result: &CallResult, refused: bool) -> &'static str {
+    match result.ok {
+        true => "ok",
+        false if refused => "refused",
+        false => "error",
+    }
 }
 
 /// [`avocet_protocol::ToolError::PermissionDenied`], as the model reads it.
@@ -224,6 +189,21 @@ fn believed(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
     append(tx, Entry { session: Some(session), ..Entry::new(AuditKind::Trusted, actor) })
 }
 
+/// What was allowed for a session is not any more, because its past is left behind; so many calls.
+pub(crate) fn withdrawn(
+    tx: &Tx<'_>,
+    command: MessageId,
+    session: &SessionId,
+    grants: usize,
+) -> Result<()> {
+    if grants == 0 {
+        return Ok(());
+    }
+    let (by, session) = (Actor::Person(author(tx, command)?), Some(session.clone()));
+    let summary = format!("{grants} allowed for the session");
+    append(tx, Entry { session, summary, ..Entry::new(AuditKind::Withdrawn, &by) })
+}
+
 /// A stranger's code was decided about.
 pub(crate) fn decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> Result<()> {
     let who: String = tx.db.one(
@@ -329,199 +309,3 @@ fn author(tx: &Tx<'_>, command: MessageId) -> Result<PersonId> {
         })
     })
 }
-
-/// Appends a row. What was once counted is never counted again, so that an end that was cut off stays a
-/// gap.
-fn append(tx: &Tx<'_>, entry: Entry<'_>) -> Result<()> {
-    let (counted, previous) = tx.db.one(
-        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0), \
-             (SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1)",
-        (),
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?)),
-    )?;
-    let Entry { kind, session, call, actor, tool, arguments, summary, outcome } = entry;
-    let summary = arguments.as_ref().unwrap_or(&summary);
-    let mut row = AuditRow {
-        sequence: counted + 1,
-        at: tx.now,
-        kind: kind.word().to_owned(),
-        session: session.map(|session| session.to_string()),
-        turn: call.map(|call| call.turn.0),
-        call: call.map(|call| call.to_string()),
-        actor: actor.to_string(),
-        tool: tool.map(|tool| tx.redactor.summary(&tool, AuditRow::SUMMARY)),
-        summary: tx.redactor.summary(summary, AuditRow::SUMMARY),
-        digest: arguments.map(|arguments| hex(&Sha256::digest(arguments))),
-        outcome: outcome.map(str::to_owned),
-        previous: previous.unwrap_or_else(|| NOTHING.to_owned()),
-        hash: String::new(),
-    };
-    row.hash = hash(&row);
-    tx.insert(
-        "INSERT INTO audit (sequence, at, kind, session, turn, call, actor, tool, digest, summary, \
-             outcome, previous, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-        params![
-            row.sequence,
-            row.at.0,
-            row.kind,
-            row.session,
-            row.turn,
-            row.call,
-            row.actor,
-            row.tool,
-            row.digest,
-            row.summary,
-            row.outcome,
-            row.previous,
-            row.hash,
-        ],
-    )?;
-    Ok(())
-}
-
-/// What a row says, in one way only: each column in the order of the table, integers in eight bytes
-/// (little-endian), texts behind their length, and before each a byte that says whether it is there.
-fn hash(row: &AuditRow) -> String {
-    let mut hasher = Sha256::new_with_prefix(b"avocet audit 1\n");
-    let integer = |hasher: &mut Sha256, value: Option<i64>| match value {
-        None => hasher.update([0]),
-        Some(value) => {
-            hasher.update([1]);
-            hasher.update(value.to_le_bytes());
-        }
-    };
-    let text = |hasher: &mut Sha256, value: Option<&str>| {
-        integer(hasher, value.map(|text| i64::try_from(text.len()).unwrap_or(i64::MAX)));
-        hasher.update(value.unwrap_or_default());
-    };
-    integer(&mut hasher, Some(row.sequence));
-    integer(&mut hasher, Some(row.at.0));
-    text(&mut hasher, Some(&row.kind));
-    text(&mut hasher, row.session.as_deref());
-    integer(&mut hasher, row.turn);
-    let rest = [
-        row.call.as_deref(),
-        Some(&row.actor),
-        row.tool.as_deref(),
-        row.digest.as_deref(),
-        Some(&row.summary),
-        row.outcome.as_deref(),
-        Some(&row.previous),
-    ];
-    rest.into_iter().for_each(|value| text(&mut hasher, value));
-    hex(&hasher.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn head(db: Db<'_>) -> Result<Option<AuditHead>> {
-    db.row("SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1", (), |row| {
-        Ok(AuditHead { sequence: row.get(0)?, hash: row.get(1)? })
-    })
-}
-
-const ROW: &str = "SELECT sequence, at, kind, session, turn, call, actor, tool, digest, summary, \
-    outcome, previous, hash FROM audit";
-
-fn list(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
-    let AuditFilter { session, since, kind, limit } = filter;
-    let mut rows = db.rows(
-        &format!(
-            "{ROW} WHERE (?1 IS NULL OR session = ?1) AND (?2 IS NULL OR at >= ?2) \
-                 AND (?3 IS NULL OR kind = ?3) ORDER BY sequence DESC LIMIT ?4"
-        ),
-        params![
-            session.as_ref().map(SessionId::as_str),
-            since.map(|since| since.0),
-            kind.map(AuditKind::word),
-            limit,
-        ],
-        read_row,
-    )?;
-    rows.reverse();
-    Ok(rows)
-}
-
-/// The rows from `next` on, and how many there were in all, as far as SQLite has counted.
-fn page(db: Db<'_>, next: i64) -> Result<(Vec<AuditRow>, i64)> {
-    let rows = db.rows(
-        &format!("{ROW} WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2"),
-        params![next, PAGE],
-        read_row,
-    )?;
-    let counted =
-        db.row("SELECT seq FROM sqlite_sequence WHERE name = 'audit'", (), |row| row.get(0))?;
-    Ok((rows, counted.unwrap_or(0)))
-}
-
-fn read_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
-    Ok(AuditRow {
-        sequence: row.get("sequence")?,
-        at: Timestamp(row.get("at")?),
-        kind: row.get("kind")?,
-        session: row.get("session")?,
-        turn: row.get("turn")?,
-        call: row.get("call")?,
-        actor: row.get("actor")?,
-        tool: row.get("tool")?,
-        digest: row.get("digest")?,
-        summary: row.get("summary")?,
-        outcome: row.get("outcome")?,
-        previous: row.get("previous")?,
-        hash: row.get("hash")?,
-    })
-}
-
-/// A walk through the chain.
-struct Walk {
-    noted: Option<AuditHead>,
-    last: Option<AuditHead>,
-    next: i64,
-    rows: u64,
-}
-
-impl Walk {
-    fn new(noted: Option<AuditHead>) -> Self {
-        Self { noted, last: None, next: i64::MIN, rows: 0 }
-    }
-
-    /// Goes on through these rows; `counted` comes with the last of them.
-    fn through(&mut self, rows: &[AuditRow], counted: Option<i64>) -> Result<(), AuditFault> {
-        rows.iter().try_for_each(|row| self.step(row))?;
-        let Some(counted) = counted else { return Ok(()) };
-        let last = self.last.as_ref().map_or(0, |last| last.sequence);
-        let known = self.noted.as_ref().map_or(counted, |noted| noted.sequence.max(counted));
-        if last < known { Err(AuditFault::Cut { last, known }) } else { Ok(()) }
-    }
-
-    fn step(&mut self, row: &AuditRow) -> Result<(), AuditFault> {
-        self.rows += 1;
-        let (last, previous) = match &self.last {
-            None => (0, NOTHING),
-            Some(AuditHead { sequence, hash }) => (*sequence, hash.as_str()),
-        };
-        let sequence = row.sequence;
-        if hash(row) != row.hash || sequence <= last {
-            return Err(AuditFault::Changed(sequence));
-        }
-        if sequence != last + 1 {
-            return Err(AuditFault::Missing { first: last + 1, last: sequence - 1 });
-        }
-        if row.previous != previous {
-            return Err(AuditFault::Unlinked(sequence));
-        }
-        let is_noted = self.noted.as_ref().filter(|noted| noted.sequence == sequence);
-        if is_noted.is_some_and(|noted| noted.hash != row.hash) {
-            return Err(AuditFault::Rewritten(sequence));
-        }
-        self.last = Some(AuditHead { sequence, hash: row.hash.clone() });
-        self.next = sequence.saturating_add(1);
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-#[path = "audit_tests.rs"]
-mod tests;

@@ -295,7 +295,9 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
                      usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
                 params![session.as_str(), command.0],
             )?;
-            tx.update("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
+            let of_session = [session.as_str()];
+            let grants = tx.update("DELETE FROM grants WHERE session = ?1", of_session)?;
+            audit::withdrawn(tx, command, &session, grants)?;
             Ok(stopped)
         }
         CommandAction::Compact => past::want_compaction(tx, &session, command).map(done_or_nothing),

@@ -33,7 +33,7 @@ pub trait Audit: fmt::Debug + Send + Sync {
 pub enum AuditKind {
     /// A call that does more than read was started.
     Started,
-    /// It has its result: `ok`, `error`, or `cancelled`.
+    /// It has its result: `ok`, `error`, `refused` by a wall, or `cancelled`.
     Finished,
     /// A call was refused, by role, policy or wall.
     Refused,
@@ -61,11 +61,13 @@ pub enum AuditKind {
     Unlinked,
     /// An owner believes what the session has read.
     Trusted,
+    /// What was allowed for a session is not any more.
+    Withdrawn,
 }
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Started,
         Self::Finished,
         Self::Refused,
@@ -81,6 +83,7 @@ impl AuditKind {
         Self::Linked,
         Self::Unlinked,
         Self::Trusted,
+        Self::Withdrawn,
     ];
 
     /// The word in the log and in what the CLI prints.
@@ -102,6 +105,7 @@ impl AuditKind {
             Self::Linked => "linked",
             Self::Unlinked => "unlinked",
             Self::Trusted => "trusted",
+            Self::Withdrawn => "withdrawn",
         }
     }
 }

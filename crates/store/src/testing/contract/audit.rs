@@ -2,8 +2,9 @@
 
 use avocet_protocol::{
     Actor, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, CallId, CallResult,
-    ChatAddress, ChatLink, CommandAction, CommandReply, Decision, NewWait, Pairing, PairingCode,
-    PersonId, Resolution, Role, SettledPairing, Timestamp, ToolClass, ToolError, WaitKind,
+    ChatAddress, ChatLink, CommandAction, CommandReply, Decision, Grant, NewWait, Pairing,
+    PairingCode, PersonId, Resolution, Role, SettledPairing, Timestamp, ToolClass, ToolError,
+    WaitKind,
 };
 
 use super::Backend;
@@ -48,18 +49,19 @@ pub async fn what_does_more_than_read_is_audited_from_start_to_end(backend: &imp
     let world = World::new(backend).await;
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
-    let calls = world.step(turn, 0, &["read", "note", "write", "shell", "secret"]).await;
+    let calls = world.step(turn, 0, &["read", "note", "write", "walled", "shell", "secret"]).await;
     for (call, class) in calls.iter().zip([
         ToolClass::Pure,
         ToolClass::InLog,
         ToolClass::Verifiable,
+        ToolClass::Effect,
         ToolClass::Effect,
     ]) {
         world.start(*call, class).await;
     }
     let failed = CallResult::error("execution failed: no");
     let refused = CallResult::error(&ToolError::PermissionDenied("no".to_owned()).to_string());
-    for (call, result) in calls[3..].iter().zip([failed, refused]) {
+    for (call, result) in calls[3..].iter().zip([refused.clone(), failed, refused]) {
         world.ports.log.finish_call(*call, &result, None, &[]).await.unwrap();
     }
     for call in &calls[..3] {
@@ -68,7 +70,9 @@ pub async fn what_does_more_than_read_is_audited_from_start_to_end(backend: &imp
     let expected = [
         "started process note",
         "started process write",
+        "started process walled",
         "started process shell",
+        "finished process walled refused",
         "finished process shell error",
         "refused process secret",
         "finished process note ok",
@@ -131,9 +135,14 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
     let question = world.ports.turns.wait(&wait(calls[3], WaitKind::Answer)).await.unwrap();
     world.ports.turns.resolve(question, &denied()).await.unwrap();
     world.take(&session("a")).await;
+    let grant = Grant { tool: "four".parse().unwrap(), scope: "all".to_owned() };
     let open = NewWait::new(calls[4], WaitKind::Approval, Timestamp(i64::MAX));
+    let open = NewWait { grant: Some(grant), ..open };
     let open = world.ports.turns.wait(&open).await.unwrap();
     world.ports.turns.resolve(open, &Resolution::RunAlways).await.unwrap();
+    for text in ["/new", "/new again"] {
+        decide(&world, text, CommandAction::Forget).await;
+    }
     let expected = [
         "asked process one",
         "allowed terminal:local:user one",
@@ -143,6 +152,7 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
         "expired process three",
         "asked process four",
         "allowed host four for the session",
+        "withdrawn terminal:local:user 1 allowed for the session",
     ];
     assert_eq!(lines(&world).await, expected);
 }

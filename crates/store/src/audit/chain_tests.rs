@@ -1,8 +1,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{Claim, Redactor, Secret, ToolCall, TurnLog, Turns};
-use avocet_protocol::{Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, Sender, Usage};
+use avocet_protocol::{
+    Arguments, CallId, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, PersonId,
+    Redactor, Secret, Sender, ToolCall, ToolClass, TurnLog, Turns, Usage,
+};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;
@@ -10,6 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::audit::struck_off;
 use crate::{DATABASE, Durability, Holder, OpenOptions};
 
 async fn open(directory: &Path) -> SqliteStore {
