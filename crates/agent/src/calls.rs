@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallId, CallResult, CallState, Choice, Content, LeastTrust, LoggedCall, PreparedCall, Seen,
-    StoreError, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord,
-    Verdict, WaitKind, WaitRequest,
+    CallId, CallResult, CallState, LeastTrust, LoggedCall, PreparedCall, Seen, StoreError,
+    ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, TurnEvent, TurnRecord, Verdict,
+    WaitKind, WaitRequest,
 };
 use futures_util::future::try_join_all;
 
@@ -94,7 +94,8 @@ impl AgentLoop {
         let approved = match &logged.state {
             CallState::Planned { approved } => *approved,
             CallState::Interrupted { evidence: None } => {
-                return Ok(Decision::Wait(self.choice(logged)));
+                let context = self.context(turn, logged.id, set);
+                return Ok(Decision::Wait(self.choice(logged, &context).await));
             }
             CallState::Interrupted { evidence: Some(evidence) } => {
                 match self.toolbox.verify(&logged.call, evidence).await {
@@ -133,19 +134,10 @@ impl AgentLoop {
     }
 
     /// A call with an effect was interrupted: nobody but a person can tell what became of it.
-    fn choice(&self, logged: &LoggedCall) -> WaitRequest {
-        let arguments = serde_json::Value::Object(logged.call.arguments.to_object());
-        let text = format!(
-            "I was interrupted while running `{}` and do not know whether it took effect. \
-             Its arguments: `{arguments}`. Run it again (/retry {{wait}}) or go on without \
-             (/skip {{wait}})?",
-            logged.call.name
-        );
-        let choices =
-            vec![Choice::new("Retry", "/retry {wait}"), Choice::new("Skip", "/skip {wait}")];
+    async fn choice(&self, logged: &LoggedCall, context: &ToolContext) -> WaitRequest {
         WaitRequest {
             kind: WaitKind::Choice,
-            prompt: Some(Box::new(Content { choices, ..Content::text(text) })),
+            prompt: Some(Box::new(self.toolbox.interrupted(&logged.call, context).await)),
             expires_after: self.limits.choice_expires_after,
             writes: Vec::new(),
             grant: None,

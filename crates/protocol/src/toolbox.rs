@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    Evidence, Place, Role, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome, Trust,
-    Verdict, WaitRequest,
+    Content, Evidence, Place, Role, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Trust, Verdict, WaitRequest,
 };
 
 /// A tool as it is offered to the model.
@@ -71,6 +71,10 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
     /// What a person has to allow before this answer is given; none if it carries nothing away. Called for
     /// every answer; what was read is in the context.
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest>;
+
+    /// What a person is asked about a call whose outcome nobody knows, because it was interrupted: whether it is
+    /// run again. The call stands in it as a person has it shown, without secrets.
+    async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content;
 
     /// Whether a verifiable call that a crash interrupted has happened.
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict;

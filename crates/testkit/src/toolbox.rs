@@ -209,6 +209,12 @@ impl Toolbox for FakeToolbox {
         holds.then(|| wait(WaitKind::Approval, "May I say that?", Vec::new()))
     }
 
+    async fn interrupted(&self, call: &ToolCall, _: &ToolContext) -> Content {
+        let choices = ["/retry {wait}", "/skip {wait}"].map(|says| Choice::new("", says)).to_vec();
+        let name = &call.name;
+        Content { choices, ..Content::text(format!("I was interrupted while running `{name}`.")) }
+    }
+
     async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
         self.verdict.clone()
     }

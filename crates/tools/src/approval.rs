@@ -53,6 +53,16 @@ pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> Wai
     request(text, choices, None, expires_after)
 }
 
+/// A call whose outcome nobody knows, as its tool has drawn it.
+pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
+    let text = format!(
+        "I was interrupted while running `{name}` and do not know whether it took effect.\n\n{shown}\n\n\
+         Run it again: /retry {{wait}}. Go on without: /skip {{wait}}"
+    );
+    let choices = vec![choice("Run it again", "/retry {wait}"), choice("Skip it", "/skip {wait}")];
+    Content { choices, ..Content::text(text) }
+}
+
 fn request(
     text: String,
     choices: Vec<Choice>,

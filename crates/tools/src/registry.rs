@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, ChatKind, Clock, Description, Evidence, Grant, Place, PreparedCall, Redactor, Role,
-    Rule, Tool, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput,
-    ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
+    Caution, ChatKind, Clock, Content, Description, Evidence, Grant, Place, PreparedCall, Redactor,
+    Role, Rule, Tool, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome,
+    ToolOutput, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
 };
 use dashmap::DashMap;
 
@@ -316,6 +316,22 @@ impl Toolbox for Registry {
         let leaks = self.leaks(&[text.to_owned()], context);
         let shown = || self.redactor.redact(text);
         (!leaks.is_empty()).then(|| approval::of_answer(&shown(), &and(&leaks), self.approvals))
+    }
+
+    async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content {
+        let drawn = async {
+            let registered = self.find(call, case(context)).ok()?;
+            let arguments = registered.arguments(call).ok()?;
+            registered.tool.question(&arguments, context).await.ok()?
+        };
+        let shown = match drawn.await {
+            Some(question) => question.shown,
+            None => approval::plain(&call.arguments.to_object()).shown,
+        };
+        let mut content = approval::of_interruption(&call.name, &shown);
+        // It stands in a chat.
+        content.text = self.redactor.redact(&content.text).into_owned();
+        content
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {

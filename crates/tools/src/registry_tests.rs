@@ -278,6 +278,29 @@ async fn a_call_by_another_name_is_verified_by_its_tool() {
 }
 
 #[tokio::test]
+async fn an_interrupted_call_is_shown_without_secrets_and_cut() {
+    let secret = avocet_protocol::Secret::new("correct horse".to_owned());
+    let redactor = Arc::new(Redactor::new([secret]));
+    let registry = registry(Arc::default()).with_secrets(redactor);
+    for (arguments, expected) in [
+        (json!({ "path": "a", "times": 2 }), "path: a\ntimes: 2"),
+        (json!({ "path": "with correct horse" }), "path: with [secret]"),
+        (json!({ "path": "```\nend" }), "````\npath: ```\nend\n````"),
+        (json!({ "path": "x".repeat(9000) }), "(6506 more characters; `avocet approvals` shows"),
+    ] {
+        let arguments = CallArguments::Object(arguments.as_object().unwrap().clone());
+        for name in ["write", "not there"] {
+            let call = ToolCall { name: name.to_owned(), arguments: arguments.clone() };
+            let asked = registry.interrupted(&call, &context()).await;
+            assert!(asked.text.contains(expected), "{}", asked.text);
+            assert!(asked.text.starts_with(&format!("I was interrupted while running `{name}`")));
+            let says: Vec<&str> = asked.choices.iter().map(|one| one.says.as_str()).collect();
+            assert_eq!(says, ["/retry {wait}", "/skip {wait}"]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_tool_has_its_time_and_its_panic_is_its_error() {
     let clock = Arc::new(ManualClock::default());
     let registry = registry(clock.clone());
