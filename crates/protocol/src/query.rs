@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MessageId, OpenApproval, Outcome, SessionId, StoreError, Timestamp, Total, TurnId, TurnRecord,
-    TurnState, WaitKind,
+    MessageId, OpenApproval, Outcome, SessionId, StoreError, Timestamp, Total, Trust, TurnId,
+    TurnRecord, TurnState, WaitKind,
 };
 
 /// What happens to messages that arrive while a turn runs.
@@ -178,6 +178,8 @@ pub struct SessionStatus {
     pub pending: u64,
     /// Chunks that may or may not have arrived there.
     pub unconfirmed: u64,
+    /// The least trust of what its newest turn has read, and with that of all that is not forgotten or believed.
+    pub trust: Trust,
 }
 
 /// A turn that has not ended.

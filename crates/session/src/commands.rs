@@ -7,7 +7,7 @@ use std::sync::Arc;
 use avocet_protocol::{
     ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Content, Deliveries,
     Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, Roles, SessionId, SessionStatus,
-    StoreError, TurnEvent, TurnEvents, WaitId, WaitKind,
+    StoreError, Trust, TurnEvent, TurnEvents, WaitId, WaitKind,
 };
 use avocet_supervise::{Panicked, catch};
 
@@ -344,6 +344,10 @@ fn resolve(argument: &str, resolution: Resolution, done: &str) -> Plan {
 /// What `/status` says while `/compact` is carried out.
 const CONDENSING: &str = "I am condensing what was said before.";
 
+/// Of the status, where strangers' words may have a hand in what is done next.
+const READ_OTHERS: &str = " I have read what others wrote, so I ask before I do more than read; an owner believes it \
+    with /trust, and /new forgets it.";
+
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
     let mut text = match &status.open {
         None if lanes.running.condenses(session) => CONDENSING.to_owned(),
@@ -366,6 +370,9 @@ fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> St
         mode.word()
     )
     .unwrap_or_default();
+    if status.trust == Trust::Low {
+        text.push_str(READ_OTHERS);
+    }
     text
 }
 

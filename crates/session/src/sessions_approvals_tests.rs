@@ -130,8 +130,40 @@ async fn trust_is_for_owners() {
     assert_eq!(world.told("own", 1).await, "read");
     world.hear("bob", "own", "/trust me").await.unwrap();
     assert_eq!(world.told("own", 2).await, "/trust is for my owner.");
+    let reads_others = async |place| {
+        let status = format!("/status {place}");
+        world.hear("me", "own", &status).await.unwrap();
+        world.told("own", place).await.contains("I have read what others wrote")
+    };
+    assert!(reads_others(3).await);
     world.hear("me", "own", "/trust").await.unwrap();
-    assert!(world.told("own", 3).await.starts_with("I believe what I have read"));
+    assert!(world.told("own", 4).await.starts_with("I believe what I have read"));
+    assert!(!reads_others(5).await);
     world.hear("me", "own", "do it").await.unwrap();
-    assert_eq!(world.told("own", 4).await, "done");
+    assert_eq!(world.told("own", 6).await, "done");
+    assert!(!reads_others(7).await);
+}
+
+#[tokio::test]
+async fn the_status_says_what_was_read_until_it_is_forgotten() {
+    let answers = vec![
+        Scripted::calls(&[("page", json!({ "text": "hi" }))]),
+        Scripted::says("read"),
+        Scripted::says("still there"),
+    ];
+    let world = World::with(ScriptedModel::new(answers), household()).await;
+    let table = [
+        ("/status", "I am not doing anything.", false),
+        ("read", "read", false),
+        ("go on", "still there", false),
+        ("/status now", "I am not doing anything.", true),
+        ("/new", "I start afresh", false),
+        ("/status then", "I am not doing anything.", false),
+    ];
+    for (place, (said, expected, warned)) in (1..).zip(table) {
+        world.hear("me", "own", said).await.unwrap();
+        let told = world.told("own", place).await;
+        assert!(told.starts_with(expected), "{told}");
+        assert_eq!(told.contains("I have read what others wrote"), warned, "{said}: {told}");
+    }
 }

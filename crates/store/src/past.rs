@@ -1,7 +1,7 @@
 //! What a session has behind it, as far as its requests carry it, and how it is condensed.
 
 use avocet_protocol::{
-    Condensed, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, TurnId,
+    Condensed, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, Trust, TurnId,
 };
 use rusqlite::params;
 
@@ -71,6 +71,33 @@ fn believed_to(db: Db<'_>, session: &SessionId) -> Result<Option<(TurnId, Option
         [session.as_str()],
         |row| Ok((TurnId(row.get(0)?), row.get(1)?)),
     )
+}
+
+/// The least trust of what a session has read: that of its newest turn, whose requests contained the rest.
+pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
+    let newest = db.row(
+        "SELECT id FROM turns WHERE session = ?1 AND EXISTS (SELECT 1 FROM steps WHERE turn = turns.id) \
+             AND coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
+                 > (SELECT fresh_from FROM sessions WHERE id = ?1), 1) \
+         ORDER BY id DESC LIMIT 1",
+        [session.as_str()],
+        |row| row.get(0).map(TurnId),
+    )?;
+    let Some(newest) = newest else { return Ok(condensed(db, session)?.trust) };
+    // The last step that is believed, with what it has read; the request of the next one is made of that.
+    let believed = match believed_to(db, session)? {
+        Some((turn, _)) if turn > newest => return Ok(Trust::Full),
+        Some((turn, step)) if turn == newest => step.map_or(-1, i64::from),
+        _ => -2,
+    };
+    let found = db.rows(
+        "SELECT trust FROM steps WHERE turn = ?1 AND number > ?2 + 1 UNION \
+         SELECT calls.trust FROM calls JOIN steps ON steps.turn = calls.turn AND number = step \
+         WHERE calls.turn = ?1 AND closed = 1 AND step > ?2",
+        params![newest.0, believed],
+        |row| rows::trust(row, "trust"),
+    )?;
+    Ok(found.into_iter().min().unwrap_or_default())
 }
 
 /// An owner says that what the session has read so far may be believed: of a turn that goes on, what its

@@ -8,6 +8,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
+use crate::past;
 use crate::rows;
 use crate::tx::{Db, Result};
 use crate::waits;
@@ -178,6 +179,7 @@ fn session_status(
         open: open_turn(db, session)?,
         pending: in_outbox("state IN ('pending', 'sending', 'unknown') AND source <> 'preview'")?,
         unconfirmed: in_outbox("state IN ('unconfirmed', 'dead') AND state = 'unconfirmed'")?,
+        trust: past::least_trust(db, session)?,
     })
 }
 
