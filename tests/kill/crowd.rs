@@ -146,7 +146,7 @@ impl Heard {
                 self.choices.push((message.id, says));
             }
             _ if text == "I go on without it." => self.settled += 1,
-            _ if text == "There is nothing to decide." => {}
+            _ if text.starts_with("There is nothing to decide") => {}
             _ => self.fail(said, text),
         }
     }

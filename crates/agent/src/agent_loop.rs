@@ -202,7 +202,8 @@ impl AgentLoop {
         let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
             id: CallId { turn: turn.id, step: number, ordinal },
             call,
-            state: CallState::Planned { approved: false },
+            state: CallState::Planned,
+            allowed: None,
         });
         turn.steps.push(Step {
             number,

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallResult, CommandReply, Content, Evidence,
-    Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, NewWait, Notes, QueueMode,
-    Reasoning, Resolution, Sender, ToolCall, ToolClass, Trust, Turns, Usage, Verdict, WaitKind,
+    Inbound, InboundKind, Inbox, Message, ModelError, NewInbound, Notes, QueueMode, Reasoning,
+    Resolution, Sender, ToolCall, ToolClass, Trust, Turns, Usage, Verdict, WaitKind,
 };
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Value, json};
@@ -267,8 +267,7 @@ async fn a_call_that_needs_an_approval_waits_and_then_runs() {
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
     assert_eq!((call.ordinal, request.kind), (1, WaitKind::Approval));
     assert_eq!((world.runs("echo"), world.runs("dangerous"), world.runs("post")), (1, 0, 0));
-    let wait = NewWait::new(call, request.kind, world.clock.now());
-    let wait = world.store.wait(&wait).await.unwrap();
+    let wait = world.wait(call, request).await;
     world.store.resolve(wait, &Resolution::Run).await.unwrap();
     let turn = world.claim().await;
     assert_eq!(answered(&world.run(turn).await.unwrap()), "done");
@@ -280,8 +279,7 @@ async fn a_question_waits_for_its_answer() {
     let world =
         World::new(vec![Scripted::calls(&[("ask", json!({}))]), Scripted::says("blue!")]).await;
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
-    let wait = NewWait::new(call, request.kind, world.clock.now());
-    world.store.wait(&wait).await.unwrap();
+    world.wait(call, request).await;
     world.say("blue").await;
     let turn = world.claim().await;
     assert_eq!(answered(&world.run(turn).await.unwrap()), "blue!");
@@ -354,7 +352,10 @@ async fn an_interrupted_effect_is_never_run_again_without_a_person() {
     let TurnEnd::Waiting { call, request } = world.run(turn).await.unwrap() else { panic!() };
     assert_eq!((call.ordinal, request.kind), (1, WaitKind::Choice));
     let prompt = request.prompt.unwrap();
-    assert_eq!(prompt.text, "I was interrupted while running `post`.");
+    assert_eq!(
+        prompt.text,
+        "I was interrupted while running `post`: /retry {wait} or /skip {wait}?"
+    );
     let says: Vec<&str> = prompt.choices.iter().map(|choice| choice.says.as_str()).collect();
     assert_eq!(says, ["/retry {wait}", "/skip {wait}"]);
     assert_eq!(world.runs("post"), 0);

@@ -91,8 +91,8 @@ impl AgentLoop {
         set: &Set<'_>,
     ) -> Result<Decision, StoreError> {
         let logged = call_at(turn, place);
-        let approved = match &logged.state {
-            CallState::Planned { approved } => *approved,
+        match &logged.state {
+            CallState::Planned => {}
             CallState::Interrupted { evidence: None } => {
                 let context = self.context(turn, logged.id, set);
                 return Ok(Decision::Wait(self.choice(logged, &context).await));
@@ -109,24 +109,26 @@ impl AgentLoop {
                             evidence.subject
                         ))));
                     }
-                    // Whoever had to allow it has done so.
-                    Verdict::DidNotHappen => true,
+                    Verdict::DidNotHappen => {}
                 }
             }
             CallState::Started | CallState::Waiting | CallState::Finished(_) => {
                 return Err(StoreError::Stale(logged.id.to_string()));
             }
-        };
-        if !approved && let Some(refusal) = repeats::refusal(&turn.steps, &logged.call) {
+        }
+        let allowed = logged.allowed.as_deref();
+        let is_new = logged.state == CallState::Planned && allowed.is_none();
+        if is_new && let Some(refusal) = repeats::refusal(&turn.steps, &logged.call) {
             return Ok(Decision::Finish(refusal));
         }
         let context = self.context(turn, logged.id, set);
         if let Some(text) = held::text(&logged.call) {
-            let request = self.toolbox.hold(&text, &context).filter(|_| !approved);
+            let request = self.toolbox.hold(&text, &context);
+            let request = request.filter(|request| !request.is_allowed(allowed));
             let said = || Decision::Finish(CallResult::ok("said".into()));
             return Ok(request.map_or_else(said, Decision::Wait));
         }
-        Ok(match self.toolbox.prepare(&logged.call, approved, &context).await {
+        Ok(match self.toolbox.prepare(&logged.call, allowed, &context).await {
             Err(error) => Decision::Finish(failed(&logged.call.name, &error, context.read.get())),
             Ok(PreparedCall { approval: Some(request), .. }) => Decision::Wait(request),
             Ok(prepared) => Decision::Run(prepared),
@@ -141,6 +143,7 @@ impl AgentLoop {
             expires_after: self.limits.choice_expires_after,
             writes: Vec::new(),
             grant: None,
+            shown: None,
         }
     }
 

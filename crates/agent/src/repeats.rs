@@ -47,6 +47,7 @@ mod tests {
                 id: CallId { turn: TurnId(1), step: number, ordinal: 0 },
                 call: call(name),
                 state: CallState::Finished(result),
+                allowed: None,
             }],
             reasoning: None,
             closed: true,

@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallId, CommandAction, CommandReply, Content,
-    Grant, InboundKind, Inbox, Message, NewWait, Quote, Resolution, Sender, ToolName, Trust,
-    TurnEvent, TurnLog, Turns, WaitKind,
+    Grant, InboundKind, Inbox, Message, Quote, Resolution, Sender, ToolName, Trust, TurnEvent,
+    TurnLog, Turns, WaitKind,
 };
 use avocet_testkit::{FakeRoles, Scripted};
 use serde_json::json;
@@ -114,8 +114,7 @@ async fn what_was_believed_while_a_call_waited_holds_for_the_rest_of_the_turn() 
     let answers = vec![page("hi"), careful(), careful(), Scripted::says("done")];
     let world = World::new(answers).await;
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
-    let wait = NewWait { grant: request.grant, ..NewWait::new(call, request.kind, world.far()) };
-    let wait = world.store.wait(&wait).await.unwrap();
+    let wait = world.wait(call, request).await;
     world.command(&CommandAction::Believe).await;
     world.store.resolve(wait, &Resolution::Error("denied".to_owned())).await.unwrap();
     let turn = world.claim().await;
@@ -184,12 +183,11 @@ async fn an_answer_that_would_carry_something_away_is_held_back() {
         let says = Scripted::says("the SECRET is out");
         let world = World::new(vec![page("hi"), says]).await;
         let TurnEnd::Waiting { call, request } = world.turn("read").await else { panic!() };
-        assert_eq!(request.prompt.unwrap().text, "May I say that?");
+        assert_eq!(request.prompt.as_ref().unwrap().text, "May I say that?");
         let shown = world.events.all();
         let shows = |event: &TurnEvent| matches!(event, TurnEvent::Text { delta } if delta.contains("SECRET"));
         assert!(!shown.iter().any(shows), "nor is it shown while it is written: {shown:?}");
-        let wait = NewWait::new(call, request.kind, world.far());
-        let wait = world.store.wait(&wait).await.unwrap();
+        let wait = world.wait(call, request).await;
         world.store.resolve(wait, &resolution).await.unwrap();
         let (world, turn) = world.restart(vec![Scripted::says("I say nothing")]).await;
         assert_eq!(answered(&world.run(turn).await.unwrap()), expected);
@@ -210,8 +208,7 @@ async fn a_held_answer_waits_for_what_was_said_meanwhile() {
     let world = World::new(answers).await;
     let TurnEnd::Waiting { call, request } = world.turn("read").await else { panic!() };
     world.steer().await;
-    let wait = NewWait::new(call, request.kind, world.far());
-    let wait = world.store.wait(&wait).await.unwrap();
+    let wait = world.wait(call, request).await;
     world.say("and this?").await;
     world.store.resolve(wait, &Resolution::Run).await.unwrap();
     let (world, turn) = world.restart(vec![Scripted::says("this too")]).await;
@@ -223,8 +220,7 @@ async fn what_is_allowed_for_the_session_is_not_asked_for_again() {
     let dangerous = || Scripted::calls(&[("dangerous", json!({}))]);
     let world = World::new(vec![dangerous()]).await;
     let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
-    let wait = NewWait { grant: request.grant, ..NewWait::new(call, request.kind, world.far()) };
-    let wait = world.store.wait(&wait).await.unwrap();
+    let wait = world.wait(call, request).await;
     world.store.resolve(wait, &Resolution::RunAlways).await.unwrap();
     let (world, turn) = world.restart(vec![Scripted::says("done")]).await;
     let end = world.run(turn).await.unwrap();
@@ -245,9 +241,7 @@ async fn a_child_is_trusted_as_far_as_what_its_parent_had_read() {
         let spawn = Scripted::calls(&[("spawn", json!({ "prompt": "do it" }))]);
         let world = World::new(first.into_iter().chain([spawn]).collect()).await;
         let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
-        let wait =
-            NewWait { writes: request.writes, ..NewWait::new(call, request.kind, world.far()) };
-        world.store.wait(&wait).await.unwrap();
+        world.wait(call, request).await;
         let child = world.claim_child(call).await;
         let avocet_protocol::Origin::Child { trust, .. } = &child.origin else { panic!() };
         assert_eq!(*trust, expected);
@@ -274,10 +268,6 @@ impl World {
     /// Messages reach the turn that goes on.
     async fn steer(&self) {
         self.command(&CommandAction::SetMode(avocet_protocol::QueueMode::Steer)).await;
-    }
-
-    fn far(&self) -> avocet_protocol::Timestamp {
-        avocet_protocol::Timestamp(i64::MAX)
     }
 
     async fn claimed(&self) -> avocet_protocol::Claimed {

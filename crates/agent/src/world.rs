@@ -7,9 +7,9 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, Attachment, Claim, Content, Inbound, InboundKind, Inbox, LoggedInbound, Message,
-    NewInbound, Outcome, Query, Sender, SessionId, Settlement, StoreError, Trust, TurnRecord,
-    Turns, Usage, Verdict,
+    Answer, Attachment, CallId, Claim, Content, Inbound, InboundKind, Inbox, LoggedInbound,
+    Message, NewInbound, NewWait, Outcome, Query, Sender, SessionId, Settlement, StoreError,
+    Timestamp, Trust, TurnRecord, Turns, Usage, Verdict, WaitId, WaitRequest,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -72,6 +72,13 @@ impl World {
             Content::text(text),
         );
         NewInbound { session: session(), kind: InboundKind::Text, inbound, removed: 0 }
+    }
+
+    /// The turn waits, as whoever runs it has it.
+    pub(crate) async fn wait(&self, call: CallId, request: WaitRequest) -> WaitId {
+        let WaitRequest { kind, writes, grant, shown, .. } = request;
+        let wait = NewWait::new(call, kind, Timestamp(i64::MAX));
+        self.store.wait(&NewWait { writes, grant, shown, ..wait }).await.unwrap()
     }
 
     pub(crate) async fn claim(&self) -> TurnRecord {

@@ -304,6 +304,16 @@ pub struct WaitRequest {
     pub writes: Vec<LogWrite>,
     /// For an approval: what is allowed with the call if it is allowed for the session.
     pub grant: Option<Grant>,
+    /// For an approval: a digest of what the person is shown. The call runs if it would be shown the same then.
+    pub shown: Option<String>,
+}
+
+impl WaitRequest {
+    /// Whether a person who was shown this has allowed just that.
+    #[must_use]
+    pub fn is_allowed(&self, allowed: Option<&str>) -> bool {
+        allowed.is_some() && self.shown.as_deref() == allowed
+    }
 }
 
 /// What a turn can wait for.

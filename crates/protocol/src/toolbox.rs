@@ -47,14 +47,15 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
     /// The tools that are offered to this role in this place, sorted by name: the same at all times.
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]>;
 
-    /// Checks name, role, arguments and policy. `approved` says that a person has allowed this call.
+    /// Checks name, role, arguments and policy. `allowed` is a digest of what the person was shown who has
+    /// allowed this call; what would be shown otherwise by now is asked for again.
     ///
     /// # Errors
     /// [`ToolError`] says to the model what is wrong; nothing has happened.
     async fn prepare(
         &self,
         call: &ToolCall,
-        approved: bool,
+        allowed: Option<&str>,
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError>;
 

@@ -137,6 +137,8 @@ pub struct LoggedCall {
     pub call: ToolCall,
     /// What became of it.
     pub state: CallState,
+    /// A digest of what the person was shown who has allowed it.
+    pub allowed: Option<String>,
 }
 
 impl LoggedCall {
@@ -155,10 +157,7 @@ impl LoggedCall {
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// To be run.
-    Planned {
-        /// Whether a person allowed it, or chose to run it again.
-        approved: bool,
-    },
+    Planned,
     /// Under way.
     Started,
     /// The process died, or was stopped, between start and finish.

@@ -16,6 +16,8 @@ pub(crate) const BELIEVED: &str = "I believe what I have read in this conversati
     said it. What I read from now on is another matter.";
 
 const NOTHING: &str = "Nothing waits to be allowed here, or it has been decided already.";
+/// The same, of a command that names none.
+const NOT_ONE: &str = "Nothing waits to be allowed here, or it was asked after you wrote: say which, as in /approve w7.";
 
 /// What `/approve` comes to.
 pub(crate) fn approve(argument: &str) -> Plan {
@@ -58,7 +60,7 @@ fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> Plan {
         anywhere: true,
         resolution: decision.resolution(),
     };
-    Plan::act(action, done, NOTHING)
+    Plan::act(action, done, if wait.is_some() { NOTHING } else { NOT_ONE })
 }
 
 /// Decides from outside.

@@ -338,7 +338,13 @@ fn resolve(argument: &str, resolution: Resolution, done: &str) -> Plan {
     };
     let kind = WaitKind::Choice;
     let action = CommandAction::Resolve { wait, kind, anywhere: false, resolution };
-    Plan::act(action, done, "There is nothing to decide.")
+    let nothing = match wait {
+        Some(_) => "There is nothing to decide.",
+        None => {
+            "There is nothing to decide, or it was asked after you wrote: say which, as in /retry w7."
+        }
+    };
+    Plan::act(action, done, nothing)
 }
 
 /// What `/status` says while `/compact` is carried out.

@@ -783,7 +783,10 @@ async fn commands_answer_without_the_lane() {
             "/queue never",
             "There is no queue mode \"never\"; there are queue, collect, steer, interrupt.",
         ),
-        ("/retry", "There is nothing to decide."),
+        (
+            "/retry",
+            "There is nothing to decide, or it was asked after you wrote: say which, as in /retry w7.",
+        ),
         ("/skip w", "wait id \"w\" is not a number with the prefix `w`."),
         ("/resend", "There is nothing to send again."),
         ("/dance", "I do not know the command /dance. /help shows them all."),

@@ -124,6 +124,7 @@ impl Lanes {
             notices,
             writes: request.writes,
             grant: request.grant,
+            shown: request.shown,
         };
         let said = Said { deliverer: &self.parts.deliverer, writes: &wait.writes };
         let begin = || {

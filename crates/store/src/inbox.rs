@@ -18,7 +18,7 @@ use crate::past;
 use crate::people;
 use crate::rows::{self, INBOUND, to_json};
 use crate::tx::{Result, Tx};
-use crate::waits::{is_open, newest_wait, resolve};
+use crate::waits::{is_open, meant_wait, newest_wait, resolve};
 use crate::{Durability, SqliteStore};
 
 /// What is older is not sent again: nobody waits for it any more. A send is tried for a day before
@@ -319,7 +319,7 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
             let below = (!anywhere).then_some(&session);
             let wait = match *wait {
                 Some(wait) => is_open(tx, wait, *kind, below)?.then_some(wait),
-                None => newest_wait(tx, &session, *kind)?.map(|(wait, _)| wait),
+                None => meant_wait(tx, &session, *kind, command)?,
             };
             if let Some(wait) = wait {
                 audit::chosen(tx, command, wait, resolution)?;

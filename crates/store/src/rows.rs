@@ -237,7 +237,7 @@ pub(crate) fn steered(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedI
 
 fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {
     db.rows(
-        "SELECT ordinal, name, arguments, state, approved, evidence, ok, result, trust FROM calls \
+        "SELECT ordinal, name, arguments, state, allowed, evidence, ok, result, trust FROM calls \
          WHERE turn = ?1 AND step = ?2 ORDER BY ordinal",
         params![turn.0, step],
         |row| {
@@ -245,6 +245,7 @@ fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {
                 id: CallId { turn, step, ordinal: row.get("ordinal")? },
                 call: ToolCall { name: row.get("name")?, arguments: json(row, "arguments")? },
                 state: call_state(row)?,
+                allowed: row.get("allowed")?,
             })
         },
     )
@@ -253,7 +254,7 @@ fn calls(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedCall>> {
 fn call_state(row: &Row<'_>) -> Read<CallState> {
     let state: String = row.get("state")?;
     Ok(match state.as_str() {
-        "planned" => CallState::Planned { approved: row.get("approved")? },
+        "planned" => CallState::Planned,
         "started" => CallState::Started,
         "interrupted" => CallState::Interrupted { evidence: json_if_any(row, "evidence")? },
         "waiting" => CallState::Waiting,

@@ -113,7 +113,7 @@ CREATE TABLE calls (
     class     TEXT CHECK (class IN ('pure', 'in_log', 'verifiable', 'effect')),
     state     TEXT NOT NULL CHECK (state IN
                   ('planned', 'started', 'interrupted', 'waiting', 'finished')),
-    approved  INTEGER NOT NULL DEFAULT 0,
+    allowed   TEXT,                             -- a digest of what a person was shown who allowed it
     evidence  TEXT,                             -- JSON
     ok        INTEGER,
     result    TEXT,                             -- JSON, as the model reads it
@@ -138,7 +138,9 @@ CREATE TABLE waits (
     child      INTEGER REFERENCES turns (id),
     expires_at INTEGER NOT NULL,
     resolved   INTEGER NOT NULL DEFAULT 0,
+    came_before INTEGER NOT NULL DEFAULT 0,     -- the newest message when it began to wait
     may_grant  TEXT,                            -- JSON: what is allowed with it for the session
+    shown      TEXT,                            -- a digest of what a person is shown who may allow it
     FOREIGN KEY (turn, step, ordinal) REFERENCES calls (turn, step, ordinal)
 ) STRICT;
 CREATE INDEX waits_open ON waits (turn) WHERE resolved = 0;

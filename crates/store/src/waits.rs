@@ -2,8 +2,8 @@
 //! place.
 
 use avocet_protocol::{
-    Arguments, CallId, CallResult, Content, Grant, NewWait, OpenApproval, OpenPrompt, OpenWait,
-    Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind,
+    Arguments, CallId, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt,
+    OpenWait, Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind,
 };
 use rusqlite::params;
 use serde_json::json;
@@ -26,8 +26,9 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
         params![call.turn.0, call.step, call.ordinal],
     )?;
     let id = tx.insert(
-        "INSERT INTO waits (turn, step, ordinal, kind, child, expires_at, may_grant) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO waits (turn, step, ordinal, kind, child, expires_at, may_grant, shown, \
+             came_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
+             (SELECT coalesce(max(id), 0) FROM inbound))",
         params![
             call.turn.0,
             call.step,
@@ -36,6 +37,7 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
             child.map(|child| child.0),
             wait.expires_at.0,
             wait.grant.as_ref().map(rows::to_json).transpose()?,
+            wait.shown,
         ],
     )?;
     let id = WaitId(id.unwrap_or_default());
@@ -89,7 +91,7 @@ pub(crate) fn resolve(
             }
             tx.update(
                 "UPDATE calls SET state = 'planned', \
-                     approved = (SELECT kind = 'approval' FROM waits WHERE id = ?4) \
+                     allowed = coalesce((SELECT shown FROM waits WHERE id = ?4), allowed) \
                  WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
                 params![call.turn.0, call.step, call.ordinal, wait.0],
             )?;
@@ -176,6 +178,21 @@ pub(crate) fn newest_wait(
         &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC LIMIT 1"),
         [session.as_str(), kind.word()],
         |row| Ok((WaitId(row.get("id")?), TurnId(row.get("turn")?))),
+    )
+}
+
+/// The wait that a command means which names none: that of the session's turn or of a child of it, if it was asked
+/// before the command came. Whoever wrote earlier has seen another.
+pub(crate) fn meant_wait(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    kind: WaitKind,
+    command: MessageId,
+) -> Result<Option<WaitId>> {
+    tx.db.row(
+        &format!("{WAITS_BELOW} AND waits.kind = ?2 AND waits.came_before < ?3"),
+        params![session.as_str(), kind.word(), command.0],
+        |row| Ok(WaitId(row.get("id")?)),
     )
 }
 

@@ -120,7 +120,7 @@ impl Toolbox for FakeToolbox {
     async fn prepare(
         &self,
         call: &ToolCall,
-        approved: bool,
+        allowed: Option<&str>,
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
         refuse_guests(call, context)?;
@@ -150,8 +150,9 @@ impl Toolbox for FakeToolbox {
             "careful" => context.trust < Trust::Full,
             _ => false,
         };
-        let approval = WaitRequest { grant: Some(grant), ..approval };
-        let approval = (asks && !approved).then_some(approval);
+        let shown = Some(format!("{call:?}"));
+        let approval = WaitRequest { grant: Some(grant), shown, ..approval };
+        let approval = (asks && !approval.is_allowed(allowed)).then_some(approval);
         let trust = if call.name == "page" { Trust::Low } else { Trust::Full };
         Ok(PreparedCall { class, parallel, evidence, trust, approval })
     }
@@ -206,13 +207,16 @@ impl Toolbox for FakeToolbox {
     /// An answer with a secret in it, after something foreign was read.
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
         let holds = context.trust == Trust::Low && text.contains("SECRET");
-        holds.then(|| wait(WaitKind::Approval, "May I say that?", Vec::new()))
+        let asked = || wait(WaitKind::Approval, "May I say that?", Vec::new());
+        holds.then(|| WaitRequest { shown: Some(text.to_owned()), ..asked() })
     }
 
     async fn interrupted(&self, call: &ToolCall, _: &ToolContext) -> Content {
         let choices = ["/retry {wait}", "/skip {wait}"].map(|says| Choice::new("", says)).to_vec();
         let name = &call.name;
-        Content { choices, ..Content::text(format!("I was interrupted while running `{name}`.")) }
+        let text =
+            format!("I was interrupted while running `{name}`: /retry {{wait}} or /skip {{wait}}?");
+        Content { choices, ..Content::text(text) }
     }
 
     async fn verify(&self, _call: &ToolCall, _evidence: &Evidence) -> Verdict {
@@ -236,5 +240,5 @@ fn refuse_guests(call: &ToolCall, context: &ToolContext) -> Result<(), ToolError
 
 fn wait(kind: WaitKind, prompt: &str, writes: Vec<LogWrite>) -> WaitRequest {
     let prompt = (!prompt.is_empty()).then(|| Box::new(Content::text(prompt)));
-    WaitRequest { kind, prompt, expires_after: WAIT, writes, grant: None }
+    WaitRequest { kind, prompt, expires_after: WAIT, writes, grant: None, shown: None }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Choice, Content, Grant, Question, ToolName, WaitKind, WaitRequest, sanitise,
 };
+use avocet_sandbox::digest;
 use serde_json::{Map, Value};
 
 /// Characters of a question that are shown at once.
@@ -69,8 +70,10 @@ fn request(
     grant: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
+    let shown = Some(digest(text.as_bytes()));
     let prompt = Some(Box::new(Content { choices, ..Content::text(text) }));
-    WaitRequest { kind: WaitKind::Approval, prompt, expires_after, writes: Vec::new(), grant }
+    let (kind, writes) = (WaitKind::Approval, Vec::new());
+    WaitRequest { kind, prompt, expires_after, writes, grant, shown }
 }
 
 fn choice(label: &str, says: &str) -> Choice {

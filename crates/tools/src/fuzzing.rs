@@ -75,6 +75,10 @@ pub fn patch(data: &[u8]) {
 }
 
 fn fits_itself(hunk: Hunk) {
+    // Written as lines, what ends in one more would be read as a line end.
+    if hunk.old().chain(hunk.new_lines()).any(|line| plain(line).ends_with('\r')) {
+        return;
+    }
     let text = |lines: &mut dyn Iterator<Item = &str>| {
         lines.map(|line| format!("{}\n", plain(line))).collect::<String>()
     };

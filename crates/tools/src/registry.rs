@@ -266,7 +266,7 @@ impl Toolbox for Registry {
     async fn prepare(
         &self,
         call: &ToolCall,
-        approved: bool,
+        allowed: Option<&str>,
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
         let registered = self.permitted(call, case(context))?;
@@ -279,9 +279,10 @@ impl Toolbox for Registry {
         }
         let evidence = registered.prepare(call, context).await.map_err(named)?;
         let approval = match decision.rule {
-            Rule::Ask if !approved => {
+            Rule::Ask => {
                 let asked = self.approval(registered, call, &decision, context);
-                asked.await.map_err(named)?
+                let asked = asked.await.map_err(named)?;
+                asked.filter(|request| !request.is_allowed(allowed))
             }
             _ => None,
         };

@@ -66,7 +66,7 @@ fn call(name: &str, arguments: &str) -> ToolCall {
 }
 
 async fn run(registry: &Registry, call: ToolCall) -> Result<ToolOutcome, ToolError> {
-    registry.prepare(&call, false, &context()).await?;
+    registry.prepare(&call, None, &context()).await?;
     registry.execute(&call, &context()).await
 }
 
@@ -179,10 +179,10 @@ async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
     let context = ToolContext { role: Role::User, ..context() };
     let read = call("read", r#"{"path": "a"}"#);
     let refusal = ToolError::PermissionDenied("read is for owners".to_owned());
-    assert_eq!(registry.prepare(&read, true, &context).await, Err(refusal.clone()));
+    assert_eq!(registry.prepare(&read, Some("anything"), &context).await, Err(refusal.clone()));
     assert_eq!(registry.execute(&read, &context).await, Err(refusal));
 
-    let unknown = registry.prepare(&call("zzz", "{}"), false, &context).await.unwrap_err();
+    let unknown = registry.prepare(&call("zzz", "{}"), None, &context).await.unwrap_err();
     let none = "tool not found: zzz; There are no tools: answer without calls";
     assert_eq!(unknown.to_string(), none);
 
@@ -191,7 +191,7 @@ async fn f13_a_tool_for_owners_is_neither_shown_to_users_nor_run_for_them() {
     assert_eq!(names(&registry, Role::User), ["read"]);
     assert_eq!(names(&registry, Role::Owner), ["list", "read", "write"]);
     assert!(registry.execute(&read, &context).await.is_ok());
-    let unknown = registry.prepare(&call("zzz", "{}"), false, &context).await.unwrap_err();
+    let unknown = registry.prepare(&call("zzz", "{}"), None, &context).await.unwrap_err();
     assert_eq!(unknown.to_string(), "tool not found: zzz; The tools are: read");
 }
 
@@ -260,7 +260,7 @@ async fn f13_another_name_opens_no_door() {
     let context = ToolContext { role: Role::User, ..context() };
     let show = call("show", r#"{"path": "a"}"#);
     let refusal = "read_file (called as show) is for owners".to_owned();
-    let refused = registry.prepare(&show, true, &context).await;
+    let refused = registry.prepare(&show, Some("anything"), &context).await;
     assert_eq!(refused, Err(ToolError::PermissionDenied(refusal.clone())));
     let refused = registry.execute(&show, &context).await;
     assert_eq!(refused, Err(ToolError::PermissionDenied(refusal)));

@@ -125,7 +125,7 @@ pub enum CommandAction {
     SetModel(Option<String>),
     /// Resolves a wait of the session's turn, or of one of its children.
     Resolve {
-        /// Which; none for the newest of the kind.
+        /// Which; none for what was asked when the command came.
         wait: Option<WaitId>,
         /// Of which kind it has to be.
         kind: WaitKind,

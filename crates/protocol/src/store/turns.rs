@@ -148,14 +148,16 @@ pub struct NewWait {
     pub writes: Vec<LogWrite>,
     /// What is allowed with the call if it is allowed for the session.
     pub grant: Option<Grant>,
+    /// For an approval: a digest of what is shown, which goes to the call once it is allowed.
+    pub shown: Option<String>,
 }
 
 impl NewWait {
     /// A wait that nobody is told of.
     #[must_use]
     pub fn new(call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
-        let (prompt, notices, writes, grant) = (None, Vec::new(), Vec::new(), None);
-        Self { call, kind, expires_at, prompt, notices, writes, grant }
+        let (prompt, notices, writes, grant, shown) = (None, Vec::new(), Vec::new(), None, None);
+        Self { call, kind, expires_at, prompt, notices, writes, grant, shown }
     }
 }
 

@@ -16,6 +16,10 @@ ALTER TABLE calls ADD COLUMN trust TEXT NOT NULL DEFAULT 'full'
 ALTER TABLE notes ADD COLUMN trust TEXT NOT NULL DEFAULT 'full'
     CHECK (trust IN ('low', 'user', 'full'));
 ALTER TABLE waits ADD COLUMN may_grant TEXT;
+ALTER TABLE waits ADD COLUMN shown TEXT;
+ALTER TABLE waits ADD COLUMN came_before INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE calls DROP COLUMN approved;
+ALTER TABLE calls ADD COLUMN allowed TEXT;
 
 CREATE TABLE grants (                           -- calls that need no approval any more in a session
     session TEXT NOT NULL REFERENCES sessions (id),

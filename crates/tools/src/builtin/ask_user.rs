@@ -64,6 +64,7 @@ impl Tool for AskUser {
             expires_after: Duration::from_mins(minutes),
             writes: Vec::new(),
             grant: None,
+            shown: None,
         }))
     }
 

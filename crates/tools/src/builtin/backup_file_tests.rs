@@ -56,7 +56,7 @@ async fn the_tool_of_the_chapter_works() {
         arguments: Arguments::parse(&json!({ "path": "a.txt" }).to_string()),
     };
 
-    let evidence = registry.prepare(&call, false, &context).await.unwrap().evidence.unwrap();
+    let evidence = registry.prepare(&call, None, &context).await.unwrap().evidence.unwrap();
     assert_eq!(registry.verify(&call, &evidence).await, Verdict::DidNotHappen);
     let ToolOutcome::Finished(output) = registry.execute(&call, &context).await.unwrap() else {
         panic!("it waits for nothing");

@@ -22,7 +22,7 @@ async fn asked(
     name: &str,
     arguments: Value,
 ) -> Option<String> {
-    let prepared = world.registry.prepare(&call(name, &arguments), false, context).await.unwrap();
+    let prepared = world.registry.prepare(&call(name, &arguments), None, context).await.unwrap();
     let prompt = prepared.approval?.prompt.unwrap();
     assert_eq!(prompt.choices.len(), 3);
     Some(prompt.text)
@@ -84,6 +84,33 @@ async fn what_is_asked_is_drawn_from_the_call() {
 
 fn context_of(trust: Trust) -> ToolContext {
     ToolContext { trust, ..context() }
+}
+
+/// What has changed between the question and the answer is another matter.
+#[tokio::test]
+async fn what_was_allowed_is_what_was_shown() {
+    let world = World::new().await;
+    let context = low("");
+    let edit = call("edit_file", &json!({ "path": "a", "find": "two", "replace": "2" }));
+    let shown = async || {
+        let prepared = world.registry.prepare(&edit, None, &context).await.unwrap();
+        prepared.approval.unwrap().shown.unwrap()
+    };
+    world.put("a", "one\ntwo\nthree\n");
+    let allowed = shown().await;
+    for (content, is_same) in [
+        ("one\ntwo\nthree\n", true),
+        ("one\ntwo\nand a secret\n", false),
+        ("one\ntwo\nthree\n", true),
+    ] {
+        world.put("a", content);
+        let prepared = world.registry.prepare(&edit, Some(&allowed), &context).await.unwrap();
+        assert_eq!(prepared.approval.is_none(), is_same, "{content:?}");
+        assert_eq!(shown().await == allowed, is_same);
+    }
+    let other = call("edit_file", &json!({ "path": "a", "find": "one", "replace": "1" }));
+    let prepared = world.registry.prepare(&other, Some(&allowed), &context).await.unwrap();
+    assert!(prepared.approval.is_some());
 }
 
 #[tokio::test]
@@ -169,7 +196,9 @@ async fn f13_what_is_denied_does_not_run_whatever_was_shown() {
         let offered = world.registry.specs(context.role, &context.place);
         assert!(!offered.iter().any(|spec| spec.name == name), "{name} is not offered");
         // Nor where somebody has allowed it, nor where nobody has prepared it.
-        let prepared = world.registry.prepare(&call, true, &context).await.unwrap_err().to_string();
+        let allowed = Some("whatever it was");
+        let prepared = world.registry.prepare(&call, allowed, &context).await;
+        let prepared = prepared.unwrap_err().to_string();
         let executed = world.registry.execute(&call, &context).await.unwrap_err().to_string();
         for error in [prepared, executed] {
             assert!(error.starts_with("permission denied: "), "{name}: {error}");

@@ -298,7 +298,7 @@ async fn an_interrupted_write_is_recognised() {
     ] {
         world.put("x.txt", "before");
         let call = call(tool, &arguments);
-        let prepared = world.registry.prepare(&call, false, &context()).await.unwrap();
+        let prepared = world.registry.prepare(&call, None, &context()).await.unwrap();
         assert_eq!(prepared.class, ToolClass::Verifiable);
         let evidence = prepared.evidence.unwrap();
         let verify = async || world.registry.verify(&call, &evidence).await;
@@ -312,7 +312,7 @@ async fn an_interrupted_write_is_recognised() {
         assert_eq!(verify().await, Verdict::Unknown, "{tool}");
     }
     let call = call("write_file", &json!({"path": "new.txt", "content": "x"}));
-    let evidence = world.registry.prepare(&call, false, &context()).await.unwrap().evidence;
+    let evidence = world.registry.prepare(&call, None, &context()).await.unwrap().evidence;
     let verdict = world.registry.verify(&call, &evidence.unwrap()).await;
     assert_eq!(verdict, Verdict::DidNotHappen);
 }
@@ -352,7 +352,7 @@ async fn an_interrupted_change_of_directories_is_recognised() {
         let call = call(tool, &json!({"path": "x", "recursive": true}));
         let call =
             if tool == "create_directory" { self::call(tool, &json!({"path": "x"})) } else { call };
-        world.registry.prepare(&call, false, &context()).await.unwrap().evidence.unwrap()
+        world.registry.prepare(&call, None, &context()).await.unwrap().evidence.unwrap()
     };
     let real = world.workspace.path().join("x");
     let evidence = prepare("create_directory").await;
@@ -382,7 +382,7 @@ async fn an_interrupted_change_of_directories_is_recognised() {
 async fn what_is_not_there_cannot_be_said_to_have_been_deleted() {
     let world = World::new().await;
     let call = call("delete_file", &json!({"path": "nope.txt"}));
-    let refused = world.registry.prepare(&call, false, &context()).await.unwrap_err();
+    let refused = world.registry.prepare(&call, None, &context()).await.unwrap_err();
     assert!(matches!(refused, ToolError::FileNotFound(_)), "{refused}");
 }
 

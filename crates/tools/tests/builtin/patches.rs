@@ -138,7 +138,7 @@ async fn what_was_written_before_an_error_is_put_back() {
 async fn an_interrupted_patch_is_recognised() {
     let world = world().await;
     let call = call("apply_patch", &patch(PATCH));
-    let prepared = world.registry.prepare(&call, false, &context()).await.unwrap();
+    let prepared = world.registry.prepare(&call, None, &context()).await.unwrap();
     let evidence = prepared.evidence.unwrap();
     let verify = async || world.registry.verify(&call, &evidence).await;
     assert_eq!(verify().await, Verdict::DidNotHappen);

@@ -21,7 +21,7 @@ async fn trust_of(world: &World, request: Trust, name: &str, arguments: Value) -
 async fn write(world: &World, trust: Trust, path: &str, content: &str) {
     let call = call("write_file", &json!({ "path": path, "content": content }));
     // As after somebody has allowed it.
-    world.registry.prepare(&call, true, &on(trust)).await.unwrap();
+    world.registry.prepare(&call, None, &on(trust)).await.unwrap();
     world.registry.execute(&call, &on(trust)).await.unwrap();
 }
 
@@ -67,7 +67,7 @@ async fn what_stays_of_a_file_keeps_its_trust() {
             let world = World::new().await;
             write(&world, file, "a", "one\n").await;
             let call = call(tool, &arguments);
-            world.registry.prepare(&call, true, &on(request)).await.unwrap();
+            world.registry.prepare(&call, None, &on(request)).await.unwrap();
             world.registry.execute(&call, &on(request)).await.unwrap();
             assert_eq!(reads(&world, path).await, expected, "{arguments} {file:?} {request:?}");
         }
@@ -134,7 +134,7 @@ async fn a_directory_made_with_low_trust_has_a_foreign_name() {
     for (trust, expected) in [(Trust::Low, Trust::Low), (Trust::Full, Trust::Full)] {
         let world = World::new().await;
         let call = call("create_directory", &json!({"path": "a/b"}));
-        world.registry.prepare(&call, true, &on(trust)).await.unwrap();
+        world.registry.prepare(&call, None, &on(trust)).await.unwrap();
         world.registry.execute(&call, &on(trust)).await.unwrap();
         for path in ["", "a"] {
             let listed =
@@ -165,7 +165,7 @@ async fn what_a_program_prints_and_writes_is_believed_as_far_as_what_it_read() {
         let command = format!("echo x > made; {command}");
         let call = call("exec_shell", &json!({ "command": command }));
         let context = on(request);
-        world.registry.prepare(&call, true, &context).await.unwrap();
+        world.registry.prepare(&call, None, &context).await.unwrap();
         world.registry.execute(&call, &context).await.unwrap();
         assert_eq!(context.read.get().min(request), expected, "{command}");
         assert_eq!(reads(&world, "made").await, expected, "{command}");

@@ -101,7 +101,7 @@ impl World {
         arguments: Value,
     ) -> Result<ToolOutput, ToolError> {
         let call = call(name, &arguments);
-        self.registry.prepare(&call, false, context).await?;
+        self.registry.prepare(&call, None, context).await?;
         match self.registry.execute(&call, context).await? {
             ToolOutcome::Finished(output) => Ok(output),
             ToolOutcome::Waiting(request) => panic!("{request:?}"),

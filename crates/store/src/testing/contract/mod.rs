@@ -155,6 +155,7 @@ rules! {
         an_open_prompt_is_found_once_it_was_sent_and_said_again
         a_wait_for_a_child_has_no_open_prompt
         a_call_that_was_allowed_is_planned_again
+        a_command_that_names_no_wait_means_what_was_asked_before
         a_refusal_is_the_result_of_the_call
         plain_text_is_the_answer_to_a_question
         plain_text_is_queued_behind_an_approval

@@ -58,7 +58,7 @@ pub async fn an_orderly_stop_does_not_count(backend: &impl Backend) {
     let world = world.restart().await;
     let claimed = taken(world.claim(&a).await);
     assert_eq!((claimed.turn.id, claimed.attempts), (turn.id, 0));
-    assert_eq!(world.call_state(&a, calls[0]).await, CallState::Planned { approved: false });
+    assert_eq!(world.call_state(&a, calls[0]).await, CallState::Planned);
     assert_eq!(world.call_state(&a, calls[1]).await, CallState::Interrupted { evidence: None });
 }
 
@@ -96,11 +96,11 @@ pub async fn calls_under_way_go_by_their_class(backend: &impl Backend) {
 
     let world = world.restart().await;
     let states = [
-        CallState::Planned { approved: false },
-        CallState::Planned { approved: false },
+        CallState::Planned,
+        CallState::Planned,
         CallState::Interrupted { evidence: Some(evidence) },
         CallState::Interrupted { evidence: None },
-        CallState::Planned { approved: false },
+        CallState::Planned,
     ];
     for (call, state) in calls.into_iter().zip(states) {
         assert_eq!(world.call_state(&a, call).await, state);

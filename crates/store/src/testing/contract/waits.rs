@@ -10,9 +10,13 @@ use serde_json::json;
 use super::Backend;
 use super::world::{World, failure, message, planned, reply, session};
 
+/// A digest of what a person is shown.
+const SHOWN: &str = "2c26b46b";
+
 fn new_wait(call: CallId, kind: WaitKind) -> NewWait {
     let expires_at = Timestamp(9_000_000_000_000 + i64::from(call.ordinal));
-    NewWait::new(call, kind, expires_at)
+    let shown = (kind == WaitKind::Approval).then(|| SHOWN.to_owned());
+    NewWait { shown, ..NewWait::new(call, kind, expires_at) }
 }
 
 /// A turn of session `a` whose only call waits.
@@ -118,9 +122,32 @@ pub async fn a_call_that_was_allowed_is_planned_again(backend: &impl Backend) {
     let a = session("a");
     assert_eq!(resolve(&world, wait, &Resolution::Run).await, Some(a.clone()));
     assert_eq!(resolve(&world, wait, &Resolution::Run).await, None, "one-shot");
-    assert_eq!(world.take(&a).await.id, turn.id);
-    assert_eq!(world.call_state(&a, call).await, CallState::Planned { approved: true });
+    let taken = world.take(&a).await;
+    assert_eq!(taken.id, turn.id);
+    assert_eq!(taken.steps[0].calls[0].allowed.as_deref(), Some(SHOWN));
+    assert_eq!(world.call_state(&a, call).await, CallState::Planned);
     assert_eq!(world.ports.turns.open_waits().await, Ok(vec![]));
+}
+
+/// Who wrote before anything was asked has seen another question, or none.
+pub async fn a_command_that_names_no_wait_means_what_was_asked_before(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["tool"]).await[0];
+    let early = world.command(&a, "/approve").await;
+    world.ports.turns.wait(&new_wait(call, WaitKind::Approval)).await.unwrap();
+    let late = world.command(&a, "/approve it").await;
+    for (command, expected) in
+        [(early, CommandEffect::Nothing), (late, CommandEffect::Resolved(a.clone()))]
+    {
+        let (kind, resolution) = (WaitKind::Approval, Resolution::Run);
+        let action = CommandAction::Resolve { wait: None, kind, anywhere: true, resolution };
+        let inbox = &world.ports.inbox;
+        let effect = inbox.settle_command(command, &action, &CommandReply::default()).await;
+        assert_eq!(effect, Ok(expected));
+    }
 }
 
 /// Denied, skipped or expired: the call has an error as its result and the turn goes on.
