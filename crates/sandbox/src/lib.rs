@@ -9,6 +9,7 @@ mod nearest;
 mod path;
 mod provenance;
 mod replace;
+mod roots;
 mod secrets;
 mod watch;
 mod workspace;
@@ -17,6 +18,7 @@ pub use cell::{Behind, Cell, CellError, CellLimits, Ended, Order, Output, Ran, W
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
 pub use path::WorkspacePath;
+pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
 pub use secrets::{BadPattern, SECRET_FILES};
 pub use watch::Watch;
 pub use workspace::{Entry, EntryKind, MAX_FILE_BYTES, Workspace, digest};

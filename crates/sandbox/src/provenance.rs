@@ -15,7 +15,7 @@ use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, removex
 use rustix::io::Errno;
 
 use crate::watch::Run;
-use crate::{FileError, Workspace, WorkspacePath};
+use crate::{Access, FileError, Workspace, WorkspacePath};
 
 /// The attribute: `low` or `user`. A file without it is the owners' own.
 const MARK: &str = "user.avocet.trust";
@@ -29,6 +29,8 @@ const INBOX: &str = "inbox";
 pub(crate) struct Provenance {
     /// Whether its file system keeps attributes.
     marks: bool,
+    /// Whether it is no workspace: others write there, by whatever means, and nothing is believed.
+    is_foreign: bool,
     /// Outside the workspace: it exists once something was written that could not be marked.
     note: Option<PathBuf>,
     /// The same, in memory.
@@ -51,14 +53,16 @@ pub(crate) struct Errand {
 }
 
 impl Provenance {
-    /// Looks whether the directory's file system keeps attributes.
-    pub(crate) fn of(root: &Dir) -> Self {
-        Self::new(probe(root).is_ok(), None)
+    /// That of a workspace, or of a directory beside it: looks whether its file system keeps attributes. What
+    /// is only read is not written to, to find that out.
+    pub(crate) fn of(root: &Dir, beside: Option<Access>) -> Self {
+        let marks = beside != Some(Access::Read) && probe(root).is_ok();
+        Self { is_foreign: beside.is_some(), ..Self::new(marks, None) }
     }
 
     fn new(marks: bool, note: Option<PathBuf>) -> Self {
         let fallen = AtomicBool::new(note.as_ref().is_some_and(|note| note.exists()));
-        Self { marks, note, fallen, runs: Mutex::default() }
+        Self { marks, is_foreign: false, note, fallen, runs: Mutex::default() }
     }
 
     /// A program runs, until nobody has this any more.
@@ -86,7 +90,7 @@ impl Provenance {
     /// The trust that nothing in the workspace exceeds. Without attributes nothing can be told apart: all
     /// of it is foreign once something foreign was written, or may have been.
     pub(crate) fn most(&self) -> Trust {
-        let is_known = self.marks || self.note.is_some();
+        let is_known = !self.is_foreign && (self.marks || self.note.is_some());
         match is_known && !self.fallen.load(Ordering::Acquire) {
             true => Trust::Full,
             false => Trust::Low,
@@ -224,7 +228,9 @@ impl Workspace {
     /// system has no extended attributes.
     #[must_use]
     pub fn remembering(mut self, note: PathBuf) -> Self {
-        self.provenance = Provenance::new(self.marks(), Some(note)).into();
+        let is_foreign = self.provenance.is_foreign;
+        let remembering = Provenance::new(self.marks(), Some(note));
+        self.provenance = Provenance { is_foreign, ..remembering }.into();
         self
     }
 

@@ -15,8 +15,9 @@ use crate::error::wrong_kind;
 use crate::nearest::{nearest, same_name};
 use crate::provenance::{Errand, Provenance};
 use crate::replace::replace;
+use crate::roots::Beside;
 use crate::secrets::{BadPattern, Secrets};
-use crate::{FileError, WorkspaceError, WorkspacePath};
+use crate::{Access, FileError, WorkspaceError, WorkspacePath};
 
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
@@ -31,6 +32,8 @@ pub struct Workspace {
     secrets: Arc<Secrets>,
     pub(crate) provenance: Arc<Provenance>,
     pub(crate) errand: Errand,
+    /// What a directory beside a workspace is; none for a workspace.
+    pub(crate) beside: Option<Beside>,
 }
 
 /// Something in a directory.
@@ -79,23 +82,29 @@ impl Workspace {
     /// # Panics
     /// If the names of secrets are no patterns; they are written in the source.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
-        let unusable = |error| WorkspaceError { path: path.to_owned(), error };
-        std::fs::create_dir_all(path).map_err(|error| match error.kind() {
+        let made = std::fs::create_dir_all(path).map_err(|error| match error.kind() {
             // What is there is in the way.
-            ErrorKind::AlreadyExists => unusable(ErrorKind::NotADirectory.into()),
-            _ => unusable(error),
-        })?;
-        let named = std::path::absolute(path).map_err(unusable)?;
-        let root = path.canonicalize().map_err(unusable)?;
-        let handle = Dir::open_ambient_dir(&root, ambient_authority()).map_err(unusable)?;
-        handle.entries().map_err(unusable)?;
+            ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
+            _ => error,
+        });
+        let opened = made.and_then(|()| Self::at(path, None));
+        opened.map_err(|error| WorkspaceError { what: "the workspace", path: path.into(), error })
+    }
+
+    /// A directory that is there: a workspace, or one beside it with what is done there.
+    pub(crate) fn at(path: &Path, access: Option<Access>) -> io::Result<Self> {
+        let named = std::path::absolute(path)?;
+        let root = path.canonicalize()?;
+        let handle = Dir::open_ambient_dir(&root, ambient_authority())?;
+        handle.entries()?;
+        let beside = access.map(|access| Beside { root: root.clone().into(), access });
         let secrets = match Secrets::new(&[], &[]) {
-            Ok(secrets) => secrets,
+            Ok(secrets) => placed(secrets, beside.as_ref()).into(),
             Err(error) => panic!("the names of secrets are written in the source: {error}"),
         };
-        let provenance = Provenance::of(&handle).into();
-        let (handle, secrets) = (handle.into(), secrets.into());
-        Ok(Self { root, named, handle, secrets, provenance, errand: Errand::default() })
+        let provenance = Provenance::of(&handle, access).into();
+        let (handle, errand) = (handle.into(), Errand::default());
+        Ok(Self { root, named, handle, secrets, provenance, errand, beside })
     }
 
     /// The same with secrets of which some are `opened`, by patterns of names or of paths from the root,
@@ -111,7 +120,7 @@ impl Workspace {
             below.ok().filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned)
         };
         let own: Vec<PathBuf> = own.iter().filter_map(below).collect();
-        self.secrets = Secrets::new(opened, &own)?.into();
+        self.secrets = placed(Secrets::new(opened, &own)?, self.beside.as_ref()).into();
         Ok(self)
     }
 
@@ -136,17 +145,23 @@ impl Workspace {
     pub fn resolve(&self, given: &str) -> Result<WorkspacePath, FileError> {
         match WorkspacePath::resolve(&self.root, &self.named, given) {
             Ok(path) => {
+                let path = path.beside(self.beside.as_ref().map(|beside| &beside.root));
                 tracing::debug!(given, resolved = %path, "a path is resolved");
                 Ok(path)
             }
-            Err(FileError::Outside { input, resolved, .. }) => {
+            Err(FileError::Outside { input, resolved, roots, .. }) => {
                 tracing::debug!(given, resolved, "a path is outside the workspace");
                 let same_name = same_name(&self.handle, &resolved);
                 self.tell_names(&same_name);
-                Err(FileError::Outside { input, resolved, same_name })
+                Err(FileError::Outside { input, resolved, same_name, roots })
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// Whether a path resolves.
+    pub(crate) fn leads_into(&self, given: &str) -> bool {
+        WorkspacePath::resolve(&self.root, &self.named, given).is_ok()
     }
 
     /// The whole of a regular file of at most [`MAX_FILE_BYTES`].
@@ -289,6 +304,7 @@ impl Workspace {
         if path.is_root() {
             return Err(wrong_kind(path, "a regular file"));
         }
+        self.can_change(path)?;
         self.admit(path, false)?;
         let parent = match path.parent() {
             None => self.handle.try_clone(),
@@ -356,11 +372,20 @@ impl Workspace {
 
     pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
-            let nearest = nearest(&self.handle, path);
+            let nearest = nearest(&self.handle, path.as_path());
             self.tell_names(&nearest);
+            let nearest = nearest.into_iter().map(|near| self.shown(near)).collect();
             return FileError::NotFound { path: path.as_given(), nearest };
         }
         FileError::Refused { path: path.as_given(), detail: error.to_string() }
+    }
+}
+
+/// Secrets of a workspace, or of a directory beside it.
+fn placed(secrets: Secrets, beside: Option<&Beside>) -> Secrets {
+    match beside {
+        Some(Beside { root, .. }) => secrets.below(root),
+        None => secrets,
     }
 }
 

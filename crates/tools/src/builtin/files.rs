@@ -143,8 +143,9 @@ pub(super) fn tool_error(error: FileError) -> ToolError {
         FileError::WrongKind { .. } | FileError::TooLarge { .. } | FileError::NotEmpty { .. } => {
             ToolError::ExecutionFailed(text)
         }
-        FileError::Secret { .. } | FileError::Shared { .. } | FileError::Refused { .. } => {
-            ToolError::PermissionDenied(text)
-        }
+        FileError::Secret { .. }
+        | FileError::Shared { .. }
+        | FileError::ReadOnly { .. }
+        | FileError::Refused { .. } => ToolError::PermissionDenied(text),
     }
 }
