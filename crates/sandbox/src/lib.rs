@@ -5,6 +5,7 @@ mod changes;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod listing;
 mod nearest;
 mod path;
 mod provenance;
@@ -17,8 +18,9 @@ mod workspace;
 pub use cell::{Behind, Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
+pub use listing::{Entry, EntryKind};
 pub use path::WorkspacePath;
 pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
 pub use secrets::{BadPattern, SECRET_FILES};
 pub use watch::Watch;
-pub use workspace::{Entry, EntryKind, MAX_FILE_BYTES, Workspace, digest};
+pub use workspace::{MAX_FILE_BYTES, Workspace, digest};
