@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{Files, FilesError, TurnId, Turns, Workspaces};
-use avocet_sandbox::{Workspace, digest};
+use avocet_sandbox::{Roots, Workspace, digest};
 use avocet_session::BySession;
 use avocet_store::DATABASE;
 use avocet_tools::WorkspaceFiles;
@@ -21,7 +21,7 @@ const FOREIGN: &str = "foreign";
 /// A workspace, for tools and for who reads and writes by paths.
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
-    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) roots: Arc<Roots>,
     pub(crate) files: Arc<WorkspaceFiles>,
 }
 
@@ -43,7 +43,7 @@ impl AgentWorkspaces {
         let mut opened = BTreeMap::new();
         for Agent { workspace: path, .. } in agents {
             if !opened.contains_key(path) {
-                let workspace = Arc::new(guarded(configuration, path)?);
+                let workspace = guarded(configuration, path)?;
                 if !workspace.marks() {
                     tracing::warn!(
                         workspace = %path.display(),
@@ -51,8 +51,9 @@ impl AgentWorkspaces {
                          is not the owners' own, none of its files is believed"
                     );
                 }
-                let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
-                opened.insert(path.clone(), Opened { workspace, files });
+                let roots = Arc::new(Roots::from(workspace));
+                let files = Arc::new(WorkspaceFiles::new(roots.clone()));
+                opened.insert(path.clone(), Opened { roots, files });
             }
         }
         let mut of =

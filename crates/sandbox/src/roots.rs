@@ -61,7 +61,7 @@ impl Roots {
     /// # Errors
     /// [`FileError::Outside`] names all directories that there are.
     pub fn of(&self, given: &str) -> Result<&Workspace, FileError> {
-        if let Some(beside) = self.beside.iter().find(|one| one.holds(given)) {
+        if let Some(beside) = self.beside_of(given) {
             return Ok(beside);
         }
         match self.workspace.resolve(given) {
@@ -73,12 +73,17 @@ impl Roots {
         }
     }
 
-    /// The same path by one name, whichever of its names was given: absolute, without `.` and `..`.
+    /// The same path by one name, whichever of its names was given: absolute, without `.` and `..`. One that
+    /// is outside stays as it is.
     #[must_use]
     pub fn place(&self, given: &str) -> String {
-        let place =
-            self.of(given).and_then(|one| Ok(one.root().join(one.resolve(given)?.as_path())));
-        place.map_or_else(|_| given.to_owned(), |place| place.display().to_string())
+        let place = self.beside_of(given).unwrap_or(&self.workspace).place_of(given);
+        place.map_or_else(|| given.to_owned(), |place| place.display().to_string())
+    }
+
+    fn beside_of(&self, given: &str) -> Option<&Workspace> {
+        let is_there = |one: &&Workspace| one.place_of(given).is_some();
+        self.beside.iter().find(is_there).filter(|_| Path::new(given).is_absolute())
     }
 
     fn shown(&self) -> Vec<String> {
@@ -134,11 +139,6 @@ impl Workspace {
             path: path.into(),
             error,
         })
-    }
-
-    /// Whether an absolute path leads into it.
-    fn holds(&self, given: &str) -> bool {
-        Path::new(given).is_absolute() && self.leads_into(given)
     }
 
     /// Complains if nothing is changed here.

@@ -213,3 +213,23 @@ fn a_directory_that_cannot_be_used_is_named() {
     }
     assert!(!directory.path().join("none").exists(), "it is not made");
 }
+
+#[test]
+fn a_path_has_one_place_by_whichever_name() {
+    let (directory, roots) = world();
+    let here = directory.path().canonicalize().unwrap().display().to_string();
+    for (given, place) in [
+        ("a.txt", "$/workspace/a.txt"),
+        ("./b/../a.txt", "$/workspace/a.txt"),
+        ("$/workspace/a.txt", "$/workspace/a.txt"),
+        ("", "$/workspace"),
+        ("$/docs/a.txt", "$/docs/a.txt"),
+        ("$/link/./a.txt", "$/docs/a.txt"),
+        ("$/link", "$/docs"),
+        ("$/elsewhere/../x", "$/elsewhere/../x"),
+        ("../notes/a.txt", "../notes/a.txt"),
+    ] {
+        let [given, place] = [given, place].map(|path| path.replace('$', &here));
+        assert_eq!(roots.place(&given), place);
+    }
+}

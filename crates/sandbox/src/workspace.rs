@@ -123,9 +123,10 @@ impl Workspace {
         }
     }
 
-    /// Whether a path resolves.
-    pub(crate) fn leads_into(&self, given: &str) -> bool {
-        WorkspacePath::resolve(&self.root, &self.named, given).is_ok()
+    /// Where a path leads, absolute; none if that is outside.
+    pub(crate) fn place_of(&self, given: &str) -> Option<PathBuf> {
+        let path = WorkspacePath::resolve(&self.root, &self.named, given).ok()?;
+        Some(if path.is_root() { self.root.clone() } else { self.root.join(path.as_path()) })
     }
 
     /// The whole of a regular file of at most [`MAX_FILE_BYTES`].
@@ -221,6 +222,11 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] as for reading.
     pub fn read_if_any(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
+        self.admit(path, false)?;
+        // No names are told of what was probably meant: a file that is to be made is meant.
+        if self.kind(path)?.is_none() {
+            return Ok(None);
+        }
         match self.read(path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(FileError::NotFound { .. }) => Ok(None),
