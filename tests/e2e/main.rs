@@ -17,6 +17,7 @@ mod door;
 mod full_disk;
 mod hardening;
 mod looking;
+mod roots;
 mod secrets;
 mod shell;
 mod socket;

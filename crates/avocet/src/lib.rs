@@ -15,6 +15,7 @@ mod places;
 mod policy;
 mod redaction;
 mod registry;
+mod roots;
 mod shell;
 mod status;
 mod systemd;
