@@ -23,4 +23,5 @@ mod shell;
 mod socket;
 mod support;
 mod terminal;
+mod trust;
 mod unbroken;

@@ -199,6 +199,11 @@ fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
     Ok(std::env::current_dir()?.join(base).join(path))
 }
 
+/// A path of the command line, from the working directory.
+pub(crate) fn given(path: &Path) -> Result<PathBuf, Failure> {
+    resolve(None, path)
+}
+
 /// Whether colours are wanted (no-color.org).
 pub(crate) fn wants_colour() -> bool {
     environment("NO_COLOR").is_none() && environment("TERM").is_none_or(|term| term != "dumb")

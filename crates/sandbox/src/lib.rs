@@ -1,5 +1,6 @@
 //! The walls: for files, a workspace and no way out of it; for programs, a cell.
 
+mod belief;
 mod cell;
 mod changes;
 mod error;
@@ -15,6 +16,7 @@ mod secrets;
 mod watch;
 mod workspace;
 
+pub use belief::Standing;
 pub use cell::{Behind, Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};

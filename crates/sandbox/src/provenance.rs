@@ -15,10 +15,10 @@ use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, removex
 use rustix::io::Errno;
 
 use crate::watch::Run;
-use crate::{Access, FileError, Workspace, WorkspacePath};
+use crate::{Access, Workspace, WorkspacePath};
 
 /// The attribute: `low` or `user`. A file without it is the owners' own.
-const MARK: &str = "user.avocet.trust";
+pub(crate) const MARK: &str = "user.avocet.trust";
 /// What is set and removed to see whether there are attributes at all.
 const PROBE: &str = "user.avocet.probe";
 /// Where what came with messages is: foreign, marked or not.
@@ -60,7 +60,7 @@ impl Provenance {
         Self { is_foreign: beside.is_some(), ..Self::new(marks, None) }
     }
 
-    fn new(marks: bool, note: Option<PathBuf>) -> Self {
+    pub(crate) fn new(marks: bool, note: Option<PathBuf>) -> Self {
         let fallen = AtomicBool::new(note.as_ref().is_some_and(|note| note.exists()));
         Self { marks, is_foreign: false, note, fallen, runs: Mutex::default() }
     }
@@ -95,6 +95,11 @@ impl Provenance {
             true => Trust::Full,
             false => Trust::Low,
         }
+    }
+
+    /// Where that is noted, for good.
+    pub(crate) fn note(&self) -> Option<&Path> {
+        self.note.as_deref()
     }
 
     /// Remembers for good that something is foreign and has no mark.
@@ -359,15 +364,6 @@ impl Workspace {
         let name = path.file_name().unwrap_or_default();
         Ok(place.min(self.provenance.of_entry(directory, name)))
     }
-
-    /// The trust of a file, by its mark and its place.
-    ///
-    /// # Errors
-    /// [`FileError`] as for reading.
-    pub fn trust(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
-        let (file, _) = self.apart().open_regular(path)?;
-        Ok(self.trust_of(path, &file))
-    }
 }
 
 fn probe(directory: &Dir) -> rustix::io::Result<()> {
@@ -384,7 +380,7 @@ fn word(trust: Trust) -> Option<&'static [u8]> {
 }
 
 /// By a path from the root. The directory itself is ours.
-fn of_place(path: &Path) -> Trust {
+pub(crate) fn of_place(path: &Path) -> Trust {
     match path.strip_prefix(INBOX) {
         Ok(below) if !below.as_os_str().is_empty() => Trust::Low,
         _ => Trust::Full,
