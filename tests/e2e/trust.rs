@@ -127,3 +127,18 @@ fn without_a_workspace_nothing_is_made() {
     assert_fails(&run(&home, &["trust", "a.md"]), 1, &["there is no workspace yet"]);
     assert!(!home.data_dir().exists());
 }
+
+#[test]
+fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
+    let config = "[agents.defaults]\nworkspace = \"~/all\"\n\
+        [agents.work]\nworkspace = \"~/all/work\"\nsessions = [\"telegram:work:*\"]\n";
+    let home = Home::new(program!()).with_config(config);
+    for path in ["all/work/inbox/a.md", "all/work/a.md"] {
+        fs::create_dir_all(home.path(path).parent().unwrap()).unwrap();
+        fs::write(home.path(path), "x").unwrap();
+    }
+    let shown = printed(&home, &["trust", "all/work/inbox/a.md", "all/work/a.md"]);
+    assert!(shown.starts_with("all/work/inbox/a.md  low "), "{shown}");
+    let refused = run(&home, &["trust", "--believe", "all/work/inbox/a.md"]);
+    assert_fails(&refused, 1, &["it came with a message"]);
+}

@@ -43,15 +43,15 @@ pub enum FileError {
     /// Nothing is there.
     #[error("{path} does not exist{}", candidates(nearest))]
     NotFound {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
-        /// What was probably meant, relative to the root.
+        /// What was probably meant, named in the same way.
         nearest: Vec<String>,
     },
     /// It is a directory, a device, a pipe.
     #[error("{path} is not {expected}")]
     WrongKind {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// What was expected, with its article.
         expected: &'static str,
@@ -59,7 +59,7 @@ pub enum FileError {
     /// It is larger than what is read or written whole.
     #[error("{path} is {bytes} bytes long; at most {limit} are read or written at once")]
     TooLarge {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// Its size.
         bytes: u64,
@@ -73,7 +73,7 @@ pub enum FileError {
         if *entries == 1 { "entry" } else { "entries" }
     )]
     NotEmpty {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// What is in it, and in the directories in it.
         entries: usize,
@@ -84,7 +84,7 @@ pub enum FileError {
          [{opened_by:?}] in the configuration"
     )]
     Secret {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// Why it counts as a secret.
         why: &'static str,
@@ -97,7 +97,7 @@ pub enum FileError {
          workspace. Use a copy of it; the operator can allow paths like this one with {SECRET_FILES}"
     )]
     Shared {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// How many names it has.
         names: u64,
@@ -116,7 +116,7 @@ pub enum FileError {
     /// The system refused.
     #[error("{path}: {detail}")]
     Refused {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// What the system said.
         detail: String,

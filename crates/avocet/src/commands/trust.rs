@@ -61,8 +61,9 @@ fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
 fn look(workspaces: &[Workspace], file: &Path, believe: bool) -> Result<Shown, Failure> {
     let place = place(file)?;
     let holds = |workspace: &&Workspace| place.starts_with(workspace.root());
-    let upmost = workspaces.iter().filter(holds).min_by_key(|one| one.root().components().count());
-    let workspace = upmost.ok_or_else(|| outside(workspaces, file, &place))?;
+    // Of workspaces in one another, the inner one knows what came with its messages.
+    let inner = workspaces.iter().filter(holds).max_by_key(|one| one.root().components().count());
+    let workspace = inner.ok_or_else(|| outside(workspaces, file, &place))?;
     let failed = |error: avocet_sandbox::FileError| Failure::new(Exit::Failed, error.to_string());
     let below = place.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
     let path = workspace.resolve("").map_err(failed)?.join(&below.to_string_lossy());
