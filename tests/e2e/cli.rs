@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "",
     "approvals",
     "approvals approve",
@@ -37,6 +37,7 @@ const COMMANDS: [&str; 29] = [
     "sessions list",
     "sessions show",
     "status",
+    "trust",
     "usage",
 ];
 

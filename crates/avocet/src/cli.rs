@@ -86,6 +86,8 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show how far the agent believes files, or say that it may.
+    Trust(Trust),
     /// Show what models have cost.
     Usage(Usage),
 }
@@ -231,6 +233,19 @@ pub(crate) struct Prompt {
     /// What is said next, where nothing waits for an answer.
     #[arg(long, default_value = "(the next message)")]
     pub(crate) message: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// Files of a workspace, or of a directory beside it.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// You have read them: what stands in them now is believed as if you had written it.
+    #[arg(long)]
+    pub(crate) believe: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

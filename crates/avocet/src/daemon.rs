@@ -269,23 +269,21 @@ pub(crate) fn agents(
     let (store, channels, bus, events) = parts;
     let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
     let web = web(configuration, &context.clock, context.otherwise.web)?;
-    let mut shared: BTreeMap<&Path, (avocet_tools::Parts, Arc<Paths>)> = BTreeMap::new();
+    let mut shared: BTreeMap<&Path, avocet_tools::Parts> = BTreeMap::new();
+    let paths: Arc<Paths> = Arc::default();
     let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
     let system = format!("{SYSTEM} {ABOUT_MARKS}");
     let mut agents = Vec::new();
     for place in &configuration.agents {
         let opened = workspaces.at(&place.workspace)?;
-        let (parts, paths) = shared.entry(&place.workspace).or_insert_with(|| {
-            let parts = avocet_tools::Parts {
-                workspace: opened.workspace.clone(),
-                notes: store.clone(),
-                kept_results: store.clone(),
-                destinations: channels.clone(),
-                roles: bus.clone(),
-                shell: shells.of(opened.workspace.root()),
-                web: web.clone(),
-            };
-            (parts, Arc::default())
+        let parts = shared.entry(&place.workspace).or_insert_with(|| avocet_tools::Parts {
+            roots: opened.roots.clone(),
+            notes: store.clone(),
+            kept_results: store.clone(),
+            destinations: channels.clone(),
+            roles: bus.clone(),
+            shell: shells.of(opened.roots.workspace().root()),
+            web: web.clone(),
         });
         let profile = &place.profile.agent;
         let rules = policy::policy(settings, &place.profile.name, &profile.tools);

@@ -15,6 +15,7 @@ mod places;
 mod policy;
 mod redaction;
 mod registry;
+mod roots;
 mod shell;
 mod status;
 mod systemd;
@@ -118,6 +119,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
         }
         Command::Status { json } => commands::status::run(context, json).await,
         Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
+        Command::Trust(trust) => commands::trust::run(context, &trust),
         Command::Usage(usage) => commands::usage::run(context, usage).await,
     }
 }

@@ -4,9 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::{Document, Profile, Settings, profiles};
+use avocet_sandbox::Access;
+use avocet_store::DATABASE;
 
 use crate::cli::Global;
 use crate::exit::{Exit, Failure};
+use crate::roots::{self, Others, Root};
 use crate::{redaction, registry};
 
 /// A configuration that has been read, and the places that follow from it.
@@ -21,6 +24,8 @@ pub(crate) struct Configuration {
     /// Where the head of the audit table is noted.
     pub(crate) head_file: PathBuf,
     pub(crate) sandbox: Sandbox,
+    /// Where file tools work beside the workspaces.
+    pub(crate) roots: Vec<Root>,
 }
 
 /// Where programs may read and write, beside a workspace.
@@ -97,7 +102,41 @@ impl Configuration {
         };
         let sandbox =
             Sandbox { read: all(&settings.sandbox.read)?, write: all(&settings.sandbox.write)? };
-        Ok(Self { document, settings, data_dir, agents, socket, head_file, sandbox })
+        let roots = [
+            ("read", &settings.tools.read, Access::Read),
+            ("write", &settings.tools.write, Access::Change),
+        ];
+        let root = |(key, paths, access): (_, &Vec<PathBuf>, _)| {
+            let named = all(paths)?.into_iter().enumerate();
+            let root = |(place, path)| Root { key: format!("tools.{key}[{place}]"), path, access };
+            Ok(named.map(root).collect::<Vec<_>>())
+        };
+        let roots = roots.into_iter().map(root).collect::<Result<Vec<_>, Failure>>()?.concat();
+        let loaded =
+            Self { document, settings, data_dir, agents, socket, head_file, sandbox, roots };
+        roots::check(&loaded.document, &loaded.roots, &loaded.others())?;
+        Ok(loaded)
+    }
+
+    /// What directories beside the workspaces have to be apart from.
+    fn others(&self) -> Others<'_> {
+        let config = self.document.path().into_iter();
+        let own = [&self.data_dir, &self.socket, &self.head_file].map(PathBuf::as_path);
+        Others {
+            home: home(),
+            workspaces: self.agents.iter().map(|agent| agent.workspace.as_path()).collect(),
+            own: config.chain(own).collect(),
+            program: std::env::current_exe().ok(),
+            writable: &self.sandbox.write,
+        }
+    }
+
+    /// The files and directories that are the daemon's own, wherever file tools find them.
+    pub(crate) fn own(&self) -> Vec<PathBuf> {
+        let config = self.document.path().map(Path::to_owned).into_iter();
+        // They are named for the case that the data directory is the workspace.
+        let log = ["", "-wal", "-shm"].map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
+        config.chain([self.data_dir.clone(), self.head_file.clone()]).chain(log).collect()
     }
 }
 
@@ -158,6 +197,11 @@ fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
     }
     let base = base.unwrap_or(Path::new(""));
     Ok(std::env::current_dir()?.join(base).join(path))
+}
+
+/// A path of the command line, from the working directory.
+pub(crate) fn given(path: &Path) -> Result<PathBuf, Failure> {
+    resolve(None, path)
 }
 
 /// Whether colours are wanted (no-color.org).

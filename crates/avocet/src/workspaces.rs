@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{Files, FilesError, TurnId, Turns, Workspaces};
-use avocet_sandbox::{Workspace, digest};
+use avocet_sandbox::{Roots, Workspace, digest};
 use avocet_session::BySession;
-use avocet_store::DATABASE;
 use avocet_tools::WorkspaceFiles;
 
 use crate::exit::{Exit, Failure};
 use crate::places::{Agent, Configuration};
+use crate::roots;
 
 /// Below the data directory: a file for each workspace in which something foreign could not be marked.
 const FOREIGN: &str = "foreign";
@@ -21,7 +21,7 @@ const FOREIGN: &str = "foreign";
 /// A workspace, for tools and for who reads and writes by paths.
 #[derive(Debug, Clone)]
 pub(crate) struct Opened {
-    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) roots: Arc<Roots>,
     pub(crate) files: Arc<WorkspaceFiles>,
 }
 
@@ -40,10 +40,11 @@ impl AgentWorkspaces {
         turns: Arc<dyn Turns>,
     ) -> Result<Self, Failure> {
         let agents = &configuration.agents;
+        let beside = roots::open(configuration)?;
         let mut opened = BTreeMap::new();
         for Agent { workspace: path, .. } in agents {
             if !opened.contains_key(path) {
-                let workspace = Arc::new(guarded(configuration, path)?);
+                let workspace = guarded(configuration, path)?;
                 if !workspace.marks() {
                     tracing::warn!(
                         workspace = %path.display(),
@@ -51,8 +52,9 @@ impl AgentWorkspaces {
                          is not the owners' own, none of its files is believed"
                     );
                 }
-                let files = Arc::new(WorkspaceFiles::new(workspace.clone()));
-                opened.insert(path.clone(), Opened { workspace, files });
+                let roots = Arc::new(Roots::new(workspace, beside.clone()));
+                let files = Arc::new(WorkspaceFiles::new(roots.clone()));
+                opened.insert(path.clone(), Opened { roots, files });
             }
         }
         let mut of =
@@ -72,12 +74,9 @@ impl AgentWorkspaces {
 
 /// A workspace whose secrets stay closed, as far as the operator does not open them.
 pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Workspace, Failure> {
-    let Configuration { document, settings, data_dir, head_file, .. } = configuration;
-    let mut own: Vec<PathBuf> = document.path().map(Path::to_owned).into_iter().collect();
-    own.extend([data_dir.clone(), head_file.clone()]);
-    // They are named for the case that the data directory is the workspace.
-    own.extend(["", "-wal", "-shm"].map(|end| data_dir.join(format!("{DATABASE}{end}"))));
-    let guarded = Workspace::open(path)?.guarded(&settings.tools.secret_files, &own);
+    let Configuration { settings, data_dir, .. } = configuration;
+    let guarded =
+        Workspace::open(path)?.guarded(&settings.tools.secret_files, &configuration.own());
     let guarded = guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let name = digest(guarded.root().as_os_str().as_bytes());
     Ok(guarded.remembering(data_dir.join(FOREIGN).join(name)))

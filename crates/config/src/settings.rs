@@ -190,10 +190,14 @@ pub struct Tools {
     /// Minutes after which a call that nobody has allowed counts as denied; at least 1.
     pub approval_minutes: u64,
     /// Secrets that file tools may open all the same, by patterns of their names, or of their paths from
-    /// the root of a workspace, in which `*` stands for any characters. Without it nobody opens files
+    /// the root of a workspace, absolute beside it, in which `*` stands for any characters. Without it nobody opens files
     /// that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), nor this file or the
     /// data directory.
     pub secret_files: Vec<String>,
+    /// Directories beside the workspaces that file tools read. `~/` stands for your home.
+    pub read: Vec<PathBuf>,
+    /// Directories that they change, too.
+    pub write: Vec<PathBuf>,
     /// Who searches the web; nobody by default.
     pub web_search: Option<Map<String, Value>>,
 }
@@ -207,6 +211,8 @@ impl Default for Tools {
             channels: BTreeMap::new(),
             approval_minutes: 60,
             secret_files: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
             web_search: None,
         }
     }

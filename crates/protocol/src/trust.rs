@@ -15,7 +15,7 @@ use crate::Role;
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
     /// Anybody's: web pages, search results, other servers' answers, forwarded messages, files that
-    /// came with messages.
+    /// came with messages, and those in directories beside the workspace.
     Low,
     /// Somebody's who may speak, but is no owner.
     User,

@@ -28,6 +28,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`], for example if a file has the name.
     pub fn create_directory(&self, path: &WorkspacePath) -> Result<bool, FileError> {
+        self.can_change(path)?;
         self.admit(path, true)?;
         match self.handle().metadata(path.as_path()) {
             Ok(found) if found.is_dir() => return Ok(false),
@@ -61,6 +62,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] as for writing.
     pub fn can_write(&self, path: &WorkspacePath) -> Result<(), FileError> {
+        self.can_change(path)?;
         self.admit(path, false)?;
         match self.kind(path)? {
             None | Some(EntryKind::File(_)) if !path.is_root() => Ok(()),
@@ -74,6 +76,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`]; nothing is removed then, unless the system refuses in the middle of a directory.
     pub fn remove(&self, path: &WorkspacePath, recursive: bool) -> Result<Removed, FileError> {
+        self.can_change(path)?;
         let (parent, name) = self.parent_of(path)?;
         let refused = |error| self.error(path, &error);
         let kind = EntryKind::of(&parent.symlink_metadata(name).map_err(refused)?);
@@ -117,7 +120,10 @@ impl Workspace {
     /// The directory that holds something, and its name there.
     fn parent_of<'p>(&self, path: &'p WorkspacePath) -> Result<(Dir, &'p OsStr), FileError> {
         let Some(name) = path.as_path().file_name().filter(|_| !path.is_root()) else {
-            let detail = "the root of the workspace stays".to_owned();
+            let detail = match self.beside {
+                None => "the root of the workspace stays".to_owned(),
+                Some(_) => "a directory that the configuration names stays".to_owned(),
+            };
             return Err(FileError::Refused { path: path.as_given(), detail });
         };
         let parent = match path.parent() {
@@ -182,7 +188,7 @@ impl Workspace {
     ) -> Result<(), FileError> {
         for place in [path.as_path(), real] {
             if let Some(why) = self.secrets().why(place, is_directory) {
-                let opened_by = place.display().to_string();
+                let opened_by = self.shown(place.display().to_string());
                 return Err(FileError::Secret { path: path.as_given(), why, opened_by });
             }
         }

@@ -4,14 +4,15 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::WorkspacePath;
+use crate::roots::{READ_ROOTS, WRITE_ROOTS};
 use crate::secrets::SECRET_FILES;
 
-/// Why a workspace cannot be used.
+/// Why a workspace, or a directory beside it, cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the workspace {path} cannot be used ({error}); check the path, its owner and its permissions"
-)]
+#[error("{what} {path} cannot be used ({error}); check the path, its owner and its permissions")]
 pub struct WorkspaceError {
+    /// What the directory is.
+    pub what: &'static str,
     /// The directory.
     pub path: PathBuf,
     /// What the system said.
@@ -21,10 +22,12 @@ pub struct WorkspaceError {
 /// Why a file cannot be used. The text is written for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// The path leads out of the workspace.
+    /// The path leads out of the workspace, and of the directories beside it.
     #[error(
-        "{input:?} resolves to {resolved}, which is outside the workspace; give full relative \
-         paths from the workspace root, such as src/main.rs{}",
+        "{input:?} resolves to {resolved}, which is outside the workspace{}; give full relative \
+         paths from the workspace root, such as src/main.rs{}{}",
+        and_outside(roots),
+        if roots.is_empty() { "" } else { ", or absolute paths in those directories" },
         candidates(same_name)
     )]
     Outside {
@@ -34,19 +37,21 @@ pub enum FileError {
         resolved: String,
         /// What has this name in the workspace, relative to its root.
         same_name: Vec<String>,
+        /// The workspace and the directories beside it, where there are any.
+        roots: Vec<String>,
     },
     /// Nothing is there.
     #[error("{path} does not exist{}", candidates(nearest))]
     NotFound {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
-        /// What was probably meant, relative to the root.
+        /// What was probably meant, named in the same way.
         nearest: Vec<String>,
     },
     /// It is a directory, a device, a pipe.
     #[error("{path} is not {expected}")]
     WrongKind {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// What was expected, with its article.
         expected: &'static str,
@@ -54,7 +59,7 @@ pub enum FileError {
     /// It is larger than what is read or written whole.
     #[error("{path} is {bytes} bytes long; at most {limit} are read or written at once")]
     TooLarge {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// Its size.
         bytes: u64,
@@ -68,7 +73,7 @@ pub enum FileError {
         if *entries == 1 { "entry" } else { "entries" }
     )]
     NotEmpty {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// What is in it, and in the directories in it.
         entries: usize,
@@ -79,7 +84,7 @@ pub enum FileError {
          [{opened_by:?}] in the configuration"
     )]
     Secret {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// Why it counts as a secret.
         why: &'static str,
@@ -92,15 +97,26 @@ pub enum FileError {
          workspace. Use a copy of it; the operator can allow paths like this one with {SECRET_FILES}"
     )]
     Shared {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// How many names it has.
         names: u64,
     },
+    /// It is in a directory of which nothing is changed.
+    #[error(
+        "{path} is not changed: {root} is read only, by {READ_ROOTS} in the configuration. The \
+         operator can allow changes by naming it in {WRITE_ROOTS} instead"
+    )]
+    ReadOnly {
+        /// Absolute, and as it was given.
+        path: String,
+        /// The directory.
+        root: String,
+    },
     /// The system refused.
     #[error("{path}: {detail}")]
     Refused {
-        /// Relative to the root, and as it was given.
+        /// Relative to the root, beside the workspace absolute, and as it was given.
         path: String,
         /// What the system said.
         detail: String,
@@ -109,6 +125,15 @@ pub enum FileError {
 
 pub(crate) fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
     FileError::WrongKind { path: path.as_given(), expected }
+}
+
+fn and_outside(roots: &[String]) -> String {
+    match roots {
+        [] => String::new(),
+        [workspace, beside @ ..] => {
+            format!(" ({workspace}) and the directories beside it ({})", beside.join(", "))
+        }
+    }
 }
 
 fn candidates(nearest: &[String]) -> String {

@@ -1,25 +1,31 @@
 //! The walls: for files, a workspace and no way out of it; for programs, a cell.
 
+mod belief;
 mod cell;
 mod changes;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod listing;
 mod nearest;
 mod path;
 mod provenance;
 mod replace;
+mod roots;
 mod secrets;
 mod watch;
 mod workspace;
 
+pub use belief::Standing;
 pub use cell::{
     Behind, Cell, CellError, CellLimits, Cgroups, Ended, NoCgroups, Order, Output, Ran, Walls,
     run_stage,
 };
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
+pub use listing::{Entry, EntryKind};
 pub use path::WorkspacePath;
+pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
 pub use secrets::{BadPattern, SECRET_FILES};
 pub use watch::Watch;
-pub use workspace::{Entry, EntryKind, MAX_FILE_BYTES, Workspace, digest};
+pub use workspace::{MAX_FILE_BYTES, Workspace, digest};

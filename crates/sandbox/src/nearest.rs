@@ -1,8 +1,8 @@
 //! The files that were probably meant when a path does not exist.
 
-use cap_std::fs::Dir;
+use std::path::Path;
 
-use crate::WorkspacePath;
+use cap_std::fs::Dir;
 
 /// Entries that are looked at; a larger workspace is not searched to its end.
 const LOOK_AT: usize = 20_000;
@@ -14,8 +14,8 @@ const SKIPPED: [&str; 4] = [".git", "node_modules", "target", ".venv"];
 const ALIKE: f64 = 0.75;
 
 /// The nearest matches by full relative path: first the same name elsewhere, then similar ones.
-pub(crate) fn nearest(root: &Dir, wanted: &WorkspacePath) -> Vec<String> {
-    let wanted = wanted.to_string().to_lowercase();
+pub(crate) fn nearest(root: &Dir, wanted: &Path) -> Vec<String> {
+    let wanted = wanted.to_string_lossy().to_lowercase();
     let wanted_name = name_of(&wanted);
     let mut found: Vec<(f64, String)> = Vec::new();
     for path in walk(root) {

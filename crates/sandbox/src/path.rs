@@ -2,29 +2,33 @@
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use crate::FileError;
 
 /// PATH_MAX of Linux.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// A path below the workspace, relative to its root, without `.` and `..`. Whether something is
-/// there, and whether a link leads out of the workspace, shows when it is opened.
+/// A path below the workspace, or below a directory beside it, relative to its root, without `.` and `..`.
+/// Whether something is there, and whether a link leads out of the workspace, shows when it is opened.
 #[derive(Debug, Clone)]
 pub struct WorkspacePath {
     relative: PathBuf,
     /// As it was written.
     given: String,
+    /// The root, where that is a directory beside the workspace: its paths are shown with it.
+    beside: Option<Arc<Path>>,
 }
 
 impl WorkspacePath {
-    /// Resolves `given` from `root`. An absolute path inside the root, or inside what it is `named`,
+    /// Resolves `given` from `root`, which is a workspace. An absolute path inside the root, or inside what it is `named`,
     /// is accepted.
     pub(crate) fn resolve(root: &Path, named: &Path, given: &str) -> Result<Self, FileError> {
         let outside = |resolved: PathBuf| FileError::Outside {
             input: given.to_owned(),
             resolved: resolved.display().to_string(),
             same_name: Vec::new(),
+            roots: Vec::new(),
         };
         // Longer ones no system opens.
         if given.len() > MAX_PATH_BYTES {
@@ -37,9 +41,16 @@ impl WorkspacePath {
         let below = Path::new(given).strip_prefix(named).unwrap_or(Path::new(given));
         let resolved = normalise(&root.join(below));
         match resolved.strip_prefix(root) {
-            Ok(relative) => Ok(Self { relative: relative.to_owned(), given: given.to_owned() }),
+            Ok(relative) => {
+                Ok(Self { relative: relative.to_owned(), given: given.to_owned(), beside: None })
+            }
             Err(_) => Err(outside(resolved)),
         }
+    }
+
+    /// The same below a directory beside the workspace.
+    pub(crate) fn beside(self, root: Option<&Arc<Path>>) -> Self {
+        Self { beside: root.cloned(), ..self }
     }
 
     /// Relative to the root; `.` for the root itself.
@@ -63,7 +74,8 @@ impl WorkspacePath {
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let relative = self.relative.join(name);
-        Self { given: relative.display().to_string(), relative }
+        let path = Self { relative, given: String::new(), beside: self.beside.clone() };
+        Self { given: path.to_string(), ..path }
     }
 
     /// The directory that holds it; none for the root.
@@ -78,7 +90,15 @@ impl WorkspacePath {
 
 impl fmt::Display for WorkspacePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_path().display().fmt(f)
+        match &self.beside {
+            None => self.as_path().display().fmt(f),
+            Some(root) => root
+                .components()
+                .chain(self.relative.components())
+                .collect::<PathBuf>()
+                .display()
+                .fmt(f),
+        }
     }
 }
 

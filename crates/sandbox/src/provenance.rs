@@ -15,10 +15,10 @@ use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, removex
 use rustix::io::Errno;
 
 use crate::watch::Run;
-use crate::{FileError, Workspace, WorkspacePath};
+use crate::{Access, Workspace, WorkspacePath};
 
 /// The attribute: `low` or `user`. A file without it is the owners' own.
-const MARK: &str = "user.avocet.trust";
+pub(crate) const MARK: &str = "user.avocet.trust";
 /// What is set and removed to see whether there are attributes at all.
 const PROBE: &str = "user.avocet.probe";
 /// Where what came with messages is: foreign, marked or not.
@@ -29,6 +29,8 @@ const INBOX: &str = "inbox";
 pub(crate) struct Provenance {
     /// Whether its file system keeps attributes.
     marks: bool,
+    /// Whether it is no workspace: others write there, by whatever means, and nothing is believed.
+    is_foreign: bool,
     /// Outside the workspace: it exists once something was written that could not be marked.
     note: Option<PathBuf>,
     /// The same, in memory.
@@ -51,14 +53,16 @@ pub(crate) struct Errand {
 }
 
 impl Provenance {
-    /// Looks whether the directory's file system keeps attributes.
-    pub(crate) fn of(root: &Dir) -> Self {
-        Self::new(probe(root).is_ok(), None)
+    /// That of a workspace, or of a directory beside it: looks whether its file system keeps attributes. What
+    /// is only read is not written to, to find that out.
+    pub(crate) fn of(root: &Dir, beside: Option<Access>) -> Self {
+        let marks = beside != Some(Access::Read) && probe(root).is_ok();
+        Self { is_foreign: beside.is_some(), ..Self::new(marks, None) }
     }
 
-    fn new(marks: bool, note: Option<PathBuf>) -> Self {
+    pub(crate) fn new(marks: bool, note: Option<PathBuf>) -> Self {
         let fallen = AtomicBool::new(note.as_ref().is_some_and(|note| note.exists()));
-        Self { marks, note, fallen, runs: Mutex::default() }
+        Self { marks, is_foreign: false, note, fallen, runs: Mutex::default() }
     }
 
     /// A program runs, until nobody has this any more.
@@ -86,11 +90,16 @@ impl Provenance {
     /// The trust that nothing in the workspace exceeds. Without attributes nothing can be told apart: all
     /// of it is foreign once something foreign was written, or may have been.
     pub(crate) fn most(&self) -> Trust {
-        let is_known = self.marks || self.note.is_some();
+        let is_known = !self.is_foreign && (self.marks || self.note.is_some());
         match is_known && !self.fallen.load(Ordering::Acquire) {
             true => Trust::Full,
             false => Trust::Low,
         }
+    }
+
+    /// Where that is noted, for good.
+    pub(crate) fn note(&self) -> Option<&Path> {
+        self.note.as_deref()
     }
 
     /// Remembers for good that something is foreign and has no mark.
@@ -224,7 +233,9 @@ impl Workspace {
     /// system has no extended attributes.
     #[must_use]
     pub fn remembering(mut self, note: PathBuf) -> Self {
-        self.provenance = Provenance::new(self.marks(), Some(note)).into();
+        let is_foreign = self.provenance.is_foreign;
+        let remembering = Provenance::new(self.marks(), Some(note));
+        self.provenance = Provenance { is_foreign, ..remembering }.into();
         self
     }
 
@@ -353,15 +364,6 @@ impl Workspace {
         let name = path.file_name().unwrap_or_default();
         Ok(place.min(self.provenance.of_entry(directory, name)))
     }
-
-    /// The trust of a file, by its mark and its place.
-    ///
-    /// # Errors
-    /// [`FileError`] as for reading.
-    pub fn trust(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
-        let (file, _) = self.apart().open_regular(path)?;
-        Ok(self.trust_of(path, &file))
-    }
 }
 
 fn probe(directory: &Dir) -> rustix::io::Result<()> {
@@ -378,7 +380,7 @@ fn word(trust: Trust) -> Option<&'static [u8]> {
 }
 
 /// By a path from the root. The directory itself is ours.
-fn of_place(path: &Path) -> Trust {
+pub(crate) fn of_place(path: &Path) -> Trust {
     match path.strip_prefix(INBOX) {
         Ok(below) if !below.as_os_str().is_empty() => Trust::Low,
         _ => Trust::Full,

@@ -45,7 +45,7 @@ const HARMLESS: [&str; 1] = ["**/.env.example"];
 #[error("{SECRET_FILES}: {0}; write a name or a path, in which * stands for any characters")]
 pub struct BadPattern(String);
 
-/// Which files are secret, by their paths from the root of a workspace.
+/// Which files are secret, by their paths from the root of a workspace, or of a directory beside it.
 #[derive(Debug)]
 pub(crate) struct Secrets {
     names: GlobSet,
@@ -55,6 +55,8 @@ pub(crate) struct Secrets {
     opened_paths: GlobSet,
     /// The daemon's own files and directories below the root, as [`plain`] writes them.
     own: Vec<PathBuf>,
+    /// What paths are looked at with in front of them.
+    above: PathBuf,
 }
 
 impl Secrets {
@@ -72,12 +74,25 @@ impl Secrets {
             opened_names: set(harmless.chain(names), true)?,
             opened_paths: set(paths, false)?,
             own,
+            above: PathBuf::new(),
         })
+    }
+
+    /// The same for paths from a directory whose own name and place count: what is in a directory of secrets
+    /// is one, and the patterns of paths are absolute.
+    pub(crate) fn below(self, root: &Path) -> Self {
+        let above = root.strip_prefix("/").unwrap_or(root).to_owned();
+        let own = self.own.iter().map(|own| plain(&above).join(own)).collect();
+        Self { own, above, ..self }
+    }
+
+    fn whole(&self, path: &Path) -> PathBuf {
+        self.above.join(path.strip_prefix(".").unwrap_or(path))
     }
 
     /// Whether the operator has opened this path, whatever lies there.
     pub(crate) fn is_opened(&self, path: &Path) -> bool {
-        self.opened_paths.is_match(path.strip_prefix(".").unwrap_or(path))
+        self.opened_paths.is_match(self.whole(path))
     }
 
     /// Whether files are secrets because they are in a directory of this name.
@@ -88,15 +103,15 @@ impl Secrets {
 
     /// Why a file, or a directory with all that is in it, is not opened; none if it is.
     pub(crate) fn why(&self, path: &Path, is_directory: bool) -> Option<&'static str> {
-        let path = path.strip_prefix(".").unwrap_or(path);
         if self.is_opened(path) {
             return None;
         }
-        let plain = plain(path);
+        let path = self.whole(path);
+        let plain = plain(&path);
         if self.own.iter().any(|own| plain.starts_with(own)) {
             return Some("it is the daemon's own");
         }
-        let has_name = self.names.is_match(&plain) && !self.opened_names.is_match(path);
+        let has_name = self.names.is_match(&plain) && !self.opened_names.is_match(&path);
         let is_secret = !is_directory && has_name;
         is_secret.then_some("by its name it holds a password or a key")
     }
@@ -215,6 +230,34 @@ mod tests {
         }
         for path in ["config.toml.md", "state/avocets", "state", "state/avocet/notes/a"] {
             assert_eq!(secrets.why(Path::new(path), false), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn beside_the_workspace_the_whole_path_counts() {
+        let opened = ["/srv/docs/keys/*.pem", "a.key"].map(str::to_owned);
+        let secrets = |root: &str| {
+            Secrets::new(&opened, &[PathBuf::from("own")]).unwrap().below(Path::new(root))
+        };
+        for (root, path, is_secret) in [
+            ("/srv/docs", "notes.md", false),
+            ("/srv/docs", ".", false),
+            ("/srv/docs", "keys/b.pem", false),
+            ("/srv/docs", "a.key", false),
+            ("/srv/docs", "b.key", true),
+            ("/srv/docs", "own/x", true),
+            ("/srv/other", "keys/b.pem", true),
+            ("/srv/other", "srv/docs/keys/b.pem", true),
+            ("/home/me/.ssh", "config", true),
+            ("/home/me/.SSH/more", "config", true),
+            ("/home/me/.docker", "config.json", true),
+            ("/home/me/.docker", "config.md", false),
+        ] {
+            assert_eq!(
+                secrets(root).why(Path::new(path), false).is_some(),
+                is_secret,
+                "{root} {path}"
+            );
         }
     }
 }

@@ -29,7 +29,7 @@ fn on(workspace: &Workspace, trust: Trust) -> Workspace {
 }
 
 fn trust(workspace: &Workspace, path: &str) -> Trust {
-    workspace.trust(&workspace.resolve(path).unwrap()).unwrap()
+    workspace.standing(&workspace.resolve(path).unwrap()).unwrap().trust
 }
 
 /// What a program comes to that does this, and how far a file is believed that it has written.

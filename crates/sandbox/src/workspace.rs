@@ -15,8 +15,9 @@ use crate::error::wrong_kind;
 use crate::nearest::{nearest, same_name};
 use crate::provenance::{Errand, Provenance};
 use crate::replace::replace;
+use crate::roots::Beside;
 use crate::secrets::{BadPattern, Secrets};
-use crate::{FileError, WorkspaceError, WorkspacePath};
+use crate::{Access, FileError, WorkspaceError, WorkspacePath};
 
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
@@ -31,42 +32,8 @@ pub struct Workspace {
     secrets: Arc<Secrets>,
     pub(crate) provenance: Arc<Provenance>,
     pub(crate) errand: Errand,
-}
-
-/// Something in a directory.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
-    /// Its name.
-    pub name: String,
-    /// What it is.
-    pub kind: EntryKind,
-}
-
-/// What something in a directory is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EntryKind {
-    /// A directory.
-    Directory,
-    /// A regular file, with its size in bytes.
-    File(u64),
-    /// A symbolic link.
-    Link,
-    /// A file that is not opened, nor looked at: see [`Workspace::guarded`], and [`FileError::Shared`].
-    Secret,
-    /// A pipe, a socket, a device.
-    Other,
-}
-
-impl EntryKind {
-    /// What something is, whatever its name.
-    pub(crate) fn of(found: &Metadata) -> Self {
-        match found.file_type() {
-            kind if kind.is_dir() => Self::Directory,
-            kind if kind.is_file() => Self::File(found.len()),
-            kind if kind.is_symlink() => Self::Link,
-            _ => Self::Other,
-        }
-    }
+    /// What a directory beside a workspace is; none for a workspace.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Workspace {
@@ -79,23 +46,29 @@ impl Workspace {
     /// # Panics
     /// If the names of secrets are no patterns; they are written in the source.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
-        let unusable = |error| WorkspaceError { path: path.to_owned(), error };
-        std::fs::create_dir_all(path).map_err(|error| match error.kind() {
+        let made = std::fs::create_dir_all(path).map_err(|error| match error.kind() {
             // What is there is in the way.
-            ErrorKind::AlreadyExists => unusable(ErrorKind::NotADirectory.into()),
-            _ => unusable(error),
-        })?;
-        let named = std::path::absolute(path).map_err(unusable)?;
-        let root = path.canonicalize().map_err(unusable)?;
-        let handle = Dir::open_ambient_dir(&root, ambient_authority()).map_err(unusable)?;
-        handle.entries().map_err(unusable)?;
+            ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
+            _ => error,
+        });
+        let opened = made.and_then(|()| Self::at(path, None));
+        opened.map_err(|error| WorkspaceError { what: "the workspace", path: path.into(), error })
+    }
+
+    /// A directory that is there: a workspace, or one beside it with what is done there.
+    pub(crate) fn at(path: &Path, access: Option<Access>) -> io::Result<Self> {
+        let named = std::path::absolute(path)?;
+        let root = path.canonicalize()?;
+        let handle = Dir::open_ambient_dir(&root, ambient_authority())?;
+        handle.entries()?;
+        let beside = access.map(|access| Beside { root: root.clone().into(), access });
         let secrets = match Secrets::new(&[], &[]) {
-            Ok(secrets) => secrets,
+            Ok(secrets) => placed(secrets, beside.as_ref()).into(),
             Err(error) => panic!("the names of secrets are written in the source: {error}"),
         };
-        let provenance = Provenance::of(&handle).into();
-        let (handle, secrets) = (handle.into(), secrets.into());
-        Ok(Self { root, named, handle, secrets, provenance, errand: Errand::default() })
+        let provenance = Provenance::of(&handle, access).into();
+        let (handle, errand) = (handle.into(), Errand::default());
+        Ok(Self { root, named, handle, secrets, provenance, errand, beside })
     }
 
     /// The same with secrets of which some are `opened`, by patterns of names or of paths from the root,
@@ -111,7 +84,7 @@ impl Workspace {
             below.ok().filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned)
         };
         let own: Vec<PathBuf> = own.iter().filter_map(below).collect();
-        self.secrets = Secrets::new(opened, &own)?.into();
+        self.secrets = placed(Secrets::new(opened, &own)?, self.beside.as_ref()).into();
         Ok(self)
     }
 
@@ -136,17 +109,24 @@ impl Workspace {
     pub fn resolve(&self, given: &str) -> Result<WorkspacePath, FileError> {
         match WorkspacePath::resolve(&self.root, &self.named, given) {
             Ok(path) => {
+                let path = path.beside(self.beside.as_ref().map(|beside| &beside.root));
                 tracing::debug!(given, resolved = %path, "a path is resolved");
                 Ok(path)
             }
-            Err(FileError::Outside { input, resolved, .. }) => {
+            Err(FileError::Outside { input, resolved, roots, .. }) => {
                 tracing::debug!(given, resolved, "a path is outside the workspace");
                 let same_name = same_name(&self.handle, &resolved);
                 self.tell_names(&same_name);
-                Err(FileError::Outside { input, resolved, same_name })
+                Err(FileError::Outside { input, resolved, same_name, roots })
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// Where a path leads, absolute; none if that is outside.
+    pub(crate) fn place_of(&self, given: &str) -> Option<PathBuf> {
+        let path = WorkspacePath::resolve(&self.root, &self.named, given).ok()?;
+        Some(if path.is_root() { self.root.clone() } else { self.root.join(path.as_path()) })
     }
 
     /// The whole of a regular file of at most [`MAX_FILE_BYTES`].
@@ -242,6 +222,11 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] as for reading.
     pub fn read_if_any(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
+        self.admit(path, false)?;
+        // No names are told of what was probably meant: a file that is to be made is meant.
+        if self.kind(path)?.is_none() {
+            return Ok(None);
+        }
         match self.read(path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(FileError::NotFound { .. }) => Ok(None),
@@ -289,6 +274,7 @@ impl Workspace {
         if path.is_root() {
             return Err(wrong_kind(path, "a regular file"));
         }
+        self.can_change(path)?;
         self.admit(path, false)?;
         let parent = match path.parent() {
             None => self.handle.try_clone(),
@@ -310,57 +296,22 @@ impl Workspace {
         replaced.map_err(|error| self.error(path, &error))
     }
 
-    /// What is in a directory, by name.
-    ///
-    /// # Errors
-    /// [`FileError`]; if nothing is there, it names what was probably meant.
-    pub fn list(&self, path: &WorkspacePath) -> Result<Vec<Entry>, FileError> {
-        let opened = self.handle.open_dir(path.as_path());
-        let opened = opened.and_then(|directory| Ok((directory.entries()?, directory)));
-        let (entries, directory) = opened.map_err(|error| match error.kind() {
-            ErrorKind::NotADirectory => wrong_kind(path, "a directory"),
-            _ => self.error(path, &error),
-        })?;
-        let place = self.place(&directory);
-        let real = place.unwrap_or_else(|| self.real(path.as_path().to_owned()));
-        let mut listed = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(|error| self.error(path, &error))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            // It may have gone since.
-            let Ok(found) = entry.metadata() else { continue };
-            let kind = match EntryKind::of(&found) {
-                EntryKind::File(_) if self.is_closed(&real.join(&name), &found) => {
-                    EntryKind::Secret
-                }
-                kind => kind,
-            };
-            listed.push(Entry { name, kind });
-        }
-        listed.sort();
-        let names = listed.iter().map(|Entry { name, kind }| {
-            (name.as_str(), !matches!(kind, EntryKind::Link | EntryKind::Other))
-        });
-        self.note_read(self.trust_of_entries(path, &directory, names));
-        Ok(listed)
-    }
-
-    /// Whether a regular file is not opened, by where it is.
-    fn is_closed(&self, place: &Path, found: &Metadata) -> bool {
-        self.secrets.why(place, false).is_some() || self.is_shared(place, found)
-    }
-
-    fn is_shared(&self, place: &Path, found: &Metadata) -> bool {
-        found.nlink() > 1 && !self.secrets.is_opened(place)
-    }
-
     pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
-            let nearest = nearest(&self.handle, path);
+            let nearest = nearest(&self.handle, path.as_path());
             self.tell_names(&nearest);
+            let nearest = nearest.into_iter().map(|near| self.shown(near)).collect();
             return FileError::NotFound { path: path.as_given(), nearest };
         }
         FileError::Refused { path: path.as_given(), detail: error.to_string() }
+    }
+}
+
+/// Secrets of a workspace, or of a directory beside it.
+fn placed(secrets: Secrets, beside: Option<&Beside>) -> Secrets {
+    match beside {
+        Some(Beside { root, .. }) => secrets.below(root),
+        None => secrets,
     }
 }
 

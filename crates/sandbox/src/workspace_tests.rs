@@ -5,6 +5,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::*;
+use crate::{Entry, EntryKind};
 
 struct World {
     workspace: Workspace,

@@ -1,11 +1,11 @@
-//! Which paths of a workspace are in use: calls that touch the same ones wait for each other.
+//! Which paths are in use: calls that touch the same ones wait for each other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_protocol::ToolClass;
 use tokio::sync::Notify;
 
-/// The paths of one workspace that are in use, by all who work in it.
+/// The paths that are in use, in workspaces and beside them, by all who work there.
 #[derive(Debug, Default)]
 pub struct Paths {
     used: Mutex<Vec<Arc<Use>>>,

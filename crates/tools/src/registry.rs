@@ -77,7 +77,7 @@ impl Registry {
         Self { redactor, ..self }
     }
 
-    /// Which paths are in use, where other registries have tools for the same workspace.
+    /// Which paths are in use, where other registries have tools for the same directories.
     #[must_use]
     pub fn with_paths(self, paths: Arc<Paths>) -> Self {
         Self { paths, ..self }
@@ -132,7 +132,7 @@ impl Registry {
         ToolSpec {
             name: registered.name().to_owned(),
             aliases: others.map(|alias| (*alias).to_owned()).collect(),
-            description: registered.description.text.to_owned(),
+            description: registered.description.text.clone().into_owned(),
             parameters: registered.schema.clone(),
         }
     }

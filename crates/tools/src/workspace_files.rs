@@ -1,29 +1,32 @@
-//! The workspace as the port that others know it by: read and written where blocking is allowed.
+//! The workspace, and the directories beside it, as the port that others know them by: read and written where
+//! blocking is allowed.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{FileStart, Files, FilesError, LeastTrust, Trust};
-use avocet_sandbox::{FileError, Workspace};
+use avocet_sandbox::{FileError, Roots, Workspace};
 use avocet_supervise::blocking;
 
 /// The files of a workspace, within the same walls as those of the tools.
 #[derive(Debug, Clone)]
-pub struct WorkspaceFiles(Arc<Workspace>);
+pub struct WorkspaceFiles(Arc<Roots>);
 
 impl WorkspaceFiles {
-    /// The files of this workspace.
+    /// The files of these directories.
     #[must_use]
-    pub fn new(workspace: Arc<Workspace>) -> Self {
-        Self(workspace)
+    pub fn new(roots: Arc<Roots>) -> Self {
+        Self(roots)
     }
 
     async fn with<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Workspace) -> Result<T, FileError> + Send + 'static,
+        path: &str,
+        work: impl FnOnce(&Workspace, &str) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FilesError> {
-        let workspace = self.0.on_behalf(Trust::Low, LeastTrust::default());
-        let done = blocking(move || work(&workspace)).await;
+        let roots = self.0.on_behalf(Trust::Low, &LeastTrust::default());
+        let path = path.to_owned();
+        let done = blocking(move || work(roots.of(&path)?, &path)).await;
         let done = done.map_err(|panicked| FilesError(panicked.to_string()))?;
         done.map_err(|error| FilesError(error.to_string()))
     }
@@ -32,23 +35,20 @@ impl WorkspaceFiles {
 #[async_trait]
 impl Files for WorkspaceFiles {
     async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FilesError> {
-        let path = path.to_owned();
-        self.with(move |workspace| workspace.read_up_to(&workspace.resolve(&path)?, limit)).await
+        self.with(path, move |one, path| one.read_up_to(&one.resolve(path)?, limit)).await
     }
 
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
-        let path = path.to_owned();
-        let start = self.with(move |workspace| {
-            let start = workspace.start_of(&workspace.resolve(&path)?, limit)?;
-            let trust = workspace.least_read();
+        let start = self.with(path, move |one, path| {
+            let start = one.start_of(&one.resolve(path)?, limit)?;
+            let trust = one.least_read();
             Ok(start.map(|(bytes, size)| FileStart { bytes, size, trust }))
         });
         start.await
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
-        let path = path.to_owned();
-        self.with(move |workspace| workspace.write_any(&workspace.resolve(&path)?, &bytes)).await
+        self.with(path, move |one, path| one.write_any(&one.resolve(path)?, &bytes)).await
     }
 }
 
@@ -62,7 +62,8 @@ mod tests {
     #[tokio::test]
     async fn files_are_read_and_written_within_the_walls() {
         let directory = TempDir::new().unwrap();
-        let files = WorkspaceFiles::new(Arc::new(Workspace::open(directory.path()).unwrap()));
+        let files =
+            WorkspaceFiles::new(Arc::new(Workspace::open(directory.path()).unwrap().into()));
         let large = vec![7; MAX_FILE_BYTES as usize + 1];
         files.write("inbox/m1-0.bin", large.clone()).await.unwrap();
         assert_eq!(files.read("inbox/m1-0.bin", u64::MAX).await.as_ref(), Ok(&large));

@@ -1,12 +1,14 @@
 //! `avocet config`: what holds, and what does not.
 
 use avocet_config::DEFAULTS;
+use avocet_sandbox::Access;
 use serde_json::{Map, Value, json};
 
 use crate::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
 use crate::places::{Agent, Configuration};
+use crate::roots::{self, Root};
 use crate::workspaces::guarded;
 
 const NO_FILE: &str =
@@ -18,6 +20,7 @@ pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
         guarded(&configuration, &agent.workspace)?;
     }
+    roots::open(&configuration)?;
     if json {
         print_json(&as_json(&configuration))?;
         return Ok(Exit::Done);
@@ -28,7 +31,11 @@ pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
 }
 
 fn as_json(configuration: &Configuration) -> Value {
-    let Configuration { document, data_dir, agents, socket, .. } = configuration;
+    let Configuration { document, data_dir, agents, socket, roots, .. } = configuration;
+    let beside = |access: Access| {
+        let of = roots.iter().filter(|root| root.access == access);
+        of.map(|root| root.path.clone()).collect::<Vec<_>>()
+    };
     let of = |agent: &Agent| {
         let Agent { profile, workspace } = agent;
         json!({ "model": profile.agent.model, "workspace": workspace, "sessions": profile.sessions })
@@ -42,6 +49,8 @@ fn as_json(configuration: &Configuration) -> Value {
         "data_dir": data_dir,
         "socket": socket,
         "agents": others,
+        "read": beside(Access::Read),
+        "write": beside(Access::Change),
     });
     for agent in defaults {
         found["workspace"] = json!(agent.workspace);
@@ -51,7 +60,7 @@ fn as_json(configuration: &Configuration) -> Value {
 }
 
 fn rows(configuration: &Configuration) -> Vec<Vec<String>> {
-    let Configuration { document, data_dir, agents, socket, .. } = configuration;
+    let Configuration { document, data_dir, agents, socket, roots, .. } = configuration;
     let path =
         document.path().map_or_else(|| NO_FILE.to_owned(), |path| path.display().to_string());
     let row = |name: &str, value: String| vec![name.to_owned(), value];
@@ -68,5 +77,12 @@ fn rows(configuration: &Configuration) -> Vec<Vec<String>> {
             rows.push(row(&format!("agent {}", profile.name), value));
         }
     }
+    rows.extend(roots.iter().map(|Root { path, access, .. }| {
+        let name = match access {
+            Access::Read => "files, read only",
+            Access::Change => "files",
+        };
+        row(name, path.display().to_string())
+    }));
     rows
 }

@@ -14,6 +14,7 @@ pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod trust;
 pub(crate) mod usage;
 
 use std::io::{self, IsTerminal, Read};

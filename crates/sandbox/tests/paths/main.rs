@@ -1,11 +1,13 @@
 //! Ways out of a workspace by paths, for real: the cases are in `tests/corpus/escapes/paths.toml`, and each is
-//! tried by every operation; then a race, in which a directory is swapped for a link while it is used.
+//! tried by every operation, of a workspace and of directories beside one; then a race, in which a directory is
+//! swapped for a link while it is used.
 //! As the user of the test and, if that is root, once more as an ordinary user.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod operations;
 mod race;
+mod roots;
 mod world;
 
 use std::fs;
@@ -16,7 +18,7 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use operations::OPERATIONS;
-use world::{CANARY, World};
+use world::{CANARY, KINDS, Kind, World};
 
 /// Nobody, on every system.
 const ORDINARY: u32 = 65534;
@@ -46,26 +48,33 @@ fn no_path_leads_out_of_a_workspace() {
     let text = include_str!("../../../../tests/corpus/escapes/paths.toml");
     let corpus: Corpus = toml::from_str(text).unwrap();
     assert!(corpus.case.len() >= 60, "{} cases", corpus.case.len());
+    KINDS.iter().for_each(|kind| try_all(&corpus, *kind));
+}
+
+fn try_all(corpus: &Corpus, kind: Kind) {
     let (mut done, mut refused, mut skipped, mut wrong) = (0, 0, 0, Vec::new());
     for case in &corpus.case {
         assert!(!(case.paths.is_empty() && case.reads.is_empty()), "{}: no paths", case.name);
         let in_memory = !case.make.iter().any(|step| step.starts_with("device"));
         for path in case.paths.iter().chain(&case.reads) {
             for (name, operation) in OPERATIONS {
-                let world = World::new(in_memory);
+                let world = World::new(in_memory, kind);
                 if let Err(error) = case.make.iter().try_for_each(|step| world.make(step)) {
                     println!("skipped: {}: {error}", case.name);
                     skipped += 1;
                     break;
                 }
-                let path = world.filled(path);
+                let path = world.given(&world.filled(path));
                 let before = world.state();
-                let workspace = world.open();
-                let result = workspace.resolve(&path).map_err(|error| error.to_string());
+                let roots = world.open();
+                let resolved = roots.of(&path).and_then(|one| Ok((one, one.resolve(&path)?)));
                 case.later.iter().try_for_each(|step| world.make(step)).unwrap();
-                let result = result.and_then(|path| operation(&workspace, &path));
+                let unchanged = world.unchanged();
+                let result = resolved.map_err(|error| error.to_string());
+                let result = result.and_then(|(one, path)| operation(one, &path));
                 let said = format!("{result:?}");
                 *(if result.is_ok() { &mut done } else { &mut refused }) += 1;
+                assert_eq!(world.unchanged(), unchanged, "{}: {name} of {path:?}", case.name);
                 let after = world.state();
                 if said.contains(CANARY) || before != after {
                     let path = path.chars().take(80).collect::<String>();
@@ -75,16 +84,19 @@ fn no_path_leads_out_of_a_workspace() {
             }
         }
         for path in &case.reads {
-            let world = World::new(in_memory);
+            let world = World::new(in_memory, kind);
             case.make.iter().chain(&case.later).try_for_each(|step| world.make(step)).unwrap();
-            let workspace = world.open();
-            let path = workspace.resolve(&world.filled(path)).unwrap();
-            assert_eq!(workspace.read(&path), Ok(b"plain".to_vec()), "{}", case.name);
+            let (roots, path) = (world.open(), world.given(&world.filled(path)));
+            let one = roots.of(&path).unwrap();
+            let read = one.read(&one.resolve(&path).unwrap());
+            assert_eq!(read, Ok(b"plain".to_vec()), "{kind:?} {}", case.name);
         }
     }
     let count = corpus.case.len();
-    println!("{count} cases: {done} operations done, {refused} refused, {skipped} paths skipped");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    println!(
+        "{kind:?}: {count} cases: {done} operations done, {refused} refused, {skipped} paths skipped"
+    );
+    assert!(wrong.is_empty(), "{kind:?}: {}", wrong.join("\n\n"));
 }
 
 #[test]

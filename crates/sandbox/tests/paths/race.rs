@@ -7,7 +7,7 @@ use std::thread;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::operations::OPERATIONS;
-use super::world::{CANARY, World};
+use super::world::{CANARY, KINDS, Kind, World};
 
 /// How often each pair is swapped at least.
 const SWAPS: usize = 100_000;
@@ -25,9 +25,9 @@ fn no_race_leads_out_of_a_workspace() {
         (&["file a/config", "secret .ssh/config", "link b -> .ssh"], &["a/config"]),
     ];
     let (mut swaps, mut done, mut refused) = (0, 0, 0);
-    for (steps, paths) in victims {
-        let counts = race(steps, paths);
-        assert!(counts.1 > 0 && counts.2 > 0, "{steps:?} {counts:?}");
+    for (kind, (steps, paths)) in KINDS.into_iter().flat_map(|kind| victims.map(|it| (kind, it))) {
+        let counts = race(kind, steps, paths);
+        assert!(counts.1 > 0 && counts.2 > 0, "{kind:?} {steps:?} {counts:?}");
         (swaps, done, refused) = (swaps + counts.0, done + counts.1, refused + counts.2);
     }
     println!("{swaps} swaps, {done} operations done, {refused} refused, no harm");
@@ -39,8 +39,8 @@ fn no_race_leads_an_ordinary_user_out_of_a_workspace() {
 }
 
 /// Swaps, and operations done and refused.
-fn race(steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
-    let world = World::new(true);
+fn race(kind: Kind, steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
+    let world = World::new(true, kind);
     steps.iter().try_for_each(|step| world.make(step)).unwrap();
     let before = world.state();
     let root = world.root();
@@ -57,12 +57,13 @@ fn race(steps: &[&str], paths: &[&str]) -> (usize, usize, usize) {
                 }
             }
         });
-        let workspace = world.open();
+        let roots = world.open();
         while swaps.load(Ordering::Relaxed) < SWAPS {
             for (name, operation) in OPERATIONS {
                 for given in paths {
-                    let path = workspace.resolve(given).unwrap();
-                    let result = operation(&workspace, &path);
+                    let given = world.given(given);
+                    let one = roots.of(&given).unwrap();
+                    let result = operation(one, &one.resolve(&given).unwrap());
                     *(if result.is_ok() { &mut done } else { &mut refused }) += 1;
                     let said = format!("{result:?}");
                     if said.contains(CANARY) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use avocet_sandbox::Workspace;
+use avocet_sandbox::{Access, Roots, Workspace};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::mkfifo;
 use tempfile::TempDir;
@@ -19,8 +19,20 @@ use tempfile::TempDir;
 /// What must never be seen: it is in each secret, and in a name beside the victim.
 pub(crate) const CANARY: &str = "kestrel";
 
+/// What the directory is that must not be left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Workspace,
+    /// One beside a workspace.
+    Beside(Access),
+}
+
+pub(crate) const KINDS: [Kind; 3] =
+    [Kind::Workspace, Kind::Beside(Access::Change), Kind::Beside(Access::Read)];
+
 pub(crate) struct World {
     directory: TempDir,
+    kind: Kind,
     /// Secrets of the workspace.
     secrets: Mutex<Vec<PathBuf>>,
     /// Open in this process, as a daemon's own files are.
@@ -30,7 +42,7 @@ pub(crate) struct World {
 
 impl World {
     /// In memory, where nothing waits for a disk, or else where devices can be opened.
-    pub(crate) fn new(in_memory: bool) -> Self {
+    pub(crate) fn new(in_memory: bool, kind: Kind) -> Self {
         let place = if in_memory { Path::new("/dev/shm") } else { Path::new("/var/tmp") };
         let directory = TempDir::new_in(place).or_else(|_| TempDir::new()).unwrap();
         let victim = directory.path().join("victim");
@@ -43,7 +55,7 @@ impl World {
         symlink("secret.txt", victim.join("link")).unwrap();
         let file = File::open(victim.join("secret.txt")).unwrap();
         let open_directory = File::open(&victim).unwrap();
-        let world = Self { directory, secrets: Mutex::default(), file, open_directory };
+        let world = Self { directory, kind, secrets: Mutex::default(), file, open_directory };
         fs::write(world.root().join("plain.txt"), "plain").unwrap();
         forget_times(&victim);
         world
@@ -57,8 +69,46 @@ impl World {
         self.directory.path().join("victim")
     }
 
-    pub(crate) fn open(&self) -> Workspace {
-        Workspace::open(&self.root()).unwrap()
+    /// The directory, alone or beside a workspace.
+    pub(crate) fn open(&self) -> Roots {
+        match self.kind {
+            Kind::Workspace => Workspace::open(&self.root()).unwrap().into(),
+            Kind::Beside(access) => {
+                let own = Workspace::open(&self.directory.path().join("own")).unwrap();
+                Roots::new(own, vec![Workspace::beside(&self.root(), access).unwrap()])
+            }
+        }
+    }
+
+    /// A path as whoever works there writes it: beside the workspace, with the directory in front.
+    pub(crate) fn given(&self, path: &str) -> String {
+        match self.kind {
+            Kind::Beside(_) if !path.starts_with('/') => {
+                format!("{}/{path}", self.root().display())
+            }
+            Kind::Beside(_) | Kind::Workspace => path.to_owned(),
+        }
+    }
+
+    /// What a directory of which nothing is changed is and has.
+    pub(crate) fn unchanged(&self) -> Option<String> {
+        fn all(path: &Path, into: &mut String) {
+            let found = fs::symlink_metadata(path).unwrap();
+            let (inode, changed) = (found.ino(), (found.ctime(), found.ctime_nsec()));
+            writeln!(into, "{} {inode} {changed:?}", path.display()).unwrap();
+            if found.is_dir() {
+                let mut below: Vec<_> =
+                    fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+                below.sort();
+                below.iter().for_each(|path| all(path, into));
+            }
+        }
+        let is_read = self.kind == Kind::Beside(Access::Read);
+        is_read.then(|| {
+            let mut state = String::new();
+            all(&self.root(), &mut state);
+            state
+        })
     }
 
     /// A text of the corpus with the places of this world in it.

@@ -24,7 +24,7 @@ pub(super) struct ApplyPatch {
 
 impl ApplyPatch {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -73,7 +73,7 @@ impl Tool for ApplyPatch {
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
         let files = parse(&arguments.patch).unwrap_or_default();
         let both = files.iter().flat_map(|file| [file.change.old(), file.change.new_path()]);
-        both.flatten().map(str::to_owned).collect()
+        both.flatten().map(|path| self.files.roots.place(path)).collect()
     }
 
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {

@@ -1,9 +1,9 @@
-//! Files of the workspace as they go with a message: by reference, and only what could be read.
+//! Files as they go with a message: by reference, and only what could be read.
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, MAX_SENT_FILE_BYTES, ToolError,
 };
-use avocet_sandbox::Workspace;
+use avocet_sandbox::Roots;
 
 use super::files::tool_error;
 
@@ -12,14 +12,12 @@ const PICTURES: [(&str, &str); 4] =
     [("jpeg", "image/jpeg"), ("jpg", "image/jpeg"), ("png", "image/png"), ("webp", "image/webp")];
 
 /// Looks at every file, so that the model hears now what cannot be sent.
-pub(super) fn attachments(
-    workspace: &Workspace,
-    paths: &[String],
-) -> Result<Vec<Attachment>, ToolError> {
-    paths.iter().map(|path| attachment(workspace, path)).collect()
+pub(super) fn attachments(roots: &Roots, paths: &[String]) -> Result<Vec<Attachment>, ToolError> {
+    paths.iter().map(|path| attachment(roots, path)).collect()
 }
 
-fn attachment(workspace: &Workspace, given: &str) -> Result<Attachment, ToolError> {
+fn attachment(roots: &Roots, given: &str) -> Result<Attachment, ToolError> {
+    let workspace = roots.of(given).map_err(tool_error)?;
     let path = workspace.resolve(given).map_err(tool_error)?;
     let unfit = |why: String| Err(ToolError::ExecutionFailed(format!("{} {why}", path.as_given())));
     match workspace.size(&path).map_err(tool_error)? {

@@ -18,7 +18,7 @@ pub(super) struct BackupFile {
 
 impl BackupFile {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -39,7 +39,7 @@ impl Tool for BackupFile {
     }
 
     fn paths(&self, Arguments { path }: &Arguments) -> Vec<String> {
-        vec![path.clone(), format!("{path}.bak")]
+        self.files.places([path, &format!("{path}.bak")])
     }
 
     async fn prepare(
@@ -47,9 +47,8 @@ impl Tool for BackupFile {
         arguments: &Arguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let path = arguments.path.clone();
-        let noted = self.files.with(context, move |workspace| {
-            let content = read_text(workspace, &path)?;
+        let noted = self.files.at(context, arguments.path.clone(), |workspace, path| {
+            let content = read_text(workspace, path)?;
             evidence(workspace, &format!("{path}.bak"), content.as_bytes())
         });
         noted.await.map(Some)
@@ -60,9 +59,8 @@ impl Tool for BackupFile {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let path = arguments.path;
-        let report = self.files.with(context, move |workspace| {
-            let content = read_text(workspace, &path)?;
+        let report = self.files.at(context, arguments.path, |workspace, path| {
+            let content = read_text(workspace, path)?;
             write(workspace, &format!("{path}.bak"), content.as_bytes())?;
             Ok(format!("copied {} bytes to {path}.bak", content.len()))
         });

@@ -38,7 +38,7 @@ async fn the_tool_of_the_chapter_works() {
     let store = log.open(clock.clone()).await;
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
     let parts = Parts {
-        workspace: Arc::new(Workspace::open(workspace.path()).unwrap()),
+        roots: Arc::new(Workspace::open(workspace.path()).unwrap().into()),
         notes: store.clone(),
         kept_results: store.clone(),
         destinations: Arc::new(FakeDestinations::default()),

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::{EntryKind, Workspace};
+use avocet_sandbox::{Access, EntryKind, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -17,12 +17,12 @@ const THERE: &str = "directory";
 
 #[derive(Debug)]
 pub(super) struct CreateDirectory {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl CreateDirectory {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -40,10 +40,11 @@ impl Tool for CreateDirectory {
         const TEXT: &str = "Make a directory in the workspace. write_file makes the directories that \
             it needs itself: use this for one that is to be empty.";
         Description::new("create_directory", ToolClass::Verifiable, TEXT)
+            .and(&self.files.also(Access::Change))
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone()]
+        self.files.places([&arguments.path])
     }
 
     async fn prepare(
@@ -51,10 +52,10 @@ impl Tool for CreateDirectory {
         arguments: &Arguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let given = arguments.path.clone();
-        let noted = self.files.with(context, move |workspace| {
-            let subject = workspace.resolve(&given).map_err(tool_error)?.to_string();
-            let before = state(workspace, &given)?;
+        let noted = self.files.at(context, arguments.path.clone(), |workspace, given| {
+            let path = workspace.resolve(given).map_err(tool_error)?;
+            workspace.can_change(&path).map_err(tool_error)?;
+            let (subject, before) = (path.to_string(), state(workspace, given)?);
             Ok(Evidence { subject, before, after: THERE.to_owned() })
         });
         noted.await.map(Some)
@@ -65,8 +66,8 @@ impl Tool for CreateDirectory {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let made = self.files.with(context, move |workspace| {
-            let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
+        let made = self.files.at(context, arguments.path, |workspace, path| {
+            let path = workspace.resolve(path).map_err(tool_error)?;
             let is_new = workspace.create_directory(&path).map_err(tool_error)?;
             Ok(if is_new { format!("made {path}") } else { format!("{path} was there already") })
         });
@@ -74,8 +75,7 @@ impl Tool for CreateDirectory {
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
-        let subject = evidence.subject.clone();
-        let now = self.files.look(move |workspace| state(workspace, &subject)).await;
+        let now = self.files.look_at(evidence.subject.clone(), state).await;
         verdict(evidence, now, "is there")
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::{EntryKind, Removed, Workspace};
+use avocet_sandbox::{Access, EntryKind, Removed, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -17,12 +17,12 @@ const GONE: &str = "gone";
 
 #[derive(Debug)]
 pub(super) struct DeleteFile {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl DeleteFile {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -43,10 +43,11 @@ impl Tool for DeleteFile {
         const TEXT: &str = "Delete a file or a directory of the workspace, for good. Of a link, the link \
             is removed and not what it leads to.";
         Description::new("delete_file", ToolClass::Verifiable, TEXT)
+            .and(&self.files.also(Access::Change))
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone()]
+        self.files.places([&arguments.path])
     }
 
     async fn prepare(
@@ -54,15 +55,15 @@ impl Tool for DeleteFile {
         arguments: &Arguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let given = arguments.path.clone();
-        let noted = self.files.with(context, move |workspace| {
-            let subject = workspace.resolve(&given).map_err(tool_error)?.to_string();
-            let before = found(workspace, &given)?;
+        let noted = self.files.at(context, arguments.path.clone(), |workspace, given| {
+            let path = workspace.resolve(given).map_err(tool_error)?;
+            workspace.can_change(&path).map_err(tool_error)?;
+            let before = found(workspace, given)?;
             if before == GONE {
                 // What reading it says: what is there instead.
-                read_text(workspace, &given)?;
+                read_text(workspace, given)?;
             }
-            Ok(Evidence { subject, before: Some(before), after: GONE.to_owned() })
+            Ok(Evidence { subject: path.to_string(), before: Some(before), after: GONE.to_owned() })
         });
         noted.await.map(Some)
     }
@@ -72,9 +73,10 @@ impl Tool for DeleteFile {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let deleted = self.files.with(context, move |workspace| {
-            let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
-            let removed = workspace.remove(&path, arguments.recursive.unwrap_or(false));
+        let Arguments { path, recursive } = arguments;
+        let deleted = self.files.at(context, path, move |workspace, path| {
+            let path = workspace.resolve(path).map_err(tool_error)?;
+            let removed = workspace.remove(&path, recursive.unwrap_or(false));
             Ok(match removed.map_err(tool_error)? {
                 Removed::File => format!("deleted {path}"),
                 Removed::Link => format!("deleted the link {path}"),
@@ -89,8 +91,7 @@ impl Tool for DeleteFile {
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
-        let subject = evidence.subject.clone();
-        let now = self.files.look(move |workspace| found(workspace, &subject)).await;
+        let now = self.files.look_at(evidence.subject.clone(), found).await;
         verdict(evidence, now.map(Some), "was deleted before a restart and is gone")
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::{MAX_FILE_BYTES, Workspace};
+use avocet_sandbox::{Access, MAX_FILE_BYTES, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -18,12 +18,12 @@ const SHOWN: usize = 10;
 
 #[derive(Debug)]
 pub(super) struct EditFile {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl EditFile {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -77,10 +77,11 @@ impl Tool for EditFile {
             three ways: find (a text, which must match exactly and occur once, unless replace_all is \
             true), start_line and end_line (lines to replace), or insert_line.";
         Description::new("edit_file", ToolClass::Verifiable, TEXT)
+            .and(&self.files.also(Access::Change))
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone()]
+        self.files.places([&arguments.path])
     }
 
     async fn prepare(
@@ -89,9 +90,10 @@ impl Tool for EditFile {
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let arguments = arguments.clone();
-        let noted = self.files.with(context, move |workspace| {
+        let path = arguments.path.clone();
+        let noted = self.files.at(context, path, move |workspace, path| {
             let edited = edit(workspace, &arguments)?;
-            evidence(workspace, &arguments.path, edited.text.as_bytes())
+            evidence(workspace, path, edited.text.as_bytes())
         });
         noted.await.map(Some)
     }
@@ -101,10 +103,11 @@ impl Tool for EditFile {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let replaced = self.files.with(context, move |workspace| {
+        let path = arguments.path.clone();
+        let replaced = self.files.at(context, path, move |workspace, path| {
             let Edited { text, done } = edit(workspace, &arguments)?;
-            write(workspace, &arguments.path, text.as_bytes())?;
-            Ok(format!("{done} {}", arguments.path))
+            write(workspace, path, text.as_bytes())?;
+            Ok(format!("{done} {path}"))
         });
         Ok(json!(replaced.await?).into())
     }

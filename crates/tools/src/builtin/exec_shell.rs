@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{Behind, Workspace};
+use avocet_sandbox::{Behind, Roots};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -27,8 +27,8 @@ pub(super) struct ExecShell {
 }
 
 impl ExecShell {
-    pub(super) fn new(workspace: Arc<Workspace>, shell: Shell) -> Self {
-        Self { programs: Programs::new(workspace, shell) }
+    pub(super) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
+        Self { programs: Programs::new(roots, shell) }
     }
 }
 

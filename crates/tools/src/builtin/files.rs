@@ -1,39 +1,92 @@
-//! What the file tools share: the workspace off the async threads, its errors in the words of
-//! tools, and how a write is recognised afterwards.
+//! What the file tools share: the workspace and the directories beside it off the async threads, their
+//! errors in the words of tools, and how a write is recognised afterwards.
 
 use std::sync::Arc;
 
 use avocet_protocol::{Evidence, Question, ToolContext, ToolError, Verdict};
-use avocet_sandbox::{FileError, Workspace, WorkspacePath, digest};
+use avocet_sandbox::{Access, FileError, Roots, Workspace, WorkspacePath, digest};
 use avocet_supervise::blocking;
 use serde_json::json;
 use similar::TextDiff;
 
 use crate::approval::fenced;
 
-/// The workspace, as tools use it.
+/// The workspace and the directories beside it, as tools use them.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
-    pub(super) workspace: Arc<Workspace>,
+    pub(super) roots: Arc<Roots>,
 }
 
 impl Files {
-    /// Runs `work` where blocking is allowed. What it writes is marked with the trust of the call and of
-    /// what it reads, and the call is told how far that may be believed.
+    /// Runs `work` where blocking is allowed, on the workspace alone. What it writes is marked with the trust
+    /// of the call and of what it reads, and the call is told how far that may be believed.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         context: &ToolContext,
         work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        run(self.workspace.on_behalf(context.trust, context.read.clone()), work).await
+        run(self.on_behalf(context), move |roots| work(roots.workspace())).await
     }
 
-    /// The same where no model is shown what is read, and nothing is written.
+    /// The same on whichever directory a path is in, and on that path as it was given.
+    pub(super) async fn at<T: Send + 'static>(
+        &self,
+        context: &ToolContext,
+        path: String,
+        work: impl FnOnce(&Workspace, &str) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        run(self.on_behalf(context), move |roots| work(roots.of(&path).map_err(tool_error)?, &path))
+            .await
+    }
+
+    /// The same on all directories, for several paths.
+    pub(super) async fn all<T: Send + 'static>(
+        &self,
+        context: &ToolContext,
+        work: impl FnOnce(&Roots) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        run(self.on_behalf(context), work).await
+    }
+
+    /// As [`Self::with`], where no model is shown what is read, and nothing is written.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        run(self.workspace.apart(), work).await
+        run(self.roots.apart(), move |roots| work(roots.workspace())).await
+    }
+
+    /// As [`Self::at`], where no model is shown what is read, and nothing is written.
+    pub(super) async fn look_at<T: Send + 'static>(
+        &self,
+        path: String,
+        work: impl FnOnce(&Workspace, &str) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        run(self.roots.apart(), move |roots| work(roots.of(&path).map_err(tool_error)?, &path))
+            .await
+    }
+
+    fn on_behalf(&self, context: &ToolContext) -> Roots {
+        self.roots.on_behalf(context.trust, &context.read)
+    }
+
+    /// Each path by one name, so that calls that touch the same know it.
+    pub(super) fn places<const N: usize>(&self, paths: [&str; N]) -> Vec<String> {
+        paths.iter().map(|path| self.roots.place(path)).collect()
+    }
+
+    /// What a description says of the directories beside the workspace in which a tool works, too: those that
+    /// allow as much as it does.
+    pub(super) fn also(&self, does: Access) -> String {
+        let beside = self.roots.beside().filter_map(|(root, access)| match (does, access) {
+            (Access::Change, Access::Read) => None,
+            (Access::Read, Access::Read) => Some(format!("{} (read only)", root.display())),
+            (_, Access::Change) => Some(root.display().to_string()),
+        });
+        match beside.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => none,
+            all => format!(" It works in these directories, too, by absolute paths: {all}."),
+        }
     }
 
     /// What a person is asked who has to allow that a file becomes what `after` says; none where that
@@ -43,13 +96,13 @@ impl Files {
         path: String,
         after: impl FnOnce(&Workspace) -> Result<String, ToolError> + Send + 'static,
     ) -> Option<Question> {
-        let shown = self.look(move |workspace| {
-            let before = match state(workspace, &workspace.resolve(&path).map_err(tool_error)?)? {
-                Some(_) => read_text(workspace, &path)?,
+        let shown = self.look_at(path, move |workspace, path| {
+            let before = match state(workspace, &workspace.resolve(path).map_err(tool_error)?)? {
+                Some(_) => read_text(workspace, path)?,
                 None => String::new(),
             };
             let after = after(workspace)?;
-            let name = shown(workspace, &path);
+            let name = shown(workspace, path);
             let change = TextDiff::from_lines(&before, &after);
             let change = change.unified_diff().header(&name, &name).to_string();
             Ok(fenced(&change, "diff"))
@@ -59,19 +112,18 @@ impl Files {
 
     /// Whether the file is as a write would have left it, or as it was before.
     pub(super) async fn verify(&self, evidence: &Evidence) -> Verdict {
-        let subject = evidence.subject.clone();
-        let now = self.look(move |workspace| {
-            state(workspace, &workspace.resolve(&subject).map_err(tool_error)?)
+        let now = self.look_at(evidence.subject.clone(), move |workspace, subject| {
+            state(workspace, &workspace.resolve(subject).map_err(tool_error)?)
         });
         verdict(evidence, now.await, "was written before a restart and is as it should be")
     }
 }
 
 async fn run<T: Send + 'static>(
-    workspace: Workspace,
-    work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
+    roots: Roots,
+    work: impl FnOnce(&Roots) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    blocking(move || work(&workspace))
+    blocking(move || work(&roots))
         .await
         .unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
 }
@@ -99,6 +151,7 @@ pub(super) fn evidence(
     after: &[u8],
 ) -> Result<Evidence, ToolError> {
     let path = workspace.resolve(given).map_err(tool_error)?;
+    workspace.can_change(&path).map_err(tool_error)?;
     let before = state(workspace, &path)?;
     Ok(Evidence { subject: path.to_string(), before, after: digest(after) })
 }
@@ -143,8 +196,13 @@ pub(super) fn tool_error(error: FileError) -> ToolError {
         FileError::WrongKind { .. } | FileError::TooLarge { .. } | FileError::NotEmpty { .. } => {
             ToolError::ExecutionFailed(text)
         }
-        FileError::Secret { .. } | FileError::Shared { .. } | FileError::Refused { .. } => {
-            ToolError::PermissionDenied(text)
-        }
+        FileError::Secret { .. }
+        | FileError::Shared { .. }
+        | FileError::ReadOnly { .. }
+        | FileError::Refused { .. } => ToolError::PermissionDenied(text),
     }
 }
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{Entry, EntryKind};
+use avocet_sandbox::{Access, Entry, EntryKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,12 +12,12 @@ use super::files::{Files, tool_error};
 
 #[derive(Debug)]
 pub(super) struct ListDirectory {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl ListDirectory {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -34,11 +34,13 @@ impl Tool for ListDirectory {
     fn describe(&self) -> Description {
         const TEXT: &str = "List a directory of the workspace: name, type, and size in bytes. \
             Secrets (passwords, keys) are named only: file tools do not open them.";
-        Description::new("list_directory", ToolClass::Pure, TEXT).parallel()
+        Description::new("list_directory", ToolClass::Pure, TEXT)
+            .and(&self.files.also(Access::Read))
+            .parallel()
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone().unwrap_or_default()]
+        self.files.places([arguments.path.as_deref().unwrap_or_default()])
     }
 
     async fn execute(
@@ -47,8 +49,8 @@ impl Tool for ListDirectory {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path.unwrap_or_default();
-        let entries = self.files.with(context, move |workspace| {
-            let path = workspace.resolve(&path).map_err(tool_error)?;
+        let entries = self.files.at(context, path, |workspace, path| {
+            let path = workspace.resolve(path).map_err(tool_error)?;
             workspace.list(&path).map_err(tool_error)
         });
         let entries: Vec<Value> = entries.await?.iter().map(shown).collect();

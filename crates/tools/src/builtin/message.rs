@@ -1,4 +1,4 @@
-//! `message`: say something now, with files of the workspace, in this chat or another.
+//! `message`: say something now, with files or without, in this chat or another.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use avocet_protocol::{
     Caution, ChatAddress, Content, Description, Destinations, LogWrite, Question, Role, Roles,
     Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
+use avocet_sandbox::Access;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -25,7 +26,7 @@ pub(super) struct Message {
 
 impl Message {
     pub(super) fn new(parts: &Parts) -> Self {
-        let files = Files { workspace: parts.workspace.clone() };
+        let files = Files { roots: parts.roots.clone() };
         Self { destinations: parts.destinations.clone(), roles: parts.roles.clone(), files }
     }
 }
@@ -51,7 +52,8 @@ impl Tool for Message {
         const TEXT: &str = "Send a message now, with files or without, to this chat or another one. \
             The answer at the end of your work is sent by itself: use this for something that should be read earlier, or \
             elsewhere.";
-        Description::new("message", ToolClass::InLog, TEXT).for_everyone()
+        let also = self.files.also(Access::Read);
+        Description::new("message", ToolClass::InLog, TEXT).and(&also).for_everyone()
     }
 
     fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
@@ -71,7 +73,7 @@ impl Tool for Message {
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        arguments.files.clone()
+        arguments.files.iter().map(|path| self.files.roots.place(path)).collect()
     }
 
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
@@ -99,7 +101,7 @@ impl Tool for Message {
             return Err(ToolError::PermissionDenied(why.to_owned()));
         }
         let attachments =
-            self.files.with(context, move |workspace| attachments(workspace, &arguments.files));
+            self.files.all(context, move |roots| attachments(roots, &arguments.files));
         let content = Content { attachments: attachments.await?, ..Content::text(arguments.text) };
         if content.is_empty() {
             return Err(ToolError::InvalidArgs("text is empty, and there are no files".to_owned()));

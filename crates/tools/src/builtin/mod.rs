@@ -36,7 +36,7 @@ mod write_file;
 use std::sync::Arc;
 
 use avocet_protocol::{Destinations, KeptResults, Notes, Roles};
-use avocet_sandbox::Workspace;
+use avocet_sandbox::Roots;
 
 pub use background::Background;
 pub use programs::Shell;
@@ -47,7 +47,7 @@ use crate::{AlreadyRegistered, Origin, Registry, Web};
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct Parts {
-    pub workspace: Arc<Workspace>,
+    pub roots: Arc<Roots>,
     pub notes: Arc<dyn Notes>,
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
@@ -69,10 +69,10 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(delete_file::DeleteFile::new(parts), Origin::BuiltIn)?;
     registry.add(edit_file::EditFile::new(parts), Origin::BuiltIn)?;
     if let Some(shell) = &parts.shell {
-        registry.add(exec_shell::ExecShell::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
+        registry.add(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone()), Origin::BuiltIn)?;
     }
     if let Some(shell) = &parts.shell {
-        let git = || git::Git::new(parts.workspace.clone(), shell.clone());
+        let git = || git::Git::new(parts.roots.clone(), shell.clone());
         registry.add(git::GitAdd(git()), Origin::BuiltIn)?;
         registry.add(git::GitBranches(git()), Origin::BuiltIn)?;
         registry.add(git::GitCommit(git()), Origin::BuiltIn)?;
@@ -94,7 +94,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     registry.add(read_file::ReadFile::new(parts), Origin::BuiltIn)?;
     registry.add(read_result::ReadResult::new(parts), Origin::BuiltIn)?;
     if let Some(shell) = &parts.shell {
-        registry.add(run_tests::RunTests::new(parts.workspace.clone(), shell.clone()), Origin::BuiltIn)?;
+        registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()), Origin::BuiltIn)?;
     }
     registry.add(search_files::SearchFiles::new(parts), Origin::BuiltIn)?;
     registry.add(web_fetch::WebFetch::new(parts), Origin::BuiltIn)?;

@@ -5,6 +5,7 @@ mod plain;
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_sandbox::Access;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -21,12 +22,12 @@ const MAX_ENTRY: usize = 160;
 
 #[derive(Debug)]
 pub(super) struct Outline {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl Outline {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -54,11 +55,13 @@ impl Tool for Outline {
         const TEXT: &str = "Show what is in a file of the workspace, with line numbers: headings of a \
             text; imports, types, functions and methods of a program. Use it before you read a long \
             file, to read only the lines that matter.";
-        Description::new("outline", ToolClass::Pure, TEXT).parallel()
+        Description::new("outline", ToolClass::Pure, TEXT)
+            .and(&self.files.also(Access::Read))
+            .parallel()
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone()]
+        self.files.places([&arguments.path])
     }
 
     async fn execute(
@@ -69,9 +72,9 @@ impl Tool for Outline {
         // It fires also when the call runs out of time, because then this is dropped.
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
-        let outline = self.files.with(context, move |workspace| {
-            let text = read_text(workspace, &arguments.path)?;
-            let path = workspace.resolve(&arguments.path).map_err(tool_error)?;
+        let outline = self.files.at(context, arguments.path, move |workspace, path| {
+            let text = read_text(workspace, path)?;
+            let path = workspace.resolve(path).map_err(tool_error)?;
             let entries = entries(path.as_path(), &text, &|| stop.is_cancelled())
                 .ok_or_else(|| ToolError::ExecutionFailed("the parser was stopped".to_owned()))?;
             Ok(shown(&entries, &path.to_string(), text.lines().count()))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
-use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Watch, Workspace};
+use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Roots, Watch};
 
 use avocet_supervise::blocking;
 
@@ -89,8 +89,8 @@ impl End {
 }
 
 impl Programs {
-    pub(super) fn new(workspace: Arc<Workspace>, shell: Shell) -> Self {
-        Self { files: Files { workspace }, shell }
+    pub(super) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
+        Self { files: Files { roots }, shell }
     }
 
     /// A directory of the workspace, as programs know it.
@@ -112,7 +112,7 @@ impl Programs {
     }
 
     pub(super) fn root(&self) -> &Path {
-        self.files.workspace.root()
+        self.files.roots.workspace().root()
     }
 
     /// Runs a program to its end.

@@ -1,5 +1,5 @@
 use avocet_protocol::{Arguments, Caution, Clock, Question, Tool};
-use avocet_sandbox::CellLimits;
+use avocet_sandbox::{CellLimits, Workspace};
 use avocet_supervise::Group;
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Value, json};
@@ -53,9 +53,9 @@ async fn question<T: Tool>(tool: T, given: Value) -> Option<Question> {
 async fn whoever_has_to_allow_a_program_sees_all_of_it() {
     let directory = TempDir::new().unwrap();
     std::fs::write(directory.path().join("Cargo.toml"), "").unwrap();
-    let workspace = Arc::new(Workspace::open(directory.path()).unwrap());
+    let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
     let shell = shell();
-    let exec = || ExecShell::new(workspace.clone(), shell.clone());
+    let exec = || ExecShell::new(roots.clone(), shell.clone());
 
     let command = format!("echo ```\nrm -r {}", "x".repeat(5000));
     let asked = question(exec(), json!({"command": command, "working_dir": "src"})).await.unwrap();
@@ -75,7 +75,7 @@ async fn whoever_has_to_allow_a_program_sees_all_of_it() {
     assert_eq!(asked.shown, "Kill the program p1.1:\n\n```\nmake all\n```");
     assert_eq!(question(kill(), json!({"id": "p1.9"})).await, None);
 
-    let tests = RunTests::new(workspace.clone(), shell.clone());
+    let tests = RunTests::new(roots.clone(), shell.clone());
     let asked = question(tests, json!({"filter": "it's"})).await.unwrap();
     let command = "cargo test --no-fail-fast 'it'\\''s'";
     assert_eq!(asked.scope, format!("{command} in the root of the workspace"));
@@ -88,8 +88,8 @@ async fn whoever_has_to_allow_a_program_sees_all_of_it() {
 #[test]
 fn a_push_is_always_asked_about() {
     let directory = TempDir::new().unwrap();
-    let workspace = Arc::new(Workspace::open(directory.path()).unwrap());
-    let push = GitPush(Git::new(workspace, shell()));
+    let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
+    let push = GitPush(Git::new(roots, shell()));
     assert_eq!(push.caution(&arguments(&push, &json!({})), &tool_context()), Caution::Always);
 }
 

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_sandbox::Access;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -11,12 +12,12 @@ use super::files::{Files, read_text, shown};
 
 #[derive(Debug)]
 pub(super) struct ReadFile {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl ReadFile {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -39,11 +40,13 @@ impl Tool for ReadFile {
     fn describe(&self) -> Description {
         const TEXT: &str = "Read a text file in the workspace. Lines are numbered; the numbers are \
             not part of the file. Give start_line and end_line to read a part of a long file.";
-        Description::new("read_file", ToolClass::Pure, TEXT).parallel()
+        Description::new("read_file", ToolClass::Pure, TEXT)
+            .and(&self.files.also(Access::Read))
+            .parallel()
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone()]
+        self.files.places([&arguments.path])
     }
 
     async fn execute(
@@ -52,10 +55,10 @@ impl Tool for ReadFile {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, start_line, end_line } = arguments;
-        let read = self.files.with(context, move |workspace| {
-            let text = read_text(workspace, &path)?;
+        let read = self.files.at(context, path, move |workspace, path| {
+            let text = read_text(workspace, path)?;
             numbered(&text, start_line, end_line).map_err(|(first, last, count)| {
-                let path = shown(workspace, &path);
+                let path = shown(workspace, path);
                 ToolError::InvalidArgs(format!(
                     "lines {first} to {last} are not in {path}, which has {count} lines"
                 ))

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{Output, Workspace};
+use avocet_sandbox::{Output, Roots, Workspace};
 use avocet_supervise::blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -47,8 +47,8 @@ pub(super) struct RunTests {
 }
 
 impl RunTests {
-    pub(super) fn new(workspace: Arc<Workspace>, shell: Shell) -> Self {
-        Self { programs: Programs::new(workspace, shell) }
+    pub(super) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
+        Self { programs: Programs::new(roots, shell) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::btree_map;
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{FileError, Workspace, WorkspacePath};
+use avocet_sandbox::{Access, FileError, Workspace, WorkspacePath};
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -24,12 +24,12 @@ const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct SearchFiles {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl SearchFiles {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -77,11 +77,13 @@ impl Tool for SearchFiles {
         const TEXT: &str = "Search the text files of the workspace for lines that match a pattern, or \
             for the definition of a name. Shows path:line: text, sorted by path, at most 200 matches. \
             What .gitignore leaves out, hidden and binary files are not searched.";
-        Description::new("search_files", ToolClass::Pure, TEXT).parallel()
+        Description::new("search_files", ToolClass::Pure, TEXT)
+            .and(&self.files.also(Access::Read))
+            .parallel()
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone().unwrap_or_default()]
+        self.files.places([arguments.path.as_deref().unwrap_or_default()])
     }
 
     async fn execute(
@@ -92,7 +94,8 @@ impl Tool for SearchFiles {
         // It fires also when the call runs out of time, because then this is dropped.
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
-        let found = self.files.with(context, move |workspace| {
+        let path = arguments.path.clone().unwrap_or_default();
+        let found = self.files.at(context, path, move |workspace, _| {
             Search::new(&arguments)?.run(workspace, &arguments, &|| stop.is_cancelled())
         });
         Ok(json!(found.await?).into())

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
+use avocet_sandbox::Access;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -13,12 +14,12 @@ use super::files::{Files, evidence, write};
 
 #[derive(Debug)]
 pub(super) struct WriteFile {
-    files: Files,
+    pub(super) files: Files,
 }
 
 impl WriteFile {
     pub(super) fn new(parts: &Parts) -> Self {
-        Self { files: Files { workspace: parts.workspace.clone() } }
+        Self { files: Files { roots: parts.roots.clone() } }
     }
 }
 
@@ -38,10 +39,11 @@ impl Tool for WriteFile {
         const TEXT: &str = "Write a text file in the workspace: make it, or replace all of it. To \
             change a part of a file, use edit_file.";
         Description::new("write_file", ToolClass::Verifiable, TEXT)
+            .and(&self.files.also(Access::Change))
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.path.clone()]
+        self.files.places([&arguments.path])
     }
 
     async fn prepare(
@@ -50,9 +52,9 @@ impl Tool for WriteFile {
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let (path, content) = (arguments.path.clone(), arguments.content.clone());
-        let noted = self
-            .files
-            .with(context, move |workspace| evidence(workspace, &path, content.as_bytes()));
+        let noted = self.files.at(context, path, move |workspace, path| {
+            evidence(workspace, path, content.as_bytes())
+        });
         noted.await.map(Some)
     }
 
@@ -64,7 +66,7 @@ impl Tool for WriteFile {
         let Arguments { path, content } = arguments;
         let report = format!("wrote {} bytes to {path}", content.len());
         self.files
-            .with(context, move |workspace| write(workspace, &path, content.as_bytes()))
+            .at(context, path, move |workspace, path| write(workspace, path, content.as_bytes()))
             .await?;
         Ok(json!(report).into())
     }

@@ -9,6 +9,7 @@ mod git;
 mod pages;
 mod patches;
 mod programs;
+mod roots;
 mod run_tests;
 mod search;
 mod trust;

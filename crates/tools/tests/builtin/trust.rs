@@ -122,6 +122,7 @@ async fn a_result_is_believed_as_far_as_what_it_shows() {
         ("delete_file", json!({"path": "foreign.rs"}), Trust::Low),
         // What is written shows nothing of what was there.
         ("write_file", json!({"path": "far/foreign.rs", "content": "x"}), Trust::Full),
+        ("write_file", json!({"path": "new/foreign.rs", "content": "x"}), Trust::Full),
     ];
     for (tool, arguments, trust) in table {
         let shown = arguments.to_string();

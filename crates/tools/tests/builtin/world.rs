@@ -10,7 +10,7 @@ use avocet_net::{GuardedClient, Limits};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
-use avocet_sandbox::{Behind, Cell, CellLimits, Workspace};
+use avocet_sandbox::{Behind, Cell, CellLimits, Roots, Workspace};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
@@ -36,15 +36,27 @@ impl World {
     pub(crate) async fn allowing(commands: &[&str]) -> Self {
         let clock = Arc::new(ManualClock::default());
         let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
-        Self::made(Web::new(client, None, clock.clone()), clock, commands).await
+        Self::made(Web::new(client, None, clock.clone()), clock, commands, Vec::new()).await
+    }
+
+    /// A world with these directories beside the workspace.
+    pub(crate) async fn beside(beside: Vec<Workspace>) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+        Self::made(Web::new(client, None, clock.clone()), clock, &[], beside).await
     }
 
     /// One in which the web is this.
     pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
-        Self::made(web, clock, &[]).await
+        Self::made(web, clock, &[], Vec::new()).await
     }
 
-    async fn made(web: Web, clock: Arc<ManualClock>, commands: &[&str]) -> Self {
+    async fn made(
+        web: Web,
+        clock: Arc<ManualClock>,
+        commands: &[&str],
+        beside: Vec<Workspace>,
+    ) -> Self {
         let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
         let root = Workspace::open(workspace.path()).unwrap();
@@ -61,7 +73,7 @@ impl World {
             )),
         };
         let parts = Parts {
-            workspace: Arc::new(root),
+            roots: Arc::new(Roots::new(root, beside)),
             notes: store.clone(),
             kept_results: store.clone(),
             destinations: Arc::new(FakeDestinations::default()),

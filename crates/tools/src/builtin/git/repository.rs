@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
-use avocet_sandbox::Workspace;
+use avocet_sandbox::Roots;
 
 use crate::builtin::programs::{Done, ENDING, End, Programs, Shell, Wanted, last};
 
@@ -78,8 +78,8 @@ pub(super) enum Said {
 }
 
 impl Git {
-    pub(in crate::builtin) fn new(workspace: Arc<Workspace>, shell: Shell) -> Self {
-        Self { programs: Programs::new(workspace, shell) }
+    pub(in crate::builtin) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
+        Self { programs: Programs::new(roots, shell) }
     }
 
     /// What a tool may take that calls git this often.

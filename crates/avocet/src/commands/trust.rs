@@ -1,0 +1,105 @@
+//! `avocet trust`: how far the agent believes files, and a person's word that it may. On the files themselves,
+//! whether or not a daemon runs.
+
+use std::path::{Path, PathBuf};
+
+use avocet_protocol::Trust;
+use avocet_sandbox::{Standing, Workspace};
+use serde::Serialize;
+
+use crate::Context;
+use crate::cli;
+use crate::exit::{Exit, Failure};
+use crate::output::{columns, error, print, print_json};
+use crate::places::{Configuration, given};
+use crate::roots;
+use crate::workspaces::guarded;
+
+/// A file, and how far it is believed.
+#[derive(Debug, Serialize)]
+struct Shown {
+    file: PathBuf,
+    trust: Trust,
+    why: &'static str,
+    /// What it was before somebody said that it may be believed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    was: Option<Trust>,
+}
+
+pub(crate) fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(&context.cli)?;
+    let workspaces = open(&configuration)?;
+    let mut shown = Vec::new();
+    let mut exit = Exit::Done;
+    for file in &asked.files {
+        match look(&workspaces, file, asked.believe) {
+            Ok(one) => shown.push(one),
+            Err(failure) => {
+                error(&format!("{:#}", failure.error));
+                exit = Exit::Failed;
+            }
+        }
+    }
+    if asked.json {
+        print_json(&shown)?;
+    } else {
+        print(&columns(&shown.iter().map(row).collect::<Vec<_>>()))?;
+    }
+    Ok(exit)
+}
+
+/// The workspaces that are there, and the directories beside them.
+fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
+    let paths = configuration.agents.iter().map(|agent| &agent.workspace);
+    let there = paths.filter(|path| path.exists());
+    let mut opened =
+        there.map(|path| guarded(configuration, path)).collect::<Result<Vec<_>, _>>()?;
+    opened.extend(roots::open(configuration)?);
+    Ok(opened)
+}
+
+fn look(workspaces: &[Workspace], file: &Path, believe: bool) -> Result<Shown, Failure> {
+    let place = place(file)?;
+    let holds = |workspace: &&Workspace| place.starts_with(workspace.root());
+    // Of workspaces in one another, the inner one knows what came with its messages.
+    let inner = workspaces.iter().filter(holds).max_by_key(|one| one.root().components().count());
+    let workspace = inner.ok_or_else(|| outside(workspaces, file, &place))?;
+    let failed = |error: avocet_sandbox::FileError| Failure::new(Exit::Failed, error.to_string());
+    let below = place.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
+    let path = workspace.resolve("").map_err(failed)?.join(&below.to_string_lossy());
+    let was = believe.then(|| workspace.believe(&path)).transpose().map_err(failed)?;
+    let Standing { trust, why } = workspace.standing(&path).map_err(failed)?;
+    Ok(Shown { file: file.to_owned(), trust, why, was })
+}
+
+/// Where a file is, by the real directory that it is in; a link in there is the workspace's matter.
+fn place(file: &Path) -> Result<PathBuf, Failure> {
+    let given = given(file)?;
+    let real = match (given.parent(), given.file_name()) {
+        (Some(parent), Some(name)) => parent.canonicalize().map(|parent| parent.join(name)),
+        _ => given.canonicalize(),
+    };
+    real.map_err(|error| Failure::new(Exit::Failed, format!("{}: {error}", file.display())))
+}
+
+fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
+    let known: Vec<String> =
+        workspaces.iter().map(|workspace| workspace.root().display().to_string()).collect();
+    let known = match known.is_empty() {
+        true => "there is no workspace yet: the daemon makes it".to_owned(),
+        false => format!("the agent's files are below {}", known.join(", ")),
+    };
+    let (file, place) = (file.display(), place.display());
+    let message = format!("{file} is {place}, which no file tool of the agent reads; {known}");
+    Failure::new(Exit::Failed, message)
+}
+
+fn row(shown: &Shown) -> Vec<String> {
+    let Shown { file, trust, why, was } = shown;
+    let said = match was {
+        None => format!("it {why}"),
+        Some(Trust::Full) => "it was believed already".to_owned(),
+        Some(was) => format!("believed from now on; it was {}", was.word()),
+    };
+    vec![file.display().to_string(), trust.word().to_owned(), said]
+}

@@ -1,0 +1,143 @@
+//! The directories beside the workspaces in which file tools work, as the configuration has them: apart from each
+//! other, and from whatever is not theirs.
+
+use std::path::{Path, PathBuf};
+
+use avocet_config::Document;
+use avocet_sandbox::{Access, Workspace};
+
+use crate::exit::{Exit, Failure};
+use crate::places::Configuration;
+
+/// What the kernel makes up.
+const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// A directory of `[tools] read` or `[tools] write`.
+#[derive(Debug, Clone)]
+pub(crate) struct Root {
+    /// Its key in the configuration.
+    pub(crate) key: String,
+    pub(crate) path: PathBuf,
+    pub(crate) access: Access,
+}
+
+/// What a directory beside the workspaces has to be apart from.
+#[derive(Debug)]
+pub(crate) struct Others<'o> {
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) workspaces: Vec<&'o Path>,
+    /// What is the daemon's own.
+    pub(crate) own: Vec<&'o Path>,
+    /// The daemon's program.
+    pub(crate) program: Option<PathBuf>,
+    /// What programs may change beside the workspaces.
+    pub(crate) writable: &'o [PathBuf],
+}
+
+/// Complains about a directory that is not there, or that is not for file tools.
+pub(crate) fn check(
+    document: &Document,
+    roots: &[Root],
+    others: &Others<'_>,
+) -> Result<(), Failure> {
+    for (place, root) in roots.iter().enumerate() {
+        let Root { key, path, .. } = root;
+        if let Some(why) = others.objection(root, &roots[..place]) {
+            let message = format!("`{key}`: {} {why}", path.display());
+            return Err(document.error_at(key, message).into());
+        }
+    }
+    Ok(())
+}
+
+/// Opens them, each once for all agents, with the secrets that stay closed there.
+pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
+    let Configuration { settings, roots, .. } = configuration;
+    let own = configuration.own();
+    let open = |Root { path, access, .. }: &Root| {
+        let opened = Workspace::beside(path, *access)?.guarded(&settings.tools.secret_files, &own);
+        opened.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))
+    };
+    roots.iter().map(open).collect()
+}
+
+impl Others<'_> {
+    /// What is wrong with a directory, and what to do about it; none if nothing is.
+    fn objection(&self, root: &Root, before: &[Root]) -> Option<String> {
+        let here = match root.path.canonicalize() {
+            Ok(path) if path.is_dir() => path,
+            Ok(_) => return Some("is no directory; name the directory that it is in".to_owned()),
+            Err(error) => {
+                return Some(format!(
+                    "cannot be used ({error}); make the directory, or take it out"
+                ));
+            }
+        };
+        let home = self.home.as_deref().map(real);
+        if here == Path::new("/") {
+            return Some("is everything there is; name directories in it".to_owned());
+        }
+        if home.is_some_and(|home| home.starts_with(&here)) {
+            return Some(
+                "has all of your home in it, with what other programs keep there; name directories in it"
+                    .to_owned(),
+            );
+        }
+        if KERNEL.iter().any(|kernel| here.starts_with(kernel)) {
+            return Some("is the kernel's; take it out".to_owned());
+        }
+        let overlaps = |other: &&Path| {
+            let other = real(other);
+            other.starts_with(&here) || here.starts_with(&other)
+        };
+        if let Some(workspace) = self.workspaces.iter().copied().find(overlaps) {
+            return Some(format!(
+                "and the workspace {} are in one another; choose another workspace, or take it out: in a \
+                 workspace file tools work anyway",
+                workspace.display()
+            ));
+        }
+        if let Some(own) = self.own.iter().copied().find(overlaps) {
+            return Some(format!(
+                "and {}, which is the daemon's own, are in one another; name a directory apart from it",
+                own.display()
+            ));
+        }
+        let program = self.program.as_deref().filter(|_| root.access == Access::Change);
+        if let Some(program) = program.filter(|program| real(program).starts_with(&here)) {
+            return Some(format!(
+                "has the daemon's program {} in it, which could be replaced; install it elsewhere",
+                program.display()
+            ));
+        }
+        if let Some(other) = before.iter().find(|other| overlaps(&&*other.path)) {
+            return Some(format!(
+                "and {} (`{}`) are in one another; name the upper one only",
+                other.path.display(),
+                other.key
+            ));
+        }
+        let is_above = |above: &&PathBuf| here != real(above) && here.starts_with(real(above));
+        let above = self.writable.iter().find(is_above)?;
+        Some(format!(
+            "is in {}, where programs may change and replace it ([sandbox] write); name the upper one in \
+             both, or directories apart from each other",
+            above.display()
+        ))
+    }
+}
+
+/// Where a path leads through links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        if let Ok(real) = above.canonicalize() {
+            let below = path.strip_prefix(above).unwrap_or(Path::new(""));
+            return if below.as_os_str().is_empty() { real } else { real.join(below) };
+        }
+    }
+    path.to_owned()
+}
+
+#[cfg(test)]
+#[path = "roots_tests.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+
+use super::*;
+
+const DIRECTORIES: [&str; 9] = [
+    "home/me/notes/deep",
+    "home/me/state/workspace",
+    "home/me/config",
+    "home/me/bin",
+    "work/space/sub",
+    "out/notes",
+    "docs/deep",
+    "notes",
+    "with a space",
+];
+
+/// What is said of directories, with `$` for the place in which all is; a `!` in front has it changed.
+fn said(names: &[&str]) -> Option<String> {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path().canonicalize().unwrap();
+    let place = |name: &str| match name.strip_prefix('$') {
+        Some(below) => here.join(below.trim_start_matches('/')),
+        None => PathBuf::from(name),
+    };
+    DIRECTORIES.iter().for_each(|name| fs::create_dir_all(here.join(name)).unwrap());
+    for file in ["home/me/bin/avocet", "home/me/config/config.toml", "file"] {
+        fs::write(here.join(file), "").unwrap();
+    }
+    for (name, target) in [("to-work", "work"), ("to-docs", "docs"), ("gone", "none")] {
+        symlink(here.join(target), here.join(name)).unwrap();
+    }
+    let root = |name: &&str| {
+        let access = if name.starts_with('!') { Access::Change } else { Access::Read };
+        let key = if access == Access::Change { "tools.write[0]" } else { "tools.read[0]" };
+        Root { key: key.to_owned(), path: place(name.trim_start_matches('!')), access }
+    };
+    let roots: Vec<Root> = names.iter().map(root).collect();
+    let workspaces = ["$/work/space", "$/home/me/state/workspace"].map(place);
+    // The last of them is not there yet.
+    let own = ["$/home/me/config/config.toml", "$/home/me/state", "$/docs/log/avocet-head"];
+    let own = own.map(place);
+    let others = Others {
+        home: Some(place("$/home/me")),
+        workspaces: workspaces.iter().map(PathBuf::as_path).collect(),
+        own: own.iter().map(PathBuf::as_path).collect(),
+        program: Some(place("$/home/me/bin/avocet")),
+        writable: &[place("$/out")],
+    };
+    let failure = check(&Document::empty(), &roots, &others).err()?;
+    assert_eq!(failure.exit, Exit::Configuration);
+    Some(failure.error.to_string().replace(&here.display().to_string(), "$"))
+}
+
+#[test]
+fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
+    let table: [(&[&str], Option<&str>); 28] = [
+        (&[], None),
+        (&["$/home/me/notes", "!$/out", "$/with a space"], None),
+        (&["$/home/me/bin", "!$/home/me/notes/deep"], None),
+        (&["!$/notes", "$/home/me/notes"], None),
+        (&["$/none"], Some("`tools.read[0]`: $/none cannot be used (No such file")),
+        (&["$/gone"], Some("make the directory, or take it out")),
+        (&["!$/none"], Some("`tools.write[0]`: $/none cannot be used")),
+        (&["$/file"], Some("$/file is no directory")),
+        (&["/"], Some("/ is everything there is; name directories in it")),
+        (&["$/home/me"], Some("has all of your home in it")),
+        (&["$/home"], Some("has all of your home in it")),
+        (&["/proc"], Some("/proc is the kernel's")),
+        (&["/proc/self"], Some("is the kernel's")),
+        (&["/sys/kernel"], Some("is the kernel's")),
+        (&["/dev"], Some("is the kernel's")),
+        (&["$/work/space"], Some("and the workspace $/work/space are in one another")),
+        (&["$/work/space/sub"], Some("and the workspace $/work/space are")),
+        (&["$/work"], Some("and the workspace $/work/space are")),
+        (&["$/to-work"], Some("$/to-work and the workspace $/work/space are")),
+        (
+            &["$/home/me/config"],
+            Some("and $/home/me/config/config.toml, which is the daemon's own,"),
+        ),
+        (&["$/docs"], Some("and $/docs/log/avocet-head, which is the daemon's own,")),
+        (&["$/to-docs"], Some("and $/docs/log/avocet-head, which is the daemon's own,")),
+        (&["!$/home/me/bin"], Some("has the daemon's program $/home/me/bin/avocet in it")),
+        (
+            &["$/notes", "!$/notes"],
+            Some("`tools.write[0]`: $/notes and $/notes (`tools.read[0]`) are"),
+        ),
+        (&["$/home/me/notes", "$/home/me/notes/deep"], Some("name the upper one only")),
+        (&["$/home/me/notes/deep", "$/home/me/notes"], Some("name the upper one only")),
+        (&["$/out/notes"], Some("is in $/out, where programs may change and replace it")),
+        (&["$/docs/deep"], None),
+    ];
+    for (names, expected) in table {
+        let said = said(names);
+        match expected {
+            None => assert_eq!(said, None, "{names:?}"),
+            Some(expected) => {
+                let said = said.unwrap_or_default();
+                assert!(said.contains(expected), "{names:?}: {said:?}");
+            }
+        }
+    }
+}

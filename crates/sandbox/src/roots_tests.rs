@@ -1,0 +1,235 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A workspace, a directory that is changed and one that is read, in a directory of their own.
+fn world() -> (TempDir, Roots) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    for name in ["workspace", "notes", "docs"] {
+        fs::create_dir(path.join(name)).unwrap();
+        fs::write(path.join(name).join("a.txt"), name).unwrap();
+    }
+    symlink(path.join("docs"), path.join("link")).unwrap();
+    let beside = vec![
+        Workspace::beside(&path.join("notes"), Access::Change).unwrap(),
+        Workspace::beside(&path.join("link"), Access::Read).unwrap(),
+    ];
+    let roots = Roots::new(Workspace::open(&path.join("workspace")).unwrap(), beside);
+    (directory, roots)
+}
+
+/// Does something in the directory that a path is in, and says it without the names of the world.
+fn done<T: std::fmt::Debug>(
+    (directory, roots): &(TempDir, Roots),
+    given: &str,
+    work: impl Fn(&Workspace, &WorkspacePath) -> Result<T, FileError>,
+) -> Result<T, String> {
+    let here = directory.path().canonicalize().unwrap().display().to_string();
+    let given = given.replace('$', &here);
+    let one = roots.of(&given);
+    let done = one.and_then(|one| work(one, &one.resolve(&given)?));
+    done.map_err(|error| error.to_string().replace(&here, "$"))
+}
+
+#[test]
+fn a_path_is_in_the_directory_that_it_leads_into() {
+    let world = world();
+    for (given, content) in [
+        ("a.txt", "workspace"),
+        ("$/workspace/a.txt", "workspace"),
+        ("$/notes/a.txt", "notes"),
+        ("$/notes/../notes/./a.txt", "notes"),
+        ("$/notes/../workspace/a.txt", "workspace"),
+        ("$/workspace/../notes/a.txt", "notes"),
+        ("$/docs/a.txt", "docs"),
+        ("$/link/a.txt", "docs"),
+    ] {
+        let read = done(&world, given, Workspace::read);
+        assert_eq!(read, Ok(content.as_bytes().to_vec()), "{given}");
+    }
+}
+
+#[test]
+fn what_is_outside_of_all_is_told_which_there_are() {
+    let world = world();
+    let error = |given: &str| done(&world, given, Workspace::read).unwrap_err();
+    assert_eq!(
+        &error("$/notebook/a.txt"),
+        "\"$/notebook/a.txt\" resolves to $/notebook/a.txt, which is outside the workspace ($/workspace) and \
+         the directories beside it ($/notes, $/docs: read only); give full relative paths from the workspace \
+         root, such as src/main.rs, or absolute paths in those directories; did you mean a.txt?",
+    );
+    for given in ["../notes/a.txt", "/", "$", "$/notesx", "$/notes/..", "$/link/../../a.txt"] {
+        assert!(error(given).contains("$/docs: read only"), "{given}");
+    }
+    let alone = Roots::from(world.1.workspace().clone());
+    let error = alone.of("/etc/passwd").unwrap_err().to_string();
+    assert!(!error.contains("beside"), "{error}");
+}
+
+#[test]
+fn paths_beside_the_workspace_are_absolute_in_all_that_is_said() {
+    let world = world();
+    let shown = |given: &str| done(&world, given, |_, path| Ok(path.to_string())).unwrap();
+    assert_eq!(shown("a.txt"), "a.txt");
+    for (given, path) in [
+        ("$/notes", "notes"),
+        ("$/notes/", "notes"),
+        ("$/notes//x/../a.txt", "notes/a.txt"),
+        ("$/link/a.txt", "docs/a.txt"),
+    ] {
+        let expected = world.0.path().canonicalize().unwrap().join(path);
+        assert_eq!(shown(given), expected.display().to_string(), "{given}");
+    }
+    let joined = done(&world, "$/notes", |_, path| Ok(path.join("b").join("c").as_given()));
+    assert!(joined.unwrap().ends_with("/notes/b/c"));
+    let missing = done(&world, "$/notes/b.txt", Workspace::read).unwrap_err();
+    assert_eq!(missing, "$/notes/b.txt does not exist; did you mean $/notes/a.txt?");
+    fs::write(world.0.path().join("notes/.env"), "").unwrap();
+    let secret = done(&world, "$/notes/.env", Workspace::read).unwrap_err();
+    assert!(secret.starts_with("$/notes/.env is not opened"), "{secret}");
+    assert!(secret.contains("secret_files = [\"$/notes/.env\"]"), "{secret}");
+}
+
+#[test]
+fn nothing_is_changed_in_what_is_only_read() {
+    type Change = fn(&Workspace, &WorkspacePath) -> Result<(), FileError>;
+    let changes: [(&str, Change); 7] = [
+        ("write", |one, path| one.write(path, b"x")),
+        ("write_any", |one, path| one.write_any(path, b"x")),
+        ("write_as", |one, path| one.write_as(path, b"x", Trust::Full)),
+        ("can_write", Workspace::can_write),
+        ("can_change", Workspace::can_change),
+        ("create_directory", |one, path| one.create_directory(path).map(drop)),
+        ("remove", |one, path| one.remove(path, true).map(drop)),
+    ];
+    let world = world();
+    for (name, change) in changes {
+        for given in ["$/docs/a.txt", "$/docs/new/b.txt", "$/link/a.txt"] {
+            let error = done(&world, given, change).unwrap_err();
+            let expected = "is read only, by [tools] read in the configuration. The operator can allow changes \
+                by naming it in [tools] write instead";
+            assert!(error.contains(&format!("$/docs {expected}")), "{name} {given}: {error}");
+        }
+        let fresh = ["$/notes/new", "new"];
+        for given in fresh.into_iter().filter(|_| name != "remove") {
+            done(&world, given, change).unwrap_or_else(|error| panic!("{name} {given}: {error}"));
+            let path = given.replace("new", "").replace('$', &world.0.path().display().to_string());
+            let place =
+                if path.is_empty() { world.0.path().join("workspace") } else { path.into() };
+            drop(fs::remove_file(place.join("new")));
+            drop(fs::remove_dir(place.join("new")));
+        }
+    }
+    assert_eq!(fs::read_dir(world.0.path().join("docs")).unwrap().count(), 1);
+    let stays = done(&world, "$/notes", |one, path| one.remove(path, true)).unwrap_err();
+    assert_eq!(stays, "$/notes: a directory that the configuration names stays");
+}
+
+#[test]
+fn what_is_read_beside_the_workspace_is_foreign_whoever_wrote_it() {
+    let (directory, roots) = world();
+    for (name, expected) in
+        [("workspace", Trust::Full), ("notes", Trust::Low), ("docs", Trust::Low)]
+    {
+        let place = directory.path().canonicalize().unwrap().join(name);
+        let given = |below: &str| place.join(below).display().to_string();
+        if name != "docs" {
+            let one = roots.of(&given("own.txt")).unwrap();
+            one.write(&one.resolve(&given("own.txt")).unwrap(), b"x").unwrap();
+        }
+        type Look = fn(&Workspace, &WorkspacePath);
+        let looks: [(&str, Look); 3] = [
+            ("a.txt", |one, path| drop(one.read(path).unwrap())),
+            ("", |one, path| drop(one.list(path).unwrap())),
+            ("b.txt", |one, path| drop(one.read(path).unwrap_err())),
+        ];
+        for (below, look) in looks {
+            let told = LeastTrust::default();
+            let roots = roots.on_behalf(Trust::Full, &told);
+            let one = roots.of(&given(below)).unwrap();
+            look(one, &one.resolve(&given(below)).unwrap());
+            assert_eq!(told.get(), expected, "{name}/{below}");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_beside_the_workspace_is_marked_as_in_it() {
+    let (directory, roots) = world();
+    if !roots.workspace().marks() {
+        println!("skipped: no extended attributes here");
+        return;
+    }
+    for name in ["workspace", "notes"] {
+        let place = directory.path().canonicalize().unwrap().join(name).join("new.txt");
+        for (trust, mark) in
+            [(Trust::Low, Some(&b"low"[..])), (Trust::User, Some(b"user")), (Trust::Full, None)]
+        {
+            let given = place.display().to_string();
+            let roots = roots.on_behalf(trust, &LeastTrust::default());
+            let one = roots.of(&given).unwrap();
+            one.write(&one.resolve(&given).unwrap(), b"x").unwrap();
+            let mut value = [0; 8];
+            let read = rustix::fs::getxattr(&place, "user.avocet.trust", &mut value[..]);
+            assert_eq!(read.ok().map(|length| &value[..length]), mark, "{name} {trust:?}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_is_only_read_is_not_written_to_when_it_is_opened() {
+    use std::os::unix::fs::MetadataExt;
+    let directory = TempDir::new().unwrap();
+    let changed = || {
+        let found = fs::metadata(directory.path()).unwrap();
+        (found.ctime(), found.ctime_nsec())
+    };
+    let before = changed();
+    // The clock of a file system ticks seldom: it is looked at until it has ticked.
+    let other = TempDir::new().unwrap();
+    while fs::metadata(other.path()).map(|it| (it.ctime(), it.ctime_nsec())).unwrap() <= before {
+        fs::write(other.path().join("x"), "").unwrap();
+        fs::remove_file(other.path().join("x")).unwrap();
+    }
+    Workspace::beside(directory.path(), Access::Read).unwrap();
+    assert_eq!(changed(), before);
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_named() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("file"), "").unwrap();
+    for name in ["none", "file"] {
+        let path = directory.path().join(name);
+        let error = Workspace::beside(&path, Access::Change).unwrap_err().to_string();
+        let expected =
+            format!("the directory beside the workspace {} cannot be used", path.display());
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert!(!directory.path().join("none").exists(), "it is not made");
+}
+
+#[test]
+fn a_path_has_one_place_by_whichever_name() {
+    let (directory, roots) = world();
+    let here = directory.path().canonicalize().unwrap().display().to_string();
+    for (given, place) in [
+        ("a.txt", "$/workspace/a.txt"),
+        ("./b/../a.txt", "$/workspace/a.txt"),
+        ("$/workspace/a.txt", "$/workspace/a.txt"),
+        ("", "$/workspace"),
+        ("$/docs/a.txt", "$/docs/a.txt"),
+        ("$/link/./a.txt", "$/docs/a.txt"),
+        ("$/link", "$/docs"),
+        ("$/elsewhere/../x", "$/elsewhere/../x"),
+        ("../notes/a.txt", "../notes/a.txt"),
+    ] {
+        let [given, place] = [given, place].map(|path| path.replace('$', &here));
+        assert_eq!(roots.place(&given), place);
+    }
+}

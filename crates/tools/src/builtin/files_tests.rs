@@ -1,0 +1,45 @@
+use std::fs;
+
+use avocet_protocol::Tool;
+use avocet_sandbox::{Access, Roots, Workspace};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::super::{create_directory, delete_file, edit_file, list_directory, outline, read_file};
+use super::super::{search_files, write_file};
+use super::*;
+
+/// What a call of a tool says that it touches.
+fn paths<T: Tool>(tool: &T, arguments: &Value) -> Vec<String> {
+    tool.paths(&serde_json::from_value(arguments.clone()).unwrap())
+}
+
+#[test]
+fn a_file_is_known_by_whichever_of_its_names_a_call_has() {
+    let directory = TempDir::new().unwrap();
+    let here = directory.path().canonicalize().unwrap();
+    let [workspace, notes] = ["workspace", "notes"].map(|name| here.join(name));
+    fs::create_dir(&notes).unwrap();
+    let beside = vec![Workspace::beside(&notes, Access::Change).unwrap()];
+    let roots = Arc::new(Roots::new(Workspace::open(&workspace).unwrap(), beside));
+    let files = || Files { roots: roots.clone() };
+    for (given, place) in [
+        ("a".to_owned(), workspace.join("a")),
+        (workspace.join("a").display().to_string(), workspace.join("a")),
+        (notes.join("b/../a").display().to_string(), notes.join("a")),
+    ] {
+        let expected = [place.display().to_string()];
+        let plain = json!({ "path": given });
+        assert_eq!(paths(&read_file::ReadFile { files: files() }, &plain), expected);
+        assert_eq!(paths(&outline::Outline { files: files() }, &plain), expected);
+        assert_eq!(paths(&list_directory::ListDirectory { files: files() }, &plain), expected);
+        assert_eq!(paths(&create_directory::CreateDirectory { files: files() }, &plain), expected);
+        assert_eq!(paths(&delete_file::DeleteFile { files: files() }, &plain), expected);
+        let search = json!({ "path": given, "pattern": "x" });
+        assert_eq!(paths(&search_files::SearchFiles { files: files() }, &search), expected);
+        let write = json!({ "path": given, "content": "x" });
+        assert_eq!(paths(&write_file::WriteFile { files: files() }, &write), expected);
+        let edit = json!({ "path": given, "find": "x", "replace": "y" });
+        assert_eq!(paths(&edit_file::EditFile { files: files() }, &edit), expected);
+    }
+}

@@ -1,0 +1,105 @@
+//! Directories beside the workspace in the real program: what file tools do there, and what a configuration may
+//! not name.
+
+use std::fs;
+
+use avocet_tests::{Home, program};
+use serde_json::json;
+
+use crate::support::{assert_fails, printed, printed_json, run, stop};
+
+const CONFIG: &str = "[tools]\nread = [\"~/docs\"]\nwrite = [\"~/notes\"]\n";
+
+fn home(config: &str) -> Home {
+    let home = Home::new(program!()).with_config(config);
+    for name in ["docs", "notes/deep"] {
+        fs::create_dir_all(home.path(name)).unwrap();
+    }
+    fs::write(home.path("docs/a.md"), "of docs\n").unwrap();
+    home
+}
+
+#[test]
+fn the_agent_reads_and_changes_files_beside_the_workspace() {
+    let home = home(CONFIG);
+    let daemon = home.daemon();
+    let ask = |chat: &str, what: &str| {
+        home.without_home(&printed(
+            &home,
+            &["ask", chat, &what.replace('$', &home.path("").display().to_string()), "--wait"],
+        ))
+    };
+    let table = [
+        ("write_file $notes/b.md 'by me'", "wrote 5 bytes to HOME/notes/b.md"),
+        ("read_file $notes/b.md", "1\tby me"),
+        ("read_file $docs/a.md", "1\tof docs"),
+        ("write_file $docs/a.md x", "HOME/docs is read only, by [tools] read"),
+        ("read_file $elsewhere", "the directories beside it (HOME/docs: read only, HOME/notes)"),
+        ("read_file $.config/avocet/config.toml", "outside the workspace"),
+    ];
+    for (place, (what, expected)) in table.into_iter().enumerate() {
+        let answer = ask(&format!("chat{place}"), what);
+        assert!(answer.contains(expected), "{what}: {answer}");
+    }
+    assert_eq!(fs::read_to_string(home.path("notes/b.md")).unwrap(), "by me");
+
+    // What was read there is foreign: what does more than read is asked about.
+    ask("me", "read_file $docs/a.md");
+    printed(&home, &["ask", "me", "write_file c.md x"]);
+    crate::support::until("a call that waits to be allowed", || {
+        let waiting = printed_json(&home, &["approvals"]);
+        (waiting.as_array().unwrap().len() == 1).then_some(())
+    });
+    assert!(!home.workspace().join("c.md").exists());
+    stop(daemon);
+}
+
+#[test]
+fn a_check_says_which_directories_there_are() {
+    let home = home(CONFIG);
+    let found = printed_json(&home, &["config", "check"]);
+    assert_eq!(found["read"], json!([home.path("docs")]));
+    assert_eq!(found["write"], json!([home.path("notes")]));
+    let said = home.without_home(&printed(&home, &["config", "check"]));
+    assert!(said.contains("files, read only  HOME/docs\n"), "{said}");
+    assert!(said.contains("files             HOME/notes\n"), "{said}");
+}
+
+#[test]
+fn a_directory_that_is_not_for_file_tools_is_named_with_its_place() {
+    let table = [
+        ("read = [\"~/docs\", \"/\"]", "2:19", "`tools.read[1]`: / is everything there is"),
+        (
+            "read = [\"~\"]",
+            "2:9",
+            "has all of your home in it, with what other programs keep there",
+        ),
+        ("write = [\"~/none\"]", "2:10", "HOME/none cannot be used (No such file"),
+        ("write = [\"/proc\"]", "2:10", "/proc is the kernel's"),
+        (
+            "read = [\"~/.config\"]",
+            "2:9",
+            "HOME/.config/avocet/config.toml, which is the daemon's own",
+        ),
+        (
+            "read = [\"~/.local/state/avocet\"]",
+            "2:9",
+            "and the workspace HOME/.local/state/avocet/workspace are",
+        ),
+        ("write = [\"~/notes\", \"~/notes/deep\"]", "2:21", "name the upper one only"),
+        (
+            "write = [\"~/notes/deep\"]\n[sandbox]\nwrite = [\"~/notes\"]",
+            "2:10",
+            "where programs may change and replace it",
+        ),
+    ];
+    for (keys, place, expected) in table {
+        let home = home(&format!("[tools]\n{keys}\n"));
+        fs::create_dir_all(home.workspace()).unwrap();
+        let ran = run(&home, &["config", "check"]);
+        assert_fails(&ran, 78, &[&format!("config.toml:{place}")]);
+        let said = home.without_home(&ran.err);
+        assert!(said.contains(expected), "{keys}: {said}");
+        assert_eq!(run(&home, &["run"]), ran, "{keys}");
+    }
+}

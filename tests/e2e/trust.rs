@@ -1,0 +1,144 @@
+//! `avocet trust`: how far files are believed, and an owner's word that they may be.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use avocet_tests::{Home, Ran, program};
+use serde_json::{Value, json};
+
+use crate::support::{assert_fails, printed, run, stop};
+
+/// A home whose agent has written `page.md` after it had read `docs/a.md`; none where files cannot be marked.
+fn home() -> Option<Home> {
+    let config =
+        "[tools]\nread = [\"~/docs\"]\n[tools.policy]\nwrite_file = { low_trust = \"allow\" }\n";
+    let home = Home::new(program!()).with_config(config);
+    fs::create_dir(home.path("docs")).unwrap();
+    fs::write(home.path("docs/a.md"), "of docs\n").unwrap();
+    let mut daemon = home.daemon();
+    let has_marks = daemon.logged("keeps no extended attributes") == 0;
+    printed(&home, &["ask", "me", "write_file own.md mine", "--wait"]);
+    printed(
+        &home,
+        &["ask", "me", &format!("read_file {}", home.path("docs/a.md").display()), "--wait"],
+    );
+    printed(&home, &["ask", "me", "write_file page.md theirs", "--wait"]);
+    stop(daemon);
+    fs::create_dir_all(home.workspace().join("inbox")).unwrap();
+    fs::write(home.workspace().join("inbox/m1-0.txt"), "x").unwrap();
+    if !has_marks {
+        println!("skipped: no extended attributes here");
+    }
+    has_marks.then_some(home)
+}
+
+/// Runs the command in the workspace.
+fn trust(home: &Home, arguments: &[&str]) -> Ran {
+    let mut command = home.command(&[&["trust"], arguments].concat());
+    command.current_dir(home.workspace());
+    Ran::from(command.output().unwrap())
+}
+
+#[test]
+fn a_file_that_was_read_is_believed_on_an_owners_word() {
+    let Some(home) = home() else { return };
+    let docs = home.path("docs/a.md").display().to_string();
+    let shown = trust(&home, &["own.md", "page.md", "inbox/m1-0.txt", &docs]);
+    let lines = home
+        .without_home(&shown.out)
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        lines,
+        [
+            "own.md full it is the owners' own",
+            "page.md low it has words in it that anybody may have written",
+            "inbox/m1-0.txt low it came with a message",
+            "HOME/docs/a.md low it is outside the workspaces, where others write, too",
+        ]
+    );
+    assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""));
+
+    let believed = trust(&home, &["--believe", "page.md", "own.md"]);
+    assert_eq!(
+        believed.out,
+        "page.md  full  believed from now on; it was low\nown.md   full  it was believed already\n"
+    );
+    assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it is the owners' own\n");
+
+    // Whoever asks now may do more than read.
+    let config = "[tools]\nread = [\"~/docs\"]\n";
+    fs::write(home.path(".config/avocet/config.toml"), config).unwrap();
+    let daemon = home.daemon();
+    printed(&home, &["ask", "other", "read_file page.md", "--wait"]);
+    printed(&home, &["ask", "other", "write_file new.md x", "--wait"]);
+    assert!(home.workspace().join("new.md").exists());
+    // And the command works while the daemon does.
+    assert_eq!(trust(&home, &["new.md"]).code, Some(0));
+    stop(daemon);
+}
+
+#[test]
+fn programs_are_told_in_json() {
+    let Some(home) = home() else { return };
+    let told = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&trust(&home, &[&["--json"], arguments].concat()).out).unwrap()
+    };
+    let why = "has words in it that anybody may have written";
+    assert_eq!(told(&["page.md"]), json!([{"file": "page.md", "trust": "low", "why": why}]));
+    let own = "is the owners' own";
+    let believed = json!([{"file": "page.md", "trust": "full", "why": own, "was": "low"}]);
+    assert_eq!(told(&["--believe", "page.md"]), believed);
+}
+
+#[test]
+fn what_cannot_be_believed_is_said_and_the_rest_is_done() {
+    let Some(home) = home() else { return };
+    fs::write(home.workspace().join(".env"), "KEY=1").unwrap();
+    fs::write(home.path("elsewhere.md"), "x").unwrap();
+    symlink(home.path("elsewhere.md"), home.workspace().join("out.md")).unwrap();
+    let (docs, elsewhere) = (home.path("docs/a.md"), home.path("elsewhere.md"));
+    let (docs, elsewhere) = (docs.display().to_string(), elsewhere.display().to_string());
+    let table = [
+        ("none.md", "none.md does not exist"),
+        ("none/none.md", "none/none.md: No such file"),
+        ("inbox", "inbox is not a regular file"),
+        ("inbox/m1-0.txt", "what is below inbox/ is never believed"),
+        (".env", "by its name it holds a password"),
+        ("out.md", "out.md"),
+        (&docs, "copy it into a workspace"),
+        (&elsewhere, "which no file tool of the agent reads; the agent's files are below"),
+        ("../avocet.db", "which no file tool of the agent reads"),
+    ];
+    for (file, expected) in table {
+        let ran = trust(&home, &["--believe", file, "page.md"]);
+        assert_fails(&Ran { out: String::new(), ..ran.clone() }, 1, &[expected]);
+        assert!(ran.out.starts_with("page.md  full"), "{file}: {ran:?}");
+    }
+    let ran = run(&home, &["trust"]);
+    assert!(ran.code == Some(2) && ran.err.contains("<FILE>"), "{ran:?}");
+}
+
+#[test]
+fn without_a_workspace_nothing_is_made() {
+    let home = Home::new(program!());
+    fs::write(home.path("a.md"), "x").unwrap();
+    assert_fails(&run(&home, &["trust", "a.md"]), 1, &["there is no workspace yet"]);
+    assert!(!home.data_dir().exists());
+}
+
+#[test]
+fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
+    let config = "[agents.defaults]\nworkspace = \"~/all\"\n\
+        [agents.work]\nworkspace = \"~/all/work\"\nsessions = [\"telegram:work:*\"]\n";
+    let home = Home::new(program!()).with_config(config);
+    for path in ["all/work/inbox/a.md", "all/work/a.md"] {
+        fs::create_dir_all(home.path(path).parent().unwrap()).unwrap();
+        fs::write(home.path(path), "x").unwrap();
+    }
+    let shown = printed(&home, &["trust", "all/work/inbox/a.md", "all/work/a.md"]);
+    assert!(shown.starts_with("all/work/inbox/a.md  low "), "{shown}");
+    let refused = run(&home, &["trust", "--believe", "all/work/inbox/a.md"]);
+    assert_fails(&refused, 1, &["it came with a message"]);
+}
