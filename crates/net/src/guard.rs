@@ -224,7 +224,8 @@ impl Guard {
         judged.collect()
     }
 
-    fn address(&self, to: SocketAddr) -> Result<(), Rule> {
+    /// Judges one address.
+    pub(crate) fn address(&self, to: SocketAddr) -> Result<(), Rule> {
         #[cfg(any(test, feature = "testing"))]
         if self.allowed == Some(to) {
             return Ok(());

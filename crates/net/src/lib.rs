@@ -1,12 +1,14 @@
 //! The only maker of HTTP clients. Those for what the operator has configured are pooled and limited,
 //! take no proxy from the environment, follow no redirect, and their errors name neither URLs nor
-//! secrets. [`GuardedClient`] is for URLs that others have chosen.
+//! secrets. [`GuardedClient`] is for URLs that others have chosen, [`Proxy`] for programs.
 
 mod dial;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod guard;
 mod guarded;
+mod hosts;
+mod proxy;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,6 +23,8 @@ pub use reqwest::Url;
 
 pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
 pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, OwnAddresses, Page, Resolve};
+pub use hosts::{BadHost, Hosts};
+pub use proxy::Proxy;
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
