@@ -137,8 +137,11 @@ impl Daemon {
         }
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
-        let shells = Shells::probe(configuration, &clock, store.epoch(), &group).await;
+        let shells = Shells::probe(configuration, &clock, store.epoch(), &group).await?;
         if let Some(warning) = shells.warning() {
+            tracing::warn!("{warning}");
+        }
+        if let Some(warning) = shells.warning_of_hosts() {
             tracing::warn!("{warning}");
         }
         let agents = agents(context, configuration, (&workspaces, &shells), parts)?;

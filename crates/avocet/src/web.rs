@@ -30,7 +30,7 @@ pub(crate) fn web(
 
 /// The addresses of the system's network interfaces.
 #[derive(Debug, Default)]
-struct Interfaces {
+pub(crate) struct Interfaces {
     /// What was found last, for when they cannot be read.
     last: Mutex<Vec<IpAddr>>,
 }
@@ -50,8 +50,8 @@ impl OwnAddresses for Interfaces {
             Err(error) => tracing::warn!(
                 %error,
                 known = last.len(),
-                "the addresses of this host cannot be read: pages are kept from reaching those that \
-                 were found before, and private ones, only"
+                "the addresses of this host cannot be read: pages and programs are kept from reaching those \
+                 that were found before, and private ones, only"
             ),
         }
         last.clone()

@@ -40,6 +40,8 @@ enum Which {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{entry:?} opens nothing: {why}")]
 pub struct BadHost {
+    /// Which entry, from 0.
+    pub number: usize,
     /// The entry, as it was written.
     pub entry: String,
     /// What is wrong with it, and what to write instead.
@@ -53,10 +55,10 @@ impl Hosts {
     /// # Errors
     /// [`BadHost`] for the first that is none of these.
     pub fn parse(entries: &[String]) -> Result<Self, BadHost> {
-        let read = |entry: &String| {
-            Entry::parse(entry).map_err(|why| BadHost { entry: entry.clone(), why })
+        let read = |(number, entry): (usize, &String)| {
+            Entry::parse(entry).map_err(|why| BadHost { number, entry: entry.clone(), why })
         };
-        Ok(Self { entries: entries.iter().map(read).collect::<Result<_, _>>()? })
+        Ok(Self { entries: entries.iter().enumerate().map(read).collect::<Result<_, _>>()? })
     }
 
     /// Whether nothing is open.

@@ -6,6 +6,8 @@ pub(crate) mod head;
 mod tunnel;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -116,12 +118,21 @@ impl Proxy {
     /// Serves whoever connects to a listener, until it is dropped, and every connection with it. `reached`
     /// is told the host and the port of each connection that is let through, before a byte of it is; both
     /// as `HOST:PORT`. It must not block.
-    pub async fn serve(&self, listener: &TcpListener, reached: &(dyn Fn(&str) + Sync)) {
+    ///
+    /// # Errors
+    /// If the listener cannot be used.
+    pub async fn serve(
+        &self,
+        listener: std::net::TcpListener,
+        reached: &(dyn Fn(&str) + Sync),
+    ) -> io::Result<Infallible> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let told = Told { reached, logged: Mutex::default() };
         let mut open = FuturesUnordered::new();
         loop {
             tokio::select! {
-                (stream, permit) = self.accept(listener), if open.len() < MOST_OF_ONE => {
+                (stream, permit) = self.accept(&listener), if open.len() < MOST_OF_ONE => {
                     open.push(self.connection(stream, permit, &told));
                 }
                 Some(()) = open.next() => {}
@@ -283,7 +294,7 @@ async fn tunnel(
     program: &mut TcpStream,
     server: &mut TcpStream,
     rest: &[u8],
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     program.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
     let (from_program, mut to_program) = program.split();
     let (from_server, mut to_server) = server.split();
@@ -292,27 +303,29 @@ async fn tunnel(
     tokio::try_join!(up, down).map(drop)
 }
 
-/// A request with its body and nothing behind it, and the answer as it comes: the server closes it.
+/// A request with its body and nothing behind it, and the answer as it comes, until the server or the program
+/// closes it.
 async fn forward(
     moved: &Moved,
     program: &mut TcpStream,
     server: &mut TcpStream,
     (head, length, rest): (&[u8], u64, &[u8]),
-) -> std::io::Result<()> {
-    let (from_program, mut to_program) = program.split();
+) -> io::Result<()> {
+    let (mut from_program, mut to_program) = program.split();
     let (from_server, mut to_server) = server.split();
-    let body = rest.chain(from_program).take(length);
-    let up = moved.pass(head.chain(body), &mut to_server);
-    let down = moved.pass_all(from_server, &mut to_program);
-    let mut down = std::pin::pin!(down);
+    let asked = async {
+        let body = rest.chain(&mut from_program).take(length);
+        let passed = moved.pass(head.chain(body), &mut to_server).await?;
+        if passed == head.len() as u64 + length {
+            // What is asked behind it goes nowhere; who asked stays as long as the answer is wanted.
+            tokio::io::copy(&mut from_program, &mut tokio::io::sink()).await?;
+        }
+        Ok(())
+    };
     tokio::select! {
         // Some answer before they have heard all.
-        answered = &mut down => answered,
-        asked = up => match asked? == head.len() as u64 + length {
-            true => down.await,
-            // It has gone in the middle of its request.
-            false => Ok(()),
-        }
+        answered = moved.pass_all(from_server, &mut to_program) => answered,
+        gone = asked => gone,
     }
 }
 

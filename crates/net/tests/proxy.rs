@@ -35,14 +35,14 @@ impl Resolve for Names {
 /// A proxy, and what it has let through.
 struct World {
     proxy: Proxy,
-    listener: TcpListener,
+    listener: std::net::TcpListener,
     names: Arc<Names>,
     clock: Arc<ManualClock>,
     reached: Mutex<Vec<String>>,
 }
 
 impl World {
-    async fn new(hosts: &[String], names: &[(&str, &[&str])]) -> Self {
+    fn new(hosts: &[String], names: &[(&str, &[&str])]) -> Self {
         let parsed = |(name, found): &(&str, &[&str])| {
             let addresses = found.iter().map(|address| address.parse().unwrap()).collect();
             ((*name).to_owned(), addresses)
@@ -55,7 +55,7 @@ impl World {
         let proxy = Proxy::new(hosts, Arc::new(own), clock.clone() as Arc<dyn Clock>);
         Self {
             proxy: proxy.resolving(names.clone()),
-            listener: TcpListener::bind("127.0.0.1:0").await.unwrap(),
+            listener: std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
             names,
             clock,
             reached: Mutex::default(),
@@ -66,7 +66,9 @@ impl World {
     async fn with<T>(&self, work: impl Future<Output = T>) -> T {
         let reached = |to: &str| self.reached.lock().unwrap().push(to.to_owned());
         tokio::select! {
-            () = self.proxy.serve(&self.listener, &reached) => panic!("it does not end"),
+            ended = self.proxy.serve(self.listener.try_clone().unwrap(), &reached) => {
+                panic!("it does not end by itself: {ended:?}")
+            }
             done = work => done,
         }
     }
@@ -114,7 +116,7 @@ async fn server() -> (TcpListener, SocketAddr) {
 #[tokio::test]
 async fn a_tunnel_carries_bytes_in_both_directions_to_their_end() {
     let (server, address) = server().await;
-    let world = World::new(&[address.to_string()], &[]).await;
+    let world = World::new(&[address.to_string()], &[]);
     world
         .with(async {
             let mut program = world.connect().await;
@@ -141,7 +143,7 @@ async fn a_tunnel_carries_bytes_in_both_directions_to_their_end() {
 #[tokio::test]
 async fn a_request_goes_on_once_with_its_body_and_nothing_behind_it() {
     let (server, address) = server().await;
-    let world = World::new(&[address.to_string()], &[]).await;
+    let world = World::new(&[address.to_string()], &[]);
     world
         .with(async {
             let mut program = world.connect().await;
@@ -176,9 +178,29 @@ async fn a_request_goes_on_once_with_its_body_and_nothing_behind_it() {
 }
 
 #[tokio::test]
+async fn who_goes_away_before_the_answer_ends_it_for_the_server_too() {
+    let (server, address) = server().await;
+    let world = World::new(&[address.to_string()], &[]);
+    world
+        .with(async {
+            for length in [0, 9] {
+                let mut program = world.connect().await;
+                let ask =
+                    format!("GET http://{address}/ HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");
+                program.write_all(ask.as_bytes()).await.unwrap();
+                let (mut served, _) = server.accept().await.unwrap();
+                until(&mut served, "\r\n\r\n").await;
+                drop(program);
+                assert_eq!(rest(&mut served).await, "");
+            }
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
     let (server, address) = server().await;
-    let (_other, other) = self::server().await;
+    let (another, other) = self::server().await;
     let port = address.port();
     let hosts = [
         "public.example".to_owned(),
@@ -196,7 +218,7 @@ async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
         ("own.example", &[OWN]),
         ("closed.example", &["93.184.216.34"]),
     ];
-    let world = World::new(&hosts, &names).await;
+    let world = World::new(&hosts, &names);
     for (to, status, why) in [
         (
             format!("closed.example:{port}"),
@@ -234,14 +256,14 @@ async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
     let looked_up = world.names.looked_up.lock().unwrap();
     assert!(!looked_up.iter().any(|name| name == "closed.example" || name == "wild.example"));
     let accepted = |server: TcpListener| server.into_std().unwrap().accept();
-    assert!(accepted(server).is_err() && accepted(_other).is_err(), "a listener was reached");
+    assert!(accepted(server).is_err() && accepted(another).is_err(), "a listener was reached");
 }
 
 #[tokio::test]
 async fn a_name_leads_to_a_private_address_that_is_listed_itself() {
     let (server, address) = server().await;
     let hosts = [format!("Registry.Local:{}", address.port()), address.to_string()];
-    let world = World::new(&hosts, &[("registry.local", &["127.0.0.1"])]).await;
+    let world = World::new(&hosts, &[("registry.local", &["127.0.0.1"])]);
     world
         .with(async {
             let mut program = world.connect().await;
@@ -258,7 +280,7 @@ async fn a_name_leads_to_a_private_address_that_is_listed_itself() {
 async fn a_server_that_is_not_there_is_a_bad_gateway() {
     let (server, address) = server().await;
     drop(server);
-    let world = World::new(&[address.to_string()], &[]).await;
+    let world = World::new(&[address.to_string()], &[]);
     let answer = world.say(&format!("CONNECT {address} HTTP/1.1\r\n\r\n")).await;
     assert!(answer.starts_with(&format!("HTTP/1.1 502 {address} cannot be reached: ")), "{answer}");
     assert!(world.reached().is_empty());
@@ -266,7 +288,7 @@ async fn a_server_that_is_not_there_is_a_bad_gateway() {
 
 #[tokio::test]
 async fn a_hostile_head_gets_an_answer_and_nothing_else() {
-    let world = World::new(&["127.0.0.1:9".to_owned()], &[]).await;
+    let world = World::new(&["127.0.0.1:9".to_owned()], &[]);
     let long = "x".repeat(16 * 1024);
     for (text, status) in [
         ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),
@@ -283,7 +305,7 @@ async fn a_hostile_head_gets_an_answer_and_nothing_else() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_is_not_waited_for() {
-    let world = World::new(&["127.0.0.1:9".to_owned()], &[]).await;
+    let world = World::new(&["127.0.0.1:9".to_owned()], &[]);
     world
         .with(async {
             let mut program = world.connect().await;
@@ -299,7 +321,7 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 #[tokio::test]
 async fn a_tunnel_in_which_nothing_moves_ends() {
     let (server, address) = server().await;
-    let world = World::new(&[address.to_string()], &[]).await;
+    let world = World::new(&[address.to_string()], &[]);
     world
         .with(async {
             let mut program = world.connect().await;
@@ -328,7 +350,7 @@ async fn a_tunnel_in_which_nothing_moves_ends() {
 async fn a_program_has_so_many_connections_at_a_time_and_the_next_one_waits() {
     const MOST: usize = 32;
     let (server, address) = server().await;
-    let world = World::new(&[address.to_string()], &[]).await;
+    let world = World::new(&[address.to_string()], &[]);
     world
         .with(async {
             let ask = format!("CONNECT {address} HTTP/1.1\r\n\r\n");
@@ -356,7 +378,7 @@ async fn a_program_has_so_many_connections_at_a_time_and_the_next_one_waits() {
 #[tokio::test]
 async fn when_it_is_dropped_every_connection_is() {
     let (server, address) = server().await;
-    let world = World::new(&[address.to_string()], &[]).await;
+    let world = World::new(&[address.to_string()], &[]);
     let (mut program, mut served) = world
         .with(async {
             let mut program = world.connect().await;

@@ -1,5 +1,6 @@
 //! The port of a tool: one thing that the model can do.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +36,7 @@ pub struct Description {
     /// Its name; unique in the registry.
     pub name: ToolName,
     /// What it does and when to use it, for the model.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     /// What a crash in the middle of it means.
     pub class: ToolClass,
     /// Whether it may run beside other calls that say the same.
@@ -54,12 +55,12 @@ impl Description {
     /// # Panics
     /// If `name` is not a tool name; it is written in the source.
     #[must_use]
-    pub fn new(name: &str, class: ToolClass, text: &'static str) -> Self {
+    pub fn new(name: &str, class: ToolClass, text: impl Into<Cow<'static, str>>) -> Self {
         let name = match ToolName::parse(name) {
             Ok(name) => name,
             Err(error) => panic!("a tool's name is written in the source: {error}"),
         };
-        let (parallel, time_limit) = (false, Duration::from_mins(1));
+        let (text, parallel, time_limit) = (text.into(), false, Duration::from_mins(1));
         Self { name, text, class, parallel, time_limit, role: Role::Owner, trust: Trust::Full }
     }
 

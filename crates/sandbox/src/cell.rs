@@ -3,7 +3,7 @@
 //! file system that is seen and reaps, *exec* gives up every right and becomes the program. No stage
 //! has threads or state of the daemon, and none needs `unsafe`.
 //!
-//! Each stage holds the pipe on which it was given its plan as a leash: when the daemon lets go of
+//! Each stage holds the pipe (the first one a socket) on which it was given its plan as a leash: when the daemon lets go of
 //! it, dies, or is killed, everything in the cell is killed with it, also what has left its process
 //! group or session.
 
@@ -13,6 +13,7 @@ mod filter;
 mod init;
 mod launch;
 mod mounts;
+mod network;
 mod output;
 mod plan;
 mod root;
@@ -22,6 +23,7 @@ mod walls;
 mod warden;
 
 pub use launch::{Cell, CellError, Ended, Order, Ran};
+pub use network::{Proxy, Reached};
 pub use output::Output;
 pub use plan::CellLimits;
 pub use stage::run_stage;

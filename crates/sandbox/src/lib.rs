@@ -13,7 +13,10 @@ mod secrets;
 mod watch;
 mod workspace;
 
-pub use cell::{Behind, Cell, CellError, CellLimits, Ended, Order, Output, Ran, Walls, run_stage};
+pub use cell::{
+    Behind, Cell, CellError, CellLimits, Ended, Order, Output, Proxy, Ran, Reached, Walls,
+    run_stage,
+};
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
 pub use path::WorkspacePath;

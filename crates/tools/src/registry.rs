@@ -132,7 +132,7 @@ impl Registry {
         ToolSpec {
             name: registered.name().to_owned(),
             aliases: others.map(|alias| (*alias).to_owned()).collect(),
-            description: registered.description.text.to_owned(),
+            description: registered.description.text.clone().into_owned(),
             parameters: registered.schema.clone(),
         }
     }

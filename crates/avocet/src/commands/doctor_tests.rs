@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use super::*;
 
 fn system(is_root: bool, without: bool) -> System {
-    System { is_root, has_filter: true, without, refused: None }
+    System { is_root, has_filter: true, without, refused: None, hosts: None, closed: None }
 }
 
 fn no(why: &str) -> Result<(), String> {
@@ -38,6 +38,16 @@ fn each_wall_is_a_line_with_what_it_gives_or_how_to_have_it() {
                 refused: Some("/home/me/.config/avocet.toml: programs could read it".to_owned()),
                 ..system(false, false)
             },
+        ),
+        (
+            "hosts are open",
+            Walls { namespaces: Ok(()), landlock: Ok(()) },
+            System { hosts: Some("crates.io, 127.0.0.1:3000".to_owned()), ..system(false, false) },
+        ),
+        (
+            "hosts were to be open, behind Landlock alone",
+            Walls { namespaces: denied(), landlock: Ok(()) },
+            System { closed: Some("[sandbox] hosts opens nothing here"), ..system(false, false) },
         ),
     ];
     let mut all = String::new();

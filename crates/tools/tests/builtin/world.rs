@@ -1,21 +1,23 @@
 //! The built-in tools on a workspace and a log of their own.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_net::{GuardedClient, Limits};
+use async_trait::async_trait;
+use avocet_net::{GuardedClient, Hosts, Limits, Resolve};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
-use avocet_sandbox::{Behind, Cell, CellLimits, Workspace};
+use avocet_sandbox::{Behind, Cell, CellLimits, Proxy, Workspace};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
-use avocet_tools::{Background, Parts, Policy, Registry, Shell, Web, add_builtin};
+use avocet_tools::{Background, OpenHosts, Parts, Policy, Registry, Shell, Web, add_builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -36,20 +38,27 @@ impl World {
     pub(crate) async fn allowing(commands: &[&str]) -> Self {
         let clock = Arc::new(ManualClock::default());
         let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
-        Self::made(Web::new(client, None, clock.clone()), clock, commands).await
+        Self::made(Web::new(client, None, clock.clone()), clock, commands, &[]).await
+    }
+
+    /// A world in which the operator has opened these hosts to programs.
+    pub(crate) async fn opening(hosts: &[String]) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
+        Self::made(Web::new(client, None, clock.clone()), clock, &[], hosts).await
     }
 
     /// One in which the web is this.
     pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
-        Self::made(web, clock, &[]).await
+        Self::made(web, clock, &[], &[]).await
     }
 
-    async fn made(web: Web, clock: Arc<ManualClock>, commands: &[&str]) -> Self {
+    async fn made(web: Web, clock: Arc<ManualClock>, commands: &[&str], hosts: &[String]) -> Self {
         let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
         let root = Workspace::open(workspace.path()).unwrap();
         let shell = Shell {
-            cell: Arc::new(cell(root.root(), clock.clone())),
+            cell: Arc::new(cell(root.root(), hosts, clock.clone())),
             walls: Behind::Namespaces,
             longest: Duration::from_mins(10),
             commands: commands.iter().map(|name| (*name).to_owned()).collect(),
@@ -118,7 +127,7 @@ impl World {
 }
 
 /// Behind namespaces: what a cell is without them is the sandbox's own matter.
-fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
+fn cell(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Cell {
     let toolchain = toolchain();
     let path = toolchain.iter().map(|one| one.join("bin").display().to_string());
     let path =
@@ -133,8 +142,26 @@ fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
         readable: toolchain.into_iter().collect(),
         hidden: Vec::new(),
         environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        proxy: (!hosts.is_empty()).then(|| proxy(hosts, clock.clone())),
         limits: CellLimits::default(),
         clock,
+    }
+}
+
+fn proxy(hosts: &[String], clock: Arc<ManualClock>) -> Arc<dyn Proxy> {
+    let proxy = avocet_net::Proxy::new(Hosts::parse(hosts).unwrap(), Arc::new(Vec::new()), clock);
+    // No name is looked up.
+    Arc::new(OpenHosts::through(proxy.resolving(Arc::new(Nobody))))
+}
+
+/// Nobody has an address.
+#[derive(Debug)]
+struct Nobody;
+
+#[async_trait]
+impl Resolve for Nobody {
+    async fn resolve(&self, _: &str) -> Vec<IpAddr> {
+        Vec::new()
     }
 }
 
