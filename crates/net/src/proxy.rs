@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, within};
@@ -40,8 +40,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const LINGER: (Duration, u64) = (Duration::from_secs(2), 64 * 1024);
 /// How long is waited where the system gives no connection.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Hosts of one listener about which the log has a line each.
-const MOST_LOGGED: usize = 200;
+/// Hosts of one listener about which the log has a line each: those that were reached, and those that were not,
+/// of which a program can name as many as it likes.
+const MOST_LOGGED: usize = 1000;
 
 /// The proxy to the hosts of a list. One serves any number of listeners.
 #[derive(Debug)]
@@ -92,7 +93,13 @@ impl Refused {
 /// Who is told what was let through, and what the log has been told.
 struct Told<'t> {
     reached: &'t (dyn Fn(&str) + Sync),
-    logged: Mutex<BTreeSet<(bool, String)>>,
+    logged: Mutex<Logged>,
+}
+
+#[derive(Default)]
+struct Logged {
+    reached: BTreeSet<String>,
+    refused: BTreeSet<String>,
 }
 
 impl Proxy {
@@ -248,22 +255,32 @@ impl Proxy {
 impl Told<'_> {
     fn reached(&self, to: &str) {
         (self.reached)(to);
-        if self.is_new(true, to) {
+        if is_new(&mut self.logged().reached, to) {
             tracing::info!(host = to, "a program reached a host");
         }
     }
 
     fn refused(&self, to: &str, why: &str) {
-        if self.is_new(false, to) {
+        if is_new(&mut self.logged().refused, to) {
             tracing::warn!(host = to, why, "a program was not let to a host");
         }
     }
 
-    /// Whether there is a line to be written: one for each host, and not as many as a program likes.
-    fn is_new(&self, let_through: bool, to: &str) -> bool {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        logged.len() < MOST_LOGGED && logged.insert((let_through, to.to_owned()))
+    fn logged(&self) -> MutexGuard<'_, Logged> {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether there is a line to be written: one for each host, as long as there are not too many.
+fn is_new(logged: &mut BTreeSet<String>, to: &str) -> bool {
+    let is_new = logged.len() < MOST_LOGGED && logged.insert(to.to_owned());
+    if is_new && logged.len() == MOST_LOGGED {
+        tracing::warn!(
+            after = to,
+            "a program asks for so many hosts that no more of them are logged"
+        );
+    }
+    is_new
 }
 
 /// A head, and what came behind it; nothing if whoever connected has gone.
@@ -316,7 +333,7 @@ async fn forward(
     let asked = async {
         let body = rest.chain(&mut from_program).take(length);
         let passed = moved.pass(head.chain(body), &mut to_server).await?;
-        if passed == head.len() as u64 + length {
+        if passed.checked_sub(head.len() as u64) == Some(length) {
             // What is asked behind it goes nowhere; who asked stays as long as the answer is wanted.
             tokio::io::copy(&mut from_program, &mut tokio::io::sink()).await?;
         }

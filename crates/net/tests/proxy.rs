@@ -183,7 +183,7 @@ async fn who_goes_away_before_the_answer_ends_it_for_the_server_too() {
     let world = World::new(&[address.to_string()], &[]);
     world
         .with(async {
-            for length in [0, 9] {
+            for length in [0, 9, u64::MAX] {
                 let mut program = world.connect().await;
                 let ask =
                     format!("GET http://{address}/ HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");
