@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ const MAX_HEAD: usize = 16 * 1024;
 /// Connections of one listener at a time; others wait.
 const MOST_OF_ONE: usize = 32;
 /// Connections of all listeners at a time: each takes two of the files that the daemon may have open.
-const MOST: usize = 192;
+const MOST: usize = 128;
 /// How long a head may take.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 /// How long a name may take to be resolved, and a connection to be made.
@@ -137,10 +138,13 @@ impl Proxy {
         let listener = TcpListener::from_std(listener)?;
         let told = Told { reached, logged: Mutex::default() };
         let mut open = FuturesUnordered::new();
+        // Not begun anew each time: whoever has come waits in it for room.
+        let mut next = pin!(self.accept(&listener));
         loop {
             tokio::select! {
-                (stream, permit) = self.accept(&listener), if open.len() < MOST_OF_ONE => {
+                (stream, permit) = &mut next, if open.len() < MOST_OF_ONE => {
                     open.push(self.connection(stream, permit, &told));
+                    next.set(self.accept(&listener));
                 }
                 Some(()) = open.next() => {}
             }
@@ -148,17 +152,17 @@ impl Proxy {
     }
 
     async fn accept(&self, listener: &TcpListener) -> (TcpStream, Option<SemaphorePermit<'_>>) {
-        // Nobody closes it.
-        let permit = self.room.acquire().await.ok();
-        loop {
+        let stream = loop {
             match listener.accept().await {
-                Ok((stream, _)) => return (stream, permit),
+                Ok((stream, _)) => break stream,
                 Err(error) => {
                     tracing::warn!(%error, "a program cannot be let to the proxy");
                     self.clock.sleep(PAUSE).await;
                 }
             }
-        }
+        };
+        // Nobody closes it.
+        (stream, self.room.acquire().await.ok())
     }
 
     async fn connection(

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use avocet_net::{Hosts, Proxy, Resolve};
 use avocet_protocol::Clock;
 use avocet_testkit::ManualClock;
+use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -373,6 +374,46 @@ async fn a_program_has_so_many_connections_at_a_time_and_the_next_one_waits() {
         })
         .await;
     assert_eq!(world.reached().len(), MOST + 1);
+}
+
+#[tokio::test]
+async fn all_programs_together_have_so_many_connections_and_the_next_one_waits() {
+    const MOST: usize = 128;
+    let (server, address) = server().await;
+    let World { proxy, reached, .. } = World::new(&[address.to_string()], &[]);
+    let told = |to: &str| reached.lock().unwrap().push(to.to_owned());
+    let listeners = [(); 5].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let serving = listeners.iter().map(|one| proxy.serve(one.try_clone().unwrap(), &told));
+    let connect = |listener: &std::net::TcpListener| {
+        let to = listener.local_addr().unwrap();
+        async move {
+            let mut program = TcpStream::connect(to).await.unwrap();
+            let ask = format!("CONNECT {address} HTTP/1.1\r\n\r\n");
+            program.write_all(ask.as_bytes()).await.unwrap();
+            program
+        }
+    };
+    let work = async {
+        let [first @ .., last] = &listeners;
+        let mut tunnels = Vec::new();
+        for number in 0..MOST {
+            let mut program = connect(&first[number % first.len()]).await;
+            until(&mut program, "\r\n\r\n").await;
+            tunnels.push((program, server.accept().await.unwrap()));
+        }
+        let mut waits = connect(last).await;
+        // Whoever is there already is served meanwhile, and it is not.
+        let (program, (served, _)) = tunnels.first_mut().unwrap();
+        served.write_all(b"x").await.unwrap();
+        until(program, "x").await;
+        assert_eq!(reached.lock().unwrap().len(), MOST);
+        drop(tunnels.pop());
+        assert!(until(&mut waits, "\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
+    };
+    tokio::select! {
+        ended = join_all(serving) => panic!("they do not end by themselves: {ended:?}"),
+        () = work => {}
+    }
 }
 
 #[tokio::test]

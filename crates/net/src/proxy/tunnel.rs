@@ -8,7 +8,7 @@ use std::time::Duration;
 use avocet_protocol::Clock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// How long nothing may move in either direction; what is found idle once is found so again before it ends.
+/// How long nothing may move in either direction: this, to twice as long.
 const IDLE: Duration = Duration::from_mins(5);
 /// Bytes that are on their way at a time.
 const PIECE: usize = 16 * 1024;
