@@ -1,8 +1,19 @@
 //! `exec_shell` in the real program: what a command sees, what is refused, and what is left of it.
 
+use std::fs;
+
+use avocet_testkit::http::{HttpFake, Piece, whole};
 use avocet_tests::{Home, program};
 
-use crate::support::{printed, stop};
+use crate::support::{printed, run, stop, until};
+
+/// Asks the proxy for something, and prints what it says.
+const ASK: &str = r#"
+    to="${http_proxy#http://}"
+    exec 3<>"/dev/tcp/${to/://}" || exit 7
+    printf '%s HTTP/1.1\r\n\r\n' "$1" >&3
+    tr -d '\r' <&3
+"#;
 
 #[test]
 fn a_shell_command_runs_in_the_workspace_and_sees_nothing_else() {
@@ -64,5 +75,51 @@ fn a_program_in_the_background_outlives_its_turn_and_no_restart() {
     let polled = ask(&format!("process_poll {id}"));
     assert!(polled.contains("it ended with a restart of the daemon"), "{polled}");
     assert!(ask("process_poll {}").contains("\"programs\":[]"));
+    stop(daemon);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_reaches_the_hosts_that_are_open_and_the_log_says_which() {
+    let server = HttpFake::start(|_| {
+        let mut pieces = whole(200, &[], "hello from outside");
+        pieces.push(Piece::Close);
+        pieces
+    })
+    .await;
+    let address = server.address();
+    let text = format!("[sandbox]\nhosts = [\"{address}\", \"registry.example:8443\"]\n");
+    let home = Home::new(program!()).with_config(&text);
+    let mut daemon = home.daemon();
+    let shut = daemon.logged("[sandbox] hosts") > 0;
+    let doctor = run(&home, &["doctor"]).out;
+    if shut {
+        assert!(doctor.contains("! network"), "{doctor}");
+        println!("skipped: this system gives no namespaces, see the daemon's log");
+        return stop(daemon);
+    }
+    let open = format!("✓ network        programs reach {address}, registry.example:8443 alone");
+    assert!(doctor.contains(&open), "{doctor}");
+    fs::write(home.workspace().join("ask"), ASK).unwrap();
+    let ask = |what: &str| {
+        let command = format!("exec_shell 'bash ask \"{what}\"'");
+        printed(&home, &["ask", "me", &command, "--wait"])
+    };
+    let refused = ask(&format!("CONNECT localhost:{}", address.port()));
+    assert!(refused.contains("[sandbox] hosts does not open it; ask the operator"), "{refused}");
+    let reached = ask(&format!("GET http://{address}/path?query"));
+    assert!(reached.contains("hello from outside"), "{reached}");
+    assert!(reached.contains(&format!("\"reached\":[\"{address}\"]")), "{reached}");
+    // It has read what anybody may have written: now an owner is asked.
+    assert_eq!(printed(&home, &["approvals"]).matches("exec_shell").count(), 0);
+    printed(&home, &["ask", "me", "exec_shell pwd"]);
+    let open = || printed(&home, &["approvals"]);
+    until("the question", || open().contains("exec_shell").then_some(()));
+    for (says, host) in [
+        ("a program reached a host", address.to_string()),
+        ("a program was not let to a host", format!("localhost:{}", address.port())),
+    ] {
+        assert_eq!(daemon.logged(&format!("{says} host=\"{host}\"")), 1, "{says}");
+    }
+    assert_eq!(daemon.logged("path?query"), 0);
     stop(daemon);
 }

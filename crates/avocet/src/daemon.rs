@@ -137,9 +137,12 @@ impl Daemon {
         }
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
-        let shells =
-            Shells::probe(configuration, control_groups(), &clock, store.epoch(), &group).await;
+        let cgroups = control_groups();
+        let shells = Shells::probe(configuration, cgroups, &clock, store.epoch(), &group).await?;
         if let Some(warning) = shells.warning() {
+            tracing::warn!("{warning}");
+        }
+        if let Some(warning) = shells.warning_of_hosts() {
             tracing::warn!("{warning}");
         }
         let agents = agents(context, configuration, (&workspaces, &shells), parts)?;

@@ -12,6 +12,7 @@ use avocet_llm::{
     AnthropicConfig, Facts, GeminiConfig, KnownModel, Offline, OllamaConfig, OpenAiConfig,
     ProviderConfig, Transcription, TranscriptionConfig,
 };
+use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{
     AccountName, Attach, Channel, ChannelName, ChatId, Clock, IdError, SenderId, Transcribe,
 };
@@ -111,6 +112,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     channels(document, settings, &clock)?;
     transcription_config(document, settings)?;
     web_search(document, settings)?;
+    open_hosts(document, settings)?;
     models::check(document, settings)
 }
 
@@ -160,6 +162,15 @@ pub(crate) fn web_search(
         document.error_at(place, format!("`{path}`: {error}"))
     })?;
     Ok(Some(config))
+}
+
+/// The hosts that are open to programs.
+pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hosts, ConfigError> {
+    Hosts::parse(&settings.sandbox.hosts).map_err(|BadHost { number, entry, why }| {
+        let path = format!("sandbox.hosts[{number}]");
+        let entry = document.shown(&path, &entry);
+        document.error_at(&path, format!("`{path}`: {entry:?} opens nothing: {why}"))
+    })
 }
 
 /// The kind of the provider whose table is there.

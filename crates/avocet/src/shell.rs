@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_config::ConfigError;
+use avocet_net::{Interfaces, Proxy};
 use avocet_protocol::Clock;
 use avocet_sandbox::{Behind, Cell, CellLimits, Cgroups, NoCgroups, Walls};
 use avocet_supervise::Group;
-use avocet_tools::{Background, Shell};
+use avocet_tools::{Background, OpenHosts, Shell};
 
 use crate::places::{Configuration, program_environment};
+use crate::registry::open_hosts;
 
 /// Our own program, also after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";
@@ -29,6 +32,8 @@ pub(crate) struct Shells {
     program: Option<PathBuf>,
     /// What programs of any agent may change.
     writable: Vec<PathBuf>,
+    /// Whether the operator has opened hosts.
+    wants_hosts: bool,
 }
 
 impl Shells {
@@ -40,9 +45,15 @@ impl Shells {
         clock: &Arc<dyn Clock>,
         start: i64,
         group: &Group,
-    ) -> Self {
+    ) -> Result<Self, ConfigError> {
         const MEGABYTE: u64 = 1024 * 1024;
         let sandbox = &configuration.settings.sandbox;
+        let hosts = open_hosts(&configuration.document, &configuration.settings)?;
+        let wants_hosts = !hosts.is_empty();
+        let proxy = || {
+            let proxy = Proxy::new(hosts, Arc::new(Interfaces::default()), clock.clone());
+            Arc::new(OpenHosts::through(proxy)) as Arc<dyn avocet_sandbox::Proxy>
+        };
         let cell = Cell {
             program: OURSELVES.into(),
             namespaces: true,
@@ -52,6 +63,7 @@ impl Shells {
             hidden: Vec::new(),
             secrets_but: Some(configuration.settings.tools.secret_files.clone()),
             environment: program_environment(),
+            proxy: wants_hosts.then(proxy),
             limits: CellLimits {
                 processes: sandbox.max_processes,
                 memory_bytes: sandbox.max_memory_megabytes.saturating_mul(MEGABYTE),
@@ -68,7 +80,8 @@ impl Shells {
         let own: Vec<PathBuf> = config.chain(places).collect();
         let workspaces = configuration.agents.iter().map(|agent| agent.workspace.clone());
         let workspaces: Vec<PathBuf> = workspaces.collect();
-        Self {
+        Ok(Self {
+            wants_hosts,
             writable: [real(&workspaces), cell.writable.clone()].concat(),
             cell: behind(walls.best(), cell, sandbox.allow_unsandboxed_shell),
             walls,
@@ -82,7 +95,7 @@ impl Shells {
             )),
             own: [real(&own), own].concat(),
             program: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
-        }
+        })
     }
 
     /// What the operator has to know of them, in one sentence; none if all is well.
@@ -106,6 +119,33 @@ impl Shells {
                  {namespaces}; Landlock: {landlock})"
             ),
         })
+    }
+
+    /// The hosts that are open to programs.
+    pub(crate) fn hosts(&self) -> Option<String> {
+        self.cell.as_ref()?.opened().map(|proxy| proxy.hosts())
+    }
+
+    /// What the operator has to know of the hosts that are open, in one sentence; none if they are open, or none
+    /// are to be.
+    pub(crate) fn warning_of_hosts(&self) -> Option<&'static str> {
+        if !self.wants_hosts {
+            return None;
+        }
+        match (self.walls.best(), &self.cell) {
+            (Behind::Namespaces, _) => None,
+            (Behind::Landlock, _) => Some(
+                "[sandbox] hosts opens nothing here: it takes namespaces, and this system gives none; programs \
+                 have no network",
+            ),
+            (Behind::Nothing, None) => {
+                Some("[sandbox] hosts opens nothing here: exec_shell is off, and no programs run")
+            }
+            (Behind::Nothing, Some(_)) => Some(
+                "[sandbox] hosts keeps nobody from anything here: without walls programs reach whatever the \
+                 daemon's user can",
+            ),
+        }
     }
 
     /// The shell of a workspace; none where no walls hold.
@@ -217,6 +257,7 @@ mod tests {
             own: paths(&["/home/me/.config/avocet.toml", "/data"]),
             program: Some("/opt/me/bin/avocet".into()),
             writable: paths(&["/data/workspace", "/srv/a", "/srv/a/b", "/out"]),
+            wants_hosts: false,
         };
         let table: [(&[&str], &[&str], bool); 10] = [
             (&["/data/workspace"], &[], true),
@@ -241,23 +282,31 @@ mod tests {
     fn without_walls_there_is_a_shell_only_if_the_operator_says_so_and_a_warning() {
         let no = |why: &str| Err(why.to_owned());
         let table = [
-            ((Ok(()), no("old")), false, Some((true, true)), None),
+            ((Ok(()), no("old")), false, Some((true, true)), None, ""),
             (
                 (no("denied"), Ok(())),
                 false,
                 Some((false, true)),
                 Some("no namespaces here (denied)"),
+                "[sandbox] hosts opens nothing here: it takes namespaces",
             ),
-            ((no("denied"), no("old")), false, None, Some("exec_shell is off")),
+            (
+                (no("denied"), no("old")),
+                false,
+                None,
+                Some("exec_shell is off"),
+                "[sandbox] hosts opens nothing here: exec_shell is off",
+            ),
             (
                 (no("denied"), no("old")),
                 true,
                 Some((false, false)),
                 Some("PROGRAMS RUN WITHOUT WALLS"),
+                "[sandbox] hosts keeps nobody from anything",
             ),
-            ((Ok(()), Ok(())), true, Some((true, true)), None),
+            ((Ok(()), Ok(())), true, Some((true, true)), None, ""),
         ];
-        for ((namespaces, landlock), without, expected, warning) in table {
+        for ((namespaces, landlock), without, expected, warning, of_hosts) in table {
             let walls = Walls { namespaces, landlock };
             let shells = Shells {
                 cell: behind(walls.best(), cell(), without),
@@ -268,6 +317,7 @@ mod tests {
                 own: Vec::new(),
                 program: None,
                 writable: Vec::new(),
+                wants_hosts: true,
             };
             let shell = shells.of(Path::new("/work"));
             let found = shell.as_ref().map(|shell| (shell.cell.namespaces, shell.cell.walled));
@@ -276,6 +326,10 @@ mod tests {
             assert_eq!(said.is_some(), warning.is_some(), "{said:?}");
             assert!(said.unwrap_or_default().starts_with(warning.unwrap_or_default()));
             assert!(shell.is_none_or(|shell| shell.walls == shells.walls.best()));
+            let hosts = shells.warning_of_hosts();
+            assert_eq!(hosts.is_some(), warning.is_some(), "{hosts:?}");
+            assert!(hosts.unwrap_or_default().starts_with(of_hosts), "{hosts:?}");
+            assert_eq!(Shells { wants_hosts: false, ..shells }.warning_of_hosts(), None);
         }
     }
 
@@ -289,6 +343,7 @@ mod tests {
             hidden: Vec::new(),
             secrets_but: None,
             environment: Vec::new(),
+            proxy: None,
             limits: CellLimits::default(),
             cgroups: None,
             clock: Arc::new(avocet_testkit::ManualClock::default()),

@@ -219,7 +219,8 @@ impl Default for Tools {
 }
 
 /// What programs that the agent runs can do. They run behind walls: they see the workspace and the
-/// system's programs, have no network, and nothing of them is left when a call ends.
+/// system's programs, have no network but the hosts that are opened here, and nothing of them is left when a
+/// call ends.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sandbox {
@@ -231,6 +232,9 @@ pub struct Sandbox {
     pub read: Vec<PathBuf>,
     /// Directories that they may change, too.
     pub write: Vec<PathBuf>,
+    /// Hosts that programs may reach, by `http` and `https` through a proxy of the daemon: names, names with `*.`
+    /// before them for all below, and addresses, with `:PORT` or without for 80 and 443. Empty: no network.
+    pub hosts: Vec<String>,
     /// Seconds that one command may take at most; one that does not say how long it needs has 30.
     pub timeout_seconds: u64,
     /// Seconds that a command in the background may live.
@@ -250,6 +254,7 @@ impl Default for Sandbox {
             commands: Vec::new(),
             read: Vec::new(),
             write: Vec::new(),
+            hosts: Vec::new(),
             timeout_seconds: 600,
             background_seconds: 3600,
             max_processes: 512,

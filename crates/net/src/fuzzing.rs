@@ -4,12 +4,14 @@
 use std::net::IpAddr;
 
 use crate::guard::{Guard, Host, Target, is_public};
+use crate::hosts::shown;
+use crate::proxy::head::{Kind, parse};
 
 /// Reads bytes, and panics if that is wrong.
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
-pub const TARGETS: [(&str, EntryPoint); 1] = [("url", url)];
+pub const TARGETS: [(&str, EntryPoint); 2] = [("proxy", proxy), ("url", url)];
 
 /// A URL: what passes is HTTP to a public address or to a name, and stays so when it is read again.
 pub fn url(data: &[u8]) {
@@ -25,6 +27,32 @@ pub fn url(data: &[u8]) {
             passed(&guard, &target);
         }
     }
+}
+
+/// The head of a request to the proxy: what goes on says where it goes once, as the proxy has understood it,
+/// says in one way at most how long it is, and is read in the same way again.
+pub fn proxy(data: &[u8]) {
+    let Ok(request) = parse(data) else { return };
+    let Kind::Forward { head, length } = &request.kind else { return };
+    let to = shown(&request.host, request.port);
+    let text = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let (lines, end) = text.split_once("\r\n\r\n").expect("a head ends");
+    assert_eq!(end, "", "{text}");
+    let values = |name: &str| -> Vec<&str> {
+        lines.split("\r\n").filter_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).collect()
+    };
+    assert_eq!(values("host"), [to.strip_suffix(":80").unwrap_or(&to)], "{text}");
+    assert_eq!(values("connection"), ["close"], "{text}");
+    assert!(values("transfer-encoding").is_empty(), "{text}");
+    match values("content-length")[..] {
+        [] => assert_eq!(*length, 0, "{text}"),
+        [said] => assert_eq!(said, length.to_string(), "{text}"),
+        _ => panic!("two lengths: {text}"),
+    }
+    // As whoever is asked directly is asked.
+    let first = head.iter().position(|byte| *byte == b' ').expect("a method") + 1;
+    let again = [&head[..first], b"http://", to.as_bytes(), &head[first..]].concat();
+    assert_eq!(parse(&again), Ok(request), "read again");
 }
 
 fn passed(guard: &Guard, target: &Target) {

@@ -23,6 +23,22 @@ fn corpus() -> Vec<String> {
     files.iter().flat_map(quoted).collect()
 }
 
+/// Lines with which a head can say different things to different readers.
+const LINES: [&str; 12] = [
+    "Host: a.example",
+    "host:b.example",
+    "Content-Length: 3",
+    "content-length:04",
+    "Content-Length: 3, 4",
+    "Transfer-Encoding: chunked",
+    "Transfer-Encoding : x",
+    "Connection: content-length, x-one",
+    "Proxy-Connection: keep-alive",
+    " Content-Length: 9",
+    "X-One: \u{e4}\tx",
+    "",
+];
+
 fn run_all(data: &[u8]) {
     TARGETS.into_iter().for_each(|(_, run)| run(data));
 }
@@ -68,5 +84,18 @@ proptest! {
         let (at, from) = (at.index(text.len() + 1), from.index(more.len() + 1));
         run_all(&[&text[..at], &more[from..]].concat());
         run_all(&[&text[..at], &more[from..], &text[at..]].concat());
+    }
+
+    #[test]
+    fn any_head_holds_at_every_entry_point(
+        target in r"(http://)?[a-f0-9.:\[\]@/?#%\\]{0,12}",
+        lines in prop::collection::vec(select(LINES.to_vec()), 0..6),
+        ends in select(vec!["\r\n", "\n", "\r"]),
+    ) {
+        for method in ["CONNECT", "GET"] {
+            let head = format!("{method} {target} HTTP/1.1\r\n{}{ends}\r\n", lines.join(ends));
+            run_all(head.as_bytes());
+            run_all(format!("GET http://a.example/ HTTP/1.0\r\n{}\r\n\r\n", lines.join("\r\n")).as_bytes());
+        }
     }
 }

@@ -233,7 +233,8 @@ impl Guard {
         self.addresses(&target, found).map(drop)
     }
 
-    fn address(&self, to: SocketAddr) -> Result<(), Rule> {
+    /// Judges one address.
+    pub(crate) fn address(&self, to: SocketAddr) -> Result<(), Rule> {
         #[cfg(any(test, feature = "testing"))]
         if self.allowed == Some(to) {
             return Ok(());

@@ -30,7 +30,7 @@ impl OwnAddresses for Interfaces {
             Err(error) => tracing::warn!(
                 %error,
                 known = last.len(),
-                "the addresses of this host cannot be read: pages are kept from reaching those that \
+                "the addresses of this host cannot be read: pages and programs are kept from reaching those that \
                  were found before, and private ones, only"
             ),
         }

@@ -1,13 +1,15 @@
 //! The only maker of HTTP clients. Those for what the operator has configured are pooled and limited,
 //! take no proxy from the environment, follow no redirect, and their errors name neither URLs nor
-//! secrets. [`GuardedClient`] is for URLs that others have chosen.
+//! secrets. [`GuardedClient`] is for URLs that others have chosen, [`Proxy`] for programs.
 
 mod dial;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod guard;
 mod guarded;
+mod hosts;
 mod interfaces;
+mod proxy;
 mod public;
 
 use std::collections::BTreeMap;
@@ -23,7 +25,9 @@ pub use reqwest::Url;
 
 pub use guard::{Guard, Host, Refusal, Rule, Target, is_public};
 pub use guarded::{Answer, Dial, FetchError, GuardedClient, Limits, OwnAddresses, Page, Resolve};
+pub use hosts::{BadHost, Hosts};
 pub use interfaces::Interfaces;
+pub use proxy::Proxy;
 pub use public::check_public_url;
 
 use public::Public;

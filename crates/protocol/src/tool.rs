@@ -60,7 +60,7 @@ impl Description {
             Ok(name) => name,
             Err(error) => panic!("a tool's name is written in the source: {error}"),
         };
-        let (parallel, time_limit, text) = (false, Duration::from_mins(1), text.into());
+        let (text, parallel, time_limit) = (text.into(), false, Duration::from_mins(1));
         Self { name, text, class, parallel, time_limit, role: Role::Owner, trust: Trust::Full }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{LeastTrust, Trust};
-use avocet_sandbox::{Cell, CellLimits, Order, Workspace};
+use avocet_sandbox::{Cell, CellLimits, Order, Reached, Workspace};
 use avocet_supervise::SystemClock;
 use divan::Bencher;
 use tempfile::TempDir;
@@ -61,6 +61,7 @@ fn start(bencher: Bencher<'_, '_>, namespaces: bool) {
         hidden: Vec::new(),
         secrets_but: Some(Vec::new()),
         environment: Vec::new(),
+        proxy: None,
         limits: CellLimits::default(),
         cgroups: None,
         clock: Arc::new(SystemClock::new()),
@@ -76,5 +77,6 @@ fn order(directory: &Path) -> Order {
         limit: Duration::from_secs(10),
         output: 0,
         cancel: CancellationToken::new(),
+        reached: Reached::default(),
     }
 }

@@ -3,7 +3,7 @@
 //! file system that is seen and reaps, *exec* gives up every right and becomes the program. No stage
 //! has threads or state of the daemon, and none needs `unsafe`.
 //!
-//! Each stage holds the pipe on which it was given its plan as a leash: when the daemon lets go of
+//! Each stage holds the pipe (the first one a socket) on which it was given its plan as a leash: when the daemon lets go of
 //! it, dies, or is killed, everything in the cell is killed with it, also what has left its process
 //! group or session.
 
@@ -14,6 +14,7 @@ mod filter;
 mod init;
 mod launch;
 mod mounts;
+mod network;
 mod output;
 mod plan;
 mod root;
@@ -24,6 +25,7 @@ mod warden;
 
 pub use cgroup::{Cgroups, NoCgroups};
 pub use launch::{Cell, CellError, Ended, Order, Ran};
+pub use network::{Proxy, Reached};
 pub use output::Output;
 pub use plan::CellLimits;
 pub use stage::run_stage;

@@ -18,8 +18,8 @@ mod workspace;
 
 pub use belief::Standing;
 pub use cell::{
-    Behind, Cell, CellError, CellLimits, Cgroups, Ended, NoCgroups, Order, Output, Ran, Walls,
-    run_stage,
+    Behind, Cell, CellError, CellLimits, Cgroups, Ended, NoCgroups, Order, Output, Proxy, Ran,
+    Reached, Walls, run_stage,
 };
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};

@@ -15,7 +15,7 @@ use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch,
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::Workspace;
+use crate::{Reached, Workspace};
 
 /// Entries of a workspace that are looked at: about half a second. In a larger one nothing can be told.
 const LOOK_AT: usize = 200_000;
@@ -45,6 +45,8 @@ pub(crate) struct Run {
     watched: Mutex<BTreeMap<i32, Trust>>,
     /// The least trust of the request, and of what was opened so far.
     least: LeastTrust,
+    /// The hosts that it has reached: what comes from there is anybody's.
+    reached: Reached,
 }
 
 /// A time of the file system, in seconds and nanoseconds.
@@ -58,7 +60,13 @@ impl Workspace {
         least.lower(self.trust_of_writing().min(self.provenance.most()));
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         let since = self.later_than(self.now());
-        let run = Arc::new(Run { since, queue, watched: Mutex::default(), least });
+        let run = Arc::new(Run {
+            since,
+            queue,
+            watched: Mutex::default(),
+            least,
+            reached: Reached::default(),
+        });
         // What is marked meanwhile is watched, too.
         self.provenance.began(&run);
         if run.least.get() > Trust::Low
@@ -120,10 +128,17 @@ impl Workspace {
 }
 
 impl Watch {
-    /// The least trust of the request, and of the foreign files that were opened so far.
+    /// The least trust of the request, of the foreign files that were opened so far, and of the hosts that were
+    /// reached.
     #[must_use]
     pub fn least(&self) -> Trust {
         self.run.least()
+    }
+
+    /// What is to be told the hosts that the program reaches: from then on it is not believed.
+    #[must_use]
+    pub fn reached(&self) -> Reached {
+        self.run.reached.clone()
     }
 
     /// Marks what the program can have changed with the least trust of what it can have read, and says how far
@@ -214,6 +229,9 @@ impl Run {
 
     /// The least trust so far.
     pub(crate) fn least(&self) -> Trust {
+        if self.reached.any() {
+            self.least.lower(Trust::Low);
+        }
         if let Some(queue) = &self.queue {
             let mut buffer = [MaybeUninit::uninit(); 4096];
             let mut events = Reader::new(queue, &mut buffer);

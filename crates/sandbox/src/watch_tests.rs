@@ -110,3 +110,16 @@ fn what_is_being_written_is_not_believed_before_it_is_marked() {
         "it is watched from its beginning"
     );
 }
+
+#[test]
+fn who_reaches_a_host_writes_its_words() {
+    let World { workspace, _inside } = world();
+    let watch = on(&workspace, Trust::Full).watch();
+    fs::write(workspace.root().join("made"), "x").unwrap();
+    assert_eq!((watch.least(), trust(&workspace, "made")), (Trust::Full, Trust::Full));
+    watch.reached().add("a.example:443");
+    // At once, and not when it is marked only.
+    assert_eq!((watch.least(), trust(&workspace, "made")), (Trust::Low, Trust::Low));
+    assert_eq!(watch.settle(), Trust::Low);
+    assert_eq!((trust(&workspace, "made"), trust(&workspace, "own")), (Trust::Low, Trust::Full));
+}

@@ -2,13 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, TcpListener};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Ran};
+use async_trait::async_trait;
+use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
 
 fn cell(workspace: &Path, namespaces: bool) -> Cell {
@@ -21,6 +27,7 @@ fn cell(workspace: &Path, namespaces: bool) -> Cell {
         hidden: Vec::new(),
         secrets_but: Some(Vec::new()),
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+        proxy: None,
         limits: CellLimits::default(),
         cgroups: None,
         clock: Arc::new(SystemClock::new()),
@@ -34,6 +41,7 @@ fn shell(directory: &Path, script: &str) -> Order {
         limit: Duration::from_secs(20),
         output: 64 * 1024,
         cancel: CancellationToken::new(),
+        reached: Reached::default(),
     }
 }
 
@@ -105,4 +113,115 @@ async fn without_walls_there_are_limits_and_nothing_is_left() {
     assert!(rest[0].ends_with(" 1024") && rest[2..] == ["1", "1"], "{text}");
     assert_eq!(ran.ended, Ended::Code(0));
     assert!(outside.path().join("file").exists(), "there is no wall");
+}
+
+/// A way to nowhere: whoever comes is answered, and everybody is counted.
+#[derive(Debug, Default)]
+struct Answering {
+    has: Option<IpAddr>,
+    came: AtomicUsize,
+    ended: Arc<AtomicBool>,
+}
+
+/// Says when it is dropped.
+struct Ending(Arc<AtomicBool>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Proxy for Answering {
+    fn hosts(&self) -> String {
+        "a.example".to_owned()
+    }
+
+    fn has(&self, address: IpAddr) -> bool {
+        self.has == Some(address)
+    }
+
+    async fn serve(&self, listener: TcpListener, reached: &Reached) -> io::Result<Infallible> {
+        let _ending = Ending(self.ended.clone());
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        loop {
+            let (mut stream, _) = listener.accept().await?;
+            self.came.fetch_add(1, Ordering::SeqCst);
+            reached.add("a.example:443");
+            stream.write_all(b"answered\n").await?;
+        }
+    }
+}
+
+const ASK: &str = "(exec 3<>/dev/tcp/127.0.0.1/3128 && cat <&3) 2>&1";
+
+fn bash(directory: &Path, script: &str) -> Order {
+    let program = ["bash", "-c", script].map(str::to_owned).to_vec();
+    Order { program, ..shell(directory, "") }
+}
+
+#[tokio::test]
+async fn a_program_finds_the_proxy_by_its_environment_and_what_it_reached_is_known() {
+    let home = TempDir::new().unwrap();
+    for (has, direct) in [
+        (None, "localhost,127.0.0.1,::1"),
+        // Else nobody would ask the proxy for it.
+        (Some("127.0.0.1"), "localhost,::1"),
+    ] {
+        let has = has.map(|address| address.parse().unwrap());
+        let proxy = Arc::new(Answering { has, ..Answering::default() });
+        let cell = Cell { proxy: Some(proxy.clone()), ..cell(home.path(), true) };
+        let script = format!("{ASK}; env | grep -i _proxy | sort");
+        let order = bash(home.path(), &script);
+        let reached = order.reached.clone();
+        let ran = cell.run(order).await.unwrap();
+        let url = "http://127.0.0.1:3128";
+        let expected = format!(
+            "answered\nALL_PROXY={url}\nHTTPS_PROXY={url}\nHTTP_PROXY={url}\nNO_PROXY={direct}\n\
+             all_proxy={url}\nhttp_proxy={url}\nhttps_proxy={url}\nno_proxy={direct}\n"
+        );
+        assert_eq!(ran.output.text(), expected);
+        assert_eq!((ran.reached, reached.any()), (vec!["a.example:443".to_owned()], true));
+        assert!(proxy.ended.load(Ordering::SeqCst), "it is served no longer than it runs");
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_proxy_without_namespaces_or_where_nothing_is_open() {
+    let home = TempDir::new().unwrap();
+    let proxy = Arc::new(Answering::default());
+    let opened: Option<Arc<dyn Proxy>> = Some(proxy.clone());
+    for (namespaces, walled, proxy) in
+        [(true, true, None), (false, true, opened.clone()), (false, false, opened)]
+    {
+        let cell = Cell { proxy, walled, ..cell(home.path(), namespaces) };
+        assert!(cell.opened().is_none() && cell.proxy_url().is_none());
+        // Without walls, what listens there is the host's own.
+        let ask = if walled { ASK } else { ":" };
+        let script = format!("{ask}; env | grep -i _proxy");
+        let ran = cell.run(bash(home.path(), &script)).await.unwrap();
+        let text = ran.output.text();
+        assert!(!text.contains("answered") && !text.contains("_PROXY="), "{text}");
+        assert!(ran.reached.is_empty());
+    }
+    assert_eq!(proxy.came.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn nobody_but_the_program_reaches_its_proxy() {
+    let home = TempDir::new().unwrap();
+    let proxy = Arc::new(Answering::default());
+    let opened = Cell { proxy: Some(proxy.clone()), ..cell(home.path(), true) };
+    let closed = cell(home.path(), true);
+    // One waits until the other has tried.
+    let waits = format!("echo > started; until [ -e tried ]; do :; done; {ASK}");
+    let tries = format!("until [ -e started ]; do :; done; {ASK}; echo > tried");
+    let (waited, tried) =
+        tokio::join!(opened.run(bash(home.path(), &waits)), closed.run(bash(home.path(), &tries)));
+    let (waited, tried) = (waited.unwrap(), tried.unwrap());
+    assert_eq!(waited.output.text(), "answered\n");
+    assert!(tried.output.text().contains("Connection refused"), "{}", tried.output.text());
+    assert_eq!((proxy.came.load(Ordering::SeqCst), tried.reached), (1, Vec::new()));
 }

@@ -8,6 +8,7 @@ mod courtesy;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod hosts;
 mod leaks;
 mod patch;
 mod paths;
@@ -20,6 +21,7 @@ mod web;
 mod workspace_files;
 
 pub use builtin::{Background, Parts, Shell, add_builtin};
+pub use hosts::OpenHosts;
 pub use paths::Paths;
 pub use policy::{Listed, Policy};
 pub use registry::{AlreadyRegistered, Origin, Registry};

@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
             return Ok(exit);
         }
     };
-    let shells = Shells::probe(&configuration, None, &context.clock, 0, &context.root).await;
+    let shells = Shells::probe(&configuration, None, &context.clock, 0, &context.root).await?;
     let daemon = connect(context, &configuration).await.is_some();
     let refused = configuration.agents.iter().find_map(|agent| shells.unsafe_for(&agent.workspace));
     let findings = Findings {
@@ -64,6 +64,8 @@ pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> 
                 cgroup: Cgroups::delegated().map(drop).map_err(|why| why.to_string()),
                 without: configuration.settings.sandbox.allow_unsandboxed_shell,
                 refused,
+                hosts: shells.hosts(),
+                closed: shells.warning_of_hosts(),
             },
         ),
     };
@@ -134,6 +136,10 @@ struct System {
     without: bool,
     /// Why a workspace has no shell whatever the walls.
     refused: Option<String>,
+    /// The hosts that are open to programs.
+    hosts: Option<String>,
+    /// Why those are not open that the operator has opened.
+    closed: Option<&'static str>,
 }
 
 fn of_walls(walls: &Walls, system: &System) -> Vec<Check> {
@@ -186,6 +192,7 @@ fn of_walls(walls: &Walls, system: &System) -> Vec<Check> {
         ),
     });
     checks.push(shell(best, system));
+    checks.extend(network(best, system));
     checks
 }
 
@@ -222,6 +229,22 @@ fn shell(best: Behind, system: &System) -> Check {
             "set [sandbox] allow_unsandboxed_shell to false",
         ),
     }
+}
+
+/// The network of programs; nothing where there are none.
+fn network(best: Behind, System { without, hosts, closed, .. }: &System) -> Option<Check> {
+    const FIX: &str = "namespaces (see above), or take the hosts out of [sandbox]";
+    Some(match (best, hosts, closed) {
+        (_, _, Some(why)) => fair("network", (*why).to_owned(), FIX),
+        (Behind::Nothing, ..) if !without => return None,
+        (Behind::Nothing, ..) => {
+            fair("network", "that of the host: there are no walls".to_owned(), "see above")
+        }
+        (_, Some(hosts), None) => {
+            good("network", format!("programs reach {hosts} alone, by a proxy"))
+        }
+        (_, None, None) => good("network", "programs have none".to_owned()),
+    })
 }
 
 fn good(name: &str, says: String) -> Check {

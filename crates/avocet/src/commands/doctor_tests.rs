@@ -4,7 +4,8 @@ use super::*;
 
 fn system(is_root: bool, without: bool) -> System {
     let cgroup = no("/user.slice is not left to us");
-    System { is_root, has_filter: true, cgroup, without, refused: None }
+    let (refused, hosts, closed) = (None, None, None);
+    System { is_root, has_filter: true, cgroup, without, refused, hosts, closed }
 }
 
 fn no(why: &str) -> Result<(), String> {
@@ -39,6 +40,16 @@ fn each_wall_is_a_line_with_what_it_gives_or_how_to_have_it() {
                 refused: Some("/home/me/.config/avocet.toml: programs could read it".to_owned()),
                 ..system(false, false)
             },
+        ),
+        (
+            "hosts are open",
+            Walls { namespaces: Ok(()), landlock: Ok(()) },
+            System { hosts: Some("crates.io, 127.0.0.1:3000".to_owned()), ..system(false, false) },
+        ),
+        (
+            "hosts were to be open, behind Landlock alone",
+            Walls { namespaces: denied(), landlock: Ok(()) },
+            System { closed: Some("[sandbox] hosts opens nothing here"), ..system(false, false) },
         ),
     ];
     let mut all = String::new();

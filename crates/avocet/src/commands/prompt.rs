@@ -84,7 +84,7 @@ async fn ask(
     let workspaces = AgentWorkspaces::open(configuration, store.clone())?;
     let parts = (store, &channels, bus, &Arc::new(Events::default()));
     // Nothing runs: what it would be called does not matter.
-    let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await;
+    let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await?;
     let agents = agents(context, configuration, (&workspaces, &shells), parts)?;
     let asked_by = match turn.origin {
         Origin::Messages(_) => Vec::new(),

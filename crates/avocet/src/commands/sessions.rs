@@ -96,7 +96,7 @@ fn write_call(text: &mut String, call: &LoggedCall) {
     let arguments = serde_json::Value::Object(call.call.arguments.to_object());
     let name = &call.call.name;
     let outcome = match &call.state {
-        CallState::Planned { .. } => "planned".to_owned(),
+        CallState::Planned => "planned".to_owned(),
         CallState::Started => "running".to_owned(),
         CallState::Interrupted { .. } => "interrupted".to_owned(),
         CallState::Waiting => "waiting".to_owned(),

@@ -1,5 +1,7 @@
 //! The daemon's side of a cell.
 
+use std::convert::Infallible;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::Stdio;
@@ -8,11 +10,13 @@ use std::time::Duration;
 
 use avocet_protocol::Clock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroups;
 use super::conceal::sockets_below;
+use super::network::{Proxy, Reached, environment, take_listener, url};
 use super::output::Output;
 use super::plan::{CellLimits, Plan, Root};
 use super::stage::{ARGUMENT, FIRST, Report};
@@ -42,8 +46,11 @@ pub struct Cell {
     /// With namespaces: whether files of `writable` are out of sight that have the names of secrets, and by which
     /// patterns some are not; they are as those of [`Workspace::guarded`](crate::Workspace::guarded).
     pub secrets_but: Option<Vec<String>>,
-    /// All of the environment of programs.
+    /// All of the environment of programs, but for what says where the proxy is.
     pub environment: Vec<(String, String)>,
+    /// The way to the hosts that are open; none where none are. Cells without namespaces have no network, and
+    /// cells without walls that of the host.
+    pub proxy: Option<Arc<dyn Proxy>>,
     /// What a program may use up.
     pub limits: CellLimits,
     /// Where its processes are limited all together; none where nobody has left us groups to divide.
@@ -65,6 +72,8 @@ pub struct Order {
     pub output: usize,
     /// Ends it early.
     pub cancel: CancellationToken,
+    /// Is told the hosts that it reaches, as it does.
+    pub reached: Reached,
 }
 
 /// What became of a program.
@@ -74,6 +83,8 @@ pub struct Ran {
     pub ended: Ended,
     /// What it printed.
     pub output: Output,
+    /// The hosts that it has reached.
+    pub reached: Vec<String>,
 }
 
 /// How a program ended.
@@ -126,18 +137,17 @@ impl Cell {
         let plan = self.plan(&order)?;
         let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
         let group = group.map_err(wall)?;
+        let (mut leash, held) = leash().map_err(start)?;
         // Not killed when it is dropped: it has yet to kill the rest, once its leash is gone.
         let mut warden = Command::new(&self.program)
             .args([ARGUMENT, FIRST])
             .env_clear()
-            .stdin(Stdio::piped())
+            .stdin(held)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(start)?;
-        let (Some(mut leash), Some(stdout), Some(stderr)) =
-            (warden.stdin.take(), warden.stdout.take(), warden.stderr.take())
-        else {
+        let (Some(stdout), Some(stderr)) = (warden.stdout.take(), warden.stderr.take()) else {
             return Err(CellError::Start("it has no pipes".to_owned()));
         };
         if let (Some(group), Some(process)) = (&group, warden.id()) {
@@ -156,6 +166,7 @@ impl Cell {
                 () = order.cancel.cancelled() => Some(Ended::Cancelled),
                 () = &mut drained => None,
                 () = self.clock.sleep(order.limit) => Some(Ended::TimedOut),
+                never = self.serve(&leash, &order.reached) => match never {},
             };
             drop(leash);
             if cut.is_some() {
@@ -176,7 +187,33 @@ impl Cell {
             Some(cut) => cut,
             None => reported(&lines)?,
         };
-        Ok(Ran { ended, output })
+        Ok(Ran { ended, output, reached: order.reached.hosts() })
+    }
+
+    /// The way to the hosts that are open to its programs.
+    #[must_use]
+    pub fn opened(&self) -> Option<&Arc<dyn Proxy>> {
+        self.proxy.as_ref().filter(|_| self.namespaces && self.walled)
+    }
+
+    /// Where its programs find that way, for those that do not look into their environment.
+    #[must_use]
+    pub fn proxy_url(&self) -> Option<String> {
+        self.opened().map(|_| url())
+    }
+
+    /// Lets programs to the hosts that are open, until it is dropped.
+    async fn serve(&self, leash: &UnixStream, reached: &Reached) -> Infallible {
+        if let Some(proxy) = self.opened() {
+            let served: std::io::Result<_> =
+                async { proxy.serve(take_listener(leash).await?, reached).await }.await;
+            match served {
+                Ok(never) => match never {},
+                // Where a wall could not be built, there is nobody to be served, and that is reported.
+                Err(error) => tracing::debug!(%error, "a program has no proxy"),
+            }
+        }
+        std::future::pending().await
     }
 
     fn out_of_memory(&self) -> String {
@@ -192,15 +229,17 @@ impl Cell {
         let readable = self.readable.iter().map(root(false));
         // Without namespaces there are no sockets.
         let sockets = if self.namespaces { sockets_below(&self.readable) } else { Vec::new() };
+        let of_proxy = self.opened().map(|proxy| environment(&**proxy)).unwrap_or_default();
         let plan = Plan {
             program: order.program.clone(),
             directory: order.directory.clone(),
-            environment: self.environment.clone(),
+            environment: [&of_proxy[..], &self.environment].concat(),
             roots: readable.chain(self.writable.iter().map(root(true))).collect(),
             hidden: [&self.hidden[..], &sockets].concat(),
             secrets_but: self.secrets_but.clone(),
             limits: self.limits,
             namespaces: self.namespaces,
+            proxied: self.opened().is_some(),
             walled: self.walled,
         };
         let mut line = serde_json::to_string(&plan)
@@ -208,6 +247,14 @@ impl Cell {
         line.push('\n');
         Ok(line)
     }
+}
+
+/// The daemon's end, and what the first stage holds. Nobody else ever has either.
+fn leash() -> std::io::Result<(UnixStream, Stdio)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let theirs = theirs.into_std()?;
+    theirs.set_nonblocking(false)?;
+    Ok((ours, OwnedFd::from(theirs).into()))
 }
 
 async fn end(warden: &mut Child) -> std::io::Result<()> {

@@ -59,6 +59,8 @@ pub(crate) struct Plan {
     pub(crate) limits: CellLimits,
     /// Whether the kernel gives namespaces.
     pub(crate) namespaces: bool,
+    /// Whether programs find a proxy in their network.
+    pub(crate) proxied: bool,
     /// Whether there are walls at all, or limits alone.
     pub(crate) walled: bool,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::launch::{Cell, CellError, Ended, Order};
+use super::network::Reached;
 
 /// How long building the walls once may take.
 const PROBING: Duration = Duration::from_secs(10);
@@ -43,6 +44,7 @@ impl Walls {
                     limit: PROBING,
                     output: 0,
                     cancel: CancellationToken::new(),
+                    reached: Reached::default(),
                 };
                 match cell.run(order).await {
                     Ok(ran) if ran.ended == Ended::Code(0) => Ok(()),

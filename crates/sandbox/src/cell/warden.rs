@@ -1,4 +1,4 @@
-//! The first stage: out of the daemon's namespaces.
+//! The first stage: out of the daemon's namespaces, and a network of its own.
 
 use std::fs;
 use std::os::fd::RawFd;
@@ -11,17 +11,14 @@ use rustix::thread::{
 };
 
 use super::init::hold;
+use super::network::{hand_over_listener, raise_loopback};
 use super::plan::Plan;
 use super::stage::{Fault, Stage, Walled};
 use super::tree;
 
 /// What building the file system takes, and giving up rights.
-const NEEDED: [CapabilitySet; 4] = [
-    CapabilitySet::SYS_ADMIN,
-    CapabilitySet::NET_ADMIN,
-    CapabilitySet::SETPCAP,
-    CapabilitySet::SYS_RESOURCE,
-];
+const NEEDED: [CapabilitySet; 3] =
+    [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP, CapabilitySet::SYS_RESOURCE];
 
 pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     close_inherited();
@@ -35,6 +32,10 @@ pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     // A process that will have children in another PID namespace starts no thread.
     tree::leash(tree::kill_below)?;
     leave_namespaces().walled("namespaces")?;
+    raise_loopback().walled("the loopback interface")?;
+    if plan.proxied {
+        hand_over_listener().walled("the way to the proxy")?;
+    }
     let mut init = Stage::Init.start(line).walled("the second stage")?;
     // Waiting would let go of the leash. It ends when all of its namespace is dead.
     let leash = init.stdin.take();

@@ -36,7 +36,16 @@ pub(crate) struct Case {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     Namespaces,
+    /// With namespaces, and a way to hosts.
+    #[serde(skip)]
+    Opened,
     Landlock,
+}
+
+impl Kind {
+    pub(crate) fn has_namespaces(self) -> bool {
+        self != Self::Landlock
+    }
 }
 
 /// How a case ends.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, Order};
+use avocet_sandbox::{Cell, CellLimits, Order, Reached};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -90,6 +90,7 @@ fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
         environment: [("PATH", "/usr/bin:/bin".to_owned()), ("MARK", mark)]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec(),
+        proxy: None,
         limits: CellLimits::default(),
         cgroups: None,
         clock: Arc::new(SystemClock::new()),
@@ -103,5 +104,6 @@ fn order(workspace: &Path) -> Order {
         limit: Duration::from_secs(600),
         output: 1024,
         cancel: CancellationToken::new(),
+        reached: Reached::default(),
     }
 }

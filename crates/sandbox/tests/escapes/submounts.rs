@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, Ended, Order};
+use avocet_sandbox::{Cell, CellLimits, Ended, Order, Reached};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -69,6 +69,7 @@ async fn try_to_write(read: &Path) {
         environment: [("PATH", "/usr/bin:/bin".to_owned()), ("READ", read.display().to_string())]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec(),
+        proxy: None,
         limits: CellLimits::default(),
         cgroups: None,
         clock: Arc::new(SystemClock::new()),
@@ -79,6 +80,7 @@ async fn try_to_write(read: &Path) {
         limit: Duration::from_secs(60),
         output: 4096,
         cancel: CancellationToken::new(),
+        reached: Reached::default(),
     };
     let ran = cell.run(order).await.unwrap();
     let text = ran.output.text();

@@ -1,12 +1,16 @@
 //! One case in one cell, and what is held against it.
 
+use std::convert::Infallible;
 use std::fs;
+use std::io;
+use std::net::{IpAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Ran, Walls};
+use async_trait::async_trait;
+use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached, Walls};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +24,29 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 /// What a script prints that did not even try.
 const BROKEN: [&str; 6] =
     ["SyntaxError", "NameError", "Traceback", "AttributeError", ": not found", "command not found"];
+
+/// A way that leads nowhere: whoever comes is sent away.
+#[derive(Debug)]
+struct Nowhere;
+
+#[async_trait]
+impl Proxy for Nowhere {
+    fn hosts(&self) -> String {
+        "a.example".to_owned()
+    }
+
+    fn has(&self, _: IpAddr) -> bool {
+        false
+    }
+
+    async fn serve(&self, listener: TcpListener, _: &Reached) -> io::Result<Infallible> {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        loop {
+            listener.accept().await?;
+        }
+    }
+}
 
 pub(crate) struct Trials {
     parts: Parts,
@@ -117,7 +144,11 @@ impl Trials {
             Walls::probe(&self.cell(&Host::new(), Kind::Namespaces, workspace.path())).await;
         println!("{walls}");
         assert!(walls.hold(), "{walls}");
-        let kinds = [(Kind::Namespaces, walls.namespaces), (Kind::Landlock, walls.landlock)];
+        let kinds = [
+            (Kind::Namespaces, walls.namespaces.clone()),
+            (Kind::Opened, walls.namespaces),
+            (Kind::Landlock, walls.landlock),
+        ];
         let mut given = Vec::new();
         for (kind, wall) in kinds {
             match wall {
@@ -144,8 +175,11 @@ impl Trials {
 
     /// Why a case is not run in this kind of cell, or on this machine.
     fn why_not(&self, case: &Case, kind: Kind, forks_are_limited: bool) -> Option<String> {
-        if case.only.is_some_and(|only| only != kind) {
+        if case.only.is_some_and(|only| only.has_namespaces() != kind.has_namespaces()) {
             return Some(case.why.clone());
+        }
+        if kind == Kind::Opened && case.load.is_some() {
+            return Some("what it may use up does not depend on hosts".to_owned());
         }
         if let Some(missing) = case.missing(&self.path) {
             return Some(format!("no {missing}"));
@@ -194,7 +228,7 @@ impl Trials {
         let mut hidden = host.hidden();
         let mut environment = host.environment();
         let scratch = match kind {
-            Kind::Namespaces => {
+            Kind::Namespaces | Kind::Opened => {
                 hidden.push(workspace.join("hidden"));
                 Path::new("/tmp")
             }
@@ -215,7 +249,7 @@ impl Trials {
         );
         Cell {
             program: self.parts.cell.clone(),
-            namespaces: kind == Kind::Namespaces,
+            namespaces: kind.has_namespaces(),
             walled: true,
             writable: vec![workspace],
             readable: [host.readable.path().to_owned()]
@@ -226,6 +260,7 @@ impl Trials {
             hidden,
             secrets_but: Some(vec!["open.pem".to_owned()]),
             environment,
+            proxy: (kind == Kind::Opened).then(|| Arc::new(Nowhere) as Arc<dyn Proxy>),
             limits: CellLimits::default(),
             cgroups: None,
             clock: Arc::new(SystemClock::new()),
@@ -243,7 +278,7 @@ pub(crate) fn toolchain() -> Option<PathBuf> {
 fn workspace(attempt: &str, kind: Kind) -> TempDir {
     let workspace = TempDir::new_in("/var/tmp").unwrap();
     fs::write(workspace.path().join("attempt.py"), attempt).unwrap();
-    if kind == Kind::Namespaces {
+    if kind.has_namespaces() {
         fs::create_dir(workspace.path().join("hidden")).unwrap();
         for directory in ["deep/.ssh", "deep/.docker"] {
             fs::create_dir_all(workspace.path().join(directory)).unwrap();
@@ -274,6 +309,7 @@ fn order(workspace: &Path, script: &str, load: Option<Load>) -> Order {
         limit,
         output: 64 * 1024,
         cancel: CancellationToken::new(),
+        reached: Reached::default(),
     }
 }
 

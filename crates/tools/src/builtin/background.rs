@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, LeastTrust, SessionId, ToolContext, ToolError, Trust, within};
-use avocet_sandbox::{Cell, CellError, Ended, Order, Ran, Watch};
+use avocet_sandbox::{Cell, CellError, Ended, Order, Ran, Reached, Watch};
 use avocet_supervise::{Group, blocking};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use super::programs::tell_reached;
 
 /// Programs of one session that run at the same time.
 const MOST_OF_ONE: usize = 8;
@@ -66,6 +68,8 @@ struct Program {
     changed: Notify,
     /// What it reads, until it has ended.
     watch: Mutex<Option<Watch>>,
+    /// The hosts that it has reached so far.
+    reached: Reached,
     /// How far what it prints may be believed.
     read: LeastTrust,
 }
@@ -117,15 +121,16 @@ impl Background {
                 cancel: self.group.token().child_token(),
                 heard: Mutex::default(),
                 changed: Notify::new(),
+                reached: watch.reached(),
                 watch: Mutex::new(Some(watch)),
                 read: LeastTrust::default(),
             });
             table.programs.insert(number, entered.clone());
             entered
         };
-        let cancel = entered.cancel.clone();
+        let (cancel, reached) = (entered.cancel.clone(), entered.reached.clone());
         // What it prints is kept here.
-        let order = Order { program, directory, limit, output: 0, cancel };
+        let order = Order { program, directory, limit, output: 0, cancel, reached };
         let mut cell = Cell::clone(&cell);
         cell.limits.cpu_seconds = cell.limits.cpu_seconds.max(self.longest.as_secs());
         let (clock, id) = (self.clock.clone(), entered.id.clone());
@@ -356,6 +361,7 @@ impl Program {
             Some(Ok(Ended::Cancelled)) => drop(put("ended", "killed".into())),
             Some(Err(error)) => drop(put("ended", format!("never started: {error}").into())),
         }
+        tell_reached(&mut state, self.reached.hosts());
         state
     }
 }

@@ -10,10 +10,12 @@ use avocet_protocol::{
 use avocet_sandbox::{Behind, Roots};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value};
 
 use super::background::Errand;
-use super::programs::{ENDING, Programs, Shell, Wanted, code_block, shown_directory};
+use super::programs::{
+    Done, ENDING, Programs, Shell, Wanted, code_block, shown_directory, tell_reached,
+};
 use crate::courtesy;
 
 /// What a command may take that says nothing about it.
@@ -52,22 +54,29 @@ impl Tool for ExecShell {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const WALLED: &str = "Run a shell command in the workspace and get its exit code and output \
-            (standard output and standard error together). It sees the workspace and the system's \
-            programs, nothing else, and has no network; nobody can type into it, and what it leaves \
-            running is killed. What is to go on without being waited for runs with background: it \
-            survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
-            search files, use the file tools.";
-        const OPEN: &str = "Run a shell command in the workspace and get its exit code and output \
-            (standard output and standard error together). There are no walls here: it can reach \
-            whatever the user can, so stay in the workspace; nobody can type into it, and what it \
-            leaves running is killed. What is to go on without being waited for runs with background: \
-            it survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
-            search files, use the file tools.";
-        let text = match self.programs.shell.walls {
-            Behind::Namespaces | Behind::Landlock => WALLED,
-            Behind::Nothing => OPEN,
+        const SEES: &str = "It sees the workspace and the system's programs, nothing else";
+        let shell = &self.programs.shell;
+        let walls = match (shell.walls, shell.hosts()) {
+            (Behind::Namespaces | Behind::Landlock, None) => {
+                format!("{SEES}, and has no network")
+            }
+            (Behind::Namespaces | Behind::Landlock, Some(hosts)) => format!(
+                "{SEES}, and of the network these hosts, by http and https through the proxy that \
+                 its environment names: {hosts}. What comes from there may be anybody's words"
+            ),
+            (Behind::Nothing, _) => {
+                "There are no walls here: it can reach whatever the user can, so \
+                stay in the workspace"
+                    .to_owned()
+            }
         };
+        let text = format!(
+            "Run a shell command in the workspace and get its exit code and output (standard output \
+             and standard error together). {walls}; nobody can type into it, and what it leaves \
+             running is killed. What is to go on without being waited for runs with background: it \
+             survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
+             search files, use the file tools."
+        );
         let time_limit = self.programs.shell.longest + ENDING;
         Description { time_limit, ..Description::new("exec_shell", ToolClass::Effect, text) }
     }
@@ -101,9 +110,18 @@ impl Tool for ExecShell {
             limit: limit.unwrap_or(DEFAULT_LIMIT).min(*longest),
             output: MAX_OUTPUT,
         };
-        let done = self.programs.run(wanted, context).await?;
-        let (end, number) = done.end.named();
-        Ok(json!({ end: number, "output": done.output.text() }).into())
+        let Done { end, output, reached } = self.programs.run(wanted, context).await?;
+        let (end, number) = end.named();
+        let mut result = Map::new();
+        result.insert(end.to_owned(), number.into());
+        result.insert("output".to_owned(), output.text().into());
+        tell_reached(&mut result, reached);
+        Ok(Value::Object(result).into())
+    }
+
+    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
+        let leaves = self.programs.shell.hosts().is_some();
+        leaves.then(|| arguments.command.clone()).into_iter().collect()
     }
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {

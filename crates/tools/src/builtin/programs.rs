@@ -9,6 +9,7 @@ use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
 use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Roots, Watch};
 
 use avocet_supervise::blocking;
+use serde_json::{Map, Value};
 
 use super::background::Background;
 use super::files::{Files, tool_error};
@@ -42,6 +43,11 @@ impl Shell {
             Behind::Nothing => Caution::Always,
         }
     }
+
+    /// The hosts that programs reach, if any are open to them.
+    pub(super) fn hosts(&self) -> Option<String> {
+        self.cell.opened().map(|proxy| proxy.hosts())
+    }
 }
 
 /// Programs in a workspace.
@@ -69,6 +75,8 @@ pub(super) struct Wanted {
 pub(super) struct Done {
     pub(super) end: End,
     pub(super) output: Output,
+    /// The hosts that it has reached.
+    pub(super) reached: Vec<String>,
 }
 
 /// How a program ended by itself.
@@ -125,9 +133,9 @@ impl Programs {
         let mut cell = Cell::clone(&self.shell.cell);
         cell.environment.extend(environment);
         let cancel = context.cancel.clone();
-        let order = Order { program, directory, limit, output, cancel };
         // What it reads is watched as long as anything of it is there.
         let watch = self.watch(context).await?;
+        let order = Order { program, directory, limit, output, cancel, reached: watch.reached() };
         let ran = cell.run(order).await;
         let read = blocking(move || watch.settle()).await;
         // Whatever it was, an error may tell it.
@@ -141,7 +149,7 @@ impl Programs {
                 return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()));
             }
         };
-        Ok(Done { end, output: ran.output })
+        Ok(Done { end, output: ran.output, reached: ran.reached })
     }
 
     /// What is to run from now on is watched.
@@ -153,6 +161,13 @@ impl Programs {
     pub(super) fn check_allowed(&self, program: &str) -> Result<(), ToolError> {
         let allowed = courtesy::check_allowed(program, &self.shell.commands);
         allowed.map_err(ToolError::PermissionDenied)
+    }
+}
+
+/// Adds the hosts that a program has reached to what is told of it.
+pub(super) fn tell_reached(result: &mut Map<String, Value>, reached: Vec<String>) {
+    if !reached.is_empty() {
+        result.insert("reached".to_owned(), reached.into());
     }
 }
 

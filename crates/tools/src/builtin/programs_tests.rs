@@ -22,6 +22,7 @@ pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> Cell {
         readable: Vec::new(),
         hidden: Vec::new(),
         environment: Vec::new(),
+        proxy: None,
         limits: CellLimits::default(),
         cgroups: None,
         clock,

@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::programs::{
-    Done, ENDING, End, Programs, Shell, Wanted, code_block, last, shown_directory,
+    Done, ENDING, End, Programs, Shell, Wanted, code_block, last, shown_directory, tell_reached,
 };
 use framework::{Framework, Plan};
 use report::Report;
@@ -72,11 +72,19 @@ impl Tool for RunTests {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Run the tests of a project (cargo, go, npm, pnpm, yarn, pytest) and get how \
-            many passed, and of each failure its place and message; errors of the compiler are among \
-            them. There is no network: dependencies have to be there.";
+        let network = match self.programs.shell.hosts() {
+            None => "There is no network: dependencies have to be there.".to_owned(),
+            Some(hosts) => format!(
+                "Of the network there are these hosts: {hosts}; what they do not have has to be there."
+            ),
+        };
+        let text = format!(
+            "Run the tests of a project (cargo, go, npm, pnpm, yarn, pytest) and get how many passed, \
+             and of each failure its place and message; errors of the compiler are among them. \
+             {network}"
+        );
         let time_limit = self.programs.shell.longest + ENDING;
-        Description { time_limit, ..Description::new("run_tests", ToolClass::Effect, TEXT) }
+        Description { time_limit, ..Description::new("run_tests", ToolClass::Effect, text) }
     }
 
     fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
@@ -100,7 +108,7 @@ impl Tool for RunTests {
             output: MAX_OUTPUT,
         };
         let ran = self.programs.run(wanted, context).await;
-        let Done { end, output } = ran.map_err(|error| match error {
+        let Done { end, output, reached } = ran.map_err(|error| match error {
             ToolError::ExecutionFailed(why) if why.contains("there is no program") => {
                 ToolError::ExecutionFailed(format!("{why}. {}", framework::WHERE_PROGRAMS_ARE))
             }
@@ -125,6 +133,9 @@ impl Tool for RunTests {
         }
         if let Some(hint) = framework::hint(&text).filter(|_| !well) {
             result["hint"] = hint.into();
+        }
+        if let Some(result) = result.as_object_mut() {
+            tell_reached(result, reached);
         }
         Ok(result.into())
     }

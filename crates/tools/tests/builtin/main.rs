@@ -6,6 +6,7 @@ mod approvals;
 mod ask_user;
 mod background;
 mod git;
+mod hosts;
 mod pages;
 mod patches;
 mod programs;

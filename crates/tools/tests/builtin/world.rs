@@ -1,21 +1,23 @@
 //! The built-in tools on a workspace and a log of their own.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_net::{GuardedClient, Limits};
+use async_trait::async_trait;
+use avocet_net::{GuardedClient, Hosts, Limits, Resolve};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
-use avocet_sandbox::{Behind, Cell, CellLimits, Roots, Workspace};
+use avocet_sandbox::{Behind, Cell, CellLimits, Proxy, Roots, Workspace};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, FakeRoles, ManualClock, tool_context};
-use avocet_tools::{Background, Parts, Policy, Registry, Shell, Web, add_builtin};
+use avocet_tools::{Background, OpenHosts, Parts, Policy, Registry, Shell, Web, add_builtin};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -27,6 +29,14 @@ pub(crate) struct World {
     _log: TempStore,
 }
 
+/// What the operator has configured.
+#[derive(Default)]
+struct Has<'h> {
+    commands: &'h [&'h str],
+    hosts: &'h [String],
+    beside: Vec<Workspace>,
+}
+
 impl World {
     pub(crate) async fn new() -> Self {
         Self::allowing(&[]).await
@@ -34,34 +44,37 @@ impl World {
 
     /// A world in which the operator has allowed these programs.
     pub(crate) async fn allowing(commands: &[&str]) -> Self {
-        let clock = Arc::new(ManualClock::default());
-        let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
-        Self::made(Web::new(client, None, clock.clone()), clock, commands, Vec::new()).await
+        Self::having(Has { commands, ..Has::default() }).await
     }
 
     /// A world with these directories beside the workspace.
     pub(crate) async fn beside(beside: Vec<Workspace>) -> Self {
+        Self::having(Has { beside, ..Has::default() }).await
+    }
+
+    /// A world in which the operator has opened these hosts to programs.
+    pub(crate) async fn opening(hosts: &[String]) -> Self {
+        Self::having(Has { hosts, ..Has::default() }).await
+    }
+
+    async fn having(has: Has<'_>) -> Self {
         let clock = Arc::new(ManualClock::default());
         let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
-        Self::made(Web::new(client, None, clock.clone()), clock, &[], beside).await
+        Self::made(Web::new(client, None, clock.clone()), clock, has).await
     }
 
     /// One in which the web is this.
     pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
-        Self::made(web, clock, &[], Vec::new()).await
+        Self::made(web, clock, Has::default()).await
     }
 
-    async fn made(
-        web: Web,
-        clock: Arc<ManualClock>,
-        commands: &[&str],
-        beside: Vec<Workspace>,
-    ) -> Self {
+    async fn made(web: Web, clock: Arc<ManualClock>, has: Has<'_>) -> Self {
+        let Has { commands, hosts, beside } = has;
         let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
         let root = Workspace::open(workspace.path()).unwrap();
         let shell = Shell {
-            cell: Arc::new(cell(root.root(), clock.clone())),
+            cell: Arc::new(cell(root.root(), hosts, clock.clone())),
             walls: Behind::Namespaces,
             longest: Duration::from_mins(10),
             commands: commands.iter().map(|name| (*name).to_owned()).collect(),
@@ -130,7 +143,7 @@ impl World {
 }
 
 /// Behind namespaces: what a cell is without them is the sandbox's own matter.
-fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
+fn cell(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Cell {
     let toolchain = toolchain();
     let path = toolchain.iter().map(|one| one.join("bin").display().to_string());
     let path =
@@ -145,9 +158,27 @@ fn cell(workspace: &Path, clock: Arc<ManualClock>) -> Cell {
         readable: toolchain.into_iter().collect(),
         hidden: Vec::new(),
         environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        proxy: (!hosts.is_empty()).then(|| proxy(hosts, clock.clone())),
         limits: CellLimits::default(),
         cgroups: None,
         clock,
+    }
+}
+
+fn proxy(hosts: &[String], clock: Arc<ManualClock>) -> Arc<dyn Proxy> {
+    let proxy = avocet_net::Proxy::new(Hosts::parse(hosts).unwrap(), Arc::new(Vec::new()), clock);
+    // No name is looked up.
+    Arc::new(OpenHosts::through(proxy.resolving(Arc::new(Nobody))))
+}
+
+/// Nobody has an address.
+#[derive(Debug)]
+struct Nobody;
+
+#[async_trait]
+impl Resolve for Nobody {
+    async fn resolve(&self, _: &str) -> Vec<IpAddr> {
+        Vec::new()
     }
 }
 

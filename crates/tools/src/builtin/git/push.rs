@@ -16,7 +16,10 @@ const DEFAULT_REMOTE: &str = "origin";
 /// Commits that a person is shown who has to allow a push.
 const SHOWN_COMMITS: usize = 20;
 /// What git and ssh say where there is no network.
-const NO_NETWORK: [&str; 7] = [
+const NO_NETWORK: [&str; 10] = [
+    "[sandbox] hosts does not",
+    "connect tunnel failed",
+    "from proxy after connect",
     "could not resolve host",
     "could not resolve hostname",
     "could not connect to server",
@@ -57,10 +60,20 @@ impl Tool for GitPush {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Push the commits of a branch to a remote of the repository, to the branch \
-            of the same name; never by force. The user is asked first. Programs have no network here \
-            unless the operator has opened it: then only a remote in the workspace can be reached.";
-        let described = Description::new("git_push", ToolClass::Effect, TEXT);
+        let reached = match self.0.hosts() {
+            None => {
+                "There is no network: only a remote in the workspace can be reached.".to_owned()
+            }
+            Some(hosts) => format!(
+                "Beside remotes in the workspace, only these hosts can be reached, by https and not by \
+                 ssh: {hosts}."
+            ),
+        };
+        let text = format!(
+            "Push the commits of a branch to a remote of the repository, to the branch of the same \
+             name; never by force. The user is asked first. {reached}"
+        );
+        let described = Description::new("git_push", ToolClass::Effect, text);
         Description { time_limit: self.0.time_limit(3), ..described }
     }
 
@@ -166,9 +179,9 @@ fn refused(words: &[&str], why: &str, url: &str) -> ToolError {
     let said = why.to_lowercase();
     if NO_NETWORK.iter().any(|words| said.contains(words)) {
         return ToolError::ExecutionFailed(format!(
-            "{url} cannot be reached: programs have no network here beyond what the operator has \
-             opened ([sandbox] in the configuration). Ask the user to push the branch, or to open \
-             the network"
+            "{url} cannot be reached: programs have no network here beyond the hosts that the operator \
+             has opened ([sandbox] hosts in the configuration), and no ssh. Ask the user to push the \
+             branch, or to open the host"
         ));
     }
     match parse::pushed(why) {
@@ -215,6 +228,10 @@ mod tests {
             (
                 "fatal: unable to access 'u': Failed to connect to 127.0.0.1 port 9",
                 "programs have no",
+            ),
+            (
+                "fatal: unable to access 'u': CONNECT tunnel failed, response 403",
+                "[sandbox] hosts in the configuration",
             ),
             ("!\ta:b\t[rejected] (non-fast-forward)\n", "does not have. Fetch and merge"),
             ("fatal: something else", "git push: fatal: something else"),

@@ -82,6 +82,11 @@ impl Git {
         Self { programs: Programs::new(roots, shell) }
     }
 
+    /// The hosts that git reaches, if any are open to programs.
+    pub(super) fn hosts(&self) -> Option<String> {
+        self.programs.shell.hosts()
+    }
+
     /// What a tool may take that calls git this often.
     pub(super) fn time_limit(&self, calls: u32) -> Duration {
         (self.limit() + ENDING) * calls
@@ -117,6 +122,8 @@ impl Git {
         let directory = self.programs.directory(repository.map(str::to_owned), context).await?;
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let program = ["git", "--no-pager", "--literal-pathspecs"].into_iter();
+        let proxy = self.programs.shell.cell.proxy_url().map(|url| format!("http.proxy={url}"));
+        let settings = settings.chain(proxy.iter().flat_map(|setting| ["-c", setting.as_str()]));
         let program = program.chain(settings).chain(arguments.iter().copied());
         let mut environment: Vec<(String, String)> =
             ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -131,7 +138,7 @@ impl Git {
             output: MAX_OUTPUT,
         };
         let ran = self.programs.run(wanted, context).await;
-        let Done { end, output } = ran.map_err(|error| match error {
+        let Done { end, output, reached: _ } = ran.map_err(|error| match error {
             ToolError::ExecutionFailed(why) if why.contains("there is no program git") => {
                 let none = "there is no git on this system: its operator has to install it";
                 ToolError::ExecutionFailed(none.to_owned())

@@ -32,12 +32,14 @@ pub(super) struct Plan {
 /// What can be done where a program is not seen.
 pub(super) const WHERE_PROGRAMS_ARE: &str = "What is installed in somebody's home is not seen by \
     programs here: the operator can name its directories in [sandbox] read, and has to have it in PATH";
-const NO_NETWORK: &str = "Programs have no network here beyond what the operator has opened ([sandbox] \
-    in the configuration): dependencies have to be there before, fetched by the user or kept in the \
+const NO_NETWORK: &str = "Programs have no network here beyond the hosts that the operator has opened \
+    ([sandbox] hosts in the configuration): dependencies have to be there before, fetched by the user or kept in the \
     workspace (cargo vendor, go mod vendor, node_modules, a virtual environment)";
 
 /// What tools say that wanted the network, or a home that they may not read.
-const HINTS: [(&str, &str); 16] = [
+const HINTS: [(&str, &str); 18] = [
+    ("[sandbox] hosts does not", NO_NETWORK),
+    ("connect tunnel failed", NO_NETWORK),
     ("could not resolve host", NO_NETWORK),
     ("couldn't resolve host", NO_NETWORK),
     ("failed to download", NO_NETWORK),

@@ -1,0 +1,186 @@
+//! Which hosts are open to programs: the operator's list, and what it says of a host and a port. No I/O.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use crate::guard::Host;
+
+/// The ports of an entry that names none.
+const PORTS: [u16; 2] = [80, 443];
+/// Characters of a name (RFC 1035, 2.3.4).
+const LONGEST_NAME: usize = 253;
+
+/// The hosts that the operator has opened; by default none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hosts {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    hosts: Which,
+    /// None for 80 and 443.
+    port: Option<u16>,
+}
+
+/// The hosts of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Which {
+    /// This name.
+    Name(String),
+    /// All names below this one, and not itself.
+    Below(String),
+    /// This address, private or not.
+    Address(IpAddr),
+}
+
+/// The operator: an entry of the list that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{entry:?} opens nothing: {why}")]
+pub struct BadHost {
+    /// Which entry, from 0.
+    pub number: usize,
+    /// The entry, as it was written.
+    pub entry: String,
+    /// What is wrong with it, and what to write instead.
+    pub why: &'static str,
+}
+
+impl Hosts {
+    /// Reads entries: a name, a name with `*.` before it for all names below it, or an address; each with
+    /// `:PORT`, or without for 80 and 443.
+    ///
+    /// # Errors
+    /// [`BadHost`] for the first that is none of these.
+    pub fn parse(entries: &[String]) -> Result<Self, BadHost> {
+        let read = |(number, entry): (usize, &String)| {
+            Entry::parse(entry).map_err(|why| BadHost { number, entry: entry.clone(), why })
+        };
+        Ok(Self { entries: entries.iter().enumerate().map(read).collect::<Result<_, _>>()? })
+    }
+
+    /// Whether nothing is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether an entry names this address, at whatever port.
+    #[must_use]
+    pub fn name(&self, address: IpAddr) -> bool {
+        self.entries.iter().any(|entry| entry.hosts == Which::Address(address.to_canonical()))
+    }
+
+    /// Whether a host is open at a port.
+    pub(crate) fn open(&self, host: &Host, port: u16) -> bool {
+        self.entries.iter().any(|entry| entry.opens(host, port))
+    }
+}
+
+impl fmt::Display for Hosts {
+    /// The entries as they were understood, with commas between them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, Entry { hosts, port }) in self.entries.iter().enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            match hosts {
+                Which::Name(name) => write!(f, "{comma}{name}{port}")?,
+                Which::Below(name) => write!(f, "{comma}*.{name}{port}")?,
+                Which::Address(IpAddr::V6(address)) => write!(f, "{comma}[{address}]{port}")?,
+                Which::Address(address) => write!(f, "{comma}{address}{port}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn parse(entry: &str) -> Result<Self, &'static str> {
+        const SHAPE: &str = "write a host alone, as crates.io, *.crates.io, registry.example.org:8443, \
+            127.0.0.1:3000 or [::1]:3000";
+        const NEAR: &str = "a name has to lead to public addresses, and this one leads to the machine \
+            itself; write the address and the port, as 127.0.0.1:3000";
+        if let Ok(address) = entry.parse::<IpAddr>() {
+            return Ok(Self { hosts: Which::Address(address.to_canonical()), port: None });
+        }
+        if entry.contains('/') {
+            return Err(SHAPE);
+        }
+        let (text, port) = match entry.rsplit_once(':') {
+            Some((host, digits)) if !entry.ends_with(']') => {
+                let port = port(digits).ok_or("its port is not a number from 1 to 65535")?;
+                (host, Some(port))
+            }
+            _ => (entry, None),
+        };
+        let (text, below) = match text.strip_prefix("*.") {
+            Some(rest) => (rest, true),
+            None => (text, false),
+        };
+        let hosts = match (host(text).ok_or(SHAPE)?, below) {
+            (Host::Name(name), _) if name == "localhost" || name.ends_with(".localhost") => {
+                return Err(NEAR);
+            }
+            (Host::Name(name), false) => Which::Name(name),
+            (Host::Name(name), true) => Which::Below(name),
+            (Host::Address(address), false) => Which::Address(address),
+            (Host::Address(_), true) => return Err("there are no names below an address"),
+        };
+        Ok(Self { hosts, port })
+    }
+
+    fn opens(&self, host: &Host, port: u16) -> bool {
+        let is_port = self.port.map_or(PORTS.contains(&port), |own| own == port);
+        is_port
+            && match (&self.hosts, host) {
+                (Which::Name(own), Host::Name(name)) => own == name,
+                (Which::Below(own), Host::Name(name)) => {
+                    name.strip_suffix(own.as_str()).is_some_and(|rest| rest.ends_with('.'))
+                }
+                (Which::Address(own), Host::Address(address)) => *own == address.to_canonical(),
+                _ => false,
+            }
+    }
+}
+
+/// A host as the URL standard reads it: in lower case, an international name in ASCII, an address in
+/// whatever spelling, and without the dot at the end. IPv6 addresses stand in brackets. None if it is no
+/// host, or if there is more than a host.
+pub(crate) fn host(text: &str) -> Option<Host> {
+    let is_bracketed = text.starts_with('[') && text.ends_with(']');
+    let is_more = |c: char| {
+        c.is_control() || c.is_whitespace() || "/?#@\\%*".contains(c) || (c == ':' && !is_bracketed)
+    };
+    if text.is_empty() || text.contains(is_more) {
+        return None;
+    }
+    let url = Url::parse(&format!("http://{text}/")).ok()?;
+    let host = url.host_str()?;
+    if let Ok(address) = host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        return Some(Host::Address(address.to_canonical()));
+    }
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let is_name = name.len() <= LONGEST_NAME && !name.split('.').any(str::is_empty);
+    is_name.then(|| Host::Name(name.to_owned()))
+}
+
+/// A port, in digits alone.
+pub(crate) fn port(digits: &str) -> Option<u16> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|port| is_number && *port != 0)
+}
+
+/// A host and a port, as they are written.
+pub(crate) fn shown(host: &Host, port: u16) -> String {
+    match host {
+        Host::Name(name) => format!("{name}:{port}"),
+        Host::Address(IpAddr::V6(address)) => format!("[{address}]:{port}"),
+        Host::Address(address) => format!("{address}:{port}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "hosts_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+use super::*;
+
+fn hosts(entries: &[&str]) -> Result<Hosts, BadHost> {
+    Hosts::parse(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>())
+}
+
+#[test]
+fn an_entry_opens_a_host_and_no_other() {
+    type Asked = &'static [(&'static str, u16)];
+    let table: [(&str, Asked, Asked); 12] = [
+        (
+            "crates.io",
+            &[("crates.io", 443), ("crates.io", 80), ("CRATES.IO.", 443), ("cratEs\u{3002}io", 80)],
+            &[
+                ("crates.io", 8443),
+                ("static.crates.io", 443),
+                ("crates.io.evil.example", 443),
+                ("xcrates.io", 443),
+                ("io", 443),
+                ("crates.i\u{43e}", 443),
+            ],
+        ),
+        (
+            "*.crates.io",
+            &[("static.crates.io", 443), ("a.b.crates.io.", 80)],
+            &[
+                ("crates.io", 443),
+                ("xcrates.io", 443),
+                (".crates.io", 443),
+                ("a..crates.io", 443),
+                ("a.crates.io.x.example", 443),
+                ("*.crates.io", 443),
+            ],
+        ),
+        ("Registry.Local.:8443", &[("registry.local", 8443)], &[("registry.local", 443)]),
+        ("*.a.example:81", &[("b.a.example", 81)], &[("b.a.example", 80), ("a.example", 81)]),
+        (
+            "127.0.0.1:3000",
+            &[
+                ("127.0.0.1", 3000),
+                ("127.1", 3000),
+                ("0x7f000001", 3000),
+                ("127.0.0.1.", 3000),
+                ("[::ffff:127.0.0.1]", 3000),
+            ],
+            &[
+                ("127.0.0.1", 80),
+                ("127.0.0.2", 3000),
+                ("localhost", 3000),
+                ("0.0.0.0", 3000),
+                ("[::1]", 3000),
+                ("[::127.0.0.1]", 3000),
+            ],
+        ),
+        ("10.0.0.7", &[("10.0.0.7", 443), ("10.0.0.7", 80)], &[("10.0.0.7", 22)]),
+        ("::1", &[("[::1]", 80)], &[("[::1]", 3000), ("127.0.0.1", 80)]),
+        ("[::1]:3000", &[("[0:0::1]", 3000)], &[("[::1]", 80)]),
+        ("[::1]", &[("[::1]", 80)], &[("[::2]", 80)]),
+        ("::ffff:10.0.0.7", &[("10.0.0.7", 80)], &[("10.0.0.8", 80)]),
+        ("bücher.example", &[("xn--bcher-kva.example", 443), ("BÜCHER.example", 443)], &[]),
+        ("a_b", &[("a_b", 80)], &[("a", 80)]),
+    ];
+    for (entry, open, closed) in table {
+        let hosts = hosts(&[entry]).unwrap();
+        let is_open =
+            |(text, port): &(&str, u16)| host(text).is_some_and(|host| hosts.open(&host, *port));
+        for asked in open {
+            assert!(is_open(asked), "{entry} opens {asked:?}");
+        }
+        for asked in closed {
+            assert!(!is_open(asked), "{entry} does not open {asked:?}");
+        }
+    }
+    assert!(!hosts(&[]).unwrap().open(&Host::Name("crates.io".to_owned()), 443));
+}
+
+#[test]
+fn what_is_no_entry_is_said_with_what_to_write() {
+    for (entry, why) in [
+        ("", "a host alone"),
+        ("*", "a host alone"),
+        ("*.", "a host alone"),
+        ("a.*.example", "a host alone"),
+        ("*.*.example", "a host alone"),
+        ("https://crates.io", "a host alone"),
+        ("https://crates.io:443", "a host alone"),
+        ("crates.io/x", "a host alone"),
+        ("user@crates.io", "a host alone"),
+        ("crates.io ", "a host alone"),
+        ("crates\t.io", "a host alone"),
+        ("a..example", "a host alone"),
+        (".", "a host alone"),
+        ("a%2eexample", "a host alone"),
+        ("1.2.3.4.5", "a host alone"),
+        ("[::1", "a host alone"),
+        ("[::1]x", "its port"),
+        ("crates.io:https", "its port"),
+        ("10.0.0.0/8", "a host alone"),
+        ("crates.io:", "its port"),
+        ("crates.io:0", "its port"),
+        ("crates.io:+1", "its port"),
+        ("crates.io:65536", "its port"),
+        ("*.10.0.0.7", "below an address"),
+        ("localhost:3000", "127.0.0.1:3000"),
+        ("*.LOCALHOST", "127.0.0.1:3000"),
+    ] {
+        let error = hosts(&["crates.io", entry]).unwrap_err();
+        assert_eq!((error.number, error.entry.as_str()), (1, entry));
+        assert!(error.why.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn the_list_is_shown_as_it_was_understood() {
+    let hosts = hosts(&["Crates.IO.", "*.Bücher.example:8443", "::1", "127.0.0.1:3000"]).unwrap();
+    let shown = "crates.io, *.xn--bcher-kva.example:8443, [::1], 127.0.0.1:3000";
+    assert_eq!(hosts.to_string(), shown);
+    let named = |address: &str| hosts.name(address.parse().unwrap());
+    assert!(named("127.0.0.1") && named("::1") && named("::ffff:127.0.0.1"));
+    assert!(!named("127.0.0.2"));
+}

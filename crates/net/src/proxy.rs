@@ -1,0 +1,365 @@
+//! The way of programs to the hosts that the operator has opened: an HTTP proxy (RFC 9110, 7.3.2; 9112,
+//! 3.2) that tunnels `CONNECT` and forwards what is asked for by `http://`, one request a connection. It
+//! goes to those hosts and no others, and adds nothing of its own to what a program says.
+
+pub(crate) mod head;
+mod tunnel;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{Clock, within};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::dial::System;
+use crate::guard::{Guard, Host};
+use crate::guarded::{OwnAddresses, Resolve};
+use crate::hosts::{Hosts, shown};
+use head::{Kind, Request};
+use tunnel::Moved;
+
+/// Bytes of the head of a request.
+const MAX_HEAD: usize = 16 * 1024;
+/// Connections of one listener at a time; others wait.
+const MOST_OF_ONE: usize = 32;
+/// Connections of all listeners at a time: each takes two of the files that the daemon may have open.
+const MOST: usize = 128;
+/// How long a head may take.
+const HEAD_LIMIT: Duration = Duration::from_secs(10);
+/// How long a name may take to be resolved, and a connection to be made.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How long, and for how many bytes, is waited for whoever was refused to have read that.
+const LINGER: (Duration, u64) = (Duration::from_secs(2), 64 * 1024);
+/// How long is waited where the system gives no connection.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Hosts of one listener about which the log has a line each: those that were reached, and those that were not,
+/// of which a program can name as many as it likes.
+const MOST_LOGGED: usize = 1000;
+
+/// The proxy to the hosts of a list. One serves any number of listeners.
+#[derive(Debug)]
+pub struct Proxy {
+    hosts: Hosts,
+    own: Arc<dyn OwnAddresses>,
+    resolver: Arc<dyn Resolve>,
+    clock: Arc<dyn Clock>,
+    room: Semaphore,
+}
+
+/// What is answered instead of what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    status: u16,
+    /// One line, also in place of the status's usual words: of the answer to `CONNECT` most programs show
+    /// nothing else.
+    why: String,
+}
+
+impl Refused {
+    fn bad(why: &str) -> Self {
+        Self { status: 400, why: why.to_owned() }
+    }
+
+    fn slow() -> Self {
+        Self { status: 408, why: "the head of the request took too long".to_owned() }
+    }
+
+    fn no_length() -> Self {
+        let why = "a request with a body needs a Content-Length here";
+        Self { status: 411, why: why.to_owned() }
+    }
+
+    fn long() -> Self {
+        Self { status: 431, why: "the head of the request is too long".to_owned() }
+    }
+
+    fn forbidden(to: &str, why: &str) -> Self {
+        Self { status: 403, why: format!("{to} is refused: {why}; ask the operator") }
+    }
+
+    fn unreachable(to: &str, why: &str) -> Self {
+        Self { status: 502, why: format!("{to} cannot be reached: {why}") }
+    }
+}
+
+/// Who is told what was let through, and what the log has been told.
+struct Told<'t> {
+    reached: &'t (dyn Fn(&str) + Sync),
+    logged: Mutex<Logged>,
+}
+
+#[derive(Default)]
+struct Logged {
+    reached: BTreeSet<String>,
+    refused: BTreeSet<String>,
+}
+
+impl Proxy {
+    /// A proxy on a host with these addresses, which asks the system's resolver.
+    #[must_use]
+    pub fn new(hosts: Hosts, own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>) -> Self {
+        Self { hosts, own, resolver: Arc::new(System), clock, room: Semaphore::new(MOST) }
+    }
+
+    /// As this one, with another resolver.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
+        Self { resolver, ..self }
+    }
+
+    /// The list.
+    #[must_use]
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Serves whoever connects to a listener, until it is dropped, and every connection with it. `reached`
+    /// is told the host and the port of each connection that is let through, before a byte of it is; both
+    /// as `HOST:PORT`. It must not block.
+    ///
+    /// # Errors
+    /// If the listener cannot be used.
+    pub async fn serve(
+        &self,
+        listener: std::net::TcpListener,
+        reached: &(dyn Fn(&str) + Sync),
+    ) -> io::Result<Infallible> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let told = Told { reached, logged: Mutex::default() };
+        let mut open = FuturesUnordered::new();
+        // Not begun anew each time: whoever has come waits in it for room.
+        let mut next = pin!(self.accept(&listener));
+        loop {
+            tokio::select! {
+                (stream, permit) = &mut next, if open.len() < MOST_OF_ONE => {
+                    open.push(self.connection(stream, permit, &told));
+                    next.set(self.accept(&listener));
+                }
+                Some(()) = open.next() => {}
+            }
+        }
+    }
+
+    async fn accept(&self, listener: &TcpListener) -> (TcpStream, Option<SemaphorePermit<'_>>) {
+        let stream = loop {
+            match listener.accept().await {
+                Ok((stream, _)) => break stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a program cannot be let to the proxy");
+                    self.clock.sleep(PAUSE).await;
+                }
+            }
+        };
+        // Nobody closes it.
+        (stream, self.room.acquire().await.ok())
+    }
+
+    async fn connection(
+        &self,
+        mut program: TcpStream,
+        _permit: Option<SemaphorePermit<'_>>,
+        told: &Told<'_>,
+    ) {
+        if let Err(refused) = self.pass(&mut program, told).await {
+            // Whoever asked may have gone.
+            within(&*self.clock, LINGER.0, refuse(program, &refused)).await.unwrap_or_default();
+        }
+    }
+
+    async fn pass(&self, program: &mut TcpStream, told: &Told<'_>) -> Result<(), Refused> {
+        let read = within(&*self.clock, HEAD_LIMIT, read_head(program)).await;
+        let Some((head, rest)) = read.unwrap_or_else(|_| Err(Refused::slow()))? else {
+            return Ok(());
+        };
+        let Request { host, port, kind } = head::parse(&head)?;
+        let to = shown(&host, port);
+        let judged = self.addresses(&host, port, &to).await;
+        let connected = match judged {
+            Ok(addresses) => self.connect(&addresses, &to).await,
+            Err(refused) => Err(refused),
+        };
+        let mut server = connected.inspect_err(|refused| told.refused(&to, &refused.why))?;
+        told.reached(&to);
+        let moved = Moved::default();
+        let passed = async {
+            match kind {
+                Kind::Tunnel => tunnel(&moved, program, &mut server, &rest).await,
+                Kind::Forward { head, length } => {
+                    forward(&moved, program, &mut server, (&head, length, &rest)).await
+                }
+            }
+        };
+        moved.or_idle(&*self.clock, passed).await;
+        Ok(())
+    }
+
+    /// Where to connect to: what the list names, and what is public of what its names lead to.
+    async fn addresses(
+        &self,
+        host: &Host,
+        port: u16,
+        to: &str,
+    ) -> Result<Vec<SocketAddr>, Refused> {
+        if !self.hosts.open(host, port) {
+            return Err(Refused::forbidden(to, "[sandbox] hosts does not open it"));
+        }
+        let name = match host {
+            Host::Address(address) => return Ok(vec![SocketAddr::new(*address, port)]),
+            Host::Name(name) => name,
+        };
+        let found = within(&*self.clock, CONNECT_LIMIT, self.resolver.resolve(name)).await;
+        let found = found.unwrap_or_default();
+        if found.is_empty() {
+            return Err(Refused::unreachable(to, "its name has no address"));
+        }
+        let guard = Guard::new(self.own.addresses());
+        found.into_iter().map(|address| self.judge(&guard, address, port, to)).collect()
+    }
+
+    /// Judges an address that a name leads to.
+    fn judge(
+        &self,
+        guard: &Guard,
+        address: IpAddr,
+        port: u16,
+        to: &str,
+    ) -> Result<SocketAddr, Refused> {
+        let socket = SocketAddr::new(address, port);
+        if self.hosts.open(&Host::Address(address.to_canonical()), port) {
+            return Ok(socket);
+        }
+        guard.address(socket).map(|()| socket).map_err(|rule| {
+            let why = format!(
+                "its name leads to {address}, which is not public ({rule}), and [sandbox] hosts does \
+                 not list that address"
+            );
+            Refused::forbidden(to, &why)
+        })
+    }
+
+    async fn connect(&self, addresses: &[SocketAddr], to: &str) -> Result<TcpStream, Refused> {
+        let connected = within(&*self.clock, CONNECT_LIMIT, TcpStream::connect(addresses)).await;
+        connected
+            .map_err(|_| Refused::unreachable(to, "it does not answer"))?
+            .map_err(|error| Refused::unreachable(to, &error.kind().to_string()))
+    }
+}
+
+impl Told<'_> {
+    fn reached(&self, to: &str) {
+        (self.reached)(to);
+        if is_new(&mut self.logged().reached, to) {
+            tracing::info!(host = to, "a program reached a host");
+        }
+    }
+
+    fn refused(&self, to: &str, why: &str) {
+        if is_new(&mut self.logged().refused, to) {
+            tracing::warn!(host = to, why, "a program was not let to a host");
+        }
+    }
+
+    fn logged(&self) -> MutexGuard<'_, Logged> {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether there is a line to be written: one for each host, as long as there are not too many.
+fn is_new(logged: &mut BTreeSet<String>, to: &str) -> bool {
+    let is_new = logged.len() < MOST_LOGGED && logged.insert(to.to_owned());
+    if is_new && logged.len() == MOST_LOGGED {
+        tracing::warn!(
+            after = to,
+            "a program asks for so many hosts that no more of them are logged"
+        );
+    }
+    is_new
+}
+
+/// A head, and what came behind it; nothing if whoever connected has gone.
+async fn read_head(
+    from: &mut (impl AsyncRead + Unpin),
+) -> Result<Option<(Vec<u8>, Vec<u8>)>, Refused> {
+    const END: &[u8] = b"\r\n\r\n";
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let Ok(read @ 1..) = from.read(&mut piece).await else { return Ok(None) };
+        let from = bytes.len().saturating_sub(END.len() - 1);
+        bytes.extend_from_slice(&piece[..read]);
+        let end = bytes[from..].windows(END.len()).position(|window| window == END);
+        let end = end.map(|at| from + at + END.len());
+        if end.unwrap_or(bytes.len()) > MAX_HEAD {
+            return Err(Refused::long());
+        }
+        if let Some(end) = end {
+            let rest = bytes.split_off(end);
+            return Ok(Some((bytes, rest)));
+        }
+    }
+}
+
+/// Whatever a program and a server say to each other.
+async fn tunnel(
+    moved: &Moved,
+    program: &mut TcpStream,
+    server: &mut TcpStream,
+    rest: &[u8],
+) -> io::Result<()> {
+    program.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+    let (from_program, mut to_program) = program.split();
+    let (from_server, mut to_server) = server.split();
+    let up = moved.pass_all(rest.chain(from_program), &mut to_server);
+    let down = moved.pass_all(from_server, &mut to_program);
+    tokio::try_join!(up, down).map(drop)
+}
+
+/// A request with its body and nothing behind it, and the answer as it comes, until the server or the program
+/// closes it.
+async fn forward(
+    moved: &Moved,
+    program: &mut TcpStream,
+    server: &mut TcpStream,
+    (head, length, rest): (&[u8], u64, &[u8]),
+) -> io::Result<()> {
+    let (mut from_program, mut to_program) = program.split();
+    let (from_server, mut to_server) = server.split();
+    let asked = async {
+        let body = rest.chain(&mut from_program).take(length);
+        let passed = moved.pass(head.chain(body), &mut to_server).await?;
+        if passed.checked_sub(head.len() as u64) == Some(length) {
+            // What is asked behind it goes nowhere; who asked stays as long as the answer is wanted.
+            tokio::io::copy(&mut from_program, &mut tokio::io::sink()).await?;
+        }
+        Ok(())
+    };
+    tokio::select! {
+        // Some answer before they have heard all.
+        answered = moved.pass_all(from_server, &mut to_program) => answered,
+        gone = asked => gone,
+    }
+}
+
+async fn refuse(mut program: TcpStream, Refused { status, why }: &Refused) {
+    let length = why.len() + 1;
+    let answer = format!(
+        "HTTP/1.1 {status} {why}\r\nContent-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: {length}\r\nConnection: close\r\n\r\n{why}\n"
+    );
+    if program.write_all(answer.as_bytes()).await.is_err() || program.shutdown().await.is_err() {
+        return;
+    }
+    // What is closed with something unread is broken off, and the answer with it.
+    let mut unread = program.take(LINGER.1);
+    tokio::io::copy(&mut unread, &mut tokio::io::sink()).await.map(drop).unwrap_or_default();
+}

@@ -1,0 +1,434 @@
+//! The proxy of programs as it is, on loopback: what it lets through, what it refuses, and how long it waits.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_net::{Hosts, Proxy, Resolve};
+use avocet_protocol::Clock;
+use avocet_testkit::ManualClock;
+use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// An address that this host is said to have.
+const OWN: &str = "93.184.216.1";
+
+/// What the lookup of a name finds.
+#[derive(Debug, Default)]
+struct Names {
+    names: HashMap<String, Vec<IpAddr>>,
+    looked_up: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Resolve for Names {
+    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+        self.looked_up.lock().unwrap().push(name.to_owned());
+        self.names.get(name).cloned().unwrap_or_default()
+    }
+}
+
+/// A proxy, and what it has let through.
+struct World {
+    proxy: Proxy,
+    listener: std::net::TcpListener,
+    names: Arc<Names>,
+    clock: Arc<ManualClock>,
+    reached: Mutex<Vec<String>>,
+}
+
+impl World {
+    fn new(hosts: &[String], names: &[(&str, &[&str])]) -> Self {
+        let parsed = |(name, found): &(&str, &[&str])| {
+            let addresses = found.iter().map(|address| address.parse().unwrap()).collect();
+            ((*name).to_owned(), addresses)
+        };
+        let names = names.iter().map(parsed).collect();
+        let names = Arc::new(Names { names, ..Names::default() });
+        let clock = Arc::new(ManualClock::default());
+        let own: Vec<IpAddr> = vec![OWN.parse().unwrap()];
+        let hosts = Hosts::parse(hosts).unwrap();
+        let proxy = Proxy::new(hosts, Arc::new(own), clock.clone() as Arc<dyn Clock>);
+        Self {
+            proxy: proxy.resolving(names.clone()),
+            listener: std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
+            names,
+            clock,
+            reached: Mutex::default(),
+        }
+    }
+
+    /// What comes of something while the proxy runs.
+    async fn with<T>(&self, work: impl Future<Output = T>) -> T {
+        let reached = |to: &str| self.reached.lock().unwrap().push(to.to_owned());
+        tokio::select! {
+            ended = self.proxy.serve(self.listener.try_clone().unwrap(), &reached) => {
+                panic!("it does not end by itself: {ended:?}")
+            }
+            done = work => done,
+        }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.listener.local_addr().unwrap()).await.unwrap()
+    }
+
+    /// Sends this, and reads until there is no more.
+    async fn say(&self, text: &str) -> String {
+        self.with(async {
+            let mut stream = self.connect().await;
+            stream.write_all(text.as_bytes()).await.unwrap();
+            rest(&mut stream).await
+        })
+        .await
+    }
+
+    fn reached(&self) -> Vec<String> {
+        std::mem::take(&mut *self.reached.lock().unwrap())
+    }
+}
+
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+/// Reads until this was read.
+async fn until(stream: &mut TcpStream, end: &str) -> String {
+    let mut bytes = Vec::new();
+    while !bytes.ends_with(end.as_bytes()) {
+        bytes.push(stream.read_u8().await.unwrap());
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+async fn server() -> (TcpListener, SocketAddr) {
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = server.local_addr().unwrap();
+    (server, address)
+}
+
+#[tokio::test]
+async fn a_tunnel_carries_bytes_in_both_directions_to_their_end() {
+    let (server, address) = server().await;
+    let world = World::new(&[address.to_string()], &[]);
+    world
+        .with(async {
+            let mut program = world.connect().await;
+            let ask = format!("CONNECT {address} HTTP/1.1\r\n\r\nearly");
+            program.write_all(ask.as_bytes()).await.unwrap();
+            let (mut served, _) = server.accept().await.unwrap();
+            assert_eq!(until(&mut served, "early").await, "early");
+            let answer = until(&mut program, "\r\n\r\n").await;
+            assert_eq!(answer, "HTTP/1.1 200 Connection established\r\n\r\n");
+            served.write_all(b"\0hello").await.unwrap();
+            assert_eq!(until(&mut program, "hello").await, "\0hello");
+            program.write_all(b"bye").await.unwrap();
+            program.shutdown().await.unwrap();
+            assert_eq!(rest(&mut served).await, "bye");
+            // The other direction is open still.
+            served.write_all(b"last").await.unwrap();
+            served.shutdown().await.unwrap();
+            assert_eq!(rest(&mut program).await, "last");
+        })
+        .await;
+    assert_eq!(world.reached(), [address.to_string()]);
+}
+
+#[tokio::test]
+async fn a_request_goes_on_once_with_its_body_and_nothing_behind_it() {
+    let (server, address) = server().await;
+    let world = World::new(&[address.to_string()], &[]);
+    world
+        .with(async {
+            let mut program = world.connect().await;
+            let ask = format!(
+                "POST http://{address}/x?q HTTP/1.1\r\nHost: other.example\r\nContent-Length: 4\r\n\
+                 Proxy-Authorization: Basic eDp5\r\nConnection: keep-alive\r\n\r\nbo"
+            );
+            program.write_all(ask.as_bytes()).await.unwrap();
+            let (mut served, _) = server.accept().await.unwrap();
+            assert_eq!(
+                until(&mut served, "bo").await,
+                format!(
+                    "POST /x?q HTTP/1.1\r\nHost: {address}\r\nContent-Length: 4\r\n\
+                     Connection: close\r\n\r\nbo"
+                )
+            );
+            program.write_all(b"dyGET /second HTTP/1.1\r\n\r\n").await.unwrap();
+            assert_eq!(until(&mut served, "dy").await, "dy");
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+            served.write_all(answer.as_bytes()).await.unwrap();
+            // Nothing of the second request has come, and nothing will.
+            let mut byte = [0];
+            assert!(served.try_read(&mut byte).is_err());
+            served.shutdown().await.unwrap();
+            let mut read = vec![0; answer.len()];
+            program.read_exact(&mut read).await.unwrap();
+            assert_eq!(read, answer.as_bytes());
+            assert_eq!(served.read(&mut byte).await.unwrap_or_default(), 0);
+        })
+        .await;
+    assert_eq!(world.reached(), [address.to_string()]);
+}
+
+#[tokio::test]
+async fn who_goes_away_before_the_answer_ends_it_for_the_server_too() {
+    let (server, address) = server().await;
+    let world = World::new(&[address.to_string()], &[]);
+    world
+        .with(async {
+            for length in [0, 9, u64::MAX] {
+                let mut program = world.connect().await;
+                let ask =
+                    format!("GET http://{address}/ HTTP/1.1\r\nContent-Length: {length}\r\n\r\n");
+                program.write_all(ask.as_bytes()).await.unwrap();
+                let (mut served, _) = server.accept().await.unwrap();
+                until(&mut served, "\r\n\r\n").await;
+                drop(program);
+                assert_eq!(rest(&mut served).await, "");
+            }
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
+    let (server, address) = server().await;
+    let (another, other) = self::server().await;
+    let port = address.port();
+    let hosts = [
+        "public.example".to_owned(),
+        format!("private.example:{port}"),
+        format!("*.wild.example:{port}"),
+        format!("listed.example:{port}"),
+        format!("nobody.example:{port}"),
+        "own.example".to_owned(),
+        "10.0.0.7".to_owned(),
+    ];
+    let names: [(&str, &[&str]); 5] = [
+        ("private.example", &["127.0.0.1"]),
+        ("a.wild.example", &["93.184.216.34", "192.168.0.1"]),
+        ("listed.example", &["::ffff:127.0.0.1"]),
+        ("own.example", &[OWN]),
+        ("closed.example", &["93.184.216.34"]),
+    ];
+    let world = World::new(&hosts, &names);
+    for (to, status, why) in [
+        (
+            format!("closed.example:{port}"),
+            403,
+            "[sandbox] hosts does not open it; ask the operator",
+        ),
+        ("wild.example:443".to_owned(), 403, "[sandbox] hosts does not open it"),
+        ("public.example:22".to_owned(), 403, "[sandbox] hosts does not open it"),
+        (address.to_string(), 403, "[sandbox] hosts does not open it"),
+        (other.to_string(), 403, "[sandbox] hosts does not open it"),
+        (format!("localhost:{port}"), 403, "[sandbox] hosts does not open it"),
+        ("169.254.169.254:80".to_owned(), 403, "[sandbox] hosts does not open it"),
+        (format!("private.example:{port}"), 403, "leads to 127.0.0.1, which is not public"),
+        // One that is private refuses the name.
+        (format!("a.wild.example:{port}"), 403, "leads to 192.168.0.1, which is not public"),
+        (format!("listed.example:{port}"), 403, "does not list that address"),
+        ("own.example:443".to_owned(), 403, "an address of this host"),
+        (format!("nobody.example:{port}"), 502, "its name has no address"),
+        ("public.example:443".to_owned(), 502, "its name has no address"),
+    ] {
+        for head in [
+            format!("CONNECT {to} HTTP/1.1\r\n\r\n"),
+            format!("GET http://{to}/secret?word HTTP/1.1\r\n\r\n"),
+        ] {
+            let answer = world.say(&head).await;
+            let (first, body) = answer.split_once("\r\n").unwrap();
+            assert!(first.starts_with(&format!("HTTP/1.1 {status} {to} ")), "{head}: {answer}");
+            assert!(first.contains(why), "{head}: {answer}");
+            let reason = &first["HTTP/1.1 403 ".len()..];
+            assert!(body.ends_with(&format!("\r\n\r\n{reason}\n")), "{head}: {answer}");
+        }
+    }
+    assert!(world.reached().is_empty());
+    // Nobody was asked for a name that is not open.
+    let looked_up = world.names.looked_up.lock().unwrap();
+    assert!(!looked_up.iter().any(|name| name == "closed.example" || name == "wild.example"));
+    let accepted = |server: TcpListener| server.into_std().unwrap().accept();
+    assert!(accepted(server).is_err() && accepted(another).is_err(), "a listener was reached");
+}
+
+#[tokio::test]
+async fn a_name_leads_to_a_private_address_that_is_listed_itself() {
+    let (server, address) = server().await;
+    let hosts = [format!("Registry.Local:{}", address.port()), address.to_string()];
+    let world = World::new(&hosts, &[("registry.local", &["127.0.0.1"])]);
+    world
+        .with(async {
+            let mut program = world.connect().await;
+            let ask = format!("CONNECT registry.local.:{} HTTP/1.1\r\n\r\n", address.port());
+            program.write_all(ask.as_bytes()).await.unwrap();
+            server.accept().await.unwrap();
+            assert!(until(&mut program, "\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
+        })
+        .await;
+    assert_eq!(world.reached(), [format!("registry.local:{}", address.port())]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_a_bad_gateway() {
+    let (server, address) = server().await;
+    drop(server);
+    let world = World::new(&[address.to_string()], &[]);
+    let answer = world.say(&format!("CONNECT {address} HTTP/1.1\r\n\r\n")).await;
+    assert!(answer.starts_with(&format!("HTTP/1.1 502 {address} cannot be reached: ")), "{answer}");
+    assert!(world.reached().is_empty());
+}
+
+#[tokio::test]
+async fn a_hostile_head_gets_an_answer_and_nothing_else() {
+    let world = World::new(&["127.0.0.1:9".to_owned()], &[]);
+    let long = "x".repeat(16 * 1024);
+    for (text, status) in [
+        ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),
+        (format!("GET http://127.0.0.1:9/ HTTP/1.1\r\nX: {long}\r\n\r\n"), 431),
+        // Without an end, and with as much again behind it that nobody reads before the answer.
+        (format!("GET http://127.0.0.1:9/{long}"), 431),
+        ("CONNECT user@127.0.0.1:9 HTTP/1.1\r\n\r\n".to_owned(), 400),
+    ] {
+        let answer = world.say(&text).await;
+        let short: String = text.chars().take(40).collect();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{short}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_come_is_not_waited_for() {
+    let world = World::new(&["127.0.0.1:9".to_owned()], &[]);
+    world
+        .with(async {
+            let mut program = world.connect().await;
+            program.write_all(b"GET http://127.0.0.1:9/\r\n").await.unwrap();
+            world.clock.sleeper(Duration::from_secs(10)).await;
+            world.clock.advance(Duration::from_secs(10));
+            let answer = until(&mut program, "\n\r\n").await;
+            assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_tunnel_in_which_nothing_moves_ends() {
+    let (server, address) = server().await;
+    let world = World::new(&[address.to_string()], &[]);
+    world
+        .with(async {
+            let mut program = world.connect().await;
+            let ask = format!("CONNECT {address} HTTP/1.1\r\n\r\n");
+            program.write_all(ask.as_bytes()).await.unwrap();
+            let (mut served, _) = server.accept().await.unwrap();
+            until(&mut program, "\r\n\r\n").await;
+            let five = Duration::from_mins(5);
+            world.clock.sleeper(five).await;
+            served.write_all(b"x").await.unwrap();
+            until(&mut program, "x").await;
+            world.clock.advance(five);
+            // Something has moved: it goes on for as long again.
+            world.clock.sleeper(five).await;
+            served.write_all(b"y").await.unwrap();
+            until(&mut program, "y").await;
+            world.clock.advance(five);
+            world.clock.sleeper(five).await;
+            world.clock.advance(five);
+            assert_eq!((rest(&mut program).await, rest(&mut served).await), Default::default());
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_program_has_so_many_connections_at_a_time_and_the_next_one_waits() {
+    const MOST: usize = 32;
+    let (server, address) = server().await;
+    let world = World::new(&[address.to_string()], &[]);
+    world
+        .with(async {
+            let ask = format!("CONNECT {address} HTTP/1.1\r\n\r\n");
+            let mut tunnels = Vec::new();
+            for _ in 0..MOST {
+                let mut program = world.connect().await;
+                program.write_all(ask.as_bytes()).await.unwrap();
+                until(&mut program, "\r\n\r\n").await;
+                tunnels.push((program, server.accept().await.unwrap()));
+            }
+            let mut waits = world.connect().await;
+            waits.write_all(ask.as_bytes()).await.unwrap();
+            // Whoever is there already is served meanwhile, and it is not.
+            let (program, (served, _)) = tunnels.first_mut().unwrap();
+            served.write_all(b"x").await.unwrap();
+            until(program, "x").await;
+            assert_eq!(world.reached.lock().unwrap().len(), MOST);
+            drop(tunnels.pop());
+            assert!(until(&mut waits, "\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
+        })
+        .await;
+    assert_eq!(world.reached().len(), MOST + 1);
+}
+
+#[tokio::test]
+async fn all_programs_together_have_so_many_connections_and_the_next_one_waits() {
+    const MOST: usize = 128;
+    let (server, address) = server().await;
+    let World { proxy, reached, .. } = World::new(&[address.to_string()], &[]);
+    let told = |to: &str| reached.lock().unwrap().push(to.to_owned());
+    let listeners = [(); 5].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let serving = listeners.iter().map(|one| proxy.serve(one.try_clone().unwrap(), &told));
+    let connect = |listener: &std::net::TcpListener| {
+        let to = listener.local_addr().unwrap();
+        async move {
+            let mut program = TcpStream::connect(to).await.unwrap();
+            let ask = format!("CONNECT {address} HTTP/1.1\r\n\r\n");
+            program.write_all(ask.as_bytes()).await.unwrap();
+            program
+        }
+    };
+    let work = async {
+        let [first @ .., last] = &listeners;
+        let mut tunnels = Vec::new();
+        for number in 0..MOST {
+            let mut program = connect(&first[number % first.len()]).await;
+            until(&mut program, "\r\n\r\n").await;
+            tunnels.push((program, server.accept().await.unwrap()));
+        }
+        let mut waits = connect(last).await;
+        // Whoever is there already is served meanwhile, and it is not.
+        let (program, (served, _)) = tunnels.first_mut().unwrap();
+        served.write_all(b"x").await.unwrap();
+        until(program, "x").await;
+        assert_eq!(reached.lock().unwrap().len(), MOST);
+        drop(tunnels.pop());
+        assert!(until(&mut waits, "\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
+    };
+    tokio::select! {
+        ended = join_all(serving) => panic!("they do not end by themselves: {ended:?}"),
+        () = work => {}
+    }
+}
+
+#[tokio::test]
+async fn when_it_is_dropped_every_connection_is() {
+    let (server, address) = server().await;
+    let world = World::new(&[address.to_string()], &[]);
+    let (mut program, mut served) = world
+        .with(async {
+            let mut program = world.connect().await;
+            let ask = format!("CONNECT {address} HTTP/1.1\r\n\r\n");
+            program.write_all(ask.as_bytes()).await.unwrap();
+            let (served, _) = server.accept().await.unwrap();
+            until(&mut program, "\r\n\r\n").await;
+            (program, served)
+        })
+        .await;
+    assert_eq!((rest(&mut program).await, rest(&mut served).await), Default::default());
+}
