@@ -139,6 +139,7 @@ CREATE TABLE waits (
     expires_at INTEGER NOT NULL,
     resolved   INTEGER NOT NULL DEFAULT 0,
     came_before INTEGER NOT NULL DEFAULT 0,     -- the newest message when it began to wait
+    asked_at   INTEGER NOT NULL DEFAULT 0,
     may_grant  TEXT,                            -- JSON: what is allowed with it for the session
     shown      TEXT,                            -- a digest of what a person is shown who may allow it
     FOREIGN KEY (turn, step, ordinal) REFERENCES calls (turn, step, ordinal)

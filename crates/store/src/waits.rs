@@ -27,7 +27,7 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
     )?;
     let id = tx.insert(
         "INSERT INTO waits (turn, step, ordinal, kind, child, expires_at, may_grant, shown, \
-             came_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
+             asked_at, came_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
              (SELECT coalesce(max(id), 0) FROM inbound))",
         params![
             call.turn.0,
@@ -38,6 +38,7 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
             wait.expires_at.0,
             wait.grant.as_ref().map(rows::to_json).transpose()?,
             wait.shown,
+            tx.now.0,
         ],
     )?;
     let id = WaitId(id.unwrap_or_default());
@@ -182,7 +183,8 @@ pub(crate) fn newest_wait(
 }
 
 /// The wait that a command means which names none: that of the session's turn or of a child of it, if it was asked
-/// before the command came. Whoever wrote earlier has seen another.
+/// before the command was written, as far as its platform says when, and came. Whoever wrote earlier has seen
+/// another.
 pub(crate) fn meant_wait(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -190,7 +192,10 @@ pub(crate) fn meant_wait(
     command: MessageId,
 ) -> Result<Option<WaitId>> {
     tx.db.row(
-        &format!("{WAITS_BELOW} AND waits.kind = ?2 AND waits.came_before < ?3"),
+        &format!(
+            "{WAITS_BELOW} AND waits.kind = ?2 AND waits.came_before < ?3 AND coalesce( \
+                 (SELECT waits.asked_at / 1000 <= written_at / 1000 FROM inbound WHERE id = ?3), 1)"
+        ),
         params![session.as_str(), kind.word(), command.0],
         |row| Ok(WaitId(row.get("id")?)),
     )

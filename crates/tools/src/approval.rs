@@ -29,6 +29,7 @@ pub(crate) fn of_call(
         };
         format!(", or for this session ({scope}): /approve {{wait}} session")
     });
+    let shown = named_nowhere(shown);
     let text = format!(
         "**May I use `{tool}`?** I ask because {why}.\n\n{shown}\n\n\
          Allow it: /approve {{wait}}{}. Deny it: /deny {{wait}} [why]",
@@ -48,7 +49,7 @@ pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> Wai
         "**I hold an answer back.** I have read words that are not my owner's, and it would carry {}:\n\n{}\n\n\
          Say it: /approve {{wait}}. Do not: /deny {{wait}} [why]",
         leaks,
-        fenced(text, "")
+        named_nowhere(&fenced(text, ""))
     );
     let choices = vec![choice("Say it", "/approve {wait}"), choice("Do not", "/deny {wait}")];
     request(text, choices, None, expires_after)
@@ -56,12 +57,18 @@ pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> Wai
 
 /// A call whose outcome nobody knows, as its tool has drawn it.
 pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
+    let shown = named_nowhere(shown);
     let text = format!(
         "I was interrupted while running `{name}` and do not know whether it took effect.\n\n{shown}\n\n\
          Run it again: /retry {{wait}}. Go on without: /skip {{wait}}"
     );
     let choices = vec![choice("Run it again", "/retry {wait}"), choice("Skip it", "/skip {wait}")];
     Content { choices, ..Content::text(text) }
+}
+
+/// What is drawn does not name the wait, whatever it says: it is shown as it is, but for a space without width.
+fn named_nowhere(shown: &str) -> String {
+    shown.replace("{wait}", "{\u{200b}wait}")
 }
 
 fn request(
@@ -99,7 +106,12 @@ pub(crate) fn fenced(text: &str, language: &str) -> String {
     let rest = text.chars().count().saturating_sub(SHOWN);
     let cut = match rest {
         0 => String::new(),
-        rest => format!("\n({rest} more characters; `avocet approvals` shows them all)"),
+        rest => {
+            let all = &digest(text.as_bytes())[..12];
+            format!(
+                "\n({rest} more characters, in all {all}…; `avocet approvals` shows the arguments)"
+            )
+        }
     };
     format!("{fence}{language}\n{}\n{fence}{cut}", shown.trim_end_matches('\n'))
 }
@@ -110,7 +122,7 @@ fn one_line(text: &str) -> String {
         words.truncate(at);
         words.push('…');
     }
-    format!("`{words}`")
+    format!("`{}`", named_nowhere(&words))
 }
 
 #[cfg(test)]

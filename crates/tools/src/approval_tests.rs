@@ -12,10 +12,20 @@ fn a_question_is_drawn_so_that_its_text_cannot_leave_its_place() {
     }
     assert_eq!(fenced("a\u{202e}b\u{200b}\u{1b}[2J", ""), "```\nab[2J\n```");
     let long = fenced(&"x".repeat(3000), "");
-    assert!(
-        long.ends_with("```\n(500 more characters; `avocet approvals` shows them all)"),
-        "{long}"
-    );
+    assert!(long.contains("```\n(500 more characters, in all "), "{long}");
+}
+
+#[test]
+fn what_is_drawn_cannot_be_changed_by_the_name_of_its_wait() {
+    let tool = ToolName::parse("exec_shell").unwrap();
+    let hour = Duration::from_hours(1);
+    let grant = Grant { tool: tool.clone(), scope: "sh ./{wait}".to_owned() };
+    let call = of_call(&tool, "sh ./{wait}", "of this", Some(grant), hour).prompt.unwrap();
+    let answer = of_answer("sh ./{wait}", "a secret", hour).prompt.unwrap();
+    let again = of_interruption("exec_shell", "sh ./{wait}");
+    for text in [call.text, answer.text, again.text] {
+        assert!(!text.contains("./{wait}") && text.contains("sh ./{\u{200b}wait}"), "{text}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! not its URL: Discord signs URLs and they expire after a day, so a fresh one is asked for when the
 //! bytes are wanted.
 
-use avocet_net::{FetchError as NoPage, GuardedClient, Limits, Page};
+use avocet_net::{FetchError as NoPage, GuardedClient, Limits, Page, Rule};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
 use serenity::http::Route;
 use serenity::model::channel::{Attachment as Sent, Message};
@@ -77,6 +77,10 @@ impl Discord {
             Ok(Page { status: 200, body, .. }) => Ok(body),
             Ok(page) => Err(failed(&Fault::answered(page.status, None, b""))),
             Err(NoPage::Long(_)) => Err(FetchError::TooLarge { limit }),
+            // The resolver may answer later.
+            Err(NoPage::Refused(refusal)) if refusal.rule == Rule::NoAddress => {
+                Err(FetchError::Failed(refusal.to_string()))
+            }
             Err(NoPage::Refused(refusal)) => Err(FetchError::Gone(refusal.to_string())),
             Err(error @ (NoPage::Net(_) | NoPage::Slow(_) | NoPage::Compressed)) => {
                 Err(FetchError::Failed(error.to_string()))

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::mounts::unescaped;
 use super::plan::CellLimits;
@@ -23,6 +24,8 @@ const STAGES: u64 = 8;
 pub struct Cgroups {
     place: PathBuf,
     next: AtomicU64,
+    /// Groups of cells whose processes were still dying when they were let go of.
+    dying: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 /// Why there is no control group for cells.
@@ -69,7 +72,7 @@ impl Cgroups {
         if !CONTROLLERS.iter().all(|one| has.split_whitespace().any(|other| *one == other)) {
             return Err(NoCgroups::Weak(place, has.trim().to_owned()));
         }
-        Ok(Self { place, next: AtomicU64::new(0) })
+        Ok(Self { place, next: AtomicU64::new(0), dying: Arc::default() })
     }
 
     /// Moves this process into a group beside those of cells, so that they can be limited. Once, by whoever is alone in
@@ -96,7 +99,7 @@ impl Cgroups {
     fn sweep(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.place)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(CELL) {
-                drop(Cgroup { place: entry.path() });
+                drop(self.of(entry.path()));
             }
         }
         Ok(())
@@ -104,11 +107,29 @@ impl Cgroups {
 
     /// A group for one cell.
     pub(super) fn group(&self, limits: CellLimits) -> io::Result<Cgroup> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let group = Cgroup { place: self.place.join(format!("{CELL}{number}")) };
-        make(&group.place)?;
-        group.limit(limits)?;
-        Ok(group)
+        self.dying().retain(|place| fs::remove_dir(place).is_err() && place.exists());
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let place = self.place.join(format!("{CELL}{number}"));
+            match fs::create_dir(&place) {
+                // One that could not be removed, with the events of another cell.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(named(&place, &error)),
+                Ok(()) => {
+                    let group = self.of(place);
+                    group.limit(limits)?;
+                    return Ok(group);
+                }
+            }
+        }
+    }
+
+    fn of(&self, place: PathBuf) -> Cgroup {
+        Cgroup { place, dying: self.dying.clone() }
+    }
+
+    fn dying(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.dying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,6 +137,7 @@ impl Cgroups {
 #[derive(Debug)]
 pub(super) struct Cgroup {
     place: PathBuf,
+    dying: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Cgroup {
@@ -146,9 +168,10 @@ impl Drop for Cgroup {
     fn drop(&mut self) {
         // Before Linux 5.14 the leash alone does it.
         put(&self.place, "cgroup.kill", "1").unwrap_or_default();
-        if let Err(error) = fs::remove_dir(&self.place) {
-            // What was killed may take a moment. The next start of the daemon removes it.
-            tracing::debug!(%error, place = %self.place.display(), "a control group stays");
+        if fs::remove_dir(&self.place).is_err() && self.place.exists() {
+            // What was killed may take a moment: it is removed when the next cell is made.
+            let mut dying = self.dying.lock().unwrap_or_else(PoisonError::into_inner);
+            dying.push(self.place.clone());
         }
     }
 }

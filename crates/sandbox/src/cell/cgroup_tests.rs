@@ -76,7 +76,8 @@ fn a_cell_has_the_limits_of_all_of_its_processes_together() {
     let place = home.path().join("cell-0");
     let files = [("memory.max", ""), ("pids.max", ""), ("cgroup.procs", ""), ("cgroup.kill", "")];
     directory(&place, &files);
-    let group = groups.group(LIMITS).unwrap();
+    let group = groups.of(place.clone());
+    group.limit(LIMITS).unwrap();
     group.take(4711).unwrap();
     for (file, expected) in
         [("memory.max", "1073741824"), ("pids.max", "72"), ("cgroup.procs", "4711")]
@@ -89,10 +90,17 @@ fn a_cell_has_the_limits_of_all_of_its_processes_together() {
     }
     drop(group);
     assert_eq!(text(&place, "cgroup.kill"), "1");
-    // Without the files of the kernel there is no limit, and no cell.
+    // What has not died yet is not taken for another cell, and removed later. Without the files of the
+    // kernel there is no limit, and no cell.
+    assert!(place.exists());
     let error = groups.group(LIMITS).unwrap_err().to_string();
     assert!(error.contains("cell-1/memory.max: No such file"), "{error}");
-    assert!(!home.path().join("cell-1").exists());
+    assert!(place.exists() && !home.path().join("cell-1").exists());
+    for file in fs::read_dir(&place).unwrap().flatten() {
+        fs::remove_file(file.path()).unwrap();
+    }
+    groups.group(LIMITS).unwrap_err();
+    assert!(!place.exists());
 }
 
 /// With the kernel's own groups, below that of the test: nothing is left of one.
@@ -102,7 +110,7 @@ fn a_group_of_the_kernel_takes_a_process_in_and_ends_with_it() {
     let Some(place) = place.filter(|place| fs::create_dir(place).is_ok()) else {
         return println!("skipped: control groups: none that this user may divide");
     };
-    let group = Cgroup { place: place.clone() };
+    let group = Cgroup { place: place.clone(), dying: Arc::default() };
     if !place.join("cgroup.kill").exists() {
         return println!("skipped: control groups: older than Linux 5.14");
     }

@@ -32,6 +32,8 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     nix::unistd::setsid().walled("a session of its own")?;
     let changed = std::env::set_current_dir(&plan.directory);
     changed.map_err(|error| program_fault(plan, &error))?;
+    // Where memory is short the program goes first, not the stages, which report, nor the daemon.
+    fs::write("/proc/self/oom_score_adj", "500").unwrap_or_default();
     limit(plan.limits).walled("limits")?;
     if plan.walled && !plan.namespaces {
         // The filter lets modes be set that are their owner's alone; what is made is made alike.

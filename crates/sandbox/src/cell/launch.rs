@@ -23,6 +23,8 @@ use super::stage::{ARGUMENT, FIRST, Report};
 
 /// How long everything in a cell may take to die.
 const DYING: Duration = Duration::from_secs(5);
+/// The signal of whoever is killed for memory.
+const KILLED: i32 = 9;
 /// Bytes of a report.
 const MAX_REPORT: u64 = 64 * 1024;
 
@@ -178,14 +180,17 @@ impl Cell {
             cut
         };
         end(&mut warden).await.map_err(start)?;
-        if group.is_some_and(|group| group.is_out_of_memory()) {
+        let no_memory = group.is_some_and(|group| group.is_out_of_memory());
+        if no_memory {
             let why = self.out_of_memory();
             heard(why.as_bytes());
             output.push(why.as_bytes());
         }
-        let ended = match cut {
-            Some(cut) => cut,
-            None => reported(&lines)?,
+        let ended = match (cut, reported(&lines)) {
+            (Some(cut), _) => cut,
+            // Whoever would have reported was killed with it.
+            (None, Err(CellError::Wall(_))) if no_memory => Ended::Signal(KILLED),
+            (None, reported) => reported?,
         };
         Ok(Ran { ended, output, reached: order.reached.hosts() })
     }

@@ -22,8 +22,6 @@ const NEEDED: [CapabilitySet; 3] =
 
 pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     close_inherited();
-    // Where memory is short the program goes first, not the daemon.
-    fs::write("/proc/self/oom_score_adj", "500").unwrap_or_default();
     if !plan.namespaces {
         prctl::set_child_subreaper(true).walled("reaping")?;
         return hold(line, tree::kill_below);

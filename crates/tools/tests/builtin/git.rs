@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use avocet_protocol::Toolbox;
 use serde_json::{Value, json};
 
-use crate::world::{World, has};
+use crate::world::{World, call, context, has};
 
 /// A world with a repository in it that has one commit; none where the system has no git.
 async fn repository() -> Option<World> {
@@ -108,6 +109,12 @@ async fn a_branch_is_pushed_to_a_remote_in_the_workspace_and_a_person_is_shown_w
     .await;
     shell(&world, "git remote add path ./remote.git && echo 'remote.git' > .git/info/exclude")
         .await;
+    // Which commit it is stands in the question, also where the remote seems to have it.
+    let push = call("git_push", &json!({"set_upstream": true}));
+    let prepared = world.registry.prepare(&push, None, &context()).await.unwrap();
+    let commit = shell(&world, "git rev-parse main").await;
+    let asked = prepared.approval.unwrap().prompt.unwrap().text;
+    assert!(asked.contains(&format!("at {}", commit.trim())), "{asked}");
     let pushed = world.value("git_push", json!({"set_upstream": true})).await;
     assert_eq!((&pushed["branch"], &pushed["result"]), (&json!("main"), &json!("[new branch]")));
     let status = world.value("git_status", json!({})).await;

@@ -138,10 +138,15 @@ pub async fn a_command_that_names_no_wait_means_what_was_asked_before(backend: &
     let call = world.step(turn.id, 0, &["tool"]).await[0];
     let early = world.command(&a, "/approve").await;
     world.ports.turns.wait(&new_wait(call, WaitKind::Approval)).await.unwrap();
+    let mut kept = message(&a, "/approve, said at night", InboundKind::Command);
+    kept.inbound.written_at = Some(Timestamp(0));
+    let kept = world.accept(&kept).await.id;
     let late = world.command(&a, "/approve it").await;
-    for (command, expected) in
-        [(early, CommandEffect::Nothing), (late, CommandEffect::Resolved(a.clone()))]
-    {
+    for (command, expected) in [
+        (early, CommandEffect::Nothing),
+        (kept, CommandEffect::Nothing),
+        (late, CommandEffect::Resolved(a.clone())),
+    ] {
         let (kind, resolution) = (WaitKind::Approval, Resolution::Run);
         let action = CommandAction::Resolve { wait: None, kind, anywhere: true, resolution };
         let inbox = &world.ports.inbox;

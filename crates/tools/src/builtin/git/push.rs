@@ -49,6 +49,8 @@ pub(in crate::builtin) struct Arguments {
 struct Target {
     remote: String,
     branch: String,
+    /// What the branch is, by its full name.
+    commit: String,
     /// Without what lets one in.
     url: String,
     /// Whether all of it is on other machines.
@@ -74,7 +76,7 @@ impl Tool for GitPush {
              name; never by force. The user is asked first. {reached}"
         );
         let described = Description::new("git_push", ToolClass::Effect, text);
-        Description { time_limit: self.0.time_limit(3), ..described }
+        Description { time_limit: self.0.time_limit(5), ..described }
     }
 
     async fn execute(
@@ -82,8 +84,9 @@ impl Tool for GitPush {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Target { remote, branch, url, is_elsewhere } = self.target(&arguments, context).await?;
-        let refs = format!("refs/heads/{branch}:refs/heads/{branch}");
+        let Target { remote, branch, commit, url, is_elsewhere } =
+            self.target(&arguments, context).await?;
+        let refs = format!("{commit}:refs/heads/{branch}");
         let mut words = vec!["push", "--porcelain", "--no-verify", "--no-signed"];
         // Neither tags nor submodules nor a program that the repository names.
         words.extend(["--no-follow-tags", "--no-recurse-submodules"]);
@@ -91,10 +94,15 @@ impl Tool for GitPush {
         let receiver = if is_elsewhere { "git-receive-pack".to_owned() } else { receiver() };
         let receiver = format!("--receive-pack={receiver}");
         words.push(&receiver);
-        words.extend(arguments.set_upstream.unwrap_or(false).then_some("--set-upstream"));
         words.extend([remote.as_str(), &refs]);
         match self.0.ask(arguments.repository.as_deref(), &words, context).await? {
             Said::Well(text) => {
+                if arguments.set_upstream.unwrap_or(false) {
+                    // A push by the name of a commit sets none.
+                    let upstream = format!("--set-upstream-to={remote}/{branch}");
+                    let words = ["branch", "--quiet", &upstream, &branch];
+                    self.0.run(arguments.repository.as_deref(), &words, context).await?;
+                }
                 let result = parse::pushed(&text).unwrap_or("pushed");
                 Ok(json!({ "remote": remote, "url": url, "branch": branch, "result": result })
                     .into())
@@ -119,7 +127,7 @@ impl Tool for GitPush {
 }
 
 /// What is asked about a push of these commits, one a line.
-fn question(Target { remote, branch, url, .. }: &Target, commits: &str) -> Question {
+fn question(Target { remote, branch, commit, url, .. }: &Target, commits: &str) -> Question {
     let mut lines: Vec<&str> = commits.lines().collect();
     if lines.len() > SHOWN_COMMITS {
         lines.truncate(SHOWN_COMMITS);
@@ -129,7 +137,7 @@ fn question(Target { remote, branch, url, .. }: &Target, commits: &str) -> Quest
         true => "Nothing that the remote is not known to have.".to_owned(),
         false => format!("The commits:\n\n{}", code_block(&lines.join("\n"))),
     };
-    let target = code_block(&format!("{branch} -> {remote} {url}"));
+    let target = code_block(&format!("{branch} -> {remote} {url}\nat {commit}"));
     let shown = format!("Push a branch to a remote:\n\n{target}\n\n{commits}");
     Question { shown, scope: format!("{branch} to {remote} {url}") }
 }
@@ -171,7 +179,19 @@ impl GitPush {
             return Err(ToolError::InvalidArgs(why.to_owned()));
         }
         check_ref("branch", &branch)?;
-        Ok(Target { remote: remote.to_owned(), branch, url: urls.join(", "), is_elsewhere })
+        // What is pushed is this, whatever becomes of the branch meanwhile.
+        let name = format!("refs/heads/{branch}^{{commit}}");
+        let commit =
+            match self.0.ask(repository, &["rev-parse", "--verify", &name], context).await? {
+                Said::Well(commit) => commit.trim().to_owned(),
+                Said::Wrong(_) => {
+                    return Err(ToolError::ExecutionFailed(format!(
+                        "there is no branch {branch} here"
+                    )));
+                }
+            };
+        let (remote, url) = (remote.to_owned(), urls.join(", "));
+        Ok(Target { remote, branch, commit, url, is_elsewhere })
     }
 }
 
@@ -204,13 +224,14 @@ mod tests {
         let target = Target {
             remote: "origin".to_owned(),
             branch: "main".to_owned(),
+            commit: "0123abc".to_owned(),
             url: "https://example.org/r.git".to_owned(),
             is_elsewhere: true,
         };
         let asked = question(&target, "1a fix shutdown\n2b more\n");
         assert_eq!(
             asked.shown,
-            "Push a branch to a remote:\n\n```\nmain -> origin https://example.org/r.git\n```\n\n\
+            "Push a branch to a remote:\n\n```\nmain -> origin https://example.org/r.git\nat 0123abc\n```\n\n\
              The commits:\n\n```\n1a fix shutdown\n2b more\n```"
         );
         assert_eq!(asked.scope, "main to origin https://example.org/r.git");
