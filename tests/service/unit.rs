@@ -81,6 +81,28 @@ fn the_unit_relies_on_what_the_program_does() {
     for (setting, expected) in table {
         assert_eq!(value(setting), expected, "{setting}");
     }
+    // Its programs have namespaces, mounts in them, and a control group each.
+    let all = |setting: &str| values(setting).join(" ");
+    for (setting, needed) in [
+        ("RestrictNamespaces", "user pid mnt net ipc uts"),
+        ("RestrictAddressFamilies", "AF_UNIX AF_INET AF_INET6 AF_NETLINK"),
+        ("SystemCallFilter", "@mount sethostname landlock_create_ruleset landlock_add_rule"),
+        ("SystemCallFilter", "landlock_restrict_self seccomp"),
+        ("Delegate", "memory pids"),
+    ] {
+        let has = all(setting);
+        let missing = needed.split(' ').find(|one| !has.split(' ').any(|other| other == *one));
+        assert_eq!(missing, None, "{setting}={has}");
+    }
+    for hindrance in [
+        "MemoryDenyWriteExecute",
+        "ProtectControlGroups",
+        "ProtectHostname",
+        "ProtectKernelLogs",
+        "ProtectKernelTunables",
+    ] {
+        assert_eq!(all(hindrance), "", "{hindrance}");
+    }
     assert!(seconds("WatchdogSec") > 0);
     assert!(seconds("RestartSec") > 0);
 }
