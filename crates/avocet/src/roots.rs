@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
-use avocet_sandbox::{Access, Workspace};
+use avocet_sandbox::{Access, Workspace, trail};
 
 use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
@@ -97,7 +97,9 @@ impl Others<'_> {
                 workspace.display()
             ));
         }
-        if let Some(own) = self.own.iter().copied().find(overlaps) {
+        // Its links are the daemon's own as well as what they lead to.
+        let is_own = |own: &&Path| overlaps(own) || passes(own, |place| place.starts_with(&here));
+        if let Some(own) = self.own.iter().copied().find(is_own) {
             return Some(format!(
                 "and {}, which is the daemon's own, are in one another; name a directory apart from it",
                 own.display()
@@ -125,6 +127,11 @@ impl Others<'_> {
             above.display()
         ))
     }
+}
+
+/// Whether a path passes through such a place on its way through links.
+fn passes(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
+    trail(path).is_ok_and(|trail| trail.iter().any(|place| such(place)))
 }
 
 /// Where a path leads through links, as far as it is there.

@@ -5,7 +5,9 @@ use tempfile::TempDir;
 
 use super::*;
 
-const DIRECTORIES: [&str; 9] = [
+const DIRECTORIES: [&str; 11] = [
+    "linked/config",
+    "linked/notes",
     "home/me/notes/deep",
     "home/me/state/workspace",
     "home/me/config",
@@ -32,6 +34,8 @@ fn said(names: &[&str]) -> Option<String> {
     for (name, target) in [("to-work", "work"), ("to-docs", "docs"), ("gone", "none")] {
         symlink(here.join(target), here.join(name)).unwrap();
     }
+    symlink(here.join("file"), here.join("linked/config/avocet.toml")).unwrap();
+    symlink("linked/config", here.join("to-linked")).unwrap();
     let root = |name: &&str| {
         let access = if name.starts_with('!') { Access::Change } else { Access::Read };
         let key = if access == Access::Change { "tools.write[0]" } else { "tools.read[0]" };
@@ -40,7 +44,12 @@ fn said(names: &[&str]) -> Option<String> {
     let roots: Vec<Root> = names.iter().map(root).collect();
     let workspaces = ["$/work/space", "$/home/me/state/workspace"].map(place);
     // The last of them is not there yet.
-    let own = ["$/home/me/config/config.toml", "$/home/me/state", "$/docs/log/avocet-head"];
+    let own = [
+        "$/home/me/config/config.toml",
+        "$/home/me/state",
+        "$/docs/log/avocet-head",
+        "$/linked/config/avocet.toml",
+    ];
     let own = own.map(place);
     let others = Others {
         home: Some(place("$/home/me")),
@@ -56,7 +65,7 @@ fn said(names: &[&str]) -> Option<String> {
 
 #[test]
 fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
-    let table: [(&[&str], Option<&str>); 28] = [
+    let table: [(&[&str], Option<&str>); 32] = [
         (&[], None),
         (&["$/home/me/notes", "!$/out", "$/with a space"], None),
         (&["$/home/me/bin", "!$/home/me/notes/deep"], None),
@@ -82,6 +91,10 @@ fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
         ),
         (&["$/docs"], Some("and $/docs/log/avocet-head, which is the daemon's own,")),
         (&["$/to-docs"], Some("and $/docs/log/avocet-head, which is the daemon's own,")),
+        (&["!$/linked"], Some("and $/linked/config/avocet.toml, which is the daemon's own,")),
+        (&["$/linked/config"], Some("and $/linked/config/avocet.toml, which is")),
+        (&["$/to-linked"], Some("$/to-linked and $/linked/config/avocet.toml, which is")),
+        (&["$/linked/notes"], None),
         (&["!$/home/me/bin"], Some("has the daemon's program $/home/me/bin/avocet in it")),
         (
             &["$/notes", "!$/notes"],

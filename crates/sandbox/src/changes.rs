@@ -113,10 +113,12 @@ impl Workspace {
             for Entry { name, kind } in self.list(&directory)? {
                 count += 1;
                 let entry = directory.join(&name);
-                match kind {
-                    EntryKind::Directory => open.push(entry),
-                    EntryKind::Secret => self.admit_entry(&entry, false)?,
-                    EntryKind::File(_) | EntryKind::Link | EntryKind::Other => {}
+                // Of a regular file the listing has said it.
+                if !matches!(kind, EntryKind::File(_)) {
+                    self.admit_entry(&entry, kind == EntryKind::Directory)?;
+                }
+                if kind == EntryKind::Directory {
+                    open.push(entry);
                 }
             }
         }
