@@ -119,7 +119,7 @@ impl Configuration {
     }
 
     /// What directories beside the workspaces have to be apart from.
-    fn others(&self) -> Others<'_> {
+    pub(crate) fn others(&self) -> Others<'_> {
         let config = self.document.path().into_iter();
         let own = [&self.data_dir, &self.socket, &self.head_file].map(PathBuf::as_path);
         Others {

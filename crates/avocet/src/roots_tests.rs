@@ -35,6 +35,11 @@ fn said(names: &[&str]) -> Option<String> {
         symlink(here.join(target), here.join(name)).unwrap();
     }
     symlink(here.join("file"), here.join("linked/config/avocet.toml")).unwrap();
+    for (name, target) in [("work/space/way", "docs/deep"), ("out/way", "docs/deep")] {
+        symlink(here.join(target), here.join(name)).unwrap();
+    }
+    symlink("out/way", here.join("to-way")).unwrap();
+    symlink("out", here.join("to-out")).unwrap();
     symlink("linked/config", here.join("to-linked")).unwrap();
     let root = |name: &&str| {
         let access = if name.starts_with('!') { Access::Change } else { Access::Read };
@@ -65,7 +70,7 @@ fn said(names: &[&str]) -> Option<String> {
 
 #[test]
 fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
-    let table: [(&[&str], Option<&str>); 32] = [
+    let table: [(&[&str], Option<&str>); 38] = [
         (&[], None),
         (&["$/home/me/notes", "!$/out", "$/with a space"], None),
         (&["$/home/me/bin", "!$/home/me/notes/deep"], None),
@@ -104,6 +109,15 @@ fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
         (&["$/home/me/notes/deep", "$/home/me/notes"], Some("name the upper one only")),
         (&["$/out/notes"], Some("is in $/out, where programs may change and replace it")),
         (&["$/docs/deep"], None),
+        (&["$/work/space/way"], Some("by a way through the workspace $/work/space, where")),
+        (&["$/work/space/sub/../../../notes"], Some("elsewhere; name it as $/notes")),
+        (
+            &["!$/out/way"],
+            Some("by a way through $/out, where programs can make it lead elsewhere"),
+        ),
+        (&["$/to-way"], Some("([sandbox] write); name it as $/docs/deep")),
+        (&["$/out/notes/../../docs/deep"], Some("is named by a way through $/out")),
+        (&["$/to-out"], None),
     ];
     for (names, expected) in table {
         let said = said(names);
