@@ -80,6 +80,22 @@ fn a_file_that_was_read_is_believed_on_an_owners_word() {
 }
 
 #[test]
+fn what_is_left_out_of_the_instructions_is_logged_with_the_command_that_mends_it() {
+    let Some(home) = home() else { return };
+    let mut daemon = home.daemon();
+    printed(&home, &["ask", "me", "write_file AGENTS.md theirs", "--wait"]);
+    printed(&home, &["ask", "other", "hello", "--wait"]);
+    assert!(
+        daemon.logged(
+            "what is not the owners' own. Once you have read it, and if it is as it should be: avocet trust \
+             --believe FILE"
+        ) > 0
+    );
+    stop(daemon);
+    assert_eq!(trust(&home, &["--believe", "AGENTS.md"]).code, Some(0));
+}
+
+#[test]
 fn programs_are_told_in_json() {
     let Some(home) = home() else { return };
     let told = |arguments: &[&str]| -> Value {
