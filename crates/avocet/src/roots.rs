@@ -65,6 +65,9 @@ pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Fail
                 "{path} led to {place}, and leads elsewhere now; try again"
             )));
         }
+        if let Some(warning) = unmarked(*access, opened.marks()) {
+            tracing::warn!(directory = %path.display(), "{warning}");
+        }
         opened
             .guarded(&settings.tools.secret_files, &own)
             .map_err(|error| failed(error.to_string()))
@@ -163,6 +166,13 @@ impl Others<'_> {
             ),
         })
     }
+}
+
+/// What is to be known of a directory whose file system keeps no extended attributes.
+fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
+    let warning = "its file system keeps no extended attributes: what the agent writes there of others' words has no \
+        mark, and is believed once somebody moves it into a workspace";
+    (access == Access::Change && !marks).then_some(warning)
 }
 
 /// Whether a path passes through such a place on its way through links.

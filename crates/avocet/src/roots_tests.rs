@@ -130,3 +130,15 @@ fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
         }
     }
 }
+
+#[test]
+fn where_what_is_written_cannot_be_marked_that_is_said() {
+    for (access, marks, is_said) in [
+        (Access::Change, false, true),
+        (Access::Change, true, false),
+        // Nothing is written there.
+        (Access::Read, false, false),
+    ] {
+        assert_eq!(unmarked(access, marks).is_some(), is_said, "{access:?} {marks}");
+    }
+}
