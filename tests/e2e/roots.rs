@@ -103,3 +103,26 @@ fn a_directory_that_is_not_for_file_tools_is_named_with_its_place() {
         assert_eq!(run(&home, &["run"]), ran, "{keys}");
     }
 }
+
+#[test]
+fn without_a_directory_there_is_still_all_to_be_seen_that_has_no_need_of_it() {
+    let home = home(CONFIG);
+    stop(home.daemon());
+    fs::remove_dir_all(home.path("notes")).unwrap();
+    let missing = "`tools.write[0]`: HOME/notes cannot be used (No such file";
+    for (arguments, code, expected) in [
+        (&["status"][..], 69, ""),
+        (&["approvals"], 0, ""),
+        (&["audit", "verify"], 0, ""),
+        (&["doctor"], 78, missing),
+        (&["config", "check"], 78, missing),
+        (&["trust", "notes/a.md"], 78, missing),
+        (&["run"], 78, missing),
+    ] {
+        let ran = run(&home, arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
+        let said = home.without_home(&format!("{}{}", ran.out, ran.err));
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        assert!(!expected.is_empty() || !said.contains("cannot be used"), "{arguments:?}: {said}");
+    }
+}

@@ -1,6 +1,8 @@
 //! `avocet trust`: how far files are believed, and an owner's word that they may be.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use avocet_tests::{Home, Ran, program};
@@ -52,7 +54,7 @@ fn a_file_that_was_read_is_believed_on_an_owners_word() {
     assert_eq!(
         lines,
         [
-            "own.md full it is the owners' own",
+            "own.md full it has no mark of others' words",
             "page.md low it has words in it that anybody may have written",
             "inbox/m1-0.txt low it came with a message",
             "HOME/docs/a.md low it is outside the workspaces, where others write, too",
@@ -65,7 +67,7 @@ fn a_file_that_was_read_is_believed_on_an_owners_word() {
         believed.out,
         "page.md  full  believed from now on; it was low\nown.md   full  it was believed already\n"
     );
-    assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it is the owners' own\n");
+    assert_eq!(trust(&home, &["page.md"]).out, "page.md  full  it has no mark of others' words\n");
 
     // Whoever asks now may do more than read.
     let config = "[tools]\nread = [\"~/docs\"]\n";
@@ -74,9 +76,33 @@ fn a_file_that_was_read_is_believed_on_an_owners_word() {
     printed(&home, &["ask", "other", "read_file page.md", "--wait"]);
     printed(&home, &["ask", "other", "write_file new.md x", "--wait"]);
     assert!(home.workspace().join("new.md").exists());
-    // And the command works while the daemon does.
-    assert_eq!(trust(&home, &["new.md"]).code, Some(0));
+    // And the command works while the daemon does, of whose programs it knows nothing.
+    for (arguments, expected) in [
+        (&["new.md"][..], "warning: the daemon runs: this is what the marks say"),
+        (&["--believe", "new.md"], "warning: the daemon runs: if one of its programs"),
+        (&["--json", "--believe", "new.md"], "it is marked again"),
+    ] {
+        let ran = trust(&home, arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains(expected), "{ran:?}");
+    }
     stop(daemon);
+}
+
+#[test]
+fn what_is_left_out_of_the_instructions_is_logged_with_the_command_that_mends_it() {
+    let Some(home) = home() else { return };
+    let mut daemon = home.daemon();
+    printed(&home, &["ask", "me", "write_file AGENTS.md theirs", "--wait"]);
+    printed(&home, &["ask", "other", "hello", "--wait"]);
+    assert!(
+        daemon.logged(
+            "what is not the owners' own. Once you have read it, and if it is as it should be: avocet trust \
+             --believe FILE"
+        ) > 0
+    );
+    stop(daemon);
+    assert_eq!(trust(&home, &["--believe", "AGENTS.md"]).code, Some(0));
 }
 
 #[test]
@@ -87,7 +113,7 @@ fn programs_are_told_in_json() {
     };
     let why = "has words in it that anybody may have written";
     assert_eq!(told(&["page.md"]), json!([{"file": "page.md", "trust": "low", "why": why}]));
-    let own = "is the owners' own";
+    let own = "has no mark of others' words";
     let believed = json!([{"file": "page.md", "trust": "full", "why": own, "was": "low"}]);
     assert_eq!(told(&["--believe", "page.md"]), believed);
 }
@@ -121,6 +147,19 @@ fn what_cannot_be_believed_is_said_and_the_rest_is_done() {
 }
 
 #[test]
+fn a_name_that_is_not_utf_8_is_not_taken_for_another() {
+    let Some(home) = home() else { return };
+    let name = OsStr::from_bytes(b"page\xff.md");
+    fs::write(home.workspace().join(name), "x").unwrap();
+    fs::rename(home.workspace().join("page.md"), home.workspace().join("page\u{fffd}.md")).unwrap();
+    let mut command = home.command(&["trust", "--believe"]);
+    let ran = Ran::from(command.arg(home.workspace().join(name)).output().unwrap());
+    assert_fails(&ran, 1, &["is not UTF-8"]);
+    let other = trust(&home, &["page\u{fffd}.md"]);
+    assert!(other.out.contains("  low  "), "{other:?}");
+}
+
+#[test]
 fn without_a_workspace_nothing_is_made() {
     let home = Home::new(program!());
     fs::write(home.path("a.md"), "x").unwrap();
@@ -137,8 +176,13 @@ fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
         fs::create_dir_all(home.path(path).parent().unwrap()).unwrap();
         fs::write(home.path(path), "x").unwrap();
     }
-    let shown = printed(&home, &["trust", "all/work/inbox/a.md", "all/work/a.md"]);
-    assert!(shown.starts_with("all/work/inbox/a.md  low "), "{shown}");
-    let refused = run(&home, &["trust", "--believe", "all/work/inbox/a.md"]);
-    assert_fails(&refused, 1, &["it came with a message"]);
+    // By whatever name.
+    symlink("work/inbox/a.md", home.path("all/link.md")).unwrap();
+    symlink(home.path("all/link.md"), home.path("outside.md")).unwrap();
+    for file in ["all/work/inbox/a.md", "all/link.md", "outside.md"] {
+        let shown = printed(&home, &["trust", file, "all/work/a.md"]);
+        assert!(shown.starts_with(file) && shown.contains(" low "), "{shown}");
+        let refused = run(&home, &["trust", "--believe", file]);
+        assert_fails(&refused, 1, &["it came with a message"]);
+    }
 }

@@ -40,7 +40,9 @@ impl Instructions {
                     tracing::warn!(
                         file = source,
                         trust,
-                        "it is not part of the instructions: it was written by, or after reading,                          what is not the owners' own. If it is as it should be: setfattr -x user.avocet.trust FILE"
+                        "it is not part of the instructions: it was written by, or after reading, what is not the \
+                         owners' own. Once you have read it, and if it is as it should be: avocet trust --believe \
+                         FILE"
                     );
                     continue;
                 }

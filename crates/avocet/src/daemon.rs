@@ -36,7 +36,7 @@ use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::web::web;
 use crate::workspaces::AgentWorkspaces;
-use crate::{redaction, registry};
+use crate::{redaction, registry, roots};
 
 /// The instructions that lead every request. The same at all times, so that a provider's cache of
 /// the beginning of a request holds.
@@ -98,7 +98,9 @@ impl Daemon {
         configuration: &Configuration,
         start_empty: bool,
     ) -> Result<Self, Failure> {
-        let Configuration { document, settings, .. } = configuration;
+        let Configuration { document, settings, roots, .. } = configuration;
+        // Before anything is made.
+        roots::check(document, roots, &configuration.others())?;
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
         let options = open_options(configuration, Holder::Daemon, start_empty);
         let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);

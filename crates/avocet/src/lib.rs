@@ -119,7 +119,7 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
         }
         Command::Status { json } => commands::status::run(context, json).await,
         Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
-        Command::Trust(trust) => commands::trust::run(context, &trust),
+        Command::Trust(trust) => commands::trust::run(context, &trust).await,
         Command::Usage(usage) => commands::usage::run(context, usage).await,
     }
 }

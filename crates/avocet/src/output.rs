@@ -26,9 +26,21 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints why a command failed, without secrets. There is nobody left to tell if that fails too.
 pub(crate) fn error(text: &str) {
+    complain("error:", "31", text);
+}
+
+/// Prints what has to be known of what a command has done.
+pub(crate) fn warning(text: &str) {
+    complain("warning:", "33", text);
+}
+
+fn complain(label: &str, colour: &str, text: &str) {
     let text = redaction::redactor().redact(text).into_owned();
     let mut err = io::stderr().lock();
-    let label = if io::stderr().is_terminal() { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
+    let label = match io::stderr().is_terminal() {
+        true => format!("\u{1b}[1;{colour}m{label}\u{1b}[0m"),
+        false => label.to_owned(),
+    };
     writeln!(err, "{label} {text}").unwrap_or_default();
 }
 

@@ -9,7 +9,7 @@ use avocet_store::DATABASE;
 
 use crate::cli::Global;
 use crate::exit::{Exit, Failure};
-use crate::roots::{self, Others, Root};
+use crate::roots::{Others, Root};
 use crate::{redaction, registry};
 
 /// A configuration that has been read, and the places that follow from it.
@@ -65,7 +65,8 @@ pub(crate) fn program_environment() -> Vec<(String, String)> {
 }
 
 impl Configuration {
-    /// Reads the configuration and checks all of it, components included.
+    /// Reads the configuration and checks all of it, components included. Directories that it names are looked at
+    /// where they are opened: without them there is still much to be seen and said.
     pub(crate) fn load(global: &Global) -> Result<Self, Failure> {
         let document = match config_path(global) {
             Some(path) => Document::read(&path, &environment)?,
@@ -112,14 +113,11 @@ impl Configuration {
             Ok(named.map(root).collect::<Vec<_>>())
         };
         let roots = roots.into_iter().map(root).collect::<Result<Vec<_>, Failure>>()?.concat();
-        let loaded =
-            Self { document, settings, data_dir, agents, socket, head_file, sandbox, roots };
-        roots::check(&loaded.document, &loaded.roots, &loaded.others())?;
-        Ok(loaded)
+        Ok(Self { document, settings, data_dir, agents, socket, head_file, sandbox, roots })
     }
 
     /// What directories beside the workspaces have to be apart from.
-    fn others(&self) -> Others<'_> {
+    pub(crate) fn others(&self) -> Others<'_> {
         let config = self.document.path().into_iter();
         let own = [&self.data_dir, &self.socket, &self.head_file].map(PathBuf::as_path);
         Others {

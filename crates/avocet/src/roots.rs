@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
-use avocet_sandbox::{Access, Workspace};
+use avocet_sandbox::{Access, Workspace, trail};
 
 use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
@@ -34,50 +34,69 @@ pub(crate) struct Others<'o> {
     pub(crate) writable: &'o [PathBuf],
 }
 
-/// Complains about a directory that is not there, or that is not for file tools.
+/// Complains about a directory that is not there, or that is not for file tools. Returns where they really are.
 pub(crate) fn check(
     document: &Document,
     roots: &[Root],
     others: &Others<'_>,
-) -> Result<(), Failure> {
-    for (place, root) in roots.iter().enumerate() {
-        let Root { key, path, .. } = root;
-        if let Some(why) = others.objection(root, &roots[..place]) {
+) -> Result<Vec<PathBuf>, Failure> {
+    let check = |(place, root): (usize, &Root)| {
+        others.place_of(root, &roots[..place]).map_err(|why| {
+            let Root { key, path, .. } = root;
             let message = format!("`{key}`: {} {why}", path.display());
-            return Err(document.error_at(key, message).into());
-        }
-    }
-    Ok(())
+            document.error_at(key, message).into()
+        })
+    };
+    roots.iter().enumerate().map(check).collect()
 }
 
 /// Opens them, each once for all agents, with the secrets that stay closed there.
 pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
-    let Configuration { settings, roots, .. } = configuration;
+    let Configuration { document, settings, roots, .. } = configuration;
+    let places = check(document, roots, &configuration.others())?;
     let own = configuration.own();
-    let open = |Root { path, access, .. }: &Root| {
-        let opened = Workspace::beside(path, *access)?.guarded(&settings.tools.secret_files, &own);
-        opened.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))
+    let open = |(Root { path, access, .. }, place): (&Root, PathBuf)| {
+        let failed = |message: String| Failure::new(Exit::Configuration, message);
+        // By the name that it has in the configuration: its files may be named so, too.
+        let opened = Workspace::beside(path, *access)?;
+        if opened.root() != place {
+            let (path, place) = (path.display(), place.display());
+            return Err(failed(format!(
+                "{path} led to {place}, and leads elsewhere now; try again"
+            )));
+        }
+        if let Some(warning) = unmarked(*access, opened.marks()) {
+            tracing::warn!(directory = %path.display(), "{warning}");
+        }
+        opened
+            .guarded(&settings.tools.secret_files, &own)
+            .map_err(|error| failed(error.to_string()))
     };
-    roots.iter().map(open).collect()
+    roots.iter().zip(places).map(open).collect()
 }
 
 impl Others<'_> {
-    /// What is wrong with a directory, and what to do about it; none if nothing is.
-    fn objection(&self, root: &Root, before: &[Root]) -> Option<String> {
+    /// Where a directory really is, or what is wrong with it, and what to do about that.
+    fn place_of(&self, root: &Root, before: &[Root]) -> Result<PathBuf, String> {
         let here = match root.path.canonicalize() {
             Ok(path) if path.is_dir() => path,
-            Ok(_) => return Some("is no directory; name the directory that it is in".to_owned()),
+            Ok(_) => return Err("is no directory; name the directory that it is in".to_owned()),
             Err(error) => {
-                return Some(format!(
+                return Err(format!(
                     "cannot be used ({error}); make the directory, or take it out"
                 ));
             }
         };
+        self.objection(root, &here, before).map_or(Ok(here), Err)
+    }
+
+    /// What is wrong with a directory that is here, and what to do about it; none if nothing is.
+    fn objection(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
         let home = self.home.as_deref().map(real);
         if here == Path::new("/") {
             return Some("is everything there is; name directories in it".to_owned());
         }
-        if home.is_some_and(|home| home.starts_with(&here)) {
+        if home.is_some_and(|home| home.starts_with(here)) {
             return Some(
                 "has all of your home in it, with what other programs keep there; name directories in it"
                     .to_owned(),
@@ -88,7 +107,7 @@ impl Others<'_> {
         }
         let overlaps = |other: &&Path| {
             let other = real(other);
-            other.starts_with(&here) || here.starts_with(&other)
+            other.starts_with(here) || here.starts_with(&other)
         };
         if let Some(workspace) = self.workspaces.iter().copied().find(overlaps) {
             return Some(format!(
@@ -97,14 +116,16 @@ impl Others<'_> {
                 workspace.display()
             ));
         }
-        if let Some(own) = self.own.iter().copied().find(overlaps) {
+        // Its links are the daemon's own as well as what they lead to.
+        let is_own = |own: &&Path| overlaps(own) || passes(own, |place| place.starts_with(here));
+        if let Some(own) = self.own.iter().copied().find(is_own) {
             return Some(format!(
                 "and {}, which is the daemon's own, are in one another; name a directory apart from it",
                 own.display()
             ));
         }
         let program = self.program.as_deref().filter(|_| root.access == Access::Change);
-        if let Some(program) = program.filter(|program| real(program).starts_with(&here)) {
+        if let Some(program) = program.filter(|program| real(program).starts_with(here)) {
             return Some(format!(
                 "has the daemon's program {} in it, which could be replaced; install it elsewhere",
                 program.display()
@@ -117,14 +138,46 @@ impl Others<'_> {
                 other.key
             ));
         }
-        let is_above = |above: &&PathBuf| here != real(above) && here.starts_with(real(above));
-        let above = self.writable.iter().find(is_above)?;
-        Some(format!(
-            "is in {}, where programs may change and replace it ([sandbox] write); name the upper one in \
-             both, or directories apart from each other",
-            above.display()
-        ))
+        // Whoever can change something on the way there can have it lead elsewhere.
+        let changes_way = |other: &Path| {
+            let other = real(other);
+            passes(&root.path, |place| place != other && place.starts_with(&other))
+        };
+        if let Some(workspace) = self.workspaces.iter().copied().find(|path| changes_way(path)) {
+            return Some(format!(
+                "is named by a way through the workspace {}, where it can be made to lead elsewhere; name it \
+                 as {}",
+                workspace.display(),
+                here.display()
+            ));
+        }
+        let above = self.writable.iter().find(|path| changes_way(path))?;
+        Some(match here.starts_with(real(above)) {
+            true => format!(
+                "is in {}, where programs may change and replace it ([sandbox] write); name the upper one in \
+                 both, or directories apart from each other",
+                above.display()
+            ),
+            false => format!(
+                "is named by a way through {}, where programs can make it lead elsewhere ([sandbox] write); \
+                 name it as {}",
+                above.display(),
+                here.display()
+            ),
+        })
     }
+}
+
+/// What is to be known of a directory whose file system keeps no extended attributes.
+fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
+    let warning = "its file system keeps no extended attributes: what the agent writes there of others' words has no \
+        mark, and is believed once somebody moves it into a workspace";
+    (access == Access::Change && !marks).then_some(warning)
+}
+
+/// Whether a path passes through such a place on its way through links.
+fn passes(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
+    trail(path).is_ok_and(|trail| trail.iter().any(|place| such(place)))
 }
 
 /// Where a path leads through links, as far as it is there.

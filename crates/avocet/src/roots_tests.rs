@@ -5,7 +5,9 @@ use tempfile::TempDir;
 
 use super::*;
 
-const DIRECTORIES: [&str; 9] = [
+const DIRECTORIES: [&str; 11] = [
+    "linked/config",
+    "linked/notes",
     "home/me/notes/deep",
     "home/me/state/workspace",
     "home/me/config",
@@ -32,6 +34,13 @@ fn said(names: &[&str]) -> Option<String> {
     for (name, target) in [("to-work", "work"), ("to-docs", "docs"), ("gone", "none")] {
         symlink(here.join(target), here.join(name)).unwrap();
     }
+    symlink(here.join("file"), here.join("linked/config/avocet.toml")).unwrap();
+    for (name, target) in [("work/space/way", "docs/deep"), ("out/way", "docs/deep")] {
+        symlink(here.join(target), here.join(name)).unwrap();
+    }
+    symlink("out/way", here.join("to-way")).unwrap();
+    symlink("out", here.join("to-out")).unwrap();
+    symlink("linked/config", here.join("to-linked")).unwrap();
     let root = |name: &&str| {
         let access = if name.starts_with('!') { Access::Change } else { Access::Read };
         let key = if access == Access::Change { "tools.write[0]" } else { "tools.read[0]" };
@@ -40,7 +49,12 @@ fn said(names: &[&str]) -> Option<String> {
     let roots: Vec<Root> = names.iter().map(root).collect();
     let workspaces = ["$/work/space", "$/home/me/state/workspace"].map(place);
     // The last of them is not there yet.
-    let own = ["$/home/me/config/config.toml", "$/home/me/state", "$/docs/log/avocet-head"];
+    let own = [
+        "$/home/me/config/config.toml",
+        "$/home/me/state",
+        "$/docs/log/avocet-head",
+        "$/linked/config/avocet.toml",
+    ];
     let own = own.map(place);
     let others = Others {
         home: Some(place("$/home/me")),
@@ -56,7 +70,7 @@ fn said(names: &[&str]) -> Option<String> {
 
 #[test]
 fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
-    let table: [(&[&str], Option<&str>); 28] = [
+    let table: [(&[&str], Option<&str>); 38] = [
         (&[], None),
         (&["$/home/me/notes", "!$/out", "$/with a space"], None),
         (&["$/home/me/bin", "!$/home/me/notes/deep"], None),
@@ -82,6 +96,10 @@ fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
         ),
         (&["$/docs"], Some("and $/docs/log/avocet-head, which is the daemon's own,")),
         (&["$/to-docs"], Some("and $/docs/log/avocet-head, which is the daemon's own,")),
+        (&["!$/linked"], Some("and $/linked/config/avocet.toml, which is the daemon's own,")),
+        (&["$/linked/config"], Some("and $/linked/config/avocet.toml, which is")),
+        (&["$/to-linked"], Some("$/to-linked and $/linked/config/avocet.toml, which is")),
+        (&["$/linked/notes"], None),
         (&["!$/home/me/bin"], Some("has the daemon's program $/home/me/bin/avocet in it")),
         (
             &["$/notes", "!$/notes"],
@@ -91,6 +109,15 @@ fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
         (&["$/home/me/notes/deep", "$/home/me/notes"], Some("name the upper one only")),
         (&["$/out/notes"], Some("is in $/out, where programs may change and replace it")),
         (&["$/docs/deep"], None),
+        (&["$/work/space/way"], Some("by a way through the workspace $/work/space, where")),
+        (&["$/work/space/sub/../../../notes"], Some("elsewhere; name it as $/notes")),
+        (
+            &["!$/out/way"],
+            Some("by a way through $/out, where programs can make it lead elsewhere"),
+        ),
+        (&["$/to-way"], Some("([sandbox] write); name it as $/docs/deep")),
+        (&["$/out/notes/../../docs/deep"], Some("is named by a way through $/out")),
+        (&["$/to-out"], None),
     ];
     for (names, expected) in table {
         let said = said(names);
@@ -101,5 +128,17 @@ fn directories_are_apart_from_each_other_and_from_what_is_not_theirs() {
                 assert!(said.contains(expected), "{names:?}: {said:?}");
             }
         }
+    }
+}
+
+#[test]
+fn where_what_is_written_cannot_be_marked_that_is_said() {
+    for (access, marks, is_said) in [
+        (Access::Change, false, true),
+        (Access::Change, true, false),
+        // Nothing is written there.
+        (Access::Read, false, false),
+    ] {
+        assert_eq!(unmarked(access, marks).is_some(), is_said, "{access:?} {marks}");
     }
 }

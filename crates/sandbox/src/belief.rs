@@ -2,7 +2,7 @@
 
 use avocet_protocol::Trust;
 use cap_std::fs::File;
-use rustix::fs::fremovexattr;
+use rustix::fs::{Mode, fchmod, fremovexattr, fstat};
 use rustix::io::Errno;
 
 use crate::provenance::{MARK, of_place};
@@ -26,7 +26,7 @@ enum Bar {
 }
 
 impl Workspace {
-    /// How far a regular file is believed.
+    /// How far a regular file is believed, as far as this process knows.
     ///
     /// # Errors
     /// [`FileError`] as for reading.
@@ -35,11 +35,12 @@ impl Workspace {
         Ok(self.standing_of(path, &file))
     }
 
-    /// A person has read a file: takes its mark away. Returns how far it was believed before.
+    /// A person has read a file: takes its mark away. Returns how far it was believed before. A program that
+    /// runs in another process may have changed it, or change it, and have it marked again.
     ///
     /// # Errors
     /// [`FileError`] as for reading, and [`FileError::Refused`] where no mark is what keeps it from being
-    /// believed, or where it stays.
+    /// believed.
     pub fn believe(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
         let (file, _) = self.apart().open_regular(path)?;
         let refused = |detail: &str| {
@@ -62,21 +63,13 @@ impl Workspace {
             None => {}
         }
         let before = self.trust_of(path, &file);
-        match fremovexattr(&file, MARK) {
-            Ok(()) | Err(Errno::NODATA) => {}
-            Err(Errno::OPNOTSUPP) if before == Trust::Full => {}
-            Err(Errno::OPNOTSUPP) => {
-                return refused(
-                    "its file system keeps no extended attributes, so it cannot be told from others",
-                );
-            }
-            Err(error) => return Err(self.error(path, &error.into())),
-        }
-        match self.trust_of(path, &file) {
-            Trust::Full => Ok(before),
-            Trust::Low | Trust::User => {
-                refused("a program is changing it; try again when that has ended")
-            }
+        match unmark(&file) {
+            Ok(()) | Err(Errno::NODATA) => Ok(before),
+            Err(Errno::OPNOTSUPP) if before == Trust::Full => Ok(before),
+            Err(Errno::OPNOTSUPP) => refused(
+                "its file system keeps no extended attributes, so it cannot be told from others",
+            ),
+            Err(error) => Err(self.error(path, &error.into())),
         }
     }
 
@@ -88,7 +81,7 @@ impl Workspace {
             (Some(Bar::Workspace), _) => "is in a workspace of which nothing is believed any more",
             (None, Trust::Low) => "has words in it that anybody may have written",
             (None, Trust::User) => "has words in it of somebody who may speak and is no owner",
-            (None, Trust::Full) => "is the owners' own",
+            (None, Trust::Full) => "has no mark of others' words",
         };
         Standing { trust, why }
     }
@@ -119,6 +112,21 @@ impl Workspace {
             None => String::new(),
         };
         format!("nothing of this workspace is believed any more: {why}{note}")
+    }
+}
+
+fn unmark(file: &File) -> Result<(), Errno> {
+    let unmark = || fremovexattr(file, MARK);
+    match unmark() {
+        // As for marking: only what may be written to.
+        Err(Errno::ACCESS) => {
+            let mode = Mode::from_raw_mode(fstat(file)?.st_mode);
+            fchmod(file, mode | Mode::WUSR)?;
+            let unmarked = unmark();
+            fchmod(file, mode)?;
+            unmarked
+        }
+        unmarked => unmarked,
     }
 }
 

@@ -1,4 +1,5 @@
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use avocet_protocol::LeastTrust;
 use tempfile::TempDir;
@@ -29,14 +30,29 @@ fn a_person_who_has_read_a_file_can_say_so() {
     for (trust, why) in [
         (Trust::Low, "has words in it that anybody may have written"),
         (Trust::User, "has words in it of somebody who may speak and is no owner"),
-        (Trust::Full, "is the owners' own"),
+        (Trust::Full, "has no mark of others' words"),
     ] {
         let path = write(&workspace, "a/b.txt", trust);
         assert_eq!(workspace.standing(&path), Ok(Standing { trust, why }));
         assert_eq!(workspace.believe(&path), Ok(trust));
-        let own = Standing { trust: Trust::Full, why: "is the owners' own" };
+        let own = Standing { trust: Trust::Full, why: "has no mark of others' words" };
         assert_eq!(workspace.standing(&path), Ok(own));
         assert_eq!(workspace.believe(&path), Ok(Trust::Full), "again");
+    }
+}
+
+#[test]
+fn a_file_that_may_not_be_written_to_is_believed_and_stays_so() {
+    let (directory, workspace) = world();
+    let path = write(&workspace, "a.txt", Trust::Low);
+    let mode = || fs::metadata(directory.path().join("a.txt")).unwrap().permissions().mode();
+    for given in [0o444, 0o400, 0o644] {
+        fs::set_permissions(directory.path().join("a.txt"), Permissions::from_mode(given)).unwrap();
+        let directory = workspace.handle();
+        workspace.provenance.lower(directory, Some(path.as_path()), Trust::Low).unwrap();
+        assert_eq!(workspace.believe(&path), Ok(Trust::Low), "{given:o}");
+        assert_eq!(workspace.standing(&path).unwrap().trust, Trust::Full);
+        assert_eq!(mode() & 0o7777, given);
     }
 }
 

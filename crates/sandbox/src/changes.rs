@@ -102,15 +102,23 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] that names a secret, or a directory that cannot be read.
     pub fn entries_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
+        let apart = self.apart();
+        // A number tells nothing of what is there, an error names it.
+        apart.count_below(path).inspect_err(|_| self.tell(apart.least_read()))
+    }
+
+    fn count_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
         let (mut count, mut open) = (0, vec![path.clone()]);
         while let Some(directory) = open.pop() {
-            for Entry { name, kind } in self.apart().list(&directory)? {
+            for Entry { name, kind } in self.list(&directory)? {
                 count += 1;
                 let entry = directory.join(&name);
-                match kind {
-                    EntryKind::Directory => open.push(entry),
-                    EntryKind::Secret => self.admit_entry(&entry, false)?,
-                    EntryKind::File(_) | EntryKind::Link | EntryKind::Other => {}
+                // Of a regular file the listing has said it.
+                if !matches!(kind, EntryKind::File(_)) {
+                    self.admit_entry(&entry, kind == EntryKind::Directory)?;
+                }
+                if kind == EntryKind::Directory {
+                    open.push(entry);
                 }
             }
         }
@@ -188,6 +196,7 @@ impl Workspace {
     ) -> Result<(), FileError> {
         for place in [path.as_path(), real] {
             if let Some(why) = self.secrets().why(place, is_directory) {
+                self.tell_existing(place);
                 let opened_by = self.shown(place.display().to_string());
                 return Err(FileError::Secret { path: path.as_given(), why, opened_by });
             }

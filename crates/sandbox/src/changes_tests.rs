@@ -131,3 +131,34 @@ fn the_operator_opens_secrets_and_keeps_what_is_the_daemons_own() {
     assert!(read("deep/a/b/id_rsa").is_err());
     assert!(open.remove(&open.resolve("src").unwrap(), true).is_err());
 }
+
+#[test]
+fn what_of_the_daemons_own_is_a_link_or_a_directory_is_not_removed_with_what_is_around_it() {
+    let World { workspace, outside, _inside: inside } = world();
+    let root = workspace.root();
+    fs::create_dir_all(root.join("etc/avocet")).unwrap();
+    fs::create_dir_all(root.join("var/state/empty")).unwrap();
+    symlink(outside.path(), root.join("etc/avocet/all")).unwrap();
+    symlink(root.join("etc/avocet/all/file"), root.join("etc/config.toml")).unwrap();
+    symlink(root, outside.path().join("back")).unwrap();
+    for (own, removed) in [
+        ("etc/config.toml", "etc"),
+        ("etc/config.toml", "etc/avocet"),
+        ("etc/avocet/all/new", "etc"),
+        ("var/state", "var"),
+        ("var/state/empty", "var"),
+    ] {
+        for own in [root.join(own), outside.path().join("back").join(own)] {
+            let guarded = Workspace::open(inside.path()).unwrap().guarded(&[], &[own]).unwrap();
+            let refused = guarded.remove(&guarded.resolve(removed).unwrap(), true).unwrap_err();
+            assert!(refused.to_string().contains("it is the daemon's own"), "{refused}");
+        }
+        assert!(root.join(own).parent().unwrap().exists() && root.join(removed).exists(), "{own}");
+    }
+    let kind = workspace.kind(&workspace.resolve("etc/config.toml").unwrap());
+    assert_eq!(kind, Ok(Some(EntryKind::Link)));
+    // What is around a link, but for the link, is not.
+    let own = root.join("etc/config.toml");
+    let guarded = Workspace::open(inside.path()).unwrap().guarded(&[], &[own]).unwrap();
+    assert_eq!(guarded.remove(&guarded.resolve("var").unwrap(), true), Ok(Removed::Directory(2)));
+}

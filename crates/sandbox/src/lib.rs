@@ -13,6 +13,7 @@ mod provenance;
 mod replace;
 mod roots;
 mod secrets;
+mod trail;
 mod watch;
 mod workspace;
 
@@ -27,5 +28,6 @@ pub use listing::{Entry, EntryKind};
 pub use path::WorkspacePath;
 pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
 pub use secrets::{BadPattern, SECRET_FILES};
+pub use trail::trail;
 pub use watch::Watch;
 pub use workspace::{MAX_FILE_BYTES, Workspace, digest};

@@ -281,6 +281,14 @@ impl Workspace {
         self.errand.told.lower(self.trust_of_names(path.as_path()));
     }
 
+    /// The same of a path of which the end may not be there: that was given.
+    pub(crate) fn tell_existing(&self, path: &Path) {
+        let is_there = |place: &&Path| self.handle().symlink_metadata(place).is_ok();
+        if let Some(place) = path.ancestors().find(is_there) {
+            self.errand.told.lower(self.trust_of_names(place));
+        }
+    }
+
     pub(crate) fn tell_names(&self, paths: &[String]) {
         let trusts = paths.iter().map(|path| self.trust_of_names(Path::new(path)));
         trusts.for_each(|trust| self.errand.told.lower(trust));

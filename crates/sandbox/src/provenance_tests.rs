@@ -1,6 +1,7 @@
 use tempfile::TempDir;
 
 use super::*;
+use crate::{Access, FileError};
 
 struct World {
     workspace: Workspace,
@@ -100,6 +101,47 @@ fn names_are_words_too() {
     assert_eq!(told(&workspace, missed, "wherever/file"), Trust::Low);
     fs::remove_dir_all(workspace.root().join("new")).unwrap();
     assert_eq!(told(&workspace, missed, "wherever/file"), Trust::Full);
+}
+
+#[test]
+fn a_refusal_that_names_a_secret_tells_whose_name_that_is() {
+    let World { workspace, _inside } = world();
+    let root = workspace.root();
+    for (path, mark) in [("own/a.pem", None), ("other/obey me.pem", Some(b"low")), ("d/x", None)] {
+        fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+        fs::write(root.join(path), "x").unwrap();
+        let mark = mark.map(|mark| setxattr(root.join(path), MARK, mark, XattrFlags::empty()));
+        mark.transpose().unwrap();
+    }
+    for (link, target) in [("to-own", "own/a.pem"), ("to-other", "other/obey me.pem")] {
+        std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+    }
+    type Look = fn(&Workspace, &WorkspacePath) -> Option<FileError>;
+    let read: Look = |one, path| one.read(path).err();
+    let write: Look = |one, path| one.write(path, b"x").err();
+    let count: Look = |one, path| one.entries_below(path).err();
+    let remove: Look = |one, path| one.remove(path, true).err();
+    for (look, path, trust) in [
+        (read, "own/a.pem", Trust::Full),
+        (read, "to-own", Trust::Full),
+        (read, "to-other", Trust::Low),
+        (write, "to-other", Trust::Low),
+        (write, "own/new.pem", Trust::Full),
+        (count, "own", Trust::Full),
+        (count, "other", Trust::Low),
+        (remove, "own", Trust::Full),
+        (remove, "other", Trust::Low),
+    ] {
+        let refused = |one: &Workspace, path: &WorkspacePath| {
+            assert!(matches!(look(one, path), Some(FileError::Secret { .. })), "{path}");
+        };
+        assert_eq!(told(&workspace, refused, path), trust, "{path}");
+        let beside = Workspace::beside(root, Access::Change).unwrap();
+        assert_eq!(told(&beside, refused, path), Trust::Low, "beside a workspace: {path}");
+    }
+    let counted = |one: &Workspace, path: &WorkspacePath| one.entries_below(path).unwrap();
+    let beside = Workspace::beside(root, Access::Change).unwrap();
+    assert_eq!(told(&beside, counted, "d"), Trust::Full, "a number names nothing");
 }
 
 #[test]

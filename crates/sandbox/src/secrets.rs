@@ -51,8 +51,10 @@ pub(crate) struct Secrets {
     names: GlobSet,
     /// Names that are none.
     opened_names: GlobSet,
-    /// Paths that are open, whatever lies there.
+    /// Paths from the root that are open, whatever lies there.
     opened_paths: GlobSet,
+    /// The same of absolute paths: those are of directories beside workspaces.
+    opened_beside: GlobSet,
     /// The daemon's own files and directories below the root, as [`plain`] writes them.
     own: Vec<PathBuf>,
     /// What paths are looked at with in front of them.
@@ -65,14 +67,17 @@ impl Secrets {
     pub(crate) fn new(opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
         let (paths, names): (Vec<_>, Vec<_>) =
             opened.iter().partition(|pattern| pattern.contains('/'));
-        let paths = paths.iter().map(|pattern| pattern.trim_start_matches('/').to_owned());
+        let (beside, paths): (Vec<_>, Vec<_>) =
+            paths.into_iter().partition(|pattern| pattern.starts_with('/'));
+        let beside = beside.iter().map(|pattern| pattern.trim_start_matches('/').to_owned());
         let names = names.iter().map(|pattern| format!("**/{pattern}"));
         let own = own.iter().map(|path| plain(path)).collect();
         let harmless = HARMLESS.into_iter().map(str::to_owned);
         Ok(Self {
             names: set(NAMES.into_iter().map(str::to_owned), false)?,
             opened_names: set(harmless.chain(names), true)?,
-            opened_paths: set(paths, false)?,
+            opened_paths: set(paths.into_iter().cloned(), false)?,
+            opened_beside: set(beside, false)?,
             own,
             above: PathBuf::new(),
         })
@@ -83,7 +88,7 @@ impl Secrets {
     pub(crate) fn below(self, root: &Path) -> Self {
         let above = root.strip_prefix("/").unwrap_or(root).to_owned();
         let own = self.own.iter().map(|own| plain(&above).join(own)).collect();
-        Self { own, above, ..self }
+        Self { own, above, opened_paths: self.opened_beside.clone(), ..self }
     }
 
     fn whole(&self, path: &Path) -> PathBuf {
@@ -235,7 +240,8 @@ mod tests {
 
     #[test]
     fn beside_the_workspace_the_whole_path_counts() {
-        let opened = ["/srv/docs/keys/*.pem", "a.key"].map(str::to_owned);
+        let opened = ["/srv/docs/keys/*.pem", "a.key", "srv/docs/more/*", "**/any/*"];
+        let opened = opened.map(str::to_owned);
         let secrets = |root: &str| {
             Secrets::new(&opened, &[PathBuf::from("own")]).unwrap().below(Path::new(root))
         };
@@ -245,6 +251,8 @@ mod tests {
             ("/srv/docs", "keys/b.pem", false),
             ("/srv/docs", "a.key", false),
             ("/srv/docs", "b.key", true),
+            ("/srv/docs", "more/b.pem", true),
+            ("/srv/docs", "any/b.pem", true),
             ("/srv/docs", "own/x", true),
             ("/srv/other", "keys/b.pem", true),
             ("/srv/other", "srv/docs/keys/b.pem", true),
@@ -258,6 +266,16 @@ mod tests {
                 is_secret,
                 "{root} {path}"
             );
+        }
+        // And in a workspace only paths from its root.
+        let secrets = Secrets::new(&opened, &[]).unwrap();
+        for (path, is_secret) in [
+            ("srv/docs/keys/b.pem", true),
+            ("srv/docs/more/b.pem", false),
+            ("x/any/b.pem", false),
+            ("x/a.key", false),
+        ] {
+            assert_eq!(secrets.why(Path::new(path), false).is_some(), is_secret, "{path}");
         }
     }
 }

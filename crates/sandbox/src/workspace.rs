@@ -17,6 +17,7 @@ use crate::provenance::{Errand, Provenance};
 use crate::replace::replace;
 use crate::roots::Beside;
 use crate::secrets::{BadPattern, Secrets};
+use crate::trail::trail;
 use crate::{Access, FileError, WorkspaceError, WorkspacePath};
 
 /// The largest file that is read or written whole, in bytes.
@@ -78,12 +79,15 @@ impl Workspace {
     /// # Errors
     /// [`BadPattern`] if one of the patterns is none.
     pub fn guarded(mut self, opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
-        let below = |path: &PathBuf| {
-            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-            let below = real.strip_prefix(&self.root).or_else(|_| path.strip_prefix(&self.named));
-            below.ok().filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned)
-        };
-        let own: Vec<PathBuf> = own.iter().filter_map(below).collect();
+        // A link that leads to something of its own is its own, too: without it the daemon finds nothing.
+        let places = own.iter().flat_map(|path| {
+            let trail = trail(path).unwrap_or_default();
+            let last = trail.last().cloned();
+            trail.into_iter().filter(|place| place.is_symlink()).chain(last)
+        });
+        let below = |place: PathBuf| place.strip_prefix(&self.root).ok().map(Path::to_owned);
+        let own = places.filter_map(below).filter(|below| !below.as_os_str().is_empty());
+        let own: Vec<PathBuf> = own.collect();
         self.secrets = placed(Secrets::new(opened, &own)?, self.beside.as_ref()).into();
         Ok(self)
     }

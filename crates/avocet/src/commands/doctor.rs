@@ -12,6 +12,7 @@ use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
 use crate::places::Configuration;
+use crate::roots;
 use crate::shell::Shells;
 
 /// What was found of one thing.
@@ -84,7 +85,7 @@ fn exit(findings: &Findings, walls: &Walls) -> Exit {
 }
 
 fn of_avocet(configuration: &Configuration, daemon: bool) -> Vec<Check> {
-    let Configuration { document, data_dir, settings, socket, .. } = configuration;
+    let Configuration { document, data_dir, settings, socket, roots, .. } = configuration;
     let path = document
         .path()
         .map_or("none; the defaults hold".to_owned(), |path| path.display().to_string());
@@ -97,6 +98,15 @@ fn of_avocet(configuration: &Configuration, daemon: bool) -> Vec<Check> {
             bad("data", format!("{data}: {error}"), "give it to the daemon's user, or set data_dir")
         }
     });
+    if !roots.is_empty() {
+        let found = roots::check(document, roots, &configuration.others());
+        checks.push(match found {
+            Ok(places) => good("directories", format!("{} beside the workspaces", places.len())),
+            Err(Failure { error, .. }) => {
+                bad("directories", format!("{error:#}"), "correct [tools] read and write")
+            }
+        });
+    }
     let at = socket.display();
     checks.push(match daemon {
         true => good("daemon", format!("answers at {at}")),

@@ -1,5 +1,5 @@
 //! `avocet trust`: how far the agent believes files, and a person's word that it may. On the files themselves,
-//! whether or not a daemon runs.
+//! whether or not a daemon runs: of what its programs do, nothing is known here.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use crate::Context;
 use crate::cli;
+use crate::commands::connect;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, error, print, print_json};
+use crate::output::{columns, error, print, print_json, warning};
 use crate::places::{Configuration, given};
 use crate::roots;
 use crate::workspaces::guarded;
@@ -26,7 +27,7 @@ struct Shown {
     was: Option<Trust>,
 }
 
-pub(crate) fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, Failure> {
     let configuration = Configuration::load(&context.cli)?;
     let workspaces = open(&configuration)?;
     let mut shown = Vec::new();
@@ -44,6 +45,18 @@ pub(crate) fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, Failure
         print_json(&shown)?;
     } else {
         print(&columns(&shown.iter().map(row).collect::<Vec<_>>()))?;
+    }
+    // Only the daemon knows what its programs do, and marks it when they have ended.
+    if !shown.is_empty() && connect(context, &configuration).await.is_some() {
+        warning(match asked.believe {
+            true => {
+                "the daemon runs: if one of its programs has one of these files open or changes it, it is marked \
+                 again; look once more when they have ended"
+            }
+            false => {
+                "the daemon runs: this is what the marks say, and what its programs are changing has none yet"
+            }
+        });
     }
     Ok(exit)
 }
@@ -66,19 +79,24 @@ fn look(workspaces: &[Workspace], file: &Path, believe: bool) -> Result<Shown, F
     let workspace = inner.ok_or_else(|| outside(workspaces, file, &place))?;
     let failed = |error: avocet_sandbox::FileError| Failure::new(Exit::Failed, error.to_string());
     let below = place.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
-    let path = workspace.resolve("").map_err(failed)?.join(&below.to_string_lossy());
+    let below = below.to_str().ok_or_else(|| {
+        let message =
+            format!("{} is not UTF-8, and no file tool reads it; rename it", place.display());
+        Failure::new(Exit::Failed, message)
+    })?;
+    let path = workspace.resolve("").map_err(failed)?.join(below);
     let was = believe.then(|| workspace.believe(&path)).transpose().map_err(failed)?;
     let Standing { trust, why } = workspace.standing(&path).map_err(failed)?;
     Ok(Shown { file: file.to_owned(), trust, why, was })
 }
 
-/// Where a file is, by the real directory that it is in; a link in there is the workspace's matter.
+/// Where a file really is; what is not there is in the real directory that it is named in.
 fn place(file: &Path) -> Result<PathBuf, Failure> {
     let given = given(file)?;
-    let real = match (given.parent(), given.file_name()) {
+    let real = given.canonicalize().or_else(|error| match (given.parent(), given.file_name()) {
         (Some(parent), Some(name)) => parent.canonicalize().map(|parent| parent.join(name)),
-        _ => given.canonicalize(),
-    };
+        _ => Err(error),
+    });
     real.map_err(|error| Failure::new(Exit::Failed, format!("{}: {error}", file.display())))
 }
 

@@ -7,7 +7,6 @@ use avocet_protocol::{
     Caution, ChatAddress, Content, Description, Destinations, LogWrite, Question, Role, Roles,
     Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
-use avocet_sandbox::Access;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -52,8 +51,8 @@ impl Tool for Message {
         const TEXT: &str = "Send a message now, with files or without, to this chat or another one. \
             The answer at the end of your work is sent by itself: use this for something that should be read earlier, or \
             elsewhere.";
-        let also = self.files.also(Access::Read);
-        Description::new("message", ToolClass::InLog, TEXT).and(&also).for_everyone()
+        // Nothing of the operator's directories: it is shown to everyone.
+        Description::new("message", ToolClass::InLog, TEXT).for_everyone()
     }
 
     fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {

@@ -239,14 +239,18 @@ async fn the_model_is_told_which_directories_there_are_where_there_are_any() {
     };
     let read =
         Some(" directories, too, by absolute paths: $/notes, $/docs (read only).".to_owned());
-    for tool in ["list_directory", "message", "outline", "read_file", "search_files"] {
+    for tool in ["list_directory", "outline", "read_file", "search_files"] {
         assert_eq!(end(tool), read, "{tool}");
     }
     let changed = Some(" directories, too, by absolute paths: $/notes.".to_owned());
     for tool in ["create_directory", "delete_file", "edit_file", "write_file"] {
         assert_eq!(end(tool), changed, "{tool}");
     }
-    for tool in ["apply_patch", "exec_shell", "git_status", "run_tests"] {
+    for tool in ["apply_patch", "exec_shell", "git_status", "message", "run_tests"] {
         assert_eq!(end(tool), None, "{tool}");
+    }
+    // Whoever is no owner learns nothing of them.
+    for spec in beside.world.registry.specs(Role::User, &private_place()).iter() {
+        assert!(!spec.description.contains(&place), "{}", spec.name);
     }
 }

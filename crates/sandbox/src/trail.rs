@@ -1,0 +1,81 @@
+//! Which places a path passes through on its way through links: whoever can change one of them says where it leads.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Links that are followed; more is a circle (as in Linux).
+const LINKS: usize = 40;
+
+/// Every place that a path passes through, absolute and as it really is but for its last name: directories, the
+/// links among them, and at last where it leads. What is not there is passed through by name.
+///
+/// # Errors
+/// If the path is empty, or the working directory is not known.
+pub fn trail(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let names = |path: &Path| -> Vec<OsString> {
+        path.components().rev().map(|name| name.as_os_str().to_owned()).collect()
+    };
+    let mut open = names(&std::path::absolute(path)?);
+    let (mut here, mut passed, mut links) = (PathBuf::new(), Vec::new(), 0);
+    while let Some(name) = open.pop() {
+        match Path::new(&name).components().next() {
+            Some(Component::ParentDir) => drop(here.pop()),
+            Some(Component::CurDir) => {}
+            // A root replaces what was before it.
+            _ => here.push(&name),
+        }
+        passed.push(here.clone());
+        if let Ok(target) = here.read_link()
+            && links < LINKS
+        {
+            links += 1;
+            here.pop();
+            open.extend(names(&target));
+        }
+    }
+    Ok(passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_path_passes_through_its_links_and_what_they_lead_to() {
+        let directory = TempDir::new().unwrap();
+        let here = directory.path().canonicalize().unwrap();
+        fs::create_dir_all(here.join("a/b")).unwrap();
+        fs::create_dir(here.join("c")).unwrap();
+        for (link, target) in [
+            ("a/up", "../c".into()),
+            ("two", here.join("a/up")),
+            ("gone", "none/x".into()),
+            ("round", "round".into()),
+        ] {
+            symlink(target, here.join(link)).unwrap();
+        }
+        let all = here.components().count();
+        for (path, expected) in [
+            ("a/b", &["a", "a/b"][..]),
+            ("a/./b/", &["a", "a/b"]),
+            ("a/b/../../c", &["a", "a/b", "a", "", "c"]),
+            ("a/up/new", &["a", "a/up", "", "c", "c/new"]),
+            ("gone", &["gone", "none", "none/x"]),
+        ] {
+            let passed = trail(&here.join(path)).unwrap();
+            let passed: Vec<&Path> =
+                passed[all..].iter().map(|place| place.strip_prefix(&here).unwrap()).collect();
+            assert_eq!(passed, expected.iter().map(Path::new).collect::<Vec<_>>(), "{path}");
+        }
+        let passed = trail(&here.join("two/d")).unwrap();
+        assert!([here.join("two"), here.join("a/up")].iter().all(|link| passed.contains(link)));
+        assert_eq!(passed.last(), Some(&here.join("c/d")));
+        assert!(trail(&here.join("round")).unwrap().len() > LINKS, "it comes to an end");
+    }
+}
