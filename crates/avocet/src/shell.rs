@@ -209,7 +209,7 @@ pub(crate) fn control_groups() -> Option<Cgroups> {
         Ok(groups) => Some(groups),
         // By hand and in a container: nothing that needs to be done.
         Err(why @ (NoCgroups::Unknown | NoCgroups::NotOurs(_))) => {
-            tracing::info!(%why, "programs have no control groups of their own");
+            tracing::debug!(%why, "programs have no control groups of their own");
             None
         }
         Err(why @ (NoCgroups::Weak(..) | NoCgroups::Failed(..))) => {
