@@ -24,7 +24,7 @@ fn corpus() -> Vec<String> {
 }
 
 /// Lines with which a head can say different things to different readers.
-const LINES: [&str; 12] = [
+const LINES: [&str; 13] = [
     "Host: a.example",
     "host:b.example",
     "Content-Length: 3",
@@ -34,6 +34,7 @@ const LINES: [&str; 12] = [
     "Transfer-Encoding : x",
     "Connection: content-length, x-one",
     "Proxy-Connection: keep-alive",
+    "Close: a",
     " Content-Length: 9",
     "X-One: \u{e4}\tx",
     "",
@@ -98,4 +99,10 @@ proptest! {
             run_all(format!("GET http://a.example/ HTTP/1.0\r\n{}\r\n\r\n", lines.join("\r\n")).as_bytes());
         }
     }
+}
+
+/// Each was found by a fuzzer.
+#[test]
+fn what_a_fuzzer_has_found_holds() {
+    super::proxy(b"GET http://a.org/ HTTP/1.1\r\nclose: x\r\n\r\n");
 }

@@ -10,7 +10,9 @@ use crate::hosts::{host, port, shown};
 const MOST_HEADERS: usize = 100;
 const HTTP: u16 = 80;
 /// Headers that are meant for the next one alone (RFC 9110, 7.6.1), or that are said anew.
-const DROPPED: [&str; 9] = [
+const DROPPED: [&str; 10] = [
+    // What `Connection: close`, which goes on, would name.
+    "close",
     "connection",
     "content-length",
     "host",
