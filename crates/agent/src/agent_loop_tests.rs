@@ -104,13 +104,28 @@ async fn calls_that_allow_it_run_side_by_side() {
 
 #[tokio::test]
 async fn a_result_that_is_too_large_is_cut_and_kept() {
-    let world =
-        World::new(vec![Scripted::calls(&[("large", json!({}))]), Scripted::says("long")]).await;
+    for (arguments, most) in
+        [(json!({}), avocet_protocol::Description::MOST_OUTPUT), (json!({ "output": 2000 }), 2000)]
+    {
+        let call = Scripted::calls(&[("large", arguments)]);
+        let world = World::new(vec![call, Scripted::says("long")]).await;
+        world.turn("go").await;
+        let shown = &world.last_results()[0];
+        assert!(shown.len() <= most && shown.len() > most - 10, "{}", shown.len());
+        assert!(shown.contains("read_result"));
+        let kept =
+            avocet_protocol::KeptResults::kept_result(&*world.store, &session(), "t1s0c0").await;
+        assert_eq!(kept.unwrap().unwrap().body.len(), 100_002);
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_is_too_long_is_cut() {
+    let call = Scripted::calls(&[("break", json!({ "long": true }))]);
+    let world = World::new(vec![call, Scripted::says("long")]).await;
     world.turn("go").await;
     let shown = &world.last_results()[0];
-    assert!(shown.len() <= crate::MAX_RESULT_BYTES && shown.contains("read_result"));
-    let kept = avocet_protocol::KeptResults::kept_result(&*world.store, &session(), "t1s0c0").await;
-    assert_eq!(kept.unwrap().unwrap().body.len(), 100_002);
+    assert!(shown.len() < 20_000 && shown.contains("of 100018 bytes shown]"), "{}", shown.len());
 }
 
 fn circle(rounds: u32) -> Vec<Scripted> {

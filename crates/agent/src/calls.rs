@@ -12,7 +12,7 @@ use futures_util::future::try_join_all;
 use crate::agent_loop::{AgentLoop, Scene, TurnEnd};
 use crate::held;
 use crate::repeats;
-use crate::truncate::{Cut, cut};
+use crate::truncate::{Cut, cut, cut_error};
 
 /// In what calls are made.
 pub(crate) struct Set<'a> {
@@ -202,7 +202,7 @@ impl AgentLoop {
             }
             Ok(ToolOutput { value, writes, trust }) => {
                 let trust = trust.unwrap_or(prepared.trust).min(context.read.get());
-                let Cut { value, kept } = cut(value, &logged.id.to_string());
+                let Cut { value, kept } = cut(value, &logged.id.to_string(), prepared.output);
                 (CallResult { ok: true, value, trust }, kept, writes)
             }
         };
@@ -241,7 +241,7 @@ impl AgentLoop {
 }
 
 fn failed(name: &str, error: &ToolError, trust: Trust) -> CallResult {
-    let text = error.to_string();
+    let text = cut_error(error.to_string());
     tracing::debug!(name, error = text, "tool execution failed");
     CallResult { trust, ..CallResult::error(&text) }
 }

@@ -32,6 +32,5 @@ pub use limits::Limits;
 pub use marks::{ABOUT_MARKS, Marks};
 pub use prompt::{Prompt, PromptPart};
 pub use summary::Compaction;
-pub use truncate::MAX_RESULT_BYTES;
 pub use unbooked::Unbooked;
 pub use valid::make_valid;

@@ -2,8 +2,17 @@
 
 use serde_json::{Value, json};
 
-/// The largest result that a model is given at once, in bytes.
-pub const MAX_RESULT_BYTES: usize = 65_536;
+/// The longest error that a model is given, in bytes: nothing of it is kept.
+const MOST_ERROR: usize = 16 * 1024;
+
+/// An error, of a long one its beginning.
+pub(crate) fn cut_error(text: String) -> String {
+    if text.len() <= MOST_ERROR {
+        return text;
+    }
+    let shown = &text[..text.floor_char_boundary(MOST_ERROR)];
+    format!("{shown}\n[truncated: {} of {} bytes shown]", shown.len(), text.len())
+}
 
 /// A result as the model is given it, and the whole of it as JSON text where that is not the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,37 +21,37 @@ pub(crate) struct Cut {
     pub(crate) kept: Option<String>,
 }
 
-/// Cuts a result by its type: a text gets a suffix, a list a last element, an object an envelope,
+/// Cuts a result to so many bytes, by its type: a text gets a suffix, a list a last element, an object an envelope,
 /// each of which says how to read the rest.
-pub(crate) fn cut(value: Value, handle: &str) -> Cut {
+pub(crate) fn cut(value: Value, handle: &str, most: usize) -> Cut {
     let whole = value.to_string();
     let size = value.as_str().map_or(whole.len(), str::len);
-    if size <= MAX_RESULT_BYTES {
+    if size <= most {
         return Cut { value, kept: None };
     }
     let hint = format!("the whole result: read_result with handle \"{handle}\"");
     let value = match value {
-        Value::String(text) => cut_text(&text, &hint),
-        Value::Array(elements) => cut_list(elements, &hint),
-        _ => cut_object(&whole, &hint),
+        Value::String(text) => cut_text(&text, &hint, most),
+        Value::Array(elements) => cut_list(elements, &hint, most),
+        _ => cut_object(&whole, &hint, most),
     };
     Cut { value, kept: Some(whole) }
 }
 
-fn cut_text(text: &str, hint: &str) -> Value {
+fn cut_text(text: &str, hint: &str, most: usize) -> Value {
     // The figure in the suffix has at most as many digits as the limit.
     let suffix =
         |shown: usize| format!("\n[truncated: {shown} of {} bytes shown; {hint}]", text.len());
-    let room = MAX_RESULT_BYTES - suffix(MAX_RESULT_BYTES).len();
+    let room = most - suffix(most).len();
     let shown = &text[..text.floor_char_boundary(room)];
     Value::String(format!("{shown}{}", suffix(shown.len())))
 }
 
-fn cut_list(elements: Vec<Value>, hint: &str) -> Value {
+fn cut_list(elements: Vec<Value>, hint: &str, most: usize) -> Value {
     let total = elements.len();
     let sentinel =
         |shown: usize| json!(format!("[truncated: {shown} of {total} elements shown; {hint}]"));
-    let mut room = MAX_RESULT_BYTES - sentinel(total).to_string().len() - "[]".len();
+    let mut room = most - sentinel(total).to_string().len() - "[]".len();
     let fits = |element: &Value| {
         let size = element.to_string().len() + ",".len();
         let fits = size <= room;
@@ -54,7 +63,7 @@ fn cut_list(elements: Vec<Value>, hint: &str) -> Value {
     Value::Array(shown)
 }
 
-fn cut_object(whole: &str, hint: &str) -> Value {
+fn cut_object(whole: &str, hint: &str, most: usize) -> Value {
     let envelope = |shown: &str| {
         let note = format!("{} of {} bytes shown; {hint}", shown.len(), whole.len());
         json!({ "_truncated_json": shown, "_note": note })
@@ -63,11 +72,11 @@ fn cut_object(whole: &str, hint: &str) -> Value {
     loop {
         let value = envelope(shown);
         let size = value.to_string().len();
-        if size <= MAX_RESULT_BYTES {
+        if size <= most {
             return value;
         }
         // Escaping makes a text longer by an unknown amount, at most sixfold.
-        let surplus = (size - MAX_RESULT_BYTES).div_ceil(6);
+        let surplus = (size - most).div_ceil(6);
         shown = &shown[..shown.floor_char_boundary(shown.len().saturating_sub(surplus))];
     }
 }

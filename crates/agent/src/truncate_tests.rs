@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+const MAX_RESULT_BYTES: usize = avocet_protocol::Description::MOST_OUTPUT;
+
 fn size(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), str::len)
 }
@@ -15,14 +17,14 @@ fn what_fits_stays_as_it_is() {
         json!(17),
         json!("é".repeat(MAX_RESULT_BYTES / 2)),
     ] {
-        assert_eq!(cut(value.clone(), "t1s0c0"), Cut { value, kept: None });
+        assert_eq!(cut(value.clone(), "t1s0c0", MAX_RESULT_BYTES), Cut { value, kept: None });
     }
 }
 
 #[test]
 fn a_text_gets_a_suffix() {
     let text = "é".repeat(MAX_RESULT_BYTES);
-    let cut = cut(json!(text), "t1s0c0");
+    let cut = cut(json!(text), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_str().unwrap();
     let suffix = "of 131072 bytes shown; the whole result: read_result with handle \"t1s0c0\"]";
     assert!(shown.ends_with(suffix), "{}", &shown[shown.len() - 200..]);
@@ -33,7 +35,7 @@ fn a_text_gets_a_suffix() {
 #[test]
 fn a_list_gets_a_last_element() {
     let list: Vec<u32> = (0..100_000).collect();
-    let cut = cut(json!(list), "t1s0c0");
+    let cut = cut(json!(list), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_array().unwrap();
     let (sentinel, elements) = shown.split_last().unwrap();
     assert_eq!(elements[10], json!(10));
@@ -50,7 +52,7 @@ fn a_list_gets_a_last_element() {
 
 #[test]
 fn a_list_whose_first_element_is_too_large_shows_none() {
-    let cut = cut(json!(["x".repeat(MAX_RESULT_BYTES), "small"]), "t1s0c0");
+    let cut = cut(json!(["x".repeat(MAX_RESULT_BYTES), "small"]), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_array().unwrap();
     assert_eq!(shown.len(), 1);
     assert!(shown[0].as_str().unwrap().starts_with("[truncated: 0 of 2 elements shown"));
@@ -59,7 +61,7 @@ fn a_list_whose_first_element_is_too_large_shows_none() {
 #[test]
 fn an_object_gets_an_envelope() {
     let object = json!({ "stdout": "\"quoted\"\n".repeat(20_000) });
-    let cut = cut(object.clone(), "t1s0c0");
+    let cut = cut(object.clone(), "t1s0c0", MAX_RESULT_BYTES);
     let start = cut.value["_truncated_json"].as_str().unwrap();
     assert!(object.to_string().starts_with(start));
     assert!(cut.value["_note"].as_str().unwrap().contains("read_result"));
@@ -81,10 +83,13 @@ fn large() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_given_is_never_larger_than_the_limit(value in large()) {
+    fn what_is_given_is_never_larger_than_the_limit(
+        value in large(),
+        most in avocet_protocol::Description::LEAST_OUTPUT..=MAX_RESULT_BYTES,
+    ) {
         let whole = value.to_string();
-        let cut = cut(value, "t123456789s99c99");
-        prop_assert!(size(&cut.value) <= MAX_RESULT_BYTES);
+        let cut = cut(value, "t123456789s99c99", most);
+        prop_assert!(size(&cut.value) <= most);
         if let Some(kept) = cut.kept {
             prop_assert_eq!(kept, whole);
         }

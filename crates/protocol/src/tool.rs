@@ -43,6 +43,9 @@ pub struct Description {
     pub parallel: bool,
     /// How long one call may take.
     pub time_limit: Duration,
+    /// Bytes of a result, or of an error, that a model is given at once, 1,024 to [`Self::MOST_OUTPUT`]; what is beyond
+    /// them is kept and can be read by handle.
+    pub output: usize,
     /// For whom it is: whoever has at least this role.
     pub role: Role,
     /// How far what it returns may be believed, unless a result says otherwise.
@@ -50,6 +53,11 @@ pub struct Description {
 }
 
 impl Description {
+    /// The most that a model is given at once of any result, in bytes.
+    pub const MOST_OUTPUT: usize = 65_536;
+    /// The least that a result can be cut to and still say how the rest is read, in bytes.
+    pub const LEAST_OUTPUT: usize = 1024;
+
     /// A tool for owners that runs alone, has a minute, and returns what is the owners' own.
     ///
     /// # Panics
@@ -61,13 +69,20 @@ impl Description {
             Err(error) => panic!("a tool's name is written in the source: {error}"),
         };
         let (text, parallel, time_limit) = (text.into(), false, Duration::from_mins(1));
-        Self { name, text, class, parallel, time_limit, role: Role::Owner, trust: Trust::Full }
+        let (output, role, trust) = (Self::MOST_OUTPUT, Role::Owner, Trust::Full);
+        Self { name, text, class, parallel, time_limit, output, role, trust }
     }
 
     /// With this behind its text.
     #[must_use]
     pub fn and(self, more: &str) -> Self {
         Self { text: format!("{}{more}", self.text).into(), ..self }
+    }
+
+    /// A model is given at most so many bytes of a result at once.
+    #[must_use]
+    pub fn at_most(self, output: usize) -> Self {
+        Self { output, ..self }
     }
 
     /// It may run beside other calls that say the same.

@@ -37,6 +37,8 @@ pub struct PreparedCall {
     pub evidence: Option<Evidence>,
     /// How far its result may be believed, and its error, unless the result says otherwise.
     pub trust: Trust,
+    /// Bytes of its result that a model is given at once.
+    pub output: usize,
     /// What a person has to allow first; none if nobody has to, or somebody has.
     pub approval: Option<WaitRequest>,
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, ChatKind, Choice, Content, Evidence, Grant, LeastTrust, LogWrite, Place,
-    Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName,
-    ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
+    Arguments, CallId, ChatKind, Choice, Content, Description, Evidence, Grant, LeastTrust,
+    LogWrite, Place, Planned, PreparedCall, Role, SessionId, ToolCall, ToolClass, ToolContext,
+    ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict,
+    WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -154,7 +155,9 @@ impl Toolbox for FakeToolbox {
         let approval = WaitRequest { grant: Some(grant), shown, ..approval };
         let approval = (asks && !approval.is_allowed(allowed)).then_some(approval);
         let trust = if call.name == "page" { Trust::Low } else { Trust::Full };
-        Ok(PreparedCall { class, parallel, evidence, trust, approval })
+        let output = call.arguments.to_object().get("output").and_then(Value::as_u64);
+        let output = output.map_or(Description::MOST_OUTPUT, |bytes| bytes.try_into().unwrap());
+        Ok(PreparedCall { class, parallel, evidence, trust, output, approval })
     }
 
     async fn execute(
@@ -171,6 +174,9 @@ impl Toolbox for FakeToolbox {
             Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![write])))
         };
         match call.name.as_str() {
+            "break" if arguments.contains_key("long") => {
+                Err(ToolError::ExecutionFailed("é".repeat(50_000)))
+            }
             "break" => Err(ToolError::ExecutionFailed("it \"broke\"\n".to_owned())),
             "misread" => misread(context),
             "panic" => panic!("a bug in the tool"),

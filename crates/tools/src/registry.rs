@@ -286,8 +286,9 @@ impl Toolbox for Registry {
             }
             _ => None,
         };
-        let Description { class, parallel, trust, .. } = registered.description;
-        Ok(PreparedCall { class, parallel, evidence, trust, approval })
+        let Description { class, parallel, trust, output, .. } = registered.description;
+        let output = output.clamp(Description::LEAST_OUTPUT, Description::MOST_OUTPUT);
+        Ok(PreparedCall { class, parallel, evidence, trust, output, approval })
     }
 
     async fn execute(

@@ -29,7 +29,13 @@ impl Tool for Sample {
 
     fn describe(&self) -> Description {
         let time_limit = Duration::from_secs(30);
-        Description { time_limit, ..Description::new(self.name, ToolClass::Pure, self.text) }
+        let output = match self.name {
+            "list" => 2000,
+            "read" => usize::MAX,
+            _ => 0,
+        };
+        let described = Description::new(self.name, ToolClass::Pure, self.text);
+        Description { time_limit, ..described.at_most(output) }
     }
 
     async fn execute(
@@ -297,6 +303,16 @@ async fn an_interrupted_call_is_shown_without_secrets_and_cut() {
             let says: Vec<&str> = asked.choices.iter().map(|one| one.says.as_str()).collect();
             assert_eq!(says, ["/retry {wait}", "/skip {wait}"]);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_says_how_much_a_model_is_given_at_once_within_bounds() {
+    let registry = registry(Arc::default());
+    for (name, expected) in [("list", 2000), ("read", 65_536), ("write", 1024)] {
+        let call = call(name, r#"{"path": "a"}"#);
+        let prepared = registry.prepare(&call, None, &context()).await.unwrap();
+        assert_eq!(prepared.output, expected, "{name}");
     }
 }
 

@@ -37,6 +37,7 @@ impl Tool for ListDirectory {
         Description::new("list_directory", ToolClass::Pure, TEXT)
             .and(&self.files.also(Access::Read))
             .parallel()
+            .at_most(32 * 1024)
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {

@@ -42,7 +42,7 @@ impl Tool for MemoryRead {
     fn describe(&self) -> Description {
         const TEXT: &str = "Look up what was remembered with memory_write, in this and in other \
             conversations.";
-        Description::new("memory_read", ToolClass::Pure, TEXT).parallel()
+        Description::new("memory_read", ToolClass::Pure, TEXT).parallel().at_most(32 * 1024)
     }
 
     async fn execute(

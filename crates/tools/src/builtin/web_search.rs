@@ -55,7 +55,10 @@ impl Tool for WebSearch {
     fn describe(&self) -> Description {
         const TEXT: &str = "Search the web. Gives title, URL and a snippet of each page that is found; \
             read a page with web_fetch.";
-        Description::new("web_search", ToolClass::Pure, TEXT).parallel().returns_foreign_text()
+        Description::new("web_search", ToolClass::Pure, TEXT)
+            .parallel()
+            .returns_foreign_text()
+            .at_most(16 * 1024)
     }
 
     async fn execute(
