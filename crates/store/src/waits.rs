@@ -182,9 +182,12 @@ pub(crate) fn newest_wait(
     )
 }
 
+/// Milliseconds after which a command has come late: its platform has kept it while nobody fetched it. Clocks are not
+/// further apart.
+const LATE: i64 = 5 * 60 * 1000;
+
 /// The wait that a command means which names none: that of the session's turn or of a child of it, if it was asked
-/// before the command was written, as far as its platform says when, and came. Whoever wrote earlier has seen
-/// another.
+/// before the command came; before it was written, if it has come late. Whoever wrote earlier has seen another.
 pub(crate) fn meant_wait(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -194,9 +197,10 @@ pub(crate) fn meant_wait(
     tx.db.row(
         &format!(
             "{WAITS_BELOW} AND waits.kind = ?2 AND waits.came_before < ?3 AND coalesce( \
-                 (SELECT waits.asked_at / 1000 <= written_at / 1000 FROM inbound WHERE id = ?3), 1)"
+                 (SELECT received_at - written_at < ?4 OR waits.asked_at < written_at \
+                  FROM inbound WHERE id = ?3), 1)"
         ),
-        params![session.as_str(), kind.word(), command.0],
+        params![session.as_str(), kind.word(), command.0, LATE],
         |row| Ok(WaitId(row.get("id")?)),
     )
 }
