@@ -11,6 +11,8 @@ use serde_json::{Map, Value};
 
 /// Characters of a question that are shown at once.
 const SHOWN: usize = 2500;
+/// What stands between the number of the characters that are left out and the digest of the whole.
+const MORE: &str = " more characters; SHA-256 of all: ";
 /// Characters of what is allowed for the session that a person is told.
 const SCOPE: usize = 60;
 
@@ -72,11 +74,14 @@ fn named_nowhere(shown: &str) -> String {
 }
 
 fn request(
-    text: String,
+    mut text: String,
     choices: Vec<Choice>,
     grant: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
+    if text.contains(MORE) {
+        text.push_str("\n\n`avocet approvals` shows the arguments as they are.");
+    }
     let shown = Some(digest(text.as_bytes()));
     let prompt = Some(Box::new(Content { choices, ..Content::text(text) }));
     let (kind, writes) = (WaitKind::Approval, Vec::new());
@@ -106,12 +111,8 @@ pub(crate) fn fenced(text: &str, language: &str) -> String {
     let rest = text.chars().count().saturating_sub(SHOWN);
     let cut = match rest {
         0 => String::new(),
-        rest => {
-            let all = &digest(text.as_bytes())[..12];
-            format!(
-                "\n({rest} more characters, in all {all}…; `avocet approvals` shows the arguments)"
-            )
-        }
+        // With a digest of all of it, so that what is not shown is bound as well.
+        rest => format!("\n({rest}{MORE}{})", &digest(text.as_bytes())[..32]),
     };
     format!("{fence}{language}\n{}\n{fence}{cut}", shown.trim_end_matches('\n'))
 }

@@ -12,7 +12,17 @@ fn a_question_is_drawn_so_that_its_text_cannot_leave_its_place() {
     }
     assert_eq!(fenced("a\u{202e}b\u{200b}\u{1b}[2J", ""), "```\nab[2J\n```");
     let long = fenced(&"x".repeat(3000), "");
-    assert!(long.contains("```\n(500 more characters, in all "), "{long}");
+    assert!(long.contains("```\n(500 more characters; SHA-256 of all: "), "{long}");
+    let other = fenced(&format!("{}y", "x".repeat(2999)), "");
+    assert_ne!(long, other, "what is not shown is bound, too");
+    let tool = ToolName::parse("exec_shell").unwrap();
+    let hour = Duration::from_hours(1);
+    for (drawn, hinted) in [(long.as_str(), true), ("ls", false)] {
+        let asked = of_call(&tool, drawn, "of this", None, hour).prompt.unwrap().text;
+        assert_eq!(asked.contains("`avocet approvals`"), hinted, "{asked}");
+        // Only what waits to be allowed is listed there.
+        assert!(!of_interruption("exec_shell", drawn).text.contains("`avocet approvals`"));
+    }
 }
 
 #[test]

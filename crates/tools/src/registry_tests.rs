@@ -292,7 +292,7 @@ async fn an_interrupted_call_is_shown_without_secrets_and_cut() {
         (json!({ "path": "a", "times": 2 }), "path: a\ntimes: 2"),
         (json!({ "path": "with correct horse" }), "path: with [secret]"),
         (json!({ "path": "```\nend" }), "````\npath: ```\nend\n````"),
-        (json!({ "path": "x".repeat(9000) }), "(6506 more characters, in all "),
+        (json!({ "path": "x".repeat(9000) }), "(6506 more characters; SHA-256 of all: "),
     ] {
         let arguments = CallArguments::Object(arguments.as_object().unwrap().clone());
         for name in ["write", "not there"] {
