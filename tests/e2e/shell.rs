@@ -2,18 +2,10 @@
 
 use std::fs;
 
-use avocet_testkit::http::{HttpFake, Piece, whole};
+use avocet_testkit::http::{ASK_PROXY, HttpFake, Piece, whole};
 use avocet_tests::{Home, program};
 
 use crate::support::{printed, run, stop, until};
-
-/// Asks the proxy for something, and prints what it says.
-const ASK: &str = r#"
-    to="${http_proxy#http://}"
-    exec 3<>"/dev/tcp/${to/://}" || exit 7
-    printf '%s HTTP/1.1\r\n\r\n' "$1" >&3
-    tr -d '\r' <&3
-"#;
 
 #[test]
 fn a_shell_command_runs_in_the_workspace_and_sees_nothing_else() {
@@ -99,7 +91,7 @@ async fn a_program_reaches_the_hosts_that_are_open_and_the_log_says_which() {
     }
     let open = format!("✓ network        programs reach {address}, registry.example:8443 alone");
     assert!(doctor.contains(&open), "{doctor}");
-    fs::write(home.workspace().join("ask"), ASK).unwrap();
+    fs::write(home.workspace().join("ask"), ASK_PROXY).unwrap();
     let ask = |what: &str| {
         let command = format!("exec_shell 'bash ask \"{what}\"'");
         printed(&home, &["ask", "me", &command, "--wait"])

@@ -5,18 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use avocet_protocol::{LeastTrust, ToolContext, Toolbox, Trust};
-use avocet_testkit::http::{HttpFake, Piece, whole};
+use avocet_testkit::http::{ASK_PROXY, HttpFake, Piece, whole};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has, until};
-
-/// Asks the proxy for something, and prints what it says.
-const ASK: &str = r#"
-    to="${http_proxy#http://}"
-    exec 3<>"/dev/tcp/${to/://}" || exit 7
-    printf '%s HTTP/1.1\r\n\r\n' "$1" >&3
-    tr -d '\r' <&3
-"#;
 
 /// A world in which a server on loopback is open, its address, and how often it was asked.
 async fn world() -> (World, String, Arc<AtomicUsize>) {
@@ -31,7 +23,7 @@ async fn world() -> (World, String, Arc<AtomicUsize>) {
     .await;
     let address = server.address().to_string();
     let world = World::opening(&[address.clone(), "a.example".to_owned()]).await;
-    world.put("ask", ASK);
+    world.put("ask", ASK_PROXY);
     (world, address, asked)
 }
 
