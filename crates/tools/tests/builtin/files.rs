@@ -1,0 +1,410 @@
+//! The file tools: what they read, write, change and refuse, and what is known of them after a crash.
+
+use std::fs;
+
+use avocet_protocol::{Evidence, ToolClass, ToolError, Toolbox, Verdict};
+use serde_json::json;
+
+use crate::world::{World, call, context};
+
+#[tokio::test]
+async fn read_file_numbers_lines() {
+    let world = World::new().await;
+    world.put("poem.txt", "one\ntwo\nthree\nfour\n");
+    world.put("empty.txt", "");
+    let table = [
+        (json!({"path": "poem.txt"}), "     1\tone\n     2\ttwo\n     3\tthree\n     4\tfour"),
+        (json!({"path": "poem.txt", "start_line": 3}), "     3\tthree\n     4\tfour"),
+        (json!({"path": "poem.txt", "end_line": 1}), "     1\tone"),
+        (
+            json!({"path": "poem.txt", "start_line": 2, "end_line": 99}),
+            "     2\ttwo\n     3\tthree\n     4\tfour",
+        ),
+        (json!({"path": "empty.txt"}), "(the file is empty)"),
+    ];
+    for (arguments, text) in table {
+        assert_eq!(world.value("read_file", arguments).await, json!(text));
+    }
+    let beyond = json!({"path": "poem.txt", "start_line": 5, "end_line": 7});
+    let error = world.error("read_file", beyond).await;
+    assert_eq!(error, "invalid arguments: lines 5 to 7 are not in poem.txt, which has 4 lines");
+    let backwards = json!({"path": "poem.txt", "start_line": 3, "end_line": 2});
+    assert!(world.error("read_file", backwards).await.contains("lines 3 to 2"));
+    fs::write(world.workspace.path().join("binary"), [0, 159, 146, 150]).unwrap();
+    let error = world.error("read_file", json!({"path": "binary"})).await;
+    assert_eq!(error, "execution failed: binary is not text (UTF-8)");
+}
+
+#[tokio::test]
+async fn paths_stay_in_the_workspace_and_errors_show_the_way() {
+    let world = World::new().await;
+    world.put("src/lib.rs", "x");
+    world.put("crates/a/src/lib.rs", "x");
+    let root = world.workspace.path().canonicalize().unwrap();
+    let absolute = root.join("src/lib.rs");
+    let read = world.value("read_file", json!({"path": absolute})).await;
+    assert_eq!(read, json!("     1\tx"));
+    assert_eq!(
+        world.error("read_file", json!({"path": "lib.rs"})).await,
+        "file not found: lib.rs does not exist; did you mean one of these? Give its full path: \
+         src/lib.rs, crates/a/src/lib.rs"
+    );
+    let outside = root.parent().unwrap().join("secret");
+    assert_eq!(
+        world.error("read_file", json!({"path": "../secret"})).await,
+        format!(
+            "invalid path: \"../secret\" resolves to {}, which is outside the workspace; give \
+             full relative paths from the workspace root, such as src/main.rs",
+            outside.display()
+        )
+    );
+    for (tool, more) in [
+        ("write_file", json!({"content": "x"})),
+        ("edit_file", json!({"find": "x", "replace": "y"})),
+        ("list_directory", json!({})),
+    ] {
+        let mut arguments = more;
+        arguments["path"] = json!("/etc/passwd");
+        let refused = world.run(tool, arguments).await;
+        assert!(matches!(refused, Err(ToolError::InvalidPath(_))), "{tool}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_shows_the_resolved_path_and_the_input() {
+    let world = World::new().await;
+    world.put("src/a.rs", "one\none\n");
+    fs::write(world.workspace.path().join("src/binary"), [0]).unwrap();
+    let root = world.workspace.path().canonicalize().unwrap();
+    let absolute = root.join("src/b.rs");
+    let shown = format!("src/b.rs (given as {absolute:?}) does not exist; did you mean src/a.rs?");
+    let a = "src/a.rs (given as \"./src//a.rs\")";
+    let edit = |find: &str| json!({"path": "./src//a.rs", "find": find, "replace": "two"});
+    for (tool, arguments, error) in [
+        ("read_file", json!({"path": absolute}), shown.clone()),
+        ("edit_file", json!({"path": absolute, "find": "a", "replace": "b"}), shown),
+        (
+            "read_file",
+            json!({"path": "./src//a.rs", "start_line": 9}),
+            format!("are not in {a}, which"),
+        ),
+        ("edit_file", edit("three"), format!("the text to find is not in {a}")),
+        ("edit_file", edit("one"), format!("the text to find occurs 2 times in {a}")),
+        (
+            "read_file",
+            json!({"path": "./src/binary"}),
+            "(given as \"./src/binary\") is not".to_owned(),
+        ),
+        (
+            "write_file",
+            json!({"path": "./src", "content": ""}),
+            "src (given as \"./src\") is".to_owned(),
+        ),
+        (
+            "list_directory",
+            json!({"path": "./srk"}),
+            "srk (given as \"./srk\") does not".to_owned(),
+        ),
+        ("message", json!({"files": ["src/a.rs", "./srk"]}), "srk (given as \"./srk\")".to_owned()),
+    ] {
+        let found = world.error(tool, arguments).await;
+        assert!(found.contains(&error), "{tool}: {found}");
+    }
+}
+
+#[tokio::test]
+async fn write_file_makes_parents_and_reports_bytes() {
+    let world = World::new().await;
+    let arguments = json!({"path": "a/b/c.txt", "content": "grün"});
+    let report = world.value("write_file", arguments).await;
+    assert_eq!(report, json!("wrote 5 bytes to a/b/c.txt"));
+    assert_eq!(world.get("a/b/c.txt"), "grün");
+    world.run("write_file", json!({"path": "a/b/c.txt", "content": ""})).await.unwrap();
+    assert_eq!(world.get("a/b/c.txt"), "");
+}
+
+#[tokio::test]
+async fn edit_file_replaces_exactly_what_was_meant() {
+    let world = World::new().await;
+    let text = "let a = 1;\nlet b = 1;\n  let c = 1;\n";
+    world.put("x.rs", text);
+    let edit = |find: &str, replace: &str, all: Option<bool>| {
+        let mut arguments = json!({"path": "x.rs", "find": find, "replace": replace});
+        if let Some(all) = all {
+            arguments["replace_all"] = json!(all);
+        }
+        arguments
+    };
+    let once = world.value("edit_file", edit("b = 1", "b = 2", None)).await;
+    assert_eq!(once, json!("replaced 1 occurrence in x.rs"));
+    assert_eq!(world.get("x.rs"), "let a = 1;\nlet b = 2;\n  let c = 1;\n");
+    assert_eq!(
+        world.error("edit_file", edit("= 1", "= 3", Some(false))).await,
+        "execution failed: the text to find occurs 2 times in x.rs; give more of the text around \
+         it, or set replace_all. Places:\nline 1: let a = 1;\nline 3: let c = 1;"
+    );
+    let all = world.value("edit_file", edit("= 1", "= 3", Some(true))).await;
+    assert_eq!(all, json!("replaced 2 occurrences in x.rs"));
+    assert_eq!(world.get("x.rs"), "let a = 3;\nlet b = 2;\n  let c = 3;\n");
+    let table = [
+        (edit("nowhere", "x", None), "execution failed: the text to find is not in x.rs"),
+        (edit("", "x", None), "invalid arguments: find is empty"),
+        (edit("let", "let", None), "invalid arguments: find and replace are the same"),
+    ];
+    for (arguments, error) in table {
+        assert!(world.error("edit_file", arguments).await.starts_with(error));
+    }
+}
+
+#[tokio::test]
+async fn edit_file_takes_lines_as_well_as_texts() {
+    let world = World::new().await;
+    let table = [
+        (
+            json!({"start_line": 2, "end_line": 3, "replace": "x\n", "expect": "two\nthree"}),
+            "replaced lines 2 to 3 of 3 in p.txt",
+            "one\r\nx",
+        ),
+        (json!({"l": 2, "replace": ""}), "deleted line 2 of 3 in p.txt", "one\r\nthree"),
+        (
+            json!({"insert_line": 1, "replace": "a\nb", "expect": "one\n"}),
+            "inserted 2 lines as line 1 of p.txt",
+            "a\r\nb\r\none\r\ntwo\r\nthree",
+        ),
+        (
+            json!({"insert_line": 4, "replace": "four"}),
+            "inserted 1 line as line 4 of p.txt",
+            "one\r\ntwo\r\nthree\r\nfour",
+        ),
+        (
+            json!({"find": "one\ntwo", "replace": "1\n2"}),
+            "replaced 1 occurrence in p.txt",
+            "1\r\n2\r\nthree",
+        ),
+    ];
+    for (mut arguments, done, after) in table {
+        world.put("p.txt", "one\r\ntwo\r\nthree");
+        arguments["path"] = json!("p.txt");
+        assert_eq!(world.value("edit_file", arguments).await, json!(done));
+        assert_eq!(world.get("p.txt"), after);
+    }
+}
+
+#[tokio::test]
+async fn edit_file_says_how_to_say_where() {
+    let world = World::new().await;
+    world.put("p.txt", "one\ntwo\nthree\n");
+    let table = [
+        (json!({}), "where to edit is missing; say where in one way"),
+        (json!({"find": "one", "start_line": 1}), "exclude each other; say where in one way"),
+        (json!({"insert_line": 1, "start_line": 1}), "exclude each other"),
+        (json!({"end_line": 1}), "end_line needs start_line"),
+        (json!({"insert_line": 1, "end_line": 1}), "end_line needs start_line"),
+        (json!({"find": "one", "end_line": 1}), "end_line needs start_line"),
+        (json!({"start_line": 1, "replace_all": true}), "replace_all needs find"),
+        (json!({"find": "one", "expect": "one"}), "expect goes with lines"),
+        (json!({"start_line": 0}), "0 is less than the minimum of 1"),
+        (
+            json!({"start_line": 3, "end_line": 4}),
+            "lines 3 to 4 are not in p.txt, which has 3 lines",
+        ),
+        (
+            json!({"start_line": 3, "end_line": 2}),
+            "lines 3 to 2 are not in p.txt, which has 3 lines",
+        ),
+        (
+            json!({"insert_line": 5}),
+            "insert_line 5 is not in p.txt, which has 3 lines; to append, give 4",
+        ),
+        (json!({"insert_line": 1, "replace": ""}), "nothing would be inserted"),
+        (json!({"start_line": 1, "replace": "one"}), "p.txt would not change"),
+        (
+            json!({"start_line": 1, "end_line": 2, "expect": "one\n2"}),
+            "p.txt is not as expected; there now (lines 1 to 2):\none\ntwo\nRead the file again",
+        ),
+    ];
+    for (mut arguments, error) in table {
+        arguments["path"] = json!("p.txt");
+        if arguments["replace"].is_null() {
+            arguments["replace"] = json!("x");
+        }
+        let found = world.error("edit_file", arguments.clone()).await;
+        assert!(found.contains(error), "{arguments}: {found}");
+        assert_eq!(world.get("p.txt"), "one\ntwo\nthree\n");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_write_is_recognised() {
+    let world = World::new().await;
+    world.put("x.txt", "before");
+    for (tool, arguments) in [
+        ("write_file", json!({"path": "x.txt", "content": "after"})),
+        ("edit_file", json!({"path": "x.txt", "find": "before", "replace": "after"})),
+        ("edit_file", json!({"path": "x.txt", "start_line": 1, "replace": "after"})),
+    ] {
+        world.put("x.txt", "before");
+        let call = call(tool, &arguments);
+        let prepared = world.registry.prepare(&call, None, &context()).await.unwrap();
+        assert_eq!(prepared.class, ToolClass::Verifiable);
+        let evidence = prepared.evidence.unwrap();
+        let verify = async || world.registry.verify(&call, &evidence).await;
+        assert_eq!(verify().await, Verdict::DidNotHappen, "{tool}");
+        world.put("x.txt", "after");
+        let happened = "x.txt was written before a restart and is as it should be";
+        assert_eq!(verify().await, Verdict::Happened(json!(happened)), "{tool}");
+        world.put("x.txt", "something else");
+        assert_eq!(verify().await, Verdict::Unknown, "{tool}");
+        fs::remove_file(world.workspace.path().join("x.txt")).unwrap();
+        assert_eq!(verify().await, Verdict::Unknown, "{tool}");
+    }
+    let call = call("write_file", &json!({"path": "new.txt", "content": "x"}));
+    let evidence = world.registry.prepare(&call, None, &context()).await.unwrap().evidence;
+    let verdict = world.registry.verify(&call, &evidence.unwrap()).await;
+    assert_eq!(verdict, Verdict::DidNotHappen);
+}
+
+#[tokio::test]
+async fn directories_are_made_and_files_deleted() {
+    let world = World::new().await;
+    let make = json!({"path": "a/b"});
+    assert_eq!(world.value("mkdir", make.clone()).await, json!("made a/b"));
+    assert_eq!(world.value("mkdir", make).await, json!("a/b was there already"));
+    world.put("a/b/c.txt", "");
+    world.put("a/d.txt", "");
+    let full = "execution failed: delete_file (called as rm): a is a directory with 3 entries in it; \
+                to remove it with all of them, set recursive to true";
+    assert_eq!(world.error("rm", json!({"path": "a"})).await, full);
+    let table = [
+        (json!({"path": "./a/d.txt"}), "deleted a/d.txt"),
+        (json!({"path": "a", "recursive": true}), "deleted the directory a with 2 entries"),
+    ];
+    for (arguments, done) in table {
+        assert_eq!(world.value("delete_file", arguments).await, json!(done));
+    }
+    assert_eq!(world.value("list_directory", json!({})).await, json!([]));
+    let gone = world.error("delete_file", json!({"path": "a"})).await;
+    assert_eq!(gone, "file not found: a does not exist");
+    let root = world.error("delete_file", json!({"path": ".", "recursive": true})).await;
+    assert_eq!(root, "permission denied: .: the root of the workspace stays");
+}
+
+#[tokio::test]
+async fn an_interrupted_change_of_directories_is_recognised() {
+    let world = World::new().await;
+    let verdict = async |evidence: &Evidence, tool: &str| {
+        world.registry.verify(&call(tool, &json!({"path": "x"})), evidence).await
+    };
+    let prepare = async |tool: &str| {
+        let call = call(tool, &json!({"path": "x", "recursive": true}));
+        let call =
+            if tool == "create_directory" { self::call(tool, &json!({"path": "x"})) } else { call };
+        world.registry.prepare(&call, None, &context()).await.unwrap().evidence.unwrap()
+    };
+    let real = world.workspace.path().join("x");
+    let evidence = prepare("create_directory").await;
+    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::DidNotHappen);
+    fs::create_dir(&real).unwrap();
+    let made = json!("x is there");
+    assert_eq!(verdict(&evidence, "create_directory").await, Verdict::Happened(made));
+
+    world.put("x/a", "");
+    world.put("x/b", "");
+    let evidence = prepare("delete_file").await;
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
+    fs::remove_file(real.join("a")).unwrap();
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
+    fs::remove_dir_all(&real).unwrap();
+    let gone = json!("x was deleted before a restart and is gone");
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Happened(gone));
+
+    world.put("x", "one");
+    let evidence = prepare("delete_file").await;
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::DidNotHappen);
+    world.put("x", "another");
+    assert_eq!(verdict(&evidence, "delete_file").await, Verdict::Unknown);
+}
+
+#[tokio::test]
+async fn what_is_not_there_cannot_be_said_to_have_been_deleted() {
+    let world = World::new().await;
+    let call = call("delete_file", &json!({"path": "nope.txt"}));
+    let refused = world.registry.prepare(&call, None, &context()).await.unwrap_err();
+    assert!(matches!(refused, ToolError::FileNotFound(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn hostile_arguments_of_file_tools_are_refused() {
+    let world = World::new().await;
+    world.put("a.txt", &"a".repeat(1_000_000));
+    world.put("crlf.txt", "a\r\nfoo\r\n");
+    world.put(".gitignore", &format!("{}{}\n", "{".repeat(100_000), "}".repeat(100_000)));
+    let braces = format!("{}{}", "{".repeat(100_000), "}".repeat(100_000));
+    let deep = "a/".repeat(30_000);
+    let table = [
+        (
+            "edit_file",
+            json!({"path": "a.txt", "find": "a", "replace": "b".repeat(1000),
+            "replace_all": true}),
+            "would have 1000000000 bytes",
+        ),
+        ("search_files", json!({"pattern": "x", "glob": braces}), "too many braces"),
+        ("read_file", json!({"path": deep}), "invalid path"),
+        ("write_file", json!({"path": deep, "content": ""}), "invalid path"),
+    ];
+    for (tool, arguments, says) in table {
+        let error = world.run(tool, arguments).await.unwrap_err().to_string();
+        assert!(error.contains(says), "{tool}: {}", &error[..error.len().min(300)]);
+    }
+    world.run("search_files", json!({"pattern": "x"})).await.unwrap();
+    let breaks = json!({"path": "crlf.txt", "find": "\nfoo", "replace": "\nbar"});
+    world.run("edit_file", breaks).await.unwrap();
+    assert_eq!(world.get("crlf.txt"), "a\r\nbar\r\n");
+}
+
+#[tokio::test]
+async fn no_file_tool_opens_a_secret() {
+    let world = World::new().await;
+    world.put(".ENV", "KEY=1");
+    world.put("keys/id_rsa", "key");
+    let table = [
+        ("read_file", json!({"path": ".ENV"})),
+        ("write_file", json!({"path": "new/server.pem", "content": "x"})),
+        ("edit_file", json!({"path": ".ENV", "find": "1", "replace": "2"})),
+        ("edit_file", json!({"path": ".ENV", "insert_line": 1, "replace": "2"})),
+        ("delete_file", json!({"path": ".ENV"})),
+        ("delete_file", json!({"path": "keys", "recursive": true})),
+        ("message", json!({"files": ["keys/id_rsa"]})),
+    ];
+    for (tool, arguments) in table {
+        let error = world.error(tool, arguments).await;
+        assert!(error.starts_with("permission denied: "), "{tool}: {error}");
+        assert!(
+            error.contains("is not opened: ") && error.contains("[tools] secret_files"),
+            "{error}"
+        );
+    }
+    assert_eq!(world.get(".ENV"), "KEY=1");
+    let listed = json!([
+        {"name": ".ENV", "type": "secret"},
+        {"name": "keys", "type": "directory"},
+    ]);
+    assert_eq!(world.value("list_directory", json!({})).await, listed);
+}
+
+#[tokio::test]
+async fn list_directory_shows_type_and_size() {
+    let world = World::new().await;
+    world.put("b.txt", "hello");
+    world.put("a/x", "");
+    let listed = world.value("list_directory", json!({})).await;
+    assert_eq!(
+        listed,
+        json!([
+            {"name": "a", "type": "directory"},
+            {"name": "b.txt", "type": "file", "size": 5},
+        ])
+    );
+    let listed = world.value("list_directory", json!({"path": "a"})).await;
+    assert_eq!(listed, json!([{"name": "x", "type": "file", "size": 0}]));
+}
