@@ -241,7 +241,7 @@ pub struct Sandbox {
     pub background_seconds: u64,
     /// Processes and threads at the same time.
     pub max_processes: u64,
-    /// Megabytes of memory that one process may write to.
+    /// Megabytes of memory that one process may write to; all of one command, where it has a control group.
     pub max_memory_megabytes: u64,
     /// Run programs also where this system gives no walls: with limits, but with all that the daemon's user
     /// may do. `avocet doctor` says which walls there are.

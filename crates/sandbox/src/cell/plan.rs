@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellLimits {
     /// Processes and threads at the same time. Holds for ordinary users, and for root where the
-    /// kernel counts by PID namespace (Linux 6.14).
+    /// kernel counts by PID namespace (Linux 6.14) or the cell has a control group.
     pub processes: u64,
-    /// Bytes of memory that one process may write to.
+    /// Bytes of memory that one process may write to; all of them together, and what they keep in `/tmp`, where the
+    /// cell has a control group.
     pub memory_bytes: u64,
     /// Bytes that one file may have, and all files in `/tmp` together.
     pub file_bytes: u64,
