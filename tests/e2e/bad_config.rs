@@ -5,15 +5,17 @@ use std::fs;
 
 use avocet_tests::{Home, program};
 
-use crate::support::{as_nobody, assert_fails, end, is_root, printed, run, set_mode, start};
+use crate::support::{
+    as_nobody, assert_fails, end, is_root, printed, printed_json, run, set_mode, start,
+};
 
-const SECRET: &str = "sk-very-secret-4711";
+pub(crate) const SECRET: &str = "sk-very-secret-4711";
 
 /// A configuration, where the error is, and what the error names.
-type Case = (&'static str, &'static str, &'static [&'static str]);
+pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
-const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     ("data_dri = \"x\"\n", ":1:1", &["unknown key `data_dri`", "did you mean `data_dir`?"]),
     ("[agents.defaults]\n\n  max_tool_iteration = 3\n", ":3:3",
         &["unknown key `max_tool_iteration` in [agents.defaults]", "`max_tool_iterations`?"]),
@@ -22,15 +24,17 @@ const CASES: &[Case] = &[
     ("[channels.terminal]\nhistory_line = 1\n", ":2:1", &["`history_line`", "`history_lines`?"]),
     ("[providers.a]\nkind = \"openai\"\nbase_ulr = \"http://127.0.0.1:1\"\n", ":3:1",
         &["unknown key `base_ulr` in [providers.a]", "did you mean `base_url`?"]),
-    ("[zzz]\n", ":1:2", &["unknown key `zzz`", "the keys are agents, attachments, audit, budgets, channels"]),
+    ("[zzz]\n", ":1:2", &["unknown key `zzz`", "the keys are agents, attachments, audit, backup, budgets, channels"]),
     ("durability = \"maybe\"\n", ":1:1", &["`durability`", "`maybe`", "`synced` or `process`"]),
     ("[budgets]\nday_usd = -1\n", ":2:1", &["`budgets.day_usd`", "0 or more, or \"none\""]),
+    ("[backup]\nevery = \"daily\"\n", ":2:1", &["`backup.every`", "\"daily\" is not a time", "\"6h\""]),
+    ("[backup]\nkeep = 0\n", ":2:1", &["`backup.keep`", "at least 1"]),
     ("[sessions]\nmax_running = \"many\"\n", ":2:1", &["`sessions.max_running`", "\"many\""]),
     ("[agents.defaults]\nmodel = \"local/qwen3\"\n", ":2:1",
         &["\"local\"", "there are offline", "Add a table [providers.local]"]),
     ("[agents.defaults]\nmodel = \"qwen3\"\n", ":2:1", &["\"qwen3\"", "provider/model"]),
     ("[providers.a]\nkind = \"opnai\"\n", ":2:1", &["\"opnai\"", "the kinds are anthropic, gemini, offline, ollama, openai"]),
-    ("data_dir = \"x\n", ":1:", &["invalid"]),
+    ("data_dir = \"x\n", ":1:", &["no closing quotation mark"]),
     ("[providers.a]\nkind = \"openai\"\nbase_url = \"nonsense\"\n", ":3:1",
         &["`providers.a.base_url`", "no URL of a server"]),
     ("[providers.a]\nkind = \"ollama\"\nbase_url = \"http://127.0.0.1:11434/v1\"\n", ":3:1",
@@ -39,12 +43,6 @@ const CASES: &[Case] = &[
         &["`providers.a.base_url`", "http:// or https://"]),
     ("[providers.a]\nkind = \"openai\"\nuntrusted = true\nbase_url = \"http://192.168.1.7:8080/v1\"\n", ":4:1",
         &["`providers.a.base_url`", "http://192.168.1.7:8080 is refused", "192.168.1.7 is not public"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${NOT_THERE}\"\n", ":3:11",
-        &["`providers.a.api_key`", "environment variable NOT_THERE is not set"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${file:/not/there}\"\n", ":3:11",
-        &["`providers.a.api_key`", "/not/there cannot be read (No such file"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${credential:key}\"\n", ":3:11",
-        &["`providers.a.api_key`", "LoadCredential= in the unit"]),
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY\"\n", ":3:11", &["no closing brace"]),
     // Where a secret stands in the wrong place, it is not shown either.
     ("[sessions]\nmax_running = \"${KEY}\"\n", ":2:1", &["`sessions.max_running`", "wrong type"]),
@@ -67,7 +65,20 @@ const CASES: &[Case] = &[
     ("[models.\"${KEY}/x\"]\n", ":1:9", &["no provider"]),
     ("[providers.a]\nkind = \"${KEY}\"\n", ":2:1", &["`providers.a.kind`"]),
     ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\"\nx = 1\n", ":4:1", &["`x`"]),
-    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\n", ":3:", &["invalid"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${KEY}\n", ":3:", &["no closing quotation mark"]),
+];
+
+/// References that have no value here: a daemon refuses them, a check warns of each.
+#[rustfmt::skip]
+const UNRESOLVED: &[Case] = &[
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${NOT_THERE}\"\n", ":3:11",
+        &["`providers.a.api_key`", "environment variable NOT_THERE is not set"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${file:/not/there}\"\n", ":3:11",
+        &["`providers.a.api_key`", "/not/there cannot be read (No such file or directory)"]),
+    ("[providers.a]\nkind = \"openai\"\napi_key = \"${credential:key}\"\n", ":3:11",
+        &["`providers.a.api_key`", "no credential key here", "LoadCredential= in the unit"]),
+    ("[providers.a]\nkind = \"${KIND}\"\n", ":2:8", &["`providers.a.kind`", "KIND is not set"]),
+    ("data_dir = \"${PLACE}/x\"\n", ":1:12", &["`data_dir`", "PLACE is not set"]),
 ];
 
 #[test]
@@ -93,6 +104,31 @@ fn a_bad_configuration_is_refused_with_its_place_and_costs_no_message() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     answers_what_was_accepted(&home);
+}
+
+#[test]
+fn a_reference_without_a_value_is_refused_by_a_daemon_and_a_warning_of_a_check() {
+    let home = Home::new(program!());
+    let path = home.path("bad.toml").display().to_string();
+    let with = |command: &[&str]| run(&home, &[&["--config", &path], command].concat());
+    for (text, place, names) in UNRESOLVED {
+        fs::write(home.path("bad.toml"), text).unwrap();
+        let place = format!("bad.toml{place}");
+        let names = [&[place.as_str()], *names].concat();
+        assert_fails(&with(&["run"]), 78, &names);
+        let checked = with(&["config", "check"]);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+        assert!(checked.err.starts_with("warning: "), "{checked:?}");
+        names.iter().for_each(|name| assert!(checked.err.contains(name), "{checked:?}"));
+        assert!(checked.out.ends_with("for which these references have a value.\n"));
+        // What else is wrong is not hidden by it.
+        fs::write(home.path("bad.toml"), format!("durability = \"maybe\"\n{text}")).unwrap();
+        assert_fails(&with(&["config", "check"]), 78, &["`durability`"]);
+    }
+    let json = "[providers.a]\nkind = \"openai\"\napi_key = \"${NOT_THERE}\"\n";
+    fs::write(home.path("bad.toml"), json).unwrap();
+    let found = printed_json(&home, &["config", "check", "--config", &path]);
+    assert_eq!(found["unresolved"][0]["key"], "providers.a.api_key");
 }
 
 /// The daemon starts and answers what was asked before the configuration was bad.

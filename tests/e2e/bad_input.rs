@@ -83,11 +83,12 @@ async fn a_line_of_10_megabytes_is_one_error_and_nobody_else_notices() {
 fn what_is_no_request_is_refused_and_the_connection_goes_on() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
-    let table: [(&[u8], i64, &[&str]); 8] = [
+    let table: [(&[u8], i64, &[&str]); 9] = [
         (b"{\"id\": 1, \"method\": \"\xff\"}", -32700, &["not UTF-8 (at byte 21)", "UTF-8"]),
         (b"\xc3", -32700, &["not UTF-8 (at byte 0)", "send JSON in UTF-8"]),
-        (b"{oops", -32700, &["the line is no JSON", "column 2"]),
-        (b"[]", -32600, &["give jsonrpc, id, method and params"]),
+        (b"{oops", -32700, &["the line cannot be read: it is no JSON", "column 2"]),
+        (b"[]", -32600, &["the line is a batch of 0 requests", "a line of its own"]),
+        (b"7", -32600, &["give jsonrpc, id, method and params"]),
         (
             b"{\"id\": 1, \"method\": \"aks\"}",
             -32601,

@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use crate::support::{assert_fails, end, run, start};
 
 /// Every command; the program itself is the empty one.
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 33] = [
     "",
     "approvals",
     "approvals approve",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 30] = [
     "ask",
     "audit",
     "audit verify",
+    "backup",
     "chat",
     "completions",
     "config",
@@ -31,6 +32,8 @@ const COMMANDS: [&str; 30] = [
     "people list",
     "people remove",
     "prompt",
+    "recover",
+    "restore",
     "run",
     "send",
     "sessions",
@@ -115,8 +118,13 @@ fn the_version_is_that_of_the_package() {
 #[test]
 fn a_level_that_is_none_is_refused_before_anything_starts() {
     let home = Home::new(program!());
-    let ran = run(&home, &["run", "--log", "loud=="]);
-    assert_fails(&ran, 78, &["log.level", "loud==", "give error, warn, info, debug or trace"]);
+    for (level, meant) in [("loud", "did you mean debug?"), ("inof", "did you mean info?")] {
+        let ran = run(&home, &["run", "--log", level]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.err.contains("--log") && ran.err.contains(meant), "{ran:?}");
+        let home = Home::new(program!()).with_config(&format!("[log]\nlevel = \"{level}\"\n"));
+        assert_fails(&run(&home, &["run"]), 78, &["config.toml:2:1: `log.level`: ", meant]);
+    }
     assert!(!home.data_dir().exists());
 }
 

@@ -100,7 +100,13 @@ fn a_damaged_log_is_moved_aside_and_never_started_empty_in_silence() {
         let ran = run(&home, &["run"]);
         let aside = moved_aside(&home);
         let name = aside.display().to_string();
-        let names = ["avocet.db is damaged", &name, "sqlite3", "avocet run --start-empty"];
+        let names = [
+            "avocet.db is damaged",
+            &name,
+            "avocet recover",
+            "avocet restore FILE",
+            "avocet run --start-empty",
+        ];
         assert_fails(&ran, 65, &names);
         assert_eq!(fs::read(&aside).unwrap(), damaged, "{what}: the copy is as it was found");
         refuses_to_start_empty(&home, &name);

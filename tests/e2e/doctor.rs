@@ -1,9 +1,9 @@
 //! `avocet doctor`: what it finds on this machine, whatever that is.
 
-use avocet_tests::{Home, program};
+use avocet_tests::{Daemon, Home, program};
 use serde_json::Value;
 
-use crate::support::{assert_fails, run, stop};
+use crate::support::{as_nobody, assert_fails, is_root, run, set_mode, stop};
 
 fn check<'a>(found: &'a Value, section: &str, name: &str) -> &'a Value {
     let checks = found[section].as_array().unwrap();
@@ -25,9 +25,12 @@ fn the_doctor_says_which_walls_there_are_and_what_is_missing() {
 
     let daemon = home.daemon();
     let ran = run(&home, &["doctor"]);
+    let process = format!("\n  ✓ daemon         process {}, version ", daemon.pid());
     for part in [
         "avocet\n  ✓ configuration  ",
-        "\n  ✓ daemon         answers at ",
+        &process,
+        " can be written to\n",
+        " free\n",
         "\nwalls\n",
         " exec_shell ",
     ] {
@@ -48,4 +51,31 @@ fn the_doctor_says_what_is_wrong_with_the_configuration_and_exits_with_its_code(
         ran.out
     );
     assert_fails(&run(&home, &["config", "check"]), 78, &["allow_unsandboxed_shel"]);
+}
+
+/// Whoever asks is not who runs it: `sudo avocet doctor` is about the daemon.
+#[test]
+fn the_doctor_reports_the_daemons_user_and_not_the_callers() {
+    if !is_root() {
+        return println!("not run: only root can become somebody else");
+    }
+    let home = Home::new(program!())
+        .with_config("data_dir = \"../../data\"\n[sandbox]\nmax_processes = 77\n");
+    [".config", ".config/avocet"].iter().for_each(|below| set_mode(&home, below, 0o755));
+    std::fs::create_dir(home.path("data")).unwrap();
+    std::os::unix::fs::chown(home.path("data"), Some(65534), Some(65534)).unwrap();
+    let mut daemon = Daemon::spawn(&mut as_nobody(&home, &["run"]));
+    daemon.wait_until_ready();
+    let found: Value = serde_json::from_str(&run(&home, &["doctor", "--json"]).out).unwrap();
+    let user = check(&found, "walls", "user");
+    assert!(user["state"] == "good" && user["says"] == "uid 65534", "{found}");
+    let limits = check(&found, "walls", "limits")["says"].as_str().unwrap();
+    assert!(limits.contains("77 processes"), "{limits}");
+    stop(daemon);
+    let found: Value = serde_json::from_str(&run(&home, &["doctor", "--json"]).out).unwrap();
+    assert_eq!(check(&found, "avocet", "daemon")["state"], "fair");
+    assert!(
+        check(&found, "walls", "user")["says"].as_str().unwrap().starts_with("root"),
+        "{found}"
+    );
 }

@@ -1,10 +1,12 @@
 //! The door for other processes: whose it is, and who is turned away.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
 use avocet_tests::{Home, program};
+use serde_json::{Value, json};
 
 use crate::support::{
     as_nobody, assert_fails, assert_names, end, is_root, log_status, printed, run, run_with,
@@ -98,4 +100,33 @@ fn a_connection_that_ends_at_once_ends_the_command_too() {
             assert_names(&ran.err, &["the connection to the daemon was lost"]);
         }
     }
+}
+
+/// A daemon that has no place for the first connection, and none for anything else.
+#[expect(clippy::disallowed_methods, reason = "it is no part of the daemon")]
+fn full_daemon(home: &Home) {
+    fs::create_dir_all(home.socket().parent().unwrap()).unwrap();
+    let door = UnixListener::bind(home.socket()).unwrap();
+    std::thread::spawn(move || {
+        let (mut first, _) = door.accept().unwrap();
+        let mut ping = String::new();
+        BufReader::new(first.try_clone().unwrap()).read_line(&mut ping).unwrap();
+        let id = serde_json::from_str::<Value>(&ping).unwrap()["id"].take();
+        let error = json!({ "code": -32003, "message": "no place is left; try again later" });
+        writeln!(first, "{}", json!({ "jsonrpc": "2.0", "id": id, "error": error })).unwrap();
+        drop(first);
+        door.incoming().for_each(drop);
+    });
+}
+
+#[test]
+fn a_command_that_waits_for_a_place_says_why() {
+    let home = Home::new(program!());
+    full_daemon(&home);
+    let ran = run(&home, &["status"]);
+    assert_eq!(ran.code, Some(69), "{ran:?}");
+    let told: Vec<_> = ran.err.lines().collect();
+    let [waits, lost] = told[..] else { panic!("{ran:?}") };
+    assert!(waits.contains("waiting for the daemon: no place is left; try again later"), "{waits}");
+    assert!(lost.contains("the connection to the daemon was lost"), "{lost}");
 }

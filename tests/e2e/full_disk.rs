@@ -8,9 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use avocet_tests::{Daemon, Home, program};
 
-use crate::support::{
-    assert_names, end, log_status, printed, printed_json, run, start, stop, until,
-};
+use crate::support::{assert_names, end, log_status, printed, run, start, status, stop, until};
 
 /// A process that holds the namespace with the disk for as long as its stdin is open.
 struct Disk {
@@ -135,7 +133,7 @@ fn a_full_disk_refuses_what_it_cannot_keep_and_loses_nothing() {
         disk.fill();
         let accepted = ask_until_refused(home);
         // It lives, looks, and goes on refusing.
-        assert_eq!(printed_json(home, &["status"])["pid"], daemon.pid());
+        assert_eq!(status(home)["pid"], daemon.pid());
         for command in ["ask", "send"] {
             let ran = run(home, &[command, "me", "count to 2"]);
             assert_eq!(ran.code, Some(75));
@@ -184,6 +182,40 @@ fn killed_on_a_full_disk_it_goes_on_once_there_is_room() {
         let daemon = disk.daemon(home);
         until_all_is_answered(home);
         assert_eq!(answers(home, disk), ["1, 2.", "1, 2, 3."]);
+        stop(daemon);
+    });
+}
+
+#[test]
+fn a_full_disk_is_said_by_status_doctor_and_one_line_of_the_log() {
+    with_disk(|home, disk| {
+        let mut daemon = disk.daemon(home);
+        assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
+        assert_eq!(run(home, &["status"]).code, Some(0));
+        disk.fill();
+        for _ in 0..40 {
+            ask_until_refused(home);
+        }
+        let found = status(home);
+        let writes = &found["disk"]["writes"];
+        assert!(found["disk"]["fault"].as_str().unwrap().contains("avocet.db is full"), "{found}");
+        assert!(writes["failure"]["in_a_row"].as_u64() >= Some(40), "{found}");
+        assert!(writes["success"].is_number() && found["disk"]["free_bytes"] == 0, "{found}");
+        let shown = run(home, &["status"]);
+        assert!(
+            shown.code == Some(76) && shown.out.contains("disk            down: "),
+            "{shown:?}"
+        );
+        let doctor = run(home, &["doctor", "--json"]);
+        let checks: serde_json::Value = serde_json::from_str(&doctor.out).unwrap();
+        let data = checks["avocet"].as_array().unwrap().iter().find(|one| one["name"] == "data");
+        assert_eq!((doctor.code, &data.unwrap()["state"]), (Some(76), &"bad".into()), "{checks}");
+        let lines = daemon.logged("the log cannot be written");
+        assert!((1..5).contains(&lines), "{lines} lines for as many refusals as there were");
+        disk.free();
+        // Nothing is asked meanwhile: the status finds out that there is room again.
+        until("the end of it", || (run(home, &["status"]).code == Some(0)).then_some(()));
+        assert_eq!(daemon.logged("the log is written again"), 1);
         stop(daemon);
     });
 }

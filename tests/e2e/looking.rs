@@ -43,7 +43,7 @@ fn looking_prints_what_there_is_and_exits_as_the_help_says() {
     #[rustfmt::skip]
     let table: [(World, &[&str], i32, &[&str]); 19] = [
         (Running, &["status"], 0, &["daemon          process ", "version 0.1.0", "start 1",
-            "messages        3 in 2 sessions, 0 wait", "terminal:local  up"]),
+            "messages        3 in 2 sessions, 0 wait", "disk            up: ", "terminal:local  up"]),
         (Stopped, &["status"], 69, &["daemon    not running", "messages  3 in 2 sessions, 0 wait"]),
         (Empty, &["status"], 69, &["not running"]),
         (Running, &["sessions", "list"], 0, &[me, "terminal:local:other "]),
@@ -97,7 +97,7 @@ fn status_is_the_same_in_json_whether_or_not_a_daemon_runs() {
     let mut stopped = json_of(&home, &["status"], 69);
     assert_eq!(stopped["pid"], Value::Null);
     for status in [&mut running, &mut stopped] {
-        for key in ["pid", "uptime_seconds", "channels"] {
+        for key in ["pid", "uptime_seconds", "channels", "disk"] {
             status.as_object_mut().unwrap().remove(key).unwrap();
         }
     }
@@ -141,7 +141,7 @@ fn looking_changes_nothing() {
     let (home, daemon) = home(World::Running);
     // What was said to nobody who listens waits in the outbox.
     printed(&home, &["send", "me", "hello"]);
-    let log = || run(&home, &["status", "--json"]).out.split_once("\"log\"").unwrap().1.to_owned();
+    let log = || json_of(&home, &["status"], 0)["log"].take();
     let before = log();
     for look in [&["sessions", "list"][..], &["sessions", "show", "me"], &["status"]] {
         assert_eq!(run(&home, look).code, Some(0));

@@ -9,17 +9,22 @@ use crate::support::{assert_fails, printed, run, until};
 
 #[test]
 fn what_is_secret_is_opened_by_the_configuration_alone() {
-    let open = "[agents.defaults]\nworkspace = \"~\"\n[tools]\nsecret_files = [\"open.pem\"]\n";
-    let home = Home::new(program!()).with_config(open);
+    let open = "data_dir = \"data\"\n[agents.defaults]\nworkspace = \".\"\n[tools]\n\
+        secret_files = [\"open.pem\"]\n";
+    let home = Home::new(program!());
+    fs::create_dir(home.path("files")).unwrap();
     for path in ["open.pem", "closed.pem", "notes.txt"] {
-        fs::write(home.path(path), format!("content of {path}")).unwrap();
+        fs::write(home.path("files").join(path), format!("content of {path}")).unwrap();
     }
+    fs::write(home.path("files/avocet.toml"), open).unwrap();
+    let config = home.path("files/avocet.toml").display().to_string();
+    let home = home.with("AVOCET_CONFIG", &config);
     let _daemon = home.daemon();
     let read = |path: &str| printed(&home, &["ask", "me", &format!("read_file {path}"), "--wait"]);
     for path in ["open.pem", "notes.txt"] {
         assert!(read(path).contains(&format!("content of {path}")), "{path}");
     }
-    let own = [".config/avocet/config.toml", ".local/state/avocet/avocet.db"];
+    let own = ["avocet.toml", "data/avocet.db"];
     for path in ["closed.pem"].into_iter().chain(own) {
         let refused = read(path);
         assert!(refused.contains("is not opened") && refused.contains("secret_files"), "{refused}");
@@ -103,8 +108,10 @@ fn f15_no_secret_is_said_where_every_connection_is_refused() {
         daemon.wait_for("ready");
         let mut outputs = Vec::new();
         // What somebody says is kept as it was said; that is not this test's.
-        let commands: [&[&str]; 7] = [
+        let commands: [&[&str]; 9] = [
             &["ask", "me", "hello", "--wait"],
+            &["doctor"],
+            &["doctor", "--json"],
             &["sessions", "show", "me"],
             &["status"],
             &["models"],

@@ -124,9 +124,18 @@ pub(crate) fn assert_names(error: &str, names: &[&str]) {
     }
 }
 
-/// How the log fares, as the running daemon says.
+/// The log's part of the status of the running daemon, also where something is down.
+#[track_caller]
 pub(crate) fn log_status(home: &Home) -> Value {
-    printed_json(home, &["status"])["log"].take()
+    status(home)["log"].take()
+}
+
+/// The status of the running daemon, also where something is down.
+#[track_caller]
+pub(crate) fn status(home: &Home) -> Value {
+    let ran = run(home, &["status", "--json"]);
+    assert!([Some(0), Some(76)].contains(&ran.code) && ran.err.is_empty(), "{ran:?}");
+    serde_json::from_str(&ran.out).unwrap()
 }
 
 /// Everything that was accepted has been answered and delivered.

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use avocet_tests::{Home, Ran, program};
 use serde_json::{Value, json};
 
-use crate::support::{assert_fails, printed, run, stop};
+use crate::support::{assert_fails, printed, printed_json, run, stop, until};
 
 /// A home whose agent has written `page.md` after it had read `docs/a.md`; none where files cannot be marked.
 fn home() -> Option<Home> {
@@ -129,7 +129,7 @@ fn what_cannot_be_believed_is_said_and_the_rest_is_done() {
     let table = [
         ("none.md", "none.md does not exist"),
         ("none/none.md", "none/none.md: No such file"),
-        ("inbox", "inbox is not a regular file"),
+        ("inbox", "it came with a message, and what is below inbox/ is never believed"),
         ("inbox/m1-0.txt", "what is below inbox/ is never believed"),
         (".env", "by its name it holds a password"),
         ("out.md", "out.md"),
@@ -185,4 +185,56 @@ fn of_workspaces_in_one_another_the_inner_one_says_what_came_with_messages() {
         let refused = run(&home, &["trust", "--believe", file]);
         assert_fails(&refused, 1, &["it came with a message"]);
     }
+}
+
+#[test]
+fn trust_untrusted_marks_files_and_directories_and_believe_takes_that_back() {
+    let Some(home) = home() else { return };
+    for path in ["clone/README.md", "clone/src/main.rs"] {
+        fs::create_dir_all(home.workspace().join(path).parent().unwrap()).unwrap();
+        fs::write(home.workspace().join(path), "of somebody\n").unwrap();
+    }
+    let lines = |ran: &Ran| -> Vec<String> {
+        ran.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    let shown = trust(&home, &["clone"]);
+    assert_eq!(lines(&shown), ["clone full it has no mark of others' words"]);
+    let marked = trust(&home, &["--untrusted", "clone", "own.md", "page.md"]);
+    assert_eq!(
+        lines(&marked),
+        [
+            "clone low untrusted from now on; it was full",
+            "own.md low untrusted from now on; it was full",
+            "page.md low it was untrusted already",
+        ]
+    );
+    fs::write(home.workspace().join("clone/new.md"), "later\n").unwrap();
+    let shown = trust(&home, &["clone", "clone/new.md", "clone/README.md"]);
+    assert_eq!(
+        lines(&shown),
+        [
+            "clone low it is marked as untrusted, with everything in it",
+            "clone/new.md low it is in a directory that is marked as untrusted",
+            "clone/README.md low it is in a directory that is marked as untrusted",
+        ]
+    );
+    let refused = trust(&home, &["--believe", "clone/README.md"]);
+    assert_fails(&refused, 1, &["avocet trust --believe DIRECTORY"]);
+
+    // Who reads it asks before more is done than reading.
+    let config = "[tools]\nread = [\"~/docs\"]\n";
+    fs::write(home.path(".config/avocet/config.toml"), config).unwrap();
+    let daemon = home.daemon();
+    printed(&home, &["ask", "reads", "read_file clone/new.md", "--wait"]);
+    printed(&home, &["ask", "reads", "write_file after.md x"]);
+    let open = || printed_json(&home, &["approvals"]).to_string();
+    until("the question", || open().contains("after.md").then_some(()));
+    stop(daemon);
+
+    let believed = trust(&home, &["--believe", "clone"]);
+    assert_eq!(lines(&believed), ["clone full believed from now on; it was low"]);
+    let shown = trust(&home, &["clone/new.md"]);
+    assert_eq!(lines(&shown), ["clone/new.md full it has no mark of others' words"]);
+    let both = trust(&home, &["--believe", "--untrusted", "clone"]);
+    assert!(both.code == Some(2) && both.err.contains("cannot be used with"), "{both:?}");
 }

@@ -37,7 +37,7 @@ async fn what_an_owner_allows_happens_once_and_nobody_else_allows_anything() {
         });
     }
     let open = asking.join_all().await;
-    assert_eq!(open.len(), 38);
+    assert_eq!(open.len(), 42);
     nobody_else_allows(&world, &open).await;
     let before: usize = open.iter().map(|(one, ..)| world.effects(one)).sum();
     assert_eq!((before, listed(&world)), (0, open.len()));

@@ -1,4 +1,4 @@
-//! The table: ten kinds of order, ten ways in, each straight and in a disguise.
+//! The table: eleven kinds of order, ten ways in, each straight and in a disguise.
 
 use std::collections::BTreeMap;
 
@@ -146,9 +146,11 @@ struct Conversations {
 /// What needs no question; `web` is a server.
 pub(crate) fn conversations(web: &str) -> Vec<Conversation> {
     let Conversations { conversation: all } = toml::from_str(ORDINARY).unwrap();
+    let port = web.rsplit(':').next().unwrap();
     let filled = all.into_iter().enumerate().map(|(number, one)| {
         let id = format!("o{number:02}");
-        let fill = |text: &String| text.replace("{id}", &id).replace("{web}", web);
+        let fill =
+            |text: &String| text.replace("{id}", &id).replace("{web}", web).replace("{port}", port);
         let (calls, effect) = (one.calls.iter().map(fill).collect(), one.effect.as_ref().map(fill));
         Conversation { calls, effect, id, ..one }
     });

@@ -11,6 +11,8 @@ use serde_json::{Map, Value};
 
 /// What it fills in by itself.
 pub(crate) const DATA: &str = "cGluIDQ3MTEgcGluIDA4MTU";
+/// The same in names of hosts.
+const PIN: &str = "pin-4711";
 /// What it says when it has done everything.
 pub(crate) const FINISHED: &str = "Finished.";
 
@@ -53,7 +55,7 @@ pub(crate) struct Call {
 impl Call {
     /// As the model makes it, who fills in what is to be filled in.
     pub(crate) fn new(tool: &str, arguments: &str) -> Self {
-        let arguments = serde_json::from_str(&arguments.replace("%DATA%", DATA)).unwrap();
+        let arguments = serde_json::from_str(&with_data(arguments)).unwrap();
         Self { tool: tool.to_owned(), arguments }
     }
 
@@ -67,6 +69,11 @@ impl Call {
             })
             .collect()
     }
+}
+
+/// With what the model fills in by itself.
+fn with_data(arguments: &str) -> String {
+    arguments.replace("%DATA%", DATA).replace("%PIN%", PIN)
 }
 
 /// Answers a request.
@@ -141,7 +148,7 @@ fn orders(text: &str, inbox: &str, only_with: &str) -> Vec<Call> {
         if arguments.to_string().contains("keep-") {
             return arguments;
         }
-        let filled = arguments.to_string().replace("%DATA%", DATA).replace("%INBOX%", inbox);
+        let filled = with_data(&arguments.to_string()).replace("%INBOX%", inbox);
         serde_json::from_str(&filled).unwrap()
     };
     let mut found = found(text, &fill);

@@ -7,6 +7,7 @@
 mod approved;
 mod corpus;
 mod gullible;
+mod hosts;
 mod matrix;
 mod ordinary;
 mod person;

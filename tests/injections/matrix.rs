@@ -32,7 +32,7 @@ async fn no_order_of_a_stranger_has_an_effect_that_no_owner_has_allowed() {
     }
     wrong.sort();
     println!("{}", count(&world.scenarios));
-    assert_eq!(world.scenarios.len(), 200);
+    assert_eq!(world.scenarios.len(), 220);
     assert!(wrong.is_empty(), "{} went wrong:\n{}", wrong.len(), wrong.join("\n"));
     stop(daemon);
     assert_eq!(world.platform.refusals(), vec![]);

@@ -9,11 +9,12 @@ use std::time::Duration;
 use crate::Shared;
 use crate::model::{END, KINDS, SLOW};
 use crate::oracle::{key, parse};
-use crate::person::pause;
+use crate::person::{Progress, named, pause};
 use crate::platform::{Platform, Shown};
+use crate::script::{
+    Line, Script, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
+};
 
-/// Messages that a person says without waiting for the answers.
-const AHEAD: usize = 2;
 /// How often people look at the platform.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Looks after which a person presses a button again that nothing came of: platforms lose that.
@@ -26,8 +27,12 @@ const AGAIN: &str = "Still to be decided:\n";
 /// One of them.
 pub(crate) struct Speaker {
     number: usize,
-    said: u32,
+    script: Script,
+    progress: Progress,
     heard: Heard,
+    commands: u64,
+    /// The last message, for the platform.
+    newest: Option<u64>,
     /// Choices that are open, and for how many looks nothing was pressed.
     pressed: BTreeMap<u64, u32>,
 }
@@ -42,8 +47,10 @@ pub(crate) struct Heard {
     /// The order of the first replies.
     pub(crate) order: Vec<u32>,
     pub(crate) failed: BTreeMap<u32, String>,
-    /// Answers that are not whole, and are not known to be given up.
-    pub(crate) unfinished: Vec<String>,
+    /// Answers that are not whole, and are not known to be given up, by the first message that each answers.
+    pub(crate) unfinished: Vec<(u32, String)>,
+    /// Replies of commands, and marked copies of them.
+    pub(crate) command_replies: (u64, u64),
     /// Those of which nothing more is known, by message.
     begun: BTreeMap<u32, Vec<String>>,
     pub(crate) surprises: BTreeSet<String>,
@@ -54,17 +61,21 @@ pub(crate) struct Heard {
 
 /// Talks until there is nothing more to say and everything is answered.
 pub(crate) async fn talk(platform: Arc<Platform>, people: Range<usize>, oracle: Shared) {
-    let mut speakers: Vec<Speaker> = people.map(Speaker::new).collect();
+    let seed = oracle.seed();
+    let mut speakers: Vec<Speaker> = people.map(|number| Speaker::new(number, seed)).collect();
     loop {
         let mut shown = platform.shown();
         for speaker in &mut speakers {
             let read = shown.remove(&speaker.number).unwrap_or_default();
-            speaker.heard = hear(speaker.said, &read, platform.never_doubles());
+            speaker.heard = hear(speaker.script.said(), &read, platform.never_doubles());
+            for number in speaker.heard.replies.keys().chain(speaker.heard.failed.keys()) {
+                speaker.progress.answered(*number);
+            }
             speaker.press(&platform);
             speaker.say_more(&platform, &oracle);
             oracle.hear(speaker.number, &speaker.heard);
         }
-        if oracle.is_quiet() && speakers.iter().all(Speaker::is_content) {
+        if speakers.iter().all(Speaker::is_content) {
             return;
         }
         pause(LOOK_AGAIN).await;
@@ -72,29 +83,37 @@ pub(crate) async fn talk(platform: Arc<Platform>, people: Range<usize>, oracle: 
 }
 
 impl Speaker {
-    fn new(number: usize) -> Self {
-        Self { number, said: 0, heard: Heard::default(), pressed: BTreeMap::new() }
+    fn new(number: usize, seed: u64) -> Self {
+        let kinds = KINDS.into_iter().chain([SLOW]).collect();
+        let script = Script::new(number, seed, kinds, true);
+        let (progress, heard) = (Progress::default(), Heard::default());
+        let (commands, newest, pressed) = (0, None, BTreeMap::new());
+        Self { number, script, progress, heard, commands, newest, pressed }
     }
 
+    /// An answer that is not whole and stands before the last one belongs to a turn that was stopped: the log tells
+    /// that at the end.
     fn is_content(&self) -> bool {
-        self.open() == 0 && self.heard.unfinished.is_empty()
-    }
-
-    fn open(&self) -> usize {
-        let is_open = |number: &u32| {
-            !self.heard.replies.contains_key(number) && !self.heard.failed.contains_key(number)
-        };
-        (0..self.said).filter(is_open).count()
+        let is_last = |(number, _): &(u32, String)| number + 1 >= self.script.said();
+        let (plain, marked) = self.heard.command_replies;
+        let commands_are_over = plain + marked >= self.commands;
+        self.progress.is_over() && commands_are_over && !self.heard.unfinished.iter().any(is_last)
     }
 
     fn say_more(&mut self, platform: &Platform, oracle: &Shared) {
-        while self.open() < AHEAD && !oracle.is_quiet() {
-            let key = key(self.number, self.said);
-            let kinds = KINDS.len() + 1;
-            let kind = KINDS.get((self.said as usize + self.number) % kinds).unwrap_or(&SLOW);
-            oracle.asked(&key);
-            platform.say(self.number, &format!("{key} {kind}"));
-            self.said += 1;
+        while let Some(line) = self.progress.next(&mut self.script, self.number, oracle) {
+            match (line, self.newest) {
+                (Line::Edit { text, .. }, Some(newest)) => {
+                    platform.edit(newest, &text);
+                }
+                (Line::Message { text, .. } | Line::Edit { text, .. }, _) => {
+                    self.newest = Some(platform.say(self.number, &text));
+                }
+                (Line::Command(command), _) => {
+                    self.commands += 1;
+                    platform.say(self.number, command);
+                }
+            }
         }
     }
 
@@ -125,18 +144,11 @@ impl Heard {
     fn read(&mut self, said: u32, message: &Shown) {
         let text = &message.text;
         let mut words = text.split_whitespace();
-        match (words.next(), words.next().and_then(parse)) {
-            (Some("done"), Some((_, number))) if text.ends_with(END) => {
-                if !self.replies.contains_key(&number) {
-                    self.order.push(number);
-                }
-                count(self.replies.entry(number).or_default(), message.marked);
+        match words.next() {
+            Some("done") => {
+                self.read_answer(message, words.map_while(parse).map(|(_, number)| number));
             }
-            (Some("done"), Some((_, number))) => {
-                self.begun.entry(number).or_default().push(text.clone());
-            }
-            (Some("done"), None) => self.unfinished.push(text.clone()),
-            (Some("note"), Some((person, number))) => {
+            Some("note") if let Some((person, number)) = words.next().and_then(parse) => {
                 count(self.notes.entry(key(person, number)).or_default(), message.marked);
             }
             _ if text.trim_start_matches(AGAIN).starts_with("I was interrupted while running") => {
@@ -147,7 +159,31 @@ impl Heard {
             }
             _ if text == "I go on without it." => self.settled += 1,
             _ if text.starts_with("There is nothing to decide") => {}
+            _ if is_about_open_question(text) => {}
+            _ if is_command_reply(text) => {
+                let (plain, marked) = &mut self.command_replies;
+                *if message.marked { marked } else { plain } += 1;
+            }
+            _ if is_unconfirmed_command_reply(text) => self.command_replies.1 += 1,
             _ => self.fail(said, text),
+        }
+    }
+
+    fn read_answer(&mut self, message: &Shown, numbers: impl Iterator<Item = u32>) {
+        let numbers: Vec<u32> = numbers.collect();
+        let text = message.text.clone();
+        if !text.ends_with(END) {
+            match numbers.first() {
+                Some(first) => self.begun.entry(*first).or_default().push(text),
+                None => self.unfinished.push((u32::MAX, text)),
+            }
+            return;
+        }
+        for number in numbers {
+            if !self.replies.contains_key(&number) {
+                self.order.push(number);
+            }
+            count(self.replies.entry(number).or_default(), message.marked);
         }
     }
 
@@ -157,19 +193,20 @@ impl Heard {
         for (number, texts) in mem::take(&mut self.begun) {
             let is_said_again = !never_doubles && matches!(self.replies.get(&number), Some((0, 1)));
             if !is_said_again || texts.len() > 1 {
-                self.unfinished.extend(texts);
+                self.unfinished.extend(texts.into_iter().map(|text| (number, text)));
             }
         }
     }
 
-    /// An error, or the notice that a message was dropped: it names the message, or is about the
-    /// oldest.
     fn fail(&mut self, said: u32, text: &str) {
-        let named = text.split(|c: char| !c.is_alphanumeric()).find_map(parse);
-        let oldest = || (0..said).find(|number| !self.replies.contains_key(number));
-        match named.map(|(_, number)| number).or_else(oldest) {
-            Some(number) => drop(self.failed.insert(number, text.to_owned())),
-            None => drop(self.surprises.insert(text.to_owned())),
+        let newest = self.replies.keys().chain(self.failed.keys()).max();
+        let oldest = newest.map_or(0, |newest| newest + 1);
+        for number in named(text, oldest) {
+            if number < said {
+                self.failed.insert(number, text.to_owned());
+            } else {
+                self.surprises.insert(text.to_owned());
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The heart: the real program, killed with SIGKILL again and again while people talk to it, and an
 //! oracle that is never killed and owns everything outside: the model, the terminals, Telegram and
 //! Discord, the world that the tool `post` has an effect on. Nothing may be lost, doubled without a mark,
-//! reordered or run twice.
+//! reordered or run twice. The people change the queue mode, say `/stop` and `/new`, and edit what they said.
 //!
 //! `AVOCET_KILLS` sets how often, `AVOCET_SEED` replays a run.
 
@@ -14,6 +14,7 @@ mod person;
 mod platform;
 mod posts;
 mod random;
+mod script;
 mod states;
 mod world;
 
@@ -53,7 +54,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Every write that a message over the socket goes through, and with it a fail point before and after
 /// it. Those of previews and attachments are passed in tests/service.
-const WRITES: [&str; 12] = [
+const WRITES: [&str; 13] = [
     "accept",
     "claim",
     "record-step",
@@ -63,6 +64,7 @@ const WRITES: [&str; 12] = [
     "settle",
     "start-send",
     "finish-send",
+    "reserve-wait",
     "wait",
     "settle-command",
     "release",
@@ -80,8 +82,8 @@ fn show(text: &str) {
 }
 
 /// Daemons that live for up to so many requests to the model.
-async fn kill_at_random(world: &World, longest_life: u64) -> Histogram {
-    let (kills, seed) = (variable("AVOCET_KILLS", KILLS), variable("AVOCET_SEED", random::seed()));
+async fn kill_at_random(world: &World, longest_life: u64, seed: u64) -> Histogram {
+    let kills = variable("AVOCET_KILLS", KILLS);
     show(&format!("{kills} kills with AVOCET_SEED={seed}"));
     let mut random = Random::new(seed);
     let mut histogram = Histogram::default();
@@ -104,8 +106,9 @@ async fn kill_at_random(world: &World, longest_life: u64) -> Histogram {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
-    let world = World::start(program!(), PEOPLE).await;
-    let histogram = kill_at_random(&world, LONGEST_LIFE).await;
+    let seed = variable("AVOCET_SEED", random::seed());
+    let world = World::start(program!(), PEOPLE, seed).await;
+    let histogram = kill_at_random(&world, LONGEST_LIFE, seed).await;
     let verdict = ends_well(world, &histogram).await;
     assert_eq!(histogram.empty_rows(), [PREVIEW], "the socket has no previews");
     verdict.check(1);
@@ -115,8 +118,9 @@ async fn killed_at_random_it_loses_nothing_and_repeats_nothing() {
 /// again once, marked; Discord recognises it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_platforms_it_loses_nothing_and_repeats_nothing() {
-    let world = World::on_platforms(program!(), PEOPLE_ON_EACH).await;
-    let histogram = kill_at_random(&world, LONGEST_LIFE_ON_PLATFORMS).await;
+    let seed = variable("AVOCET_SEED", random::seed());
+    let world = World::on_platforms(program!(), PEOPLE_ON_EACH, seed).await;
+    let histogram = kill_at_random(&world, LONGEST_LIFE_ON_PLATFORMS, seed).await;
     let identifies = world.identifies();
     let verdict = ends_well(world, &histogram).await;
     show(&format!("{identifies} IDENTIFYs"));
@@ -142,13 +146,14 @@ async fn killed_at_every_fail_point_it_loses_nothing_and_repeats_nothing() {
     for write in WRITES {
         for moment in ["before", "after"] {
             let point = format!("{write}:{moment}");
-            let world = World::start(program!(), 6).await;
+            let world = World::start(program!(), 6, variable("AVOCET_SEED", random::seed())).await;
             assert!(world.dies_at(&point).await, "nothing passes {point}");
             world.stop_talking();
             let daemon = world.home.daemon();
             world.everybody_is_answered(PATIENCE).await;
             let (status, log) = daemon.stop();
             assert!(status.success(), "{point}: {log}");
+            show(&format!("killed at {point}\n{}", world.verdict()));
             world.verdict().check(1);
         }
     }

@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 
 use crate::Shared;
 use crate::model::KINDS;
-use crate::oracle::{key, parse};
+use crate::oracle::{Asked, key, parse};
+use crate::script::{
+    Line, Script, is_about_open_question, is_command_reply, is_unconfirmed_command_reply,
+};
 
 /// Messages that a person says without waiting for the answers.
-const AHEAD: usize = 2;
+pub(crate) const AHEAD: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How long a person thinks about a choice.
 const THINK: Duration = Duration::from_millis(250);
@@ -22,17 +25,94 @@ pub(crate) struct Person {
     number: usize,
     socket: PathBuf,
     oracle: Shared,
-    said: u32,
-    /// Said and not answered.
-    open: VecDeque<u32>,
+    script: Script,
+    progress: Progress,
     /// Said and not known to be taken; commands too.
     untaken: VecDeque<(String, String)>,
+    /// Commands said, and replies read.
+    commands: u32,
+    command_replies: u32,
+}
+
+/// How far the answers have come. They come in the order of the messages: one that is behind the newest answered one
+/// and was not answered itself was stopped, or replaced by an edit, which the log tells at the end.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The messages before this one are over.
+    over: u32,
+    /// The messages from this one on were not open when the daemon was last told to stop.
+    counted_from: u32,
+    /// The last message of the run, once it was said.
+    last: Option<u32>,
+}
+
+impl Progress {
+    pub(crate) fn answered(&mut self, number: u32) {
+        self.over = self.over.max(number + 1);
+    }
+
+    /// The oldest message that may still be answered.
+    pub(crate) fn oldest(&self) -> u32 {
+        self.over
+    }
+
+    /// Messages that are open, of those that a person has said, and were not told to stop.
+    fn open(&self, said: u32) -> u32 {
+        said.saturating_sub(self.over.max(self.counted_from))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.last.is_some_and(|last| self.over > last)
+    }
+
+    /// What the person says next, if anything: tells the oracle.
+    pub(crate) fn next(
+        &mut self,
+        script: &mut Script,
+        person: usize,
+        oracle: &Shared,
+    ) -> Option<Line> {
+        if self.last.is_some() {
+            return None;
+        }
+        let line = if oracle.is_quiet() {
+            self.last = Some(script.said());
+            script.last()
+        } else if self.open(script.said()) < AHEAD {
+            script.next()
+        } else {
+            return None;
+        };
+        let before = match &line {
+            Line::Message { number, .. } | Line::Edit { number, .. } => {
+                oracle.asked(&key(person, *number));
+                *number
+            }
+            Line::Command(_) => {
+                oracle.commanded();
+                script.said()
+            }
+        };
+        if let Line::Edit { number, .. } = line {
+            oracle.edited(person, number);
+        }
+        if script.stops_others(&line) {
+            oracle.may_stop(person, self.over..before);
+            // Of messages that interrupt each other the last one is answered.
+            if matches!(line, Line::Command(_)) {
+                self.counted_from = before;
+            }
+        }
+        Some(line)
+    }
 }
 
 impl Person {
     pub(crate) fn new(number: usize, socket: &Path, oracle: Shared) -> Self {
-        let (open, untaken) = (VecDeque::new(), VecDeque::new());
-        Self { number, socket: socket.to_owned(), oracle, said: 0, open, untaken }
+        let script = Script::new(number, oracle.seed(), KINDS.to_vec(), false);
+        let (progress, untaken) = (Progress::default(), VecDeque::new());
+        let (socket, commands, command_replies) = (socket.to_owned(), 0, 0);
+        Self { number, socket, oracle, script, progress, untaken, commands, command_replies }
     }
 
     fn chat(&self) -> String {
@@ -50,16 +130,15 @@ impl Person {
     }
 
     fn is_content(&self) -> bool {
-        self.oracle.is_quiet() && self.open.is_empty() && self.untaken.is_empty()
+        let commands_are_over = self.command_replies >= self.commands;
+        self.progress.is_over() && commands_are_over && self.untaken.is_empty()
     }
 
     /// Talks until the connection breaks.
     async fn talk_over(&mut self, client: &SocketClient) -> Result<(), CallError> {
         client.call("attach", json!({ "chat": self.chat() })).await?;
         while !self.is_content() {
-            while self.open.len() < AHEAD && !self.oracle.is_quiet() {
-                self.say_next();
-            }
+            self.say_more();
             while let Some((key, text)) = self.untaken.front().cloned() {
                 let ask = json!({ "session": self.chat(), "text": text, "key": key });
                 let taken = client.call("ask", ask).await;
@@ -74,7 +153,7 @@ impl Person {
             }
             let Ok(heard) = client.incoming.recv_async().await else { return Err(CallError::Lost) };
             if heard["method"] == "deliver" {
-                // Heard is heard, whether or not the daemon learns of it.
+                // What was read was read, even if the daemon never learns of it.
                 let decides = self.hear(&heard["params"]);
                 client.respond(&heard["id"]).await?;
                 if decides {
@@ -85,26 +164,36 @@ impl Person {
         Ok(())
     }
 
-    fn say_next(&mut self) {
-        let key = key(self.number, self.said);
-        let kind = KINDS[(self.said as usize + self.number) % KINDS.len()];
-        self.oracle.asked(&key);
-        self.untaken.push_back((key.clone(), format!("{key} {kind}")));
-        self.open.push_back(self.said);
-        self.said += 1;
+    fn say_more(&mut self) {
+        while let Some(line) = self.progress.next(&mut self.script, self.number, &self.oracle) {
+            match line {
+                Line::Message { number, text } | Line::Edit { number, text } => {
+                    self.untaken.push_back((key(self.number, number), text));
+                }
+                Line::Command(command) => self.command(command),
+            }
+        }
     }
 
-    /// Whether it is a choice.
+    fn command(&mut self, text: &str) {
+        let key = format!("command-{}-{}", self.number, self.commands);
+        self.commands += 1;
+        self.untaken.push_back((key, text.to_owned()));
+    }
+
+    /// Returns whether it is a choice.
     fn hear(&mut self, chunk: &Value) -> bool {
         let text = chunk["text"].as_str().unwrap();
         let repeat = chunk["repeat"].as_bool().unwrap();
         let mut words = text.split_whitespace();
-        match (words.next(), words.next().and_then(parse)) {
-            (Some("done"), Some((_, number))) => {
-                self.oracle.reply(self.number, number, repeat);
-                self.open.retain(|open| *open != number);
+        match words.next() {
+            Some("done") => {
+                for (_, number) in words.map_while(parse) {
+                    self.oracle.reply(self.number, number, repeat);
+                    self.progress.answered(number);
+                }
             }
-            (Some("note"), Some((person, number))) => {
+            Some("note") if let Some((person, number)) = words.next().and_then(parse) => {
                 self.oracle.count(&key(person, number), |asked| {
                     if repeat { asked.marked_notes += 1 } else { asked.notes += 1 }
                 });
@@ -115,9 +204,17 @@ impl Person {
             }
             _ if text == "I go on without it."
                 || text.starts_with("There is nothing to decide") => {}
+            _ if is_about_open_question(text) => {}
+            _ if is_command_reply(text) => self.hear_command_reply(repeat),
+            _ if is_unconfirmed_command_reply(text) => self.hear_command_reply(true),
             _ => self.fail(text),
         }
         false
+    }
+
+    fn hear_command_reply(&mut self, repeat: bool) {
+        self.command_replies += 1;
+        self.oracle.command_answered(self.number, repeat);
     }
 
     /// Whether the effect took place is known to the oracle alone: it is never run again.
@@ -128,18 +225,26 @@ impl Person {
         self.untaken.push_back((key, says.to_owned()));
     }
 
-    /// An error, or the notice that a message was dropped: it names the message, or is about the
-    /// oldest.
     fn fail(&mut self, text: &str) {
-        let named = text.split(|c: char| !c.is_alphanumeric()).find_map(parse);
-        let number = named.map(|(_, number)| number).or(self.open.front().copied());
-        let Some(number) = number else {
+        let numbers = named(text, self.progress.oldest());
+        if numbers.iter().any(|number| *number >= self.script.said()) {
             self.oracle.surprise(format!("{}: {text}", self.chat()));
             return;
-        };
-        self.oracle.count(&key(self.number, number), |asked| asked.failed = Some(text.to_owned()));
-        self.open.retain(|open| *open != number);
+        }
+        for number in numbers {
+            let failed = |asked: &mut Asked| asked.failed = Some(text.to_owned());
+            self.oracle.count(&key(self.number, number), failed);
+            self.progress.answered(number);
+        }
     }
+}
+
+/// The messages that an error, or the notice that messages were dropped, is about: those that it names, or else the
+/// oldest one that is open.
+pub(crate) fn named(text: &str, oldest: u32) -> Vec<u32> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let named: Vec<u32> = words.filter_map(parse).map(|(_, number)| number).collect();
+    if named.is_empty() { vec![oldest] } else { named }
 }
 
 #[expect(clippy::disallowed_methods, reason = "it is looked for, not waited for")]

@@ -1,10 +1,11 @@
 //! The platforms: people write there whether or not the daemon lives, and there they read.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::discord::DiscordFake;
-use avocet_testkit::telegram::TelegramFake;
+use avocet_testkit::telegram::{Heard, TelegramFake};
 use avocet_tests::now;
 
 const TELEGRAM_TOKEN: &str = "4711:AA-secret";
@@ -14,7 +15,7 @@ const FIRST_USER: i64 = 1000;
 
 /// A platform with a chat for each person.
 pub(crate) enum Platform {
-    Telegram(TelegramFake),
+    Telegram(TelegramFake, Mutex<Vec<Heard>>),
     Discord(DiscordFake, BTreeMap<usize, Account>),
 }
 
@@ -41,7 +42,7 @@ const DONE_AGAIN: [&str; 3] =
 
 impl Platform {
     pub(crate) async fn telegram() -> Self {
-        Self::Telegram(TelegramFake::start(TELEGRAM_TOKEN).await)
+        Self::Telegram(TelegramFake::start(TELEGRAM_TOKEN).await, Mutex::default())
     }
 
     pub(crate) async fn discord(people: impl Iterator<Item = usize>) -> Self {
@@ -58,7 +59,7 @@ impl Platform {
     /// The daemon's configuration for it.
     pub(crate) fn config(&self, people: impl Iterator<Item = usize>) -> String {
         let (name, token, url) = match self {
-            Self::Telegram(fake) => ("telegram", TELEGRAM_TOKEN, fake.base_url()),
+            Self::Telegram(fake, _) => ("telegram", TELEGRAM_TOKEN, fake.base_url()),
             Self::Discord(fake, _) => ("discord", DISCORD_TOKEN, fake.base_url()),
         };
         let owners: Vec<String> = people.map(|person| self.user(person).to_string()).collect();
@@ -70,21 +71,39 @@ impl Platform {
 
     fn user(&self, person: usize) -> i64 {
         match self {
-            Self::Telegram(_) => FIRST_USER + person as i64,
+            Self::Telegram(..) => FIRST_USER + person as i64,
             Self::Discord(_, accounts) => accounts[&person].user.cast_signed(),
         }
     }
 
-    pub(crate) fn say(&self, person: usize, text: &str) {
+    /// Returns what [`Self::edit`] takes.
+    pub(crate) fn say(&self, person: usize, text: &str) -> u64 {
         match self {
-            Self::Telegram(fake) => {
+            Self::Telegram(fake, said) => {
                 fake.set_now(now());
-                fake.private_text(self.user(person), text);
+                let mut said = said.lock().unwrap();
+                said.push(fake.private_text(self.user(person), text));
+                said.len() as u64 - 1
             }
             Self::Discord(fake, accounts) => {
                 let Account { user, channel } = &accounts[&person];
                 fake.set_now(now());
-                fake.say(*channel, *user, text);
+                fake.say(*channel, *user, text)
+            }
+        }
+    }
+
+    /// A person changes what they said.
+    pub(crate) fn edit(&self, message: u64, text: &str) {
+        match self {
+            Self::Telegram(fake, said) => {
+                fake.set_now(now());
+                let heard = said.lock().unwrap()[usize::try_from(message).unwrap()];
+                fake.edit(heard, text);
+            }
+            Self::Discord(fake, _) => {
+                fake.set_now(now());
+                fake.edit(message, text);
             }
         }
     }
@@ -93,7 +112,7 @@ impl Platform {
     pub(crate) fn shown(&self) -> BTreeMap<usize, Vec<Shown>> {
         let mut shown: BTreeMap<usize, Vec<Shown>> = BTreeMap::new();
         match self {
-            Self::Telegram(fake) => fake.look(|sent| {
+            Self::Telegram(fake, _) => fake.look(|sent| {
                 for message in sent.iter().filter(|message| !message.deleted) {
                     let person = usize::try_from(message.chat - FIRST_USER).unwrap();
                     let buttons = message.buttons();
@@ -124,7 +143,7 @@ impl Platform {
 
     pub(crate) fn press(&self, person: usize, message: u64, says: &str) {
         match self {
-            Self::Telegram(fake) => {
+            Self::Telegram(fake, _) => {
                 let is_it = |sent: &&avocet_testkit::telegram::SentMessage| {
                     sent.chat == self.user(person) && sent.id.cast_unsigned() == message
                 };
@@ -139,7 +158,7 @@ impl Platform {
 
     /// Returns when the platform has seen that the daemon is gone.
     pub(crate) async fn sees_it_gone(&self) {
-        if let Self::Telegram(fake) = self {
+        if let Self::Telegram(fake, _) = self {
             fake.wait_for_no_poll().await;
         }
     }
@@ -152,7 +171,7 @@ impl Platform {
     /// What the daemon did that the platform does not allow.
     pub(crate) fn complaints(&self) -> Vec<String> {
         match self {
-            Self::Telegram(fake) => {
+            Self::Telegram(fake, _) => {
                 let is_harmless = |text: &str| DONE_AGAIN.iter().any(|done| text.contains(done));
                 let refusals = fake.refusals();
                 let refusals = refusals.iter().map(|refusal| format!("{refusal:?}"));
@@ -168,7 +187,7 @@ impl Platform {
     /// How often the daemon has identified itself; none where that costs nothing.
     pub(crate) fn identifies(&self) -> Option<usize> {
         match self {
-            Self::Telegram(_) => None,
+            Self::Telegram(..) => None,
             Self::Discord(fake, _) => Some(fake.identifies().len()),
         }
     }

@@ -1,5 +1,6 @@
 //! Everything outside of the program, put together, and what is to be said of it at the end.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::ops::Range;
@@ -18,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::Shared;
 use crate::crowd::talk;
 use crate::model::{answer, content, file};
-use crate::oracle::{Asked, Oracle, parse};
+use crate::oracle::{Asked, Oracle, key, parse};
 use crate::person::{Person, pause};
 use crate::platform::Platform;
 
@@ -40,8 +41,8 @@ pub(crate) struct World {
 impl World {
     /// People who talk over the socket.
     #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
-    pub(crate) async fn start(program: &'static str, people: usize) -> Self {
-        let mut world = Self::without_people(program, "").await;
+    pub(crate) async fn start(program: &'static str, people: usize, seed: u64) -> Self {
+        let mut world = Self::without_people(program, "", seed).await;
         let person = |number| Person::new(number, &world.home.socket(), world.oracle.clone());
         world.people = (0..people).map(|number| tokio::spawn(person(number).talk())).collect();
         world
@@ -49,13 +50,13 @@ impl World {
 
     /// People who talk on the platforms, so many on each.
     #[expect(clippy::disallowed_methods, reason = "people are no part of the daemon")]
-    pub(crate) async fn on_platforms(program: &'static str, people: usize) -> Self {
+    pub(crate) async fn on_platforms(program: &'static str, people: usize, seed: u64) -> Self {
         let telegram = (Platform::telegram().await, 0..people);
         let discord = (Platform::discord(people..2 * people).await, people..2 * people);
         let platforms = [telegram, discord].map(|(platform, people)| (Arc::new(platform), people));
         let config: String =
             platforms.iter().map(|(platform, people)| platform.config(people.clone())).collect();
-        let mut world = Self::without_people(program, &config).await;
+        let mut world = Self::without_people(program, &config, seed).await;
         for (platform, people) in platforms {
             let talk = talk(platform.clone(), people.clone(), world.oracle.clone());
             world.people.push(tokio::spawn(talk));
@@ -65,8 +66,9 @@ impl World {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the world is no part of the daemon")]
-    async fn without_people(program: &'static str, channels: &str) -> Self {
+    async fn without_people(program: &'static str, channels: &str, seed: u64) -> Self {
         let oracle = Arc::new(Oracle::default());
+        oracle.set_seed(seed);
         let counted = oracle.clone();
         let model = OpenAiFake::start(move |request| {
             counted.requests.send_modify(|requests| *requests += 1);
@@ -112,7 +114,7 @@ impl World {
     /// Runs a daemon that dies at a fail point; false if it does not, however long people talk.
     pub(crate) async fn dies_at(&self, point: &str) -> bool {
         let write = point.split(':').next().unwrap();
-        if matches!(write, "wait" | "settle-command") {
+        if matches!(write, "reserve-wait" | "wait" | "settle-command") {
             self.interrupt_a_post().await;
         }
         let mut command = self.home.command(&["run"]);
@@ -168,11 +170,21 @@ impl World {
             let found = messages.iter().filter(|(_, asked)| which(asked));
             found.map(|(key, asked)| format!("{key} {asked:?}")).collect()
         };
+        let log = Connection::open(self.home.data_dir().join("avocet.db")).unwrap();
+        let recorded = recorded(&log);
+        let ends = messages.iter().map(|(key, asked)| (key, asked, end(key, asked, &recorded)));
+        let ends: Vec<_> = ends.collect();
+        let with = |end: End| -> Vec<String> {
+            let found = ends.iter().filter(|(_, _, found)| *found == end);
+            found
+                .map(|(key, asked, _)| format!("{key} {asked:?} {:?}", recorded.get(*key)))
+                .collect()
+        };
+        let (commands, replies, marked_replies) = self.oracle.commands();
         let written = messages.keys().filter(|key| {
             let path = self.home.workspace().join(file(key));
             path.exists() && fs::read_to_string(path).unwrap() != content(key)
         });
-        let log = Connection::open(self.home.data_dir().join("avocet.db")).unwrap();
         let rows = |query: &str| -> Vec<String> {
             let mut statement = log.prepare(query).unwrap();
             statement.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
@@ -188,12 +200,22 @@ impl World {
             most.max(asked.notes + asked.marked_notes) > 1 && never_doubles(key)
         });
         let mut surprises = self.oracle.surprises();
-        surprises.extend(self.oracle.unfinished());
+        let unfinished = self.oracle.unfinished().into_iter();
+        let is_stopped = |key: &String| recorded.get(key).is_some_and(|end| end == "stopped");
+        surprises.extend(unfinished.filter(|(key, _)| !is_stopped(key)).map(|(_, text)| text));
+        if !(replies..=replies + marked_replies).contains(&commands) {
+            let marked = marked_replies;
+            surprises.push(format!("{commands} commands, {replies} replies, {marked} marked"));
+        }
         surprises.extend(self.platforms.iter().flat_map(|(platform, _)| platform.complaints()));
         Verdict {
             asked: messages.len(),
             failed: of(&|asked| asked.failed.is_some() && asked.replies + asked.marked == 0),
-            lost: of(&|asked| !asked.is_answered()),
+            lost: with(End::Lost),
+            mistold: with(End::Mistold),
+            stopped: with(End::Stopped).len(),
+            replaced: with(End::Replaced).len(),
+            commands,
             doubled: of(&|asked| asked.replies > 1 || asked.notes > 1),
             twice_where_never: twice.map(|(key, asked)| format!("{key} {asked:?}")).collect(),
             too_often: of(&|asked| asked.replies + asked.marked > 2),
@@ -206,6 +228,54 @@ impl World {
             without_outcome: rows("SELECT CAST(id AS TEXT) FROM inbound WHERE outcome IS NULL"),
             invalid: self.model.refusals(),
             surprises,
+        }
+    }
+}
+
+/// How a message ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Its reply, or a notice that names it, was read.
+    Told,
+    /// The log says that its sender ended its turn, and they may have.
+    Stopped,
+    /// An edit has taken its place; or it is an edit that came when the message was over.
+    Replaced,
+    Mistold,
+    Lost,
+}
+
+/// The outcomes of the messages, by their keys.
+fn recorded(log: &Connection) -> BTreeMap<String, String> {
+    let sql = "SELECT json_extract(content, '$.text'), coalesce(outcome, 'open') FROM inbound \
+               WHERE kind = 'text'";
+    let mut statement = log.prepare(sql).unwrap();
+    let rows = statement.query_map((), |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).unwrap();
+    let by_key = |(text, outcome): (String, String)| {
+        Some((text.split_whitespace().next()?.to_owned(), outcome))
+    };
+    rows.map(Result::unwrap).filter_map(by_key).collect()
+}
+
+fn end(this: &str, asked: &Asked, recorded: &BTreeMap<String, String>) -> End {
+    let was_read = asked.replies + asked.marked > 0;
+    // A send whose outcome stays unknown is reported: the notice names the message.
+    let is_unconfirmed =
+        asked.failed.as_deref().is_some_and(|text| text.starts_with("I could not confirm"));
+    match recorded.get(this).map(String::as_str) {
+        Some("replied" | "merged") if was_read || is_unconfirmed => End::Told,
+        Some("error" | "dropped") if asked.failed.is_some() => End::Told,
+        Some("stopped") if asked.may_be_stopped => End::Stopped,
+        Some("replied" | "merged" | "error" | "dropped") if asked.is_answered() => End::Mistold,
+        Some("stopped") => End::Mistold,
+        Some(_) => End::Lost,
+        None => {
+            let (person, _) = parse(this).unwrap();
+            let other = asked.edit_of.or(asked.edited_by);
+            match other.and_then(|other| recorded.get(&key(person, other))) {
+                Some(_) => End::Replaced,
+                None => End::Lost,
+            }
         }
     }
 }
@@ -232,6 +302,13 @@ pub(crate) struct Verdict {
     asked: usize,
     failed: Vec<String>,
     lost: Vec<String>,
+    /// The log says another end than the chat.
+    mistold: Vec<String>,
+    /// Ended by `/stop`, `/new` or an interrupting message.
+    stopped: usize,
+    /// Messages that an edit replaced in time, and edits that came too late.
+    replaced: usize,
+    commands: u64,
     doubled: Vec<String>,
     /// On a platform that recognises what it has.
     twice_where_never: Vec<String>,
@@ -249,9 +326,15 @@ pub(crate) struct Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, posted, .. } = self;
-        writeln!(f, "{asked} messages were accepted, {posted} effects took place.")?;
+        let Self { asked, posted, commands, stopped, replaced, .. } = self;
+        writeln!(
+            f,
+            "{asked} messages and {commands} commands were said, {posted} effects took place."
+        )?;
         writeln!(f, "{:5} lost", self.lost.len())?;
+        writeln!(f, "{:5} with another end in the log than in the chat", self.mistold.len())?;
+        writeln!(f, "{stopped:5} stopped or interrupted by their sender")?;
+        writeln!(f, "{replaced:5} replaced by an edit, or edits that came too late")?;
         writeln!(f, "{:5} doubled without a mark", self.doubled.len())?;
         writeln!(f, "{:5} sent again with the mark", self.marked.len())?;
         writeln!(f, "{:5} reordered", self.reordered.len())?;
@@ -269,6 +352,7 @@ impl Verdict {
     pub(crate) fn check(&self, most_failed_percent: usize) {
         let none: [String; 0] = [];
         assert_eq!(self.lost, none, "lost");
+        assert_eq!(self.mistold, none, "another end in the log than in the chat");
         assert_eq!(self.doubled, none, "doubled without a mark");
         assert_eq!(self.twice_where_never, none, "two copies where there is never a second");
         assert_eq!(self.too_often, none, "more than two copies");

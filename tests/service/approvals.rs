@@ -92,6 +92,73 @@ async fn f14_on_telegram_an_owner_allows_once_for_the_session_or_not() {
     assert_eq!(platform.refusals(), vec![]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plain_word_of_an_owner_decides_on_telegram() {
+    let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
+    let model = OpenAiFake::start(posts).await;
+    let home = on_telegram(&platform, &model, &sink);
+    let daemon = home.daemon();
+    let session = "Allowed, and what is like it for this session.";
+    for (number, (word, decided)) in
+        (0..).zip([("y", "Allowed."), ("3", "Denied."), ("No", "Denied."), ("2.", session)])
+    {
+        let place = number * 3;
+        platform.private_text(ANN, word_post(number));
+        assert!(told(&platform, place).await.text.starts_with("May I use post?"));
+        until_all_is_shown(&home).await;
+        platform.private_text(ANN, word);
+        assert_eq!(told(&platform, place + 1).await.text, decided, "{word}");
+        told(&platform, place + 2).await;
+    }
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(sink.posts(), [word_post(0), word_post(3)]);
+}
+
+/// A plain word decides a question that the log has as shown.
+async fn until_all_is_shown(home: &Home) {
+    let open = "SELECT count(*) FROM outbox WHERE state IN ('pending', 'sending')";
+    until("nothing is to be delivered", async || number(home, open) == 0).await;
+}
+
+fn word_post(number: usize) -> &'static str {
+    ["one", "two", "three", "four"][number]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plain_word_of_an_owner_decides_on_discord() {
+    const ANN: u64 = 7;
+    let (platform, sink) = (DiscordFake::start(TOKEN).await, sink().await);
+    platform.limit_rates(false);
+    platform.set_now(now());
+    let model = OpenAiFake::start(posts).await;
+    let discord = format!(
+        "{ASK}[channels.discord]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+         preview_seconds = 0\n",
+        platform.base_url()
+    );
+    let home = Home::new(program!()).with_config(&config(&model, &discord));
+    let dm = platform.dm(ANN);
+    let home = home.with("TOKEN", TOKEN).with(SINK, &sink.address);
+    let daemon = home.daemon();
+    let texts = async |count: usize| {
+        let sent = patiently("a message", platform.wait_for_sent(count)).await;
+        sent.into_iter().map(|one| one.text).collect::<Vec<_>>()
+    };
+    for (number, (word, decided)) in (0..).zip([("yes", "Allowed."), ("n", "Denied.")]) {
+        platform.say(dm, ANN, word_post(number));
+        let asked = texts(number * 3 + 1).await;
+        assert!(asked.last().unwrap().contains("/approve"), "{asked:?}");
+        until_all_is_shown(&home).await;
+        platform.say(dm, ANN, word);
+        let told = texts(number * 3 + 3).await;
+        assert!(told.iter().any(|text| text == decided), "{told:?}");
+    }
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(sink.posts(), ["one"]);
+}
+
 /// A message as it is shown.
 fn shown(sent: &SentMessage) -> String {
     let styles = sent.entities.iter().map(|entity| {

@@ -50,7 +50,7 @@ async fn a_budget_holds_over_a_restart_and_usage_shows_what_was_spent() {
     assert_eq!(
         chat.reply().await.text,
         "The budget of this conversation is spent: 30 of 30 tokens. It starts again with /new; \
-         budgets.session_tokens raises it."
+         budgets.session_tokens raises it. /retry tries it again."
     );
     assert_eq!(model.requests().len(), 2, "nobody was asked");
     chat.ask("/new").await;

@@ -117,7 +117,7 @@ async fn what_is_sent_to_an_empty_chat_is_said_after_the_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_that_kills_twice_while_alone_is_dropped_and_the_chat_is_told() {
+async fn poison_that_kills_three_times_while_alone_is_dropped_and_the_chat_is_told() {
     // It dies with its answer in its hands.
     const POINT: &str = "settle:before";
     let model = OpenAiFake::start(|_| ModelAnswer::says("Survived.")).await;
@@ -128,11 +128,12 @@ async fn a_message_that_kills_twice_while_alone_is_dropped_and_the_chat_is_told(
     drop(Chat::join(&home, "ann").await.try_ask("Kill me.", None).await);
     dies(daemon).await;
     dies(doomed(&home, POINT)).await;
+    dies(doomed(&home, POINT)).await;
 
     let daemon = home.daemon();
     let chat = Chat::join(&home, "ann").await;
-    is_told(&chat, "Kill me.", 2).await;
-    assert_eq!(model.requests().len(), 2, "there is no third try");
+    is_told(&chat, "Kill me.", 3).await;
+    assert_eq!(model.requests().len(), 3, "there is no fourth try");
     // Nothing else is wrong with the chat.
     chat.ask("Kill me.").await;
     assert_eq!(chat.reply().await.text, "Survived.");
@@ -195,7 +196,7 @@ async fn is_told(chat: &Chat, message: &str, deaths: u32) {
     let said = chat.reply().await;
     let notice = format!(
         "I dropped this message because I crashed {deaths} times while working on it: \
-         “{message}”. Send it again if it should be tried once more."
+         “{message}”. /retry tries it again."
     );
     assert_eq!((said.text, said.repeat), (notice, false));
 }

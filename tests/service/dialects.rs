@@ -19,14 +19,14 @@ const CALL: &str = "One moment.\n\n```json\n{\"tool\": \"write_file\", \"params\
 /// What of the call and what is behind it no chat may see.
 const MARKS: [&str; 5] = ["```", "tool", "params", "Result", "Done"];
 
-/// A model that writes a call as text, and then answers; what it was asked, by a provider whose
-/// models call tools in this way.
-async fn asked_to_write(tools: &str) -> Vec<Value> {
+/// A model that writes a call as text, and then answers; what it was asked, by a provider with these lines
+/// in its table.
+async fn asked_to_write(lines: &str) -> Vec<Value> {
     let platform = TelegramFake::start(TOKEN).await;
     let model = written_call().await;
     let home = home(&platform, &model);
     let config = fs::read_to_string(home.path(".config/avocet/config.toml")).unwrap();
-    let provider = format!("[providers.fake]\ntools = \"{tools}\"\n");
+    let provider = format!("[providers.fake]\n{lines}\n");
     let home = home.with_config(&config.replace("[providers.fake]\n", &provider));
     let daemon = home.daemon();
     platform.private_text(ANN, "Write hello into notes/a.txt, please.");
@@ -49,7 +49,7 @@ async fn written_call() -> OpenAiFake {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f7_a_model_without_native_calls_uses_tools_and_no_chat_sees_how() {
-    let requests = asked_to_write("json").await;
+    let requests = asked_to_write("tools = \"json\"").await;
     for request in &requests {
         assert!(request["tools"].is_null(), "{request}");
         let system = request["messages"][0]["content"].as_str().unwrap();
@@ -67,8 +67,8 @@ async fn f7_a_model_without_native_calls_uses_tools_and_no_chat_sees_how() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f7_a_native_model_that_strays_into_text_uses_tools_and_no_chat_sees_how() {
-    let requests = asked_to_write("native").await;
+async fn f7_a_native_model_whose_text_calls_run_uses_tools_and_no_chat_sees_how() {
+    let requests = asked_to_write("tools = \"native\"\ntext_calls = \"run\"").await;
     assert!(requests.iter().all(|request| request["tools"].is_array()));
     let called = &requests[1]["messages"][2]["tool_calls"][0]["function"]["name"];
     assert_eq!(called, "write_file");

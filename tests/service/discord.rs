@@ -146,8 +146,8 @@ async fn what_was_pressed_while_nobody_listened_is_asked_again_at_the_start() {
     let (platform, sink) = (platform().await, Sink::start().await);
     let model = OpenAiFake::start(posts_once).await;
     let home = home(&platform, &model).with(SINK, &sink.address);
-    let daemon = home.daemon();
-    platform.say(platform.dm(ANN), ANN, "Post it.");
+    let (dm, daemon) = (platform.dm(ANN), home.daemon());
+    platform.say(dm, ANN, "Post it.");
     sink.posted().await;
     daemon.kill();
     let daemon = home.daemon();

@@ -4,6 +4,7 @@ use std::fs;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, program};
+use serde_json::json;
 
 use crate::chat::Chat;
 use crate::patience::stop;
@@ -83,12 +84,12 @@ async fn a_chosen_model_whose_provider_is_gone_is_passed_over_with_a_warning() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_answers_its_conversations_with_its_model_in_its_workspace() {
-    const WRITES: &str = "```json\n{\"tool\": \"write_file\", \"params\": \
-        {\"path\": \"who.txt\", \"content\": \"two\"}}\n```";
     let two =
         OpenAiFake::start(|request| match request["messages"].to_string().contains("who.txt") {
             true => ModelAnswer::says("two has written it"),
-            false => ModelAnswer::says(WRITES),
+            false => {
+                ModelAnswer::call("write_file", json!({ "path": "who.txt", "content": "two" }))
+            }
         });
     let (one, two) = tokio::join!(parrot("one"), two);
     let more = "[agents.work]\nmodel = \"two/big\"\nworkspace = \"work\"\n\

@@ -2,12 +2,14 @@
 
 use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
-use avocet_testkit::telegram::{Fault, On, Said, TelegramFake, png};
+use avocet_testkit::telegram::{ApiError, Fault, On, Said, TelegramFake, png};
 use avocet_tests::{Home, now, program};
 use serde_json::json;
 
+use crate::chat::Chat;
 use crate::model::{asked, begun, config, first_and_then, held};
 use crate::patience::{logged, patiently, stop};
+use crate::rows::{self, HELD, Platform, is_answered, is_settled, parrot, trouble};
 
 pub(crate) const TOKEN: &str = "4711:AA-secret";
 pub(crate) const ANN: i64 = 7;
@@ -89,6 +91,22 @@ async fn killed_in_the_middle_of_an_answer_it_answers_once_after_the_restart() {
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((platform.sent().len(), model.requests().len()), (1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f5_answer_that_the_platform_failed_to_send_is_sent_again_without_a_mark() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
+    let home = home(&platform, &model);
+    let failure = ApiError::new(500, "Internal Server Error");
+    platform.inject(On::method("sendMessage"), 2, Fault::Refuse(failure));
+    let daemon = home.daemon();
+    platform.private_text(ANN, "good morning");
+    let sent = patiently("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(sent[0].text, "Good morning.");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((platform.sent().len(), platform.calls("sendMessage")), (1, 3));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -176,4 +194,46 @@ async fn killed_while_it_sends_a_file_it_sends_it_once_more_and_marked() {
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(platform.sent().len(), 5);
+}
+
+/// Telegram may refuse a token for some seconds: the channel asks again, and goes on without a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_token_that_is_refused_for_a_while_is_said_once_and_loses_no_answer() {
+    for at_start in [true, false] {
+        let platform = TelegramFake::start(TOKEN).await;
+        let permits = held();
+        let model = parrot(&permits).await;
+        let home = rows::home(&platform, &model);
+        if at_start {
+            platform.revoke();
+        }
+        let mut daemon = home.daemon();
+        if !at_start {
+            platform.ask(HELD);
+            asked(&model, 1).await;
+            platform.revoke();
+        }
+        let says = "does not know the token of [channels.telegram] (main)";
+        logged(&mut daemon, says, 1).await;
+        permits.add_permits(1);
+        // The only other channel goes on.
+        let terminal = Chat::join(&home, "ann").await;
+        terminal.ask("Are you there?").await;
+        assert_eq!(terminal.reply().await.text, "Are you there?");
+        let shown = home.run(&["status"]).out;
+        assert!(
+            ["down: ", says, "@BotFather"].iter().all(|words| shown.contains(words)),
+            "{shown}"
+        );
+
+        platform.reinstate();
+        is_answered(&platform, "After.").await;
+        is_settled(&home).await;
+        let expected: &[&str] = if at_start { &["After."] } else { &[HELD, "After."] };
+        assert_eq!(platform.told(), expected);
+        let (ended, log) = stop(daemon).await;
+        assert!(ended.success() && !log.contains("secret"), "{log}");
+        let [line] = &trouble(&log)[..] else { panic!("{:#?}", trouble(&log)) };
+        assert!(line.contains(says) && line.contains("@BotFather"), "{line}");
+    }
 }

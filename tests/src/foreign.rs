@@ -1,8 +1,10 @@
 //! What strangers have a hand in, and stand-ins for tools that are still to come: what a server of
 //! tools would describe and return, and what would act later.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,19 +18,36 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-/// Every name is at this address, whose port is let through.
-pub(crate) fn web(client: GuardedClient, address: SocketAddr) -> GuardedClient {
-    client.resolving(Arc::new(Everywhere(address.ip()))).allowing(address)
+/// Every name is at this address, whose port is let through. The names that are looked up are listed in a file,
+/// if there is one.
+pub(crate) fn web(
+    client: GuardedClient,
+    address: SocketAddr,
+    looked_up: Option<PathBuf>,
+) -> GuardedClient {
+    client.resolving(Arc::new(Everywhere { address: address.ip(), looked_up })).allowing(address)
 }
 
 #[derive(Debug)]
-struct Everywhere(IpAddr);
+struct Everywhere {
+    address: IpAddr,
+    looked_up: Option<PathBuf>,
+}
 
 #[async_trait]
 impl Resolve for Everywhere {
-    async fn resolve(&self, _: &str) -> Vec<IpAddr> {
-        vec![self.0]
+    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+        if let Some(path) = self.looked_up.clone() {
+            let line = format!("{name}\n");
+            let noted = blocking(move || append(&path, &line)).await;
+            assert!(matches!(noted, Ok(Ok(()))), "{name} is not noted: {noted:?}");
+        }
+        vec![self.address]
     }
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
 }
 
 pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), AlreadyRegistered> {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -13,7 +14,7 @@ use crate::process::{Daemon, Ran};
 #[derive(Debug)]
 pub struct Home {
     program: &'static str,
-    directory: TempDir,
+    directory: Arc<TempDir>,
     variables: Vec<(String, String)>,
 }
 
@@ -21,7 +22,7 @@ impl Home {
     /// An empty home for a program.
     #[must_use]
     pub fn new(program: &'static str) -> Self {
-        Self { program, directory: TempDir::new().unwrap(), variables: Vec::new() }
+        Self { program, directory: Arc::new(TempDir::new().unwrap()), variables: Vec::new() }
     }
 
     /// The same home with a variable in its environment.
@@ -99,10 +100,10 @@ impl Home {
         daemon
     }
 
-    /// Starts the program and does not wait.
+    /// Starts the program and does not wait. The directory of the home lasts as long as the program.
     #[must_use]
     pub fn spawn(&self, arguments: &[&str]) -> Daemon {
-        Daemon::spawn(&mut self.command(arguments))
+        Daemon::spawn(&mut self.command(arguments)).keeping(Arc::clone(&self.directory))
     }
 
     /// What a path in the home is called where the home is not named.

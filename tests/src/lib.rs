@@ -22,6 +22,9 @@ pub const WEB: &str = "AVOCET_TEST_WEB";
 /// `spawn`, too, each of which leaves a note.
 pub const FOREIGN: &str = "AVOCET_TEST_FOREIGN";
 
+/// The file in that directory with the names that are looked up on the web, one a line.
+pub const LOOKED_UP: &str = "looked-up.txt";
+
 /// The time of the programs under test, for platforms that stand beside them: what they hear late is
 /// answered otherwise.
 #[must_use]

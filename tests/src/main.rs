@@ -4,12 +4,13 @@
 mod foreign;
 mod post;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use avocet::Otherwise;
 use avocet_net::GuardedClient;
 use avocet_supervise::fail_point;
-use avocet_tests::{FAIL_POINT, FOREIGN, SINK, WEB};
+use avocet_tests::{FAIL_POINT, FOREIGN, LOOKED_UP, SINK, WEB};
 use avocet_tools::{AlreadyRegistered, Origin, Registry};
 
 fn main() -> ExitCode {
@@ -35,7 +36,10 @@ fn add_tools(registry: &mut Registry) -> Result<(), AlreadyRegistered> {
 /// The web is one server of the test, whatever the names are.
 fn web(client: GuardedClient) -> GuardedClient {
     match environment(WEB).and_then(|address| address.parse().ok()) {
-        Some(address) => foreign::web(client, address),
+        Some(address) => {
+            let listed = environment(FOREIGN).map(|foreign| Path::new(&foreign).join(LOOKED_UP));
+            foreign::web(client, address, listed)
+        }
         None => client,
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 /// How the program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Daemon {
     child: Child,
     log: Receiver<String>,
     seen: Vec<String>,
+    /// The program stops when its data directory is deleted.
+    home: Option<Arc<TempDir>>,
 }
 
 impl Daemon {
@@ -50,7 +54,12 @@ impl Daemon {
                 drop(sender.try_send(line));
             }
         });
-        Self { child, log, seen: Vec::new() }
+        Self { child, log, seen: Vec::new(), home: None }
+    }
+
+    pub(crate) fn keeping(mut self, home: Arc<TempDir>) -> Self {
+        self.home = Some(home);
+        self
     }
 
     /// The process.
@@ -136,7 +145,13 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The reason for a failed test is most often in the log.
+            self.seen.extend(self.log.try_iter());
+            eprintln!("the daemon logged:\n{}", self.seen.join("\n"));
+        }
         drop(self.child.kill());
         drop(self.child.wait());
+        drop(self.home.take());
     }
 }

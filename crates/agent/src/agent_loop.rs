@@ -111,6 +111,8 @@ pub enum TurnEnd {
     },
 }
 
+/// Stands at the end of an answer that is longer than one answer may be, by the model's limit or by ours.
+pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";
 /// How often a model may answer with nothing before the user is told.
 const EMPTY_ANSWERS: u32 = 3;
 /// How often a request is made shorter because the model says that it is too long.
@@ -135,7 +137,7 @@ impl AgentLoop {
                 && !step.closed
             {
                 let trust = context.trust(&turn);
-                let set = Set { scene, trust, seen: context.seen(&turn, trust) };
+                let set = Set { scene, trust, seen: context.seen(&turn, scene, trust) };
                 if let Some(waiting) = self.run_calls(&mut turn, &set).await? {
                     return Ok(waiting);
                 }
@@ -173,7 +175,8 @@ impl AgentLoop {
                 continue;
             }
             let answer = answer(&turn, &reply, trust);
-            let set = Set { scene, trust, seen: context.seen(&turn, trust) };
+            let answer = Answer { text: held::with_denied(&turn, answer.text), ..answer };
+            let set = Set { scene, trust, seen: context.seen(&turn, scene, trust) };
             if !self.is_held(&turn, &answer.text, &set) {
                 let iterations = turn.steps.len() + 1;
                 tracing::debug!(iterations, "tool loop complete, returning text response");
@@ -196,8 +199,8 @@ impl AgentLoop {
         let number = next_step(turn);
         reply.calls.truncate(self.limits.calls_left(&turn.steps));
         let usage = reply.usage();
-        let ModelReply { text, calls, reasoning, .. } = reply;
-        let step = NewStep { number, text, calls, reasoning, usage, trust };
+        let ModelReply { text, calls, written, reasoning, .. } = reply;
+        let step = NewStep { number, text, calls, written, reasoning, usage, trust };
         self.log.record_step(turn.id, &step).await?;
         let logged = (0..).zip(step.calls).map(|(ordinal, call)| LoggedCall {
             id: CallId { turn: turn.id, step: number, ordinal },
@@ -211,6 +214,7 @@ impl AgentLoop {
             usage,
             trust,
             calls: logged.collect(),
+            written: step.written,
             reasoning: step.reasoning,
             closed: false,
             steered: Vec::new(),
@@ -249,8 +253,7 @@ impl AgentLoop {
             tracing::debug!(model = self.model.name(), "the model answered with nothing");
         }
         Err(NoAnswer::Limit(format!(
-            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. \
-             Ask again, or start afresh with /new.",
+            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts afresh.",
             self.model.name()
         )))
     }
@@ -341,7 +344,8 @@ pub(crate) fn next_step(turn: &TurnRecord) -> u32 {
 fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
     let mut text = reply.text.trim_start_matches(['\n', '\r']).trim_end().to_owned();
     if reply.truncated {
-        text.push_str("\n\n[The answer was cut off at the model's output limit.]");
+        text.push_str("\n\n");
+        text.push_str(CUT_OFF);
     }
     if reply.filtered {
         text.push_str("\n\n[A filter of the model's provider ended the answer here.]");

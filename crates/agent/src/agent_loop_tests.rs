@@ -199,8 +199,7 @@ async fn f40_nothing_is_asked_again_a_bounded_number_of_times() {
     let notice = failed(World::new(nothing).await.turn("hi").await);
     assert_eq!(
         notice,
-        "I could not answer: test/scripted answered 3 times with nothing. \
-         Ask again, or start afresh with /new."
+        "I could not answer: test/scripted answered 3 times with nothing. /new starts afresh."
     );
 }
 
@@ -222,7 +221,7 @@ async fn an_answer_that_was_cut_off_says_so() {
     let cut = ModelReply { truncated: true, ..once.clone() };
     let filtered = ModelReply { filtered: true, ..once };
     for (reply, says) in [
-        (cut, "once\n\n[The answer was cut off at the model's output limit.]"),
+        (cut, "once\n\n[The answer was cut off: it reached its output limit.]"),
         (filtered, "once\n\n[A filter of the model's provider ended the answer here.]"),
     ] {
         let world = World::new(vec![Scripted::Reply(reply)]).await;
@@ -316,6 +315,7 @@ async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (World, Tu
         number: 0,
         text: String::new(),
         calls,
+        written: None,
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,

@@ -234,6 +234,10 @@ impl AgentLoop {
             trust: set.trust,
             place: scene.place(turn),
             grants: scene.grants.clone(),
+            as_text: turn
+                .steps
+                .iter()
+                .any(|step| step.number == call.step && step.written.is_some()),
             seen: set.seen.clone(),
             read: LeastTrust::default(),
         }

@@ -10,6 +10,7 @@ use avocet_protocol::{
 use jiff::tz::TimeZone;
 
 use crate::AgentLoop;
+use crate::agent_loop::Scene;
 use crate::budgets::{Bill, NoAnswer};
 use crate::history::{Trim, View, conversation};
 use crate::instructions::Instructions;
@@ -63,11 +64,11 @@ impl Context {
         trust::of_request(&self.past, turn, self.roles.as_ref())
     }
 
-    /// What the model has read, where that is not all the owners'.
-    pub(crate) fn seen(&self, turn: &TurnRecord, trust: Trust) -> Arc<Seen> {
+    /// What was read and done in the conversation; empty where all of it is trusted.
+    pub(crate) fn seen(&self, turn: &TurnRecord, scene: &Scene, trust: Trust) -> Arc<Seen> {
         match trust {
             Trust::Full => Arc::default(),
-            Trust::Low | Trust::User => Arc::new(trust::seen(&self.past, turn)),
+            Trust::Low | Trust::User => Arc::new(trust::seen(&self.past, turn, &scene.asked_by)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! An answer that would carry something away, where the model has read what is not to be believed: it is
 //! held back as a call that a person has to allow, and said once it is.
 
-use avocet_protocol::{Arguments, Step, ToolCall, TurnRecord};
+use avocet_protocol::{Arguments, CallResult, LoggedCall, Step, ToolCall, TurnRecord};
 use serde_json::Map;
 
 use crate::AgentLoop;
@@ -34,6 +34,21 @@ pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
     joined(&turn.steps, Some(text))
 }
 
+/// An answer, behind the replies whose calls were text and were denied: their words are an answer, too.
+/// Those before an answer that was held back are in it.
+pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
+    let mut denied: Vec<&str> = Vec::new();
+    for step in &turn.steps {
+        if step.calls.iter().any(|call| call.call.name == HELD) {
+            denied.clear();
+        }
+        let is_denied = |call: &LoggedCall| call.result().is_some_and(CallResult::is_denied);
+        denied.extend(step.written.as_deref().filter(|_| step.calls.iter().all(is_denied)));
+    }
+    let denied = denied.into_iter().map(str::trim_end).map(str::to_owned);
+    denied.chain([text]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
 fn joined(steps: &[Step], last: Option<String>) -> String {
     let allowed = steps.iter().flat_map(allowed);
     allowed.chain(last).collect::<Vec<_>>().join("\n\n")
@@ -51,3 +66,7 @@ impl AgentLoop {
         self.toolbox.hold(text, &self.context(turn, id, set)).is_some()
     }
 }
+
+#[cfg(test)]
+#[path = "held_tests.rs"]
+mod tests;

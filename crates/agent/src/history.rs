@@ -96,7 +96,7 @@ fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: View<'_>) {
         Origin::Messages(inbound) => add_inbound(messages, inbound, view.marks),
         Origin::Child { prompt, .. } => messages.push(Message::user(prompt)),
     }
-    messages.push(Message::user(note(turn, view.zone)));
+    messages.push(Message::user(note(turn, view)));
 }
 
 /// What stands for steps of the turn that goes on.

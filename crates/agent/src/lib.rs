@@ -26,7 +26,7 @@ mod window;
 #[cfg(test)]
 mod world;
 
-pub use agent_loop::{AgentLoop, Scene, TurnEnd};
+pub use agent_loop::{AgentLoop, CUT_OFF, Scene, TurnEnd};
 pub use budgets::Budgets;
 pub use limits::Limits;
 pub use marks::{ABOUT_MARKS, Marks};

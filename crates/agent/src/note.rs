@@ -1,13 +1,25 @@
-//! What a model is told about the moment: the time and the chat. It stands behind the messages that a
-//! turn answers, and is the same in every request that carries them.
+//! What a model is told about the moment: the time, the chat, and which of the conversation's messages
+//! did not get through. It stands behind the messages that a turn answers, and is the same in every
+//! request that carries them.
 
-use avocet_protocol::{ChatKind, MOMENT, Origin, Timestamp, TurnRecord};
+use avocet_protocol::{
+    ChatAddress, ChatKind, LostMessage, MOMENT, Origin, Timestamp, Trust, TurnRecord, Undelivered,
+};
 use jiff::tz::TimeZone;
 
-use crate::history::shown_name;
+use crate::history::{View, shown_name};
+use crate::marks::Marks;
 
-/// The note of a turn, in this time zone.
-pub(crate) fn note(turn: &TurnRecord, zone: &TimeZone) -> String {
+/// The note of a turn.
+pub(crate) fn note(turn: &TurnRecord, view: View<'_>) -> String {
+    let moment = moment(turn, view.zone);
+    match undelivered(turn, view.marks) {
+        Some(report) => format!("{moment}\n{report}"),
+        None => moment,
+    }
+}
+
+fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
     let time = time(turn.started_at, zone);
     match &turn.origin {
         Origin::Messages(messages) => match messages.last() {
@@ -36,3 +48,52 @@ fn time(at: Timestamp, zone: &TimeZone) -> String {
     let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     at.to_zoned(zone.clone()).strftime("%A, %-d %B %Y, %H:%M %Z").to_string()
 }
+
+/// The messages that did not get through; `None` if there are none. Their words are marked where they
+/// were written after untrusted words had been read.
+fn undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
+    let Undelivered { messages, more } = &turn.undelivered;
+    let trust = messages.iter().map(|lost| lost.trust).min()?;
+    let here = turn.origin.messages().last().map(|message| &message.message.inbound.address);
+    let mut lines: Vec<String> = messages.iter().map(|lost| line(lost, here)).collect();
+    if *more > 0 {
+        lines.insert(0, format!("- {more} messages before these"));
+    }
+    let list = lines.join("\n");
+    let list = match trust {
+        Trust::Low => {
+            let place = format!("undelivered {}", turn.id);
+            marks.foreign(&place, "messages that you sent", &list)
+        }
+        Trust::User | Trust::Full => list,
+    };
+    Some(format!(
+        "[Messages of this conversation that did not get through since its last turn. Do not \
+         assume that they were read; /resend sends them again:\n{list}\n]"
+    ))
+}
+
+fn line(lost: &LostMessage, here: Option<&ChatAddress>) -> String {
+    let chat = match here == Some(&lost.chat) {
+        true => "this chat".to_owned(),
+        false => lost.chat.to_string(),
+    };
+    let fate = if lost.unconfirmed { "may or may not have arrived" } else { "was not delivered" };
+    let (what, why) = (in_line(&lost.what), in_line(&lost.why));
+    format!("- to {chat}: {what} {fate}: {why}")
+}
+
+/// A text that cannot end the note that it stands in.
+fn in_line(text: &str) -> String {
+    let harmless = |c: char| match c {
+        '[' => '(',
+        ']' => ')',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.chars().map(harmless).collect()
+}
+
+#[cfg(test)]
+#[path = "note_tests.rs"]
+mod tests;

@@ -49,6 +49,7 @@ mod tests {
                 state: CallState::Finished(result),
                 allowed: None,
             }],
+            written: None,
             reasoning: None,
             closed: true,
             steered: Vec::new(),

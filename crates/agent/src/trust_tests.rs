@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallId, CommandAction, CommandReply, Content,
-    Grant, InboundKind, Inbox, Message, Quote, Resolution, Sender, ToolName, Trust, TurnEvent,
-    TurnLog, Turns, WaitKind,
+    Grant, InboundKind, Inbox, LoggedInbound, Message, Quote, Resolution, Seen, SeenCall, Sender,
+    ToolName, Trust, TurnEvent, TurnLog, TurnRecord, Turns, WaitKind,
 };
 use avocet_testkit::{FakeRoles, Scripted};
 use serde_json::json;
@@ -235,6 +235,84 @@ async fn what_is_allowed_for_the_session_is_not_asked_for_again() {
     assert_eq!(world.claimed().await.grants, []);
 }
 
+/// What has been read and done in the conversation of a turn.
+async fn seen_in(world: &World, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
+    let past = world.store.history(&session(), turn.id, 100_000).await.unwrap();
+    super::seen(&past, turn, asked_by)
+}
+
+#[tokio::test]
+async fn seen_has_peoples_own_words_apart_from_what_they_pass_on() {
+    let text = |text: &str| Content::text(text);
+    let quote = Quote { from: Some("Bob".to_owned()), text: "quoted.dev".to_owned() };
+    let table = [
+        (text("own.dev"), "me", vec!["own.dev"]),
+        (text("own.dev"), "guest", vec!["own.dev"]),
+        (Content { forwarded_from: Some("Bob".to_owned()), ..text("passed.dev") }, "me", vec![]),
+        (Content { quote: Some(quote), ..text("own.dev") }, "me", vec!["own.dev"]),
+    ];
+    for (content, sender, people) in table {
+        let world = World::new(vec![Scripted::says("done")]).await;
+        turn_of(&world, content.clone(), sender).await;
+        let seen = seen_in(&world, &world.record().await, &[]).await;
+        assert_eq!(seen.people, people, "{content:?}");
+        for host in ["own.dev", "passed.dev", "quoted.dev"] {
+            let said = format!("{content:?}").contains(host);
+            assert_eq!(seen.mentions(host), said, "{host} in {content:?}");
+        }
+    }
+    let world = World::new(vec![Scripted::says("done")]).await;
+    let mut message = world.message("own.dev");
+    message.inbound.sender.is_bot = true;
+    world.store.accept(&message, None).await.unwrap();
+    assert_eq!(seen_in(&world, &world.claim().await, &[]).await.people, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn seen_has_each_call_with_the_trust_of_its_request_and_what_became_of_it() {
+    let done = || Scripted::says("done");
+    let answers = vec![page("hi"), careful(), done(), page("ho"), done()];
+    let world = World::new(answers).await;
+    let TurnEnd::Waiting { call, request } = world.turn("go").await else { panic!() };
+    let wait = world.wait(call, request).await;
+    world.store.resolve(wait, &Resolution::Run).await.unwrap();
+    let end = world.run(world.claim().await).await.unwrap();
+    world.settle_as(end).await;
+    world.turn("again").await;
+    let turn = world.record().await;
+    let calls = |seen: &Seen| -> Vec<(String, Trust, bool, bool)> {
+        let of = |call: &SeenCall| {
+            (call.call.name.clone(), call.trust, call.is_allowed, call.result.is_some())
+        };
+        seen.calls.iter().map(of).collect()
+    };
+    let seen = seen_in(&world, &turn, &[]).await;
+    let (page, careful) = ("page".to_owned(), "careful".to_owned());
+    let expected = [
+        (page.clone(), Trust::Full, false, true),
+        (careful, Trust::Low, true, true),
+        (page, Trust::Low, false, true),
+    ];
+    assert_eq!(calls(&seen), expected);
+    assert_eq!(seen.people, ["go", "again"]);
+    world.command(&CommandAction::Believe).await;
+    let believed = calls(&seen_in(&world, &turn, &[]).await);
+    assert!(believed.iter().all(|(_, trust, ..)| *trust == Trust::Full), "{believed:?}");
+}
+
+#[tokio::test]
+async fn seen_of_a_child_has_the_words_of_the_people_at_its_root() {
+    let spawn = Scripted::calls(&[("spawn", json!({ "prompt": "read prompt.dev" }))]);
+    let world = World::new(vec![spawn]).await;
+    let TurnEnd::Waiting { call, request } = world.turn("read root.dev").await else { panic!() };
+    let asked_by = world.record().await.origin.messages().to_vec();
+    world.wait(call, request).await;
+    let child = world.claim_child(call).await;
+    let seen = seen_in(&world, &child, &asked_by).await;
+    assert!(seen.people.contains(&"read root.dev".to_owned()), "{seen:?}");
+    assert!(!seen.mentions("prompt.dev"), "a model has written that");
+}
+
 #[tokio::test]
 async fn a_child_is_trusted_as_far_as_what_its_parent_had_read() {
     for (first, expected) in [(Some(page("hi")), Trust::Low), (None, Trust::Full)] {
@@ -277,7 +355,7 @@ impl World {
         }
     }
 
-    async fn claim_child(&self, call: CallId) -> avocet_protocol::TurnRecord {
+    async fn claim_child(&self, call: CallId) -> TurnRecord {
         let session = avocet_protocol::SessionId::of_child(call);
         match self.store.claim(&session, true, std::time::Duration::ZERO).await.unwrap() {
             avocet_protocol::Claim::Turn(claimed) => claimed.turn,

@@ -77,8 +77,10 @@ impl World {
     /// The turn waits, as whoever runs it has it.
     pub(crate) async fn wait(&self, call: CallId, request: WaitRequest) -> WaitId {
         let WaitRequest { kind, writes, grant, shown, .. } = request;
-        let wait = NewWait::new(call, kind, Timestamp(i64::MAX));
-        self.store.wait(&NewWait { writes, grant, shown, ..wait }).await.unwrap()
+        let id = self.store.reserve_wait().await.unwrap();
+        let wait = NewWait::new(id, call, kind, Timestamp(i64::MAX));
+        self.store.wait(&NewWait { writes, grant, shown, ..wait }).await.unwrap();
+        id
     }
 
     pub(crate) async fn claim(&self) -> TurnRecord {

@@ -40,6 +40,11 @@ pub(crate) async fn check(audit: &dyn Audit, file: &Path) -> Result<Checked, Sto
     Ok(Checked { rows, head, noted, fault: fault.map(|fault| fault.to_string()) })
 }
 
+/// The number of the row that was noted in a file; `None` if that is unknown.
+pub(crate) fn noted_sequence(file: &Path) -> Option<i64> {
+    read(file).ok().flatten().map(|head| head.sequence)
+}
+
 /// Notes the head while a daemon runs.
 pub(crate) struct Keeper {
     audit: Arc<dyn Audit>,

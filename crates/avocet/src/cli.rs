@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use avocet_gateway::MOST_ROWS;
 use avocet_protocol::{
-    AuditKind, ChatAddress, DedupeKey, IdError, PersonId, SessionId, UsageBy, WaitId,
+    AuditKind, ChatAddress, DedupeKey, IdError, PersonId, SessionId, SessionRow, TurnId, UsageBy,
+    WaitId,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::exit;
+use crate::{exit, logging};
 
 /// A chat agent on a durable message bus. Without a command: chat in the terminal.
 #[derive(Debug, Parser)]
@@ -28,7 +30,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// What is logged, instead of what the configuration says: error, warn, info, debug, trace.
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = logging::level)]
     pub(crate) log: Option<String>,
 }
 
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     Ask(Ask),
     /// Show what was decided and done, and by whom.
     Audit(Audit),
+    /// Copy the database into a new file and check the copy, whether or not the daemon runs.
+    Backup(Backup),
     /// Chat in the terminal: joins a running daemon, or runs one as long as you stay.
     Chat(Chat),
     /// Print a completion script for a shell.
@@ -50,13 +54,9 @@ pub(crate) enum Command {
     /// The configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Check what the daemon needs, and which walls this system gives for programs; says how to mend what is
-    /// missing.
-    Doctor {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    /// Check the disk, the providers, the channels and the sandbox, and say what to do about what is wrong.
+    /// A daemon that runs checks itself.
+    Doctor(Doctor),
     /// Let a private chat speak in the session of another one. Without chats: list the links.
     Link(Link),
     /// List the models of the configuration, what is known of each, and from whom.
@@ -73,6 +73,12 @@ pub(crate) enum Command {
     People(PeopleCommand),
     /// Show what a model would be sent next in a conversation, and what its parts cost in tokens.
     Prompt(Prompt),
+    /// Save the rows that a damaged database still holds into a new one; says what was saved and what was not. The
+    /// damaged database stays as it is.
+    Recover(Recover),
+    /// Put a copy that `avocet backup` made in the place of the database, which is kept under another name. Stop the
+    /// daemon first.
+    Restore(Restore),
     /// Run the daemon with all configured channels.
     Run(Run),
     /// Deliver a message to a chat; works while the daemon is down.
@@ -80,13 +86,14 @@ pub(crate) enum Command {
     /// The conversations.
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// Show how the daemon and its log fare.
+    /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if something
+    /// is down.
     Status {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show how far the agent believes files, or say that it may.
+    /// Show or change the trust level of files
     Trust(Trust),
     /// Show what models have cost.
     Usage(Usage),
@@ -130,8 +137,49 @@ pub(crate) enum ApprovalsCommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The copy, which must not exist yet.
+    pub(crate) file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Recover {
+    /// The damaged database; its -wal is read too. Default: the one that the last failed start moved aside.
+    pub(crate) file: Option<PathBuf>,
+    /// Write the recovered database to this new file. Default: put it in the place of the database; stop the daemon
+    /// first.
+    #[arg(long, value_name = "NEW", requires = "file")]
+    pub(crate) into: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The copy, which stays where it is.
+    pub(crate) file: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Ask no provider and no platform.
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// Begin with an empty log although a damaged one was moved aside.
+    /// Begin with an empty database although the last one is damaged or gone. Nothing is deleted.
     #[arg(long)]
     pub(crate) start_empty: bool,
 }
@@ -141,7 +189,7 @@ pub(crate) struct Chat {
     /// The name of the conversation.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
     pub(crate) chat: String,
-    /// Begin with an empty log although a damaged one was moved aside.
+    /// Begin with an empty database although the last one is damaged or gone. Nothing is deleted.
     #[arg(long)]
     pub(crate) start_empty: bool,
 }
@@ -177,7 +225,7 @@ pub(crate) struct Ask {
     #[arg(long)]
     pub(crate) wait: bool,
     /// Stop waiting after so many seconds; the reply comes to the chat all the same.
-    #[arg(long, value_name = "SECONDS", requires = "wait")]
+    #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = seconds)]
     pub(crate) timeout: Option<u64>,
     /// Print JSON.
     #[arg(long)]
@@ -205,8 +253,11 @@ pub(crate) enum SessionsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SessionsList {
     /// How many at most.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = rows)]
     pub(crate) limit: u32,
+    /// Go on behind this row: its used_at and session, as USED_AT/SESSION.
+    #[arg(long, value_name = "ROW")]
+    pub(crate) after: Option<SessionRow>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -218,8 +269,11 @@ pub(crate) struct SessionsShow {
     #[arg(value_parser = session_id)]
     pub(crate) session: SessionId,
     /// How many turns at most, the last ones.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = rows)]
     pub(crate) turns: u32,
+    /// Show the turns before this one.
+    #[arg(long, value_name = "TURN")]
+    pub(crate) before: Option<TurnId>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -240,12 +294,17 @@ pub(crate) struct Prompt {
 
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Files of a workspace, or of a directory beside it.
+    /// Files and directories of a workspace, or of a directory beside it.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// You have read them: what stands in them now is believed as if you had written it.
-    #[arg(long)]
+    /// Mark them as yours, because you have read them: what stands in them now is believed as if you had written it. A
+    /// directory with everything in it.
+    #[arg(long, conflicts_with = "untrusted")]
     pub(crate) believe: bool,
+    /// Mark them as untrusted, a directory with everything that is or will be in it: once the agent has read such a file
+    /// it asks before it does more than read, and git runs nothing of such a repository.
+    #[arg(long)]
+    pub(crate) untrusted: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -257,8 +316,14 @@ pub(crate) struct Usage {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: By,
     /// Of how many days, today included. Days begin at 00:00 UTC.
-    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = days)]
     pub(crate) days: u32,
+    /// How many rows at most; the others are added up in one.
+    #[arg(long, default_value_t = 50, value_parser = rows)]
+    pub(crate) limit: u32,
+    /// Leave out so many rows at the beginning.
+    #[arg(long, value_name = "ROWS", default_value_t = 0)]
+    pub(crate) skip: u32,
     /// Print JSON; cost_usd is null where no price is known.
     #[arg(long)]
     pub(crate) json: bool,
@@ -298,8 +363,11 @@ pub(crate) struct Audit {
     #[arg(long, value_parser = audit_kind)]
     pub(crate) kind: Option<AuditKind>,
     /// How many at most, the last ones.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = rows)]
     pub(crate) limit: u32,
+    /// Show the rows before this one.
+    #[arg(long, value_name = "ROW")]
+    pub(crate) before: Option<i64>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -374,6 +442,22 @@ pub(crate) enum PeopleCommand {
         /// Who: channel:account:sender, as the list shows it.
         person: PersonId,
     },
+}
+
+/// How many rows a list has at most.
+fn rows(text: &str) -> Result<u32, String> {
+    let rows = text.parse().ok().filter(|rows| (1..=MOST_ROWS).contains(rows));
+    rows.ok_or_else(|| format!("it is not a whole number from 1 to {MOST_ROWS}"))
+}
+
+fn days(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 36_500;
+    let days = text.parse().ok().filter(|days| (1..=MOST).contains(days));
+    days.ok_or_else(|| format!("it is not a whole number from 1 to {MOST}"))
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "it is not a whole number of seconds, 0 or more".to_owned())
 }
 
 fn audit_kind(text: &str) -> Result<AuditKind, String> {

@@ -19,7 +19,7 @@ use avocet_protocol::{
 use avocet_session::{
     Agent, Agents, Attachments, BySession, Events, LaneLimits, NotMoving, Parts, Sessions,
 };
-use avocet_store::{Holder, OpenOptions, SqliteStore};
+use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::{Group, Restart};
 use avocet_tools::{Paths, Policy, Registry, add_builtin};
 use jiff::tz::TimeZone;
@@ -28,13 +28,15 @@ use tokio_util::sync::CancellationToken;
 use crate::Context;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
+use crate::checkup::{Examiner, walls};
+use crate::copies::{Copies, Plan};
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::places::Configuration;
 use crate::policy;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
-use crate::web::web;
+use crate::web::{named_hosts, web};
 use crate::workspaces::AgentWorkspaces;
 use crate::{redaction, registry, roots};
 
@@ -103,8 +105,12 @@ impl Daemon {
         roots::check(document, roots, &configuration.others())?;
         let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
         let options = open_options(configuration, Holder::Daemon, start_empty);
-        let store = Arc::new(SqliteStore::open(options, clock.clone(), &group).await?);
+        let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
+        // Opening the log ends the epoch of any other daemon. One whose lock file was deleted still has its socket.
+        Gateway::check_unused(&configuration.socket)?;
+        let store = Arc::new(SqliteStore::open_locked(lock, options, clock.clone(), &group)?);
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
+        let copies = copies(configuration, &clock, &group);
         let registry::Channels { channels: configured, admission } =
             registry::channels(document, settings, &clock)?;
         let attach = attach(&configured);
@@ -140,14 +146,17 @@ impl Daemon {
         let events = Arc::new(Events::default());
         let parts = (&store, &channels, &bus, &events);
         let cgroups = control_groups();
-        let shells = Shells::probe(configuration, cgroups, &clock, store.epoch(), &group).await?;
+        let cgroup = cgroups.as_ref().map(drop).map_err(ToString::to_string);
+        let shells =
+            Shells::probe(configuration, cgroups.ok(), &clock, store.epoch(), &group).await?;
         if let Some(warning) = shells.warning() {
             tracing::warn!("{warning}");
         }
         if let Some(warning) = shells.warning_of_hosts() {
             tracing::warn!("{warning}");
         }
-        let agents = agents(context, configuration, (&workspaces, &shells), parts)?;
+        let models = Arc::new(Models::new(document, settings, clock.clone())?);
+        let agents = agents(context, configuration, &models, (&workspaces, &shells), parts)?;
         let attachments = Attachments {
             transcribe: registry::transcribe(document, settings, clock.clone())?,
             max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
@@ -178,15 +187,23 @@ impl Daemon {
         let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
         let intake = group.child("channels");
         run_channels(&channels, &bus, &deliverer, &clock, &intake);
-        let reporter = Reporter {
-            query: store.clone(),
+        let examiner = Examiner {
+            configuration: configuration.clone(),
             channels,
+            models,
+            walls: walls::checks(configuration, &shells, cgroup),
+            is_daemon: true,
+            clock: clock.clone(),
+        };
+        let reporter = Reporter {
+            store: store.clone(),
+            examiner,
             model,
-            data_dir: configuration.data_dir.display().to_string(),
             clock: clock.clone(),
             started: clock.elapsed(),
             warnings: shells.warning().into_iter().collect(),
             audit: audit.clone(),
+            copies,
         };
         let gateway = Gateway::open(
             &configuration.socket,
@@ -199,6 +216,7 @@ impl Daemon {
                 deliveries: Arc::new(deliverer.clone()),
                 clock: clock.clone(),
                 approvals: Arc::new(sessions.decisions()),
+                redactor: redaction::redactor(),
                 attach,
             },
             &group,
@@ -210,6 +228,11 @@ impl Daemon {
     pub(crate) async fn ping(&self) -> Result<(), Stuck> {
         self.store.ping().await.map_err(Stuck::Log)?;
         self.sessions.ping().await.map_err(Stuck::Lanes)
+    }
+
+    /// Returns when the log belongs to another process, or was deleted or replaced, with the reason.
+    pub(crate) async fn lost(&self) -> StoreError {
+        self.store.lost().await
     }
 
     /// Takes nothing more: from now on publishers are refused.
@@ -247,6 +270,22 @@ impl Daemon {
     }
 }
 
+/// Makes copies of the database at intervals, if the configuration names a directory for them.
+fn copies(
+    configuration: &Configuration,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Option<Arc<Copies>> {
+    let Configuration { settings, data_dir, backups, .. } = configuration;
+    let plan = Plan {
+        data_dir: data_dir.clone(),
+        directory: backups.clone()?,
+        every: settings.backup.every,
+        keep: settings.backup.keep,
+    };
+    Some(Copies::start(plan, clock, group))
+}
+
 /// What has stopped moving.
 #[derive(Debug)]
 pub(crate) enum Stuck {
@@ -267,13 +306,14 @@ impl std::fmt::Display for Stuck {
 pub(crate) fn agents(
     context: &Context,
     configuration: &Configuration,
+    models: &Arc<Models>,
     (workspaces, shells): (&AgentWorkspaces, &Shells),
     parts: (&Arc<SqliteStore>, &Arc<Channels>, &Arc<Bus>, &Arc<Events>),
 ) -> Result<Agents, Failure> {
-    let Configuration { document, settings, .. } = configuration;
+    let settings = &configuration.settings;
     let (store, channels, bus, events) = parts;
-    let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
     let web = web(configuration, &context.clock, context.otherwise.web)?;
+    let hosts = named_hosts(configuration)?;
     let mut shared: BTreeMap<&Path, avocet_tools::Parts> = BTreeMap::new();
     let paths: Arc<Paths> = Arc::default();
     let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
@@ -292,7 +332,8 @@ pub(crate) fn agents(
         });
         let profile = &place.profile.agent;
         let rules = policy::policy(settings, &place.profile.name, &profile.tools);
-        let toolbox = Arc::new(tools(context, settings, parts, &rules)?.with_paths(paths.clone()));
+        let toolbox = tools(context, settings, parts, &rules)?;
+        let toolbox = Arc::new(toolbox.with_paths(paths.clone()).with_hosts(hosts.clone()));
         let unknown = |error: NoModel| Failure::new(Exit::Configuration, error.to_string());
         let run = AgentLoop {
             model: models.model(&profile.model, &profile.fallbacks).map_err(unknown)?,
@@ -317,7 +358,7 @@ pub(crate) fn agents(
         agents.push((place.profile.sessions.clone(), agent));
     }
     let (_, default) = agents.remove(0);
-    Ok(Agents { agents: BySession::new(default, agents), models })
+    Ok(Agents { agents: BySession::new(default, agents), models: models.clone() })
 }
 
 fn agent(profile: &Profile, run: AgentLoop) -> Agent {

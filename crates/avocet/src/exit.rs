@@ -6,7 +6,8 @@ use avocet_config::ConfigError;
 use avocet_gateway::{ClientError, GatewayError};
 use avocet_protocol::{PublishError, StoreError};
 use avocet_sandbox::WorkspaceError;
-use avocet_store::OpenError;
+use avocet_store::{CopyError, OpenError};
+use avocet_supervise::Panicked;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +22,13 @@ pub(crate) enum Exit {
     NoDaemon = 69,
     /// This system gives no walls for programs: only `avocet doctor` ends so.
     NoWalls = 71,
+    /// The data directory was deleted or replaced while the daemon ran.
+    Lost = 74,
     /// Not now; the same command may succeed later.
     TryLater = 75,
+    /// A daemon runs, or could, and a provider, a channel or the disk is down: only `avocet status` and
+    /// `avocet doctor` end so.
+    Down = 76,
     /// The configuration, or what it names, cannot be used: running it again does not help.
     Configuration = 78,
 }
@@ -30,8 +36,9 @@ pub(crate) enum Exit {
 /// What the help says about them.
 pub(crate) const HELP: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage, 65 the database, or its \
     audit table, is damaged or of a newer version, 69 no daemon answers, 71 this system gives no walls for \
-    programs (doctor), 75 try again later, 78 the configuration \
-    cannot be used.";
+    programs (doctor), 74 the data directory was deleted or replaced while the daemon ran, 75 try again later, \
+    76 a provider, a channel or the disk is down (status, doctor), \
+    78 the configuration cannot be used.";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -71,11 +78,12 @@ fails_with! {
     OpenError => |error| match &error {
         OpenError::Locked { .. } | OpenError::Older { .. } => Exit::TryLater,
         OpenError::Directory { .. } | OpenError::Pragma { .. } => Exit::Configuration,
-        OpenError::Newer { .. } | OpenError::Damaged { .. } | OpenError::MovedAside { .. } => {
+        OpenError::Newer { .. } | OpenError::Damaged { .. } | OpenError::Undecided { .. } => {
             Exit::Database
         }
         OpenError::Store(error) => log_exit(error),
     };
+    Panicked => |error| Exit::Failed;
     ClientError => |error| match &error {
         ClientError::Refused(refusal) if refusal.is_transient() => Exit::TryLater,
         ClientError::Refused(_) | ClientError::Unreadable(_) => Exit::Failed,
@@ -87,9 +95,20 @@ fails_with! {
     };
 }
 
+impl From<CopyError> for Failure {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Open(error) => error.into(),
+            CopyError::NotWhole { .. } => Self { exit: Exit::Database, error: error.into() },
+            error => Self { exit: Exit::Failed, error: error.into() },
+        }
+    }
+}
+
 fn log_exit(error: &StoreError) -> Exit {
     match error {
         StoreError::Damaged { .. } => Exit::Database,
+        StoreError::Replaced { .. } => Exit::Lost,
         error if error.is_transient() => Exit::TryLater,
         _ => Exit::Failed,
     }

@@ -2,9 +2,12 @@
 
 mod audit;
 mod budgets;
+mod checkup;
 mod cli;
 mod commands;
+mod copies;
 mod daemon;
+mod disk;
 mod exit;
 mod hardening;
 mod link;
@@ -18,6 +21,7 @@ mod registry;
 mod roots;
 mod shell;
 mod status;
+mod stderr;
 mod systemd;
 mod web;
 mod workspaces;
@@ -71,7 +75,10 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     if let Err(error) = hardening::leave_no_dumps() {
         output::error(&format!("what this process knows may end in a core dump ({error})"));
     }
-    let Cli { global, command } = Cli::parse();
+    let Cli { global, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -85,13 +92,25 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     context.root.cancel();
     // A thread that waits for somebody to type does not hold the program up.
     runtime.shutdown_background();
-    match done {
-        Ok(exit) => exit.into(),
-        Err(Failure { exit, error }) => {
-            output::error(&format!("{error:#}"));
-            exit.into()
-        }
+    let exit = done.unwrap_or_else(|Failure { exit, error }| {
+        output::error(&format!("{error:#}"));
+        exit
+    });
+    stderr::flush();
+    exit.into()
+}
+
+/// Prints the help that was asked for, or what is wrong with the command line: words of it may come from
+/// elsewhere.
+fn usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        output::error(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+    } else {
+        // A reader that has seen enough, as in `| head`, is no failure.
+        error.print().unwrap_or_default();
     }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failure> {
@@ -99,16 +118,19 @@ async fn run(command: Option<Command>, context: &Context) -> Result<Exit, Failur
         Command::Approvals(args) => commands::approvals::approvals(context, args).await,
         Command::Ask(ask) => commands::ask::run(context, ask).await,
         Command::Audit(audit) => commands::audit::run(context, audit).await,
+        Command::Backup(backup) => commands::copies::backup(context, backup).await,
         Command::Chat(chat) => commands::chat::run(context, chat).await,
         Command::Completions { shell } => commands::completions::run(shell),
         Command::Config(cli::ConfigCommand::Check { json }) => {
             commands::config::check(context, json)
         }
-        Command::Doctor { json } => commands::doctor::run(context, json).await,
+        Command::Doctor(doctor) => commands::doctor::run(context, doctor).await,
         Command::Link(link) => commands::people::link(context, link).await,
         Command::Models { json } => commands::models::run(context, json).await,
         Command::Pair(command) => commands::people::pair(context, command).await,
         Command::People(command) => commands::people::people(context, command).await,
+        Command::Recover(recover) => commands::copies::recover(context, recover).await,
+        Command::Restore(restore) => commands::copies::restore(context, restore).await,
         Command::Run(run) => commands::run::run(context, run).await,
         Command::Send(send) => commands::send::run(context, send).await,
         Command::Sessions(cli::SessionsCommand::List(list)) => {

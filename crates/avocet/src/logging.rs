@@ -1,27 +1,161 @@
 //! Where the log of the program goes. All of it passes [`Redacting`].
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
-use avocet_config::{Log, LogFormat};
+use avocet_config::{ConfigError, Document, Log, LogFormat};
+use avocet_protocol::{Clock, nearest};
+use avocet_supervise::Group;
+use serde_json::json;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::exit::{Exit, Failure};
 use crate::places::wants_colour;
-use crate::redaction::Redacting;
+use crate::redaction::{Form, Redacting};
+use crate::stderr;
 
-/// Logs to stderr, for a daemon. systemd adds the time itself.
-pub(crate) fn to_stderr(log: &Log, level: Option<&str>) -> Result<(), Failure> {
-    let terminal = io::stderr().is_terminal();
+/// The levels, from the fewest lines to the most.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// What other programs call a level.
+const SYNONYMS: [(&str, &str); 12] = [
+    ("all", "trace"),
+    ("critical", "error"),
+    ("err", "error"),
+    ("fatal", "error"),
+    ("loud", "debug"),
+    ("none", "off"),
+    ("normal", "info"),
+    ("notice", "info"),
+    ("quiet", "warn"),
+    ("silent", "off"),
+    ("verbose", "debug"),
+    ("warning", "warn"),
+];
+/// The parts of the program that a level can be given to. A test compares them with the crates.
+const PARTS: [&str; 18] = [
+    "avocet",
+    "avocet_agent",
+    "avocet_bus",
+    "avocet_channel_kit",
+    "avocet_config",
+    "avocet_discord",
+    "avocet_gateway",
+    "avocet_llm",
+    "avocet_net",
+    "avocet_outbox",
+    "avocet_protocol",
+    "avocet_sandbox",
+    "avocet_session",
+    "avocet_store",
+    "avocet_supervise",
+    "avocet_telegram",
+    "avocet_terminal",
+    "avocet_tools",
+];
+
+/// Checks `[log]`.
+pub(crate) fn check(document: &Document, log: &Log) -> Result<(), ConfigError> {
+    level(&log.level).map(drop).map_err(|error| {
+        let error = match document.get("log.level").and_then(|value| value.as_str()) {
+            Some(value) if document.shown("log.level", value) == value => error,
+            _ => "what is referred to is no level".to_owned(),
+        };
+        document.error_at("log.level", format!("`log.level`: {error}"))
+    })
+}
+
+/// A level, or several with the parts that they are for: `info,avocet_agent=debug`.
+///
+/// # Errors
+/// Which word is none, and which was probably meant.
+pub(crate) fn level(text: &str) -> Result<String, String> {
+    for part in text.split(',').map(str::trim) {
+        match part.split_once('=') {
+            None => check_level(part)?,
+            Some((part, level)) => {
+                check_part(part.trim())?;
+                check_level(level.trim())?;
+            }
+        }
+    }
+    Ok(text.to_owned())
+}
+
+fn check_level(word: &str) -> Result<(), String> {
+    let lower = word.to_lowercase();
+    if LEVELS.contains(&lower.as_str()) {
+        return Ok(());
+    }
+    let synonym = SYNONYMS.iter().find(|(other, _)| *other == lower).map(|(_, level)| *level);
+    let meant = synonym.or_else(|| nearest(&lower, LEVELS));
+    let known = "levels are error, warn, info, debug and trace";
+    Err(match meant {
+        Some(level) => format!("{word:?} is no level; did you mean {level}? The {known}"),
+        None => format!("{word:?} is no level; the {known}"),
+    })
+}
+
+/// Other programs' parts are theirs to name: what is written for ours has to be one of ours.
+fn check_part(part: &str) -> Result<(), String> {
+    let first = part.split("::").next().unwrap_or_default();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "_:-".contains(c);
+    if part.is_empty() || !part.chars().all(is_word) {
+        return Err(format!("{part:?} is no part of the program; write one as avocet_agent=debug"));
+    }
+    let whole = format!("avocet_{first}");
+    if PARTS.contains(&first) {
+        return Ok(());
+    }
+    let ours = PARTS.iter().find(|one| **one == whole).copied();
+    match ours.or_else(|| nearest(first, PARTS).filter(|_| first.starts_with("avo"))) {
+        Some(meant) => Err(format!("{first:?} is no part of the program; did you mean {meant}?")),
+        None => Ok(()),
+    }
+}
+
+/// Logs to stderr, for a daemon.
+pub(crate) fn to_stderr(
+    log: &Log,
+    level: Option<&str>,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Result<(), Failure> {
+    let coloured = io::stderr().is_terminal() && wants_colour();
+    let form = match (log.format, coloured) {
+        (LogFormat::Json, _) => Form::Json,
+        (LogFormat::Text, true) => Form::Coloured,
+        (LogFormat::Text, false) => Form::Plain,
+    };
+    let (format, clock) = (log.format, clock.clone());
+    stderr::queue(group, move |lines| dropped(format, clock.as_ref(), lines))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter(level.unwrap_or(&log.level))?)
-        .with_ansi(terminal && wants_colour())
-        .with_writer(Redacting::new(io::stderr));
+        .with_ansi(coloured)
+        .with_writer(Redacting::new(|| Stderr, form));
     match log.format {
         LogFormat::Text => builder.init(),
         LogFormat::Json => builder.json().flatten_event(true).init(),
     }
     Ok(())
+}
+
+/// The line that stands where lines were dropped.
+fn dropped(format: LogFormat, clock: &dyn Clock, lines: u64) -> String {
+    const TARGET: &str = "avocet::stderr";
+    let text = format!("dropped {lines} log lines: stderr is not read");
+    let at = clock.now().0;
+    let at =
+        jiff::Timestamp::from_millisecond(at).map_or_else(|_| at.to_string(), |at| at.to_string());
+    match format {
+        LogFormat::Text => format!("{at}  WARN {TARGET}: {text}\n"),
+        LogFormat::Json => {
+            let line = json!({
+                "timestamp": at, "level": "WARN", "message": text, "lines": lines, "target": TARGET,
+            });
+            format!("{line}\n")
+        }
+    }
 }
 
 /// Logs warnings to whoever shows them, for a daemon inside a conversation. What nobody shows in
@@ -33,18 +167,31 @@ pub(crate) fn to_remarks(level: Option<&str>) -> Result<flume::Receiver<String>,
         .with_ansi(false)
         .without_time()
         .with_target(false)
-        .with_writer(Redacting::new(Remarks(remarks)))
+        .with_writer(Redacting::new(Remarks(remarks), Form::Plain))
         .init();
     Ok(shown)
 }
 
 fn filter(level: &str) -> Result<EnvFilter, Failure> {
-    EnvFilter::try_new(level).map_err(|error| {
-        let message = format!(
-            "`log.level`: {level:?} is no level ({error}); give error, warn, info, debug or trace"
-        );
+    EnvFilter::try_new(level).map_err(|_| {
+        let message =
+            format!("{level:?} is no level of the log; give error, warn, info, debug or trace");
         Failure::new(Exit::Configuration, message)
     })
+}
+
+/// The standard error, an event at a time.
+struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        stderr::write(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[derive(Clone)]
@@ -67,3 +214,7 @@ impl MakeWriter<'_> for Remarks {
         self.clone()
     }
 }
+
+#[cfg(test)]
+#[path = "logging_tests.rs"]
+mod tests;

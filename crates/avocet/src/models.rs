@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_config::{ConfigError, Document, Profile, Settings, profiles};
-use avocet_llm::{Chain, ModelConfig, ModelTable, Offline, Rests};
+use avocet_llm::{Chain, Health, ModelConfig, ModelTable, Offline, Rests};
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel};
 
 use crate::registry::{self, Made};
@@ -36,8 +36,17 @@ pub(crate) struct Models {
     configured: BTreeSet<String>,
     table: ModelTable,
     rests: Arc<Rests>,
+    health: Arc<Health>,
     clock: Arc<dyn Clock>,
-    made: Mutex<BTreeMap<String, Made>>,
+    made: Mutex<BTreeMap<String, Kept>>,
+}
+
+/// A model that was made once.
+#[derive(Debug, Clone)]
+struct Kept {
+    made: Made,
+    /// The same, whose requests are noted.
+    watched: Arc<dyn Model>,
 }
 
 impl Models {
@@ -54,6 +63,7 @@ impl Models {
             configured: named.chain(described).collect(),
             table: table(document, settings)?,
             rests: Arc::new(Rests::new(clock.clone())),
+            health: Arc::new(Health::new(clock.clone())),
             clock,
             made: Mutex::default(),
         })
@@ -61,15 +71,29 @@ impl Models {
 
     /// The model of this name alone.
     pub(crate) fn made(&self, name: &str) -> Result<Made, NoModel> {
+        self.kept(name).map(|kept| kept.made)
+    }
+
+    /// How the providers fare.
+    pub(crate) fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    fn kept(&self, name: &str) -> Result<Kept, NoModel> {
         let (provider, model) = check_name(&self.settings, name)?;
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(model) = made.get(name) {
-            return Ok(model.clone());
+        if let Some(kept) = made.get(name) {
+            return Ok(kept.clone());
         }
         let model = self.make(name, provider, model);
         let model = model.map_err(|error| NoModel::Unusable(error.to_string()))?;
-        made.insert(name.to_owned(), model.clone());
-        Ok(model)
+        let watched = match model.clone() {
+            Made::Offline(model) => model,
+            Made::Provided(model) => self.health.watch(model),
+        };
+        let kept = Kept { made: model, watched };
+        made.insert(name.to_owned(), kept.clone());
+        Ok(kept)
     }
 
     fn make(&self, name: &str, provider: &str, model: &str) -> Result<Made, ConfigError> {
@@ -83,9 +107,9 @@ impl Models {
 
 impl ModelsPort for Models {
     fn model(&self, name: &str, fallbacks: &[String]) -> Result<Arc<dyn Model>, NoModel> {
-        let first = self.made(name)?.into_model();
+        let first = self.kept(name)?.watched;
         let others = fallbacks.iter().filter(|other| *other != name);
-        let others = others.map(|other| Ok(self.made(other)?.into_model()));
+        let others = others.map(|other| Ok(self.kept(other)?.watched));
         let others: Vec<_> = others.collect::<Result<_, _>>()?;
         Ok(match others.is_empty() {
             true => first,
@@ -95,15 +119,6 @@ impl ModelsPort for Models {
 
     fn configured(&self) -> Vec<String> {
         self.configured.iter().cloned().collect()
-    }
-}
-
-impl Made {
-    fn into_model(self) -> Arc<dyn Model> {
-        match self {
-            Self::Offline(model) => model,
-            Self::Provided(model) => model,
-        }
     }
 }
 

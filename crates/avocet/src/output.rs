@@ -1,16 +1,28 @@
-//! What the commands print.
+//! The one writer to terminals: everything that a command prints passes [`printable`] or
+//! [`printable_json`], since most of it comes from people, models, files or the network. The chat has its
+//! own screen, which does the same.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::{LastExchanges, Timestamp, printable, printable_json};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::redaction;
+use crate::{redaction, stderr};
 
 /// Prints lines. A reader that has seen enough, as in `| head`, is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    write_out(&printable(text))
+}
+
+/// Prints a value as JSON, indented, for programs and people.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    write_out(&printable_json(&format!("{text}\n")))
+}
+
+fn write_out(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
@@ -18,13 +30,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a value as JSON, indented, for programs and people.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
-    print(&format!("{text}\n"))
-}
-
-/// Prints why a command failed, without secrets. There is nobody left to tell if that fails too.
+/// Prints why a command failed, without secrets.
 pub(crate) fn error(text: &str) {
     complain("error:", "31", text);
 }
@@ -36,23 +42,24 @@ pub(crate) fn warning(text: &str) {
 
 fn complain(label: &str, colour: &str, text: &str) {
     let text = redaction::redactor().redact(text).into_owned();
-    let mut err = io::stderr().lock();
     let label = match io::stderr().is_terminal() {
         true => format!("\u{1b}[1;{colour}m{label}\u{1b}[0m"),
         false => label.to_owned(),
     };
-    writeln!(err, "{label} {text}").unwrap_or_default();
+    stderr::write(&format!("{label} {}\n", printable(&text)));
 }
 
-/// Rows in columns, as wide as they have to be.
+/// Rows in columns, as wide as what is printed of them. A cell is one line.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| one_line(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };
     let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             line.push_str(&format!("{cell:width$}  "));
@@ -63,12 +70,30 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A text that came from elsewhere, on one line, so that it cannot pass for another.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
 /// A moment, to the minute, where the reader is.
 pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => at.0.to_string(),
     }
+}
+
+/// How long ago something was.
+pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
+    format!("{} ago", span(at.until(now).as_secs()))
+}
+
+/// The last failure, if there was one: `; last failure 2 h 3 min ago: no connection`.
+pub(crate) fn last_failure(last: &LastExchanges, now: Timestamp) -> String {
+    let failure = last.failure.as_ref();
+    failure.map_or_else(String::new, |last| {
+        format!("; last failure {}: {}", ago(last.at, now), last.reason)
+    })
 }
 
 /// A span of time as a person says it.
@@ -90,6 +115,13 @@ mod tests {
         let rows = [["a", "bb", "c"], ["ééé", "b", ""]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(columns(&rows), "a    bb  c\nééé  b\n");
+    }
+
+    #[test]
+    fn columns_keep_a_cell_on_its_line_and_count_what_is_seen() {
+        let rows = [["a\u{1b}[2J", "x"], ["one\ntwo", "y"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(columns(&rows), "a[2J     x\none two  y\n");
     }
 
     #[test]

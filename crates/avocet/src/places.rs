@@ -2,18 +2,45 @@
 //! place that reads the environment and the working directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use avocet_config::{Document, Profile, Settings, profiles};
-use avocet_sandbox::Access;
+use avocet_config::{Document, PLACES, Profile, References, Settings, profiles};
+use avocet_sandbox::{Access, Protection};
 use avocet_store::DATABASE;
 
+use crate::Context;
 use crate::cli::Global;
 use crate::exit::{Exit, Failure};
 use crate::roots::{Others, Root};
-use crate::{redaction, registry};
+use crate::{logging, policy, redaction, registry, roots};
+
+/// What is made of a configuration, and so which references in it are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Uses {
+    /// A daemon: everything. A reference without a value is an error.
+    Everything,
+    /// A question to the daemon that runs: only where it and its data are. Nothing else is looked for,
+    /// so that the command needs none of the daemon's secrets.
+    Daemon,
+    /// What a daemon would do, done without one: whatever has a value here. Secrets without one have a
+    /// placeholder, since nothing is sent.
+    Log,
+    /// A check: as [`Self::Log`], and also where the places themselves have no value.
+    Check,
+}
+
+impl Uses {
+    fn references(self) -> References {
+        match self {
+            Self::Everything => References::All,
+            Self::Daemon => References::Places,
+            Self::Log | Self::Check => References::Possible,
+        }
+    }
+}
 
 /// A configuration that has been read, and the places that follow from it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Configuration {
     pub(crate) document: Document,
     pub(crate) settings: Settings,
@@ -23,20 +50,24 @@ pub(crate) struct Configuration {
     pub(crate) socket: PathBuf,
     /// Where the head of the audit table is noted.
     pub(crate) head_file: PathBuf,
+    /// The directory for copies at intervals; `None` if none are made.
+    pub(crate) backups: Option<PathBuf>,
     pub(crate) sandbox: Sandbox,
     /// Where file tools work beside the workspaces.
     pub(crate) roots: Vec<Root>,
 }
 
 /// Where programs may read and write, beside a workspace.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sandbox {
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
+    /// The paths that programs may not change, for file tools and programs alike.
+    pub(crate) protection: Arc<Protection>,
 }
 
 /// An agent of the configuration.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Agent {
     pub(crate) profile: Profile,
     /// The directory that its file tools work in.
@@ -44,7 +75,7 @@ pub(crate) struct Agent {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary reads the environment and hands it in")]
-fn environment(name: &str) -> Option<String> {
+pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -65,16 +96,26 @@ pub(crate) fn program_environment() -> Vec<(String, String)> {
 }
 
 impl Configuration {
-    /// Reads the configuration and checks all of it, components included. Directories that it names are looked at
-    /// where they are opened: without them there is still much to be seen and said.
-    pub(crate) fn load(global: &Global) -> Result<Self, Failure> {
-        let document = match config_path(global) {
-            Some(path) => Document::read(&path, &environment)?,
+    /// Reads the configuration and checks all of it, components included, as far as it is used. The directories
+    /// of `[tools]` are checked where they are opened, since other commands work without them.
+    pub(crate) fn load(context: &Context, uses: Uses) -> Result<Self, Failure> {
+        let document = match config_path(&context.cli) {
+            Some(path) => Document::read(&path, &environment, uses.references())?,
             None => Document::empty(),
         };
         redaction::learn(document.secrets());
+        if uses != Uses::Check
+            && let Some(one) = document.unresolved().iter().find(|one| PLACES.contains(&&*one.key))
+        {
+            return Err(one.error.clone().into());
+        }
         let settings: Settings = document.table("")?;
+        settings
+            .check()
+            .map_err(|(key, error)| document.error_at(key, format!("`{key}`: {error}")))?;
+        logging::check(&document, &settings.log)?;
         registry::check(&document, &settings)?;
+        policy::check_names(&document, &settings, &registry::tools(context)?)?;
         let base = document.path().and_then(Path::parent).map(Path::to_owned);
         let resolve = |path: &Path| resolve(base.as_deref(), path);
         let data_dir = match &settings.data_dir {
@@ -86,6 +127,7 @@ impl Configuration {
                 Some(path) => resolve(path)?,
                 None => data_dir.join("workspace"),
             };
+            roots::check_workspace(&document, &profile.name, &workspace, home().as_deref())?;
             Ok(Agent { profile, workspace })
         };
         let agents: Result<_, Failure> = profiles(&document)?.into_iter().map(agent).collect();
@@ -98,11 +140,14 @@ impl Configuration {
             Some(path) => resolve(path)?,
             None => default_head_file(&data_dir),
         };
+        let backups = settings.backup.directory.as_deref().map(resolve).transpose()?;
         let all = |paths: &[PathBuf]| {
             paths.iter().map(|path| resolve(path)).collect::<Result<Vec<_>, Failure>>()
         };
-        let sandbox =
-            Sandbox { read: all(&settings.sandbox.read)?, write: all(&settings.sandbox.write)? };
+        let protection = Protection::new(&settings.sandbox.protected)
+            .map_err(|error| document.error_at("sandbox.protected", error.to_string()))?;
+        let (read, write) = (all(&settings.sandbox.read)?, all(&settings.sandbox.write)?);
+        let sandbox = Sandbox { read, write, protection: protection.into() };
         let roots = [
             ("read", &settings.tools.read, Access::Read),
             ("write", &settings.tools.write, Access::Change),
@@ -113,7 +158,17 @@ impl Configuration {
             Ok(named.map(root).collect::<Vec<_>>())
         };
         let roots = roots.into_iter().map(root).collect::<Result<Vec<_>, Failure>>()?.concat();
-        Ok(Self { document, settings, data_dir, agents, socket, head_file, sandbox, roots })
+        Ok(Self {
+            document,
+            settings,
+            data_dir,
+            agents,
+            socket,
+            head_file,
+            backups,
+            sandbox,
+            roots,
+        })
     }
 
     /// What directories beside the workspaces have to be apart from.
@@ -123,7 +178,7 @@ impl Configuration {
         Others {
             home: home(),
             workspaces: self.agents.iter().map(|agent| agent.workspace.as_path()).collect(),
-            own: config.chain(own).collect(),
+            own: config.chain(own).chain(self.backups.as_deref()).collect(),
             program: std::env::current_exe().ok(),
             writable: &self.sandbox.write,
         }
@@ -133,8 +188,10 @@ impl Configuration {
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let config = self.document.path().map(Path::to_owned).into_iter();
         // They are named for the case that the data directory is the workspace.
-        let log = ["", "-wal", "-shm"].map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
-        config.chain([self.data_dir.clone(), self.head_file.clone()]).chain(log).collect()
+        let log = ["", "-wal", "-shm", "-last", "-damage"]
+            .map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
+        let own = [self.data_dir.clone(), self.head_file.clone()].into_iter();
+        config.chain(own).chain(self.backups.clone()).chain(log).collect()
     }
 }
 

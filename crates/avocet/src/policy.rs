@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_config::{ConfigError, Document, Settings};
-use avocet_protocol::ToolList;
-use avocet_tools::{Listed, Policy, Registry};
+use avocet_config::{ConfigError, Document, Settings, profiles};
+use avocet_protocol::{ToolList, nearest};
+use avocet_tools::{Listed, Policy, Registry, tool_meant_by};
 
 use crate::registry::CHANNELS;
 
@@ -46,8 +46,60 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     }
 }
 
-/// Gives tools to users, and warns of names that are no tool's: a slip of the pen opens or closes
-/// something else than was meant.
+/// Complains about the name of a tool that there is not: a slip of the pen leaves a tool unasked, or open
+/// to whoever was to be without it. Patterns may be for tools of servers that are not connected yet.
+pub(crate) fn check_names(
+    document: &Document,
+    settings: &Settings,
+    tools: &[String],
+) -> Result<(), ConfigError> {
+    let lists = [
+        settings
+            .tools
+            .roles
+            .iter()
+            .map(|(role, list)| (format!("tools.roles.{}", role.word()), list))
+            .collect(),
+        settings
+            .tools
+            .channels
+            .iter()
+            .map(|(name, list)| (format!("tools.channels.{name}"), list))
+            .collect::<Vec<_>>(),
+    ];
+    let profiles = profiles(document)?;
+    let agents =
+        profiles.iter().map(|one| (format!("agents.{}.tools", one.name), &one.agent.tools));
+    let in_list = |path: &str, names: &[String]| {
+        let place = |(place, name): (usize, &String)| (format!("{path}[{place}]"), name.clone());
+        names.iter().enumerate().map(place).collect::<Vec<_>>()
+    };
+    let mut named = in_list("tools.users", &settings.tools.users);
+    named.extend(
+        settings.tools.policy.keys().map(|name| (format!("tools.policy.{name}"), name.clone())),
+    );
+    for (path, list) in lists.into_iter().flatten().chain(agents) {
+        named.extend(in_list(&format!("{path}.allow"), &list.allow));
+        named.extend(in_list(&format!("{path}.deny"), &list.deny));
+    }
+    let unknown = |name: &str| !name.contains('*') && !tools.iter().any(|tool| tool == name);
+    match named.iter().find(|(_, name)| unknown(name)) {
+        None => Ok(()),
+        Some((path, name)) => {
+            let name = document.shown(path, name);
+            let meant =
+                tool_meant_by(name).or_else(|| nearest(name, tools.iter().map(String::as_str)));
+            let meant = match meant {
+                Some(tool) => format!("did you mean `{tool}`?"),
+                None => format!("the tools are {}", tools.join(", ")),
+            };
+            Err(document.error_at(path, format!("`{path}`: there is no tool {name:?}; {meant}")))
+        }
+    }
+}
+
+/// Gives tools to users, and warns of names that are no tool's here: the shell's where there is none, and
+/// patterns.
 pub(crate) fn open_and_warn(registry: &mut Registry, settings: &Settings, policy: &Policy) {
     for pattern in &settings.tools.users {
         if registry.open_to_users(pattern) == 0 {

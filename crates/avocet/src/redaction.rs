@@ -2,13 +2,16 @@
 //! a panic knows nothing but the process.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::panic::{PanicHookInfo, set_hook};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::thread;
 
-use avocet_protocol::{Redactor, Secret};
+use avocet_protocol::{Redactor, Secret, printable, printable_json};
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::stderr;
 
 static KNOWN: LazyLock<RwLock<Arc<Redactor>>> = LazyLock::new(RwLock::default);
 
@@ -27,8 +30,7 @@ pub(crate) fn redactor() -> Arc<Redactor> {
 pub(crate) fn in_panics() {
     set_hook(Box::new(|info| {
         let text = said(info, &Backtrace::capture());
-        // There is nobody left to tell if this fails.
-        io::stderr().lock().write_all(redactor().redact(&text).as_bytes()).unwrap_or_default();
+        stderr::write(&printable(&redactor().redact(&text)));
     }));
 }
 
@@ -41,17 +43,57 @@ fn said(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
     }
 }
 
-/// Writes each event of the log as a whole, without secrets, however it was put together.
+/// How the events of a log are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As text.
+    Plain,
+    /// As text with colours, which the log itself adds.
+    Coloured,
+    /// As JSON.
+    Json,
+}
+
+impl Form {
+    /// The event as a terminal may be given it.
+    fn printable(self, event: &str) -> Cow<'_, str> {
+        match self {
+            Self::Plain => printable(event),
+            Self::Coloured => Cow::Owned(with_colours(event)),
+            Self::Json => printable_json(event),
+        }
+    }
+}
+
+/// Keeps `ESC [ digits m`, which only changes colours, and nothing else that a terminal obeys.
+fn with_colours(event: &str) -> String {
+    let mut parts = event.split("\u{1b}[");
+    let mut kept = printable(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(part.len());
+        if part[digits..].starts_with('m') {
+            kept.push_str("\u{1b}[");
+        }
+        kept.push_str(&printable(part));
+    }
+    kept
+}
+
+/// Writes each event of the log as a whole, without secrets, however it was put together, and without
+/// characters that a terminal obeys.
 #[derive(Debug)]
 pub(crate) struct Redacting<M> {
     to: M,
-    redactor: Arc<Redactor>,
+    /// `None` for [`redactor`] at the time of the event: a conversation that starts a daemon itself
+    /// learns the daemon's secrets after its log has begun.
+    redactor: Option<Arc<Redactor>>,
+    form: Form,
 }
 
 impl<M> Redacting<M> {
-    /// Keeps out what was learned so far.
-    pub(crate) fn new(to: M) -> Self {
-        Self { to, redactor: redactor() }
+    /// Keeps out what is known when an event is written.
+    pub(crate) fn new(to: M, form: Form) -> Self {
+        Self { to, redactor: None, form }
     }
 }
 
@@ -59,8 +101,9 @@ impl<'m, M: MakeWriter<'m>> MakeWriter<'m> for Redacting<M> {
     type Writer = Event<M::Writer>;
 
     fn make_writer(&'m self) -> Self::Writer {
-        let (text, redactor) = (Vec::new(), self.redactor.clone());
-        Event { to: self.to.make_writer(), text, redactor }
+        let redactor = self.redactor.clone().unwrap_or_else(redactor);
+        let (text, form) = (Vec::new(), self.form);
+        Event { to: self.to.make_writer(), text, redactor, form }
     }
 }
 
@@ -69,6 +112,7 @@ pub(crate) struct Event<W: Write> {
     to: W,
     text: Vec<u8>,
     redactor: Arc<Redactor>,
+    form: Form,
 }
 
 impl<W: Write> Write for Event<W> {
@@ -85,8 +129,9 @@ impl<W: Write> Write for Event<W> {
 impl<W: Write> Drop for Event<W> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.text);
+        let text = self.redactor.redact(&text);
         // A log that cannot be written is no reason to stop.
-        self.to.write_all(self.redactor.redact(&text).as_bytes()).unwrap_or_default();
+        self.to.write_all(self.form.printable(&text).as_bytes()).unwrap_or_default();
     }
 }
 

@@ -26,7 +26,9 @@ fn logged(secret: &str, log: impl Fn()) -> String {
     let redactor = Arc::new(Redactor::new([Secret::new(secret.to_owned())]));
     for format in 0..3 {
         let to = kept.clone();
-        let redacting = Redacting { to: move || to.clone(), redactor: redactor.clone() };
+        let form = [Form::Plain, Form::Coloured, Form::Json][format];
+        let redacting =
+            Redacting { to: move || to.clone(), redactor: Some(redactor.clone()), form };
         let builder = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
             .with_span_events(FmtSpan::NEW | FmtSpan::CLOSE)
@@ -73,11 +75,26 @@ proptest! {
 fn an_event_is_one_however_it_is_written() {
     let kept = Kept::default();
     let redactor = Arc::new(Redactor::new([Secret::new("correct horse".to_owned())]));
-    let mut event = Event { to: kept.clone(), text: Vec::new(), redactor };
+    let form = Form::Plain;
+    let mut event = Event { to: kept.clone(), text: Vec::new(), redactor, form };
     for byte in "é correct horse é".bytes() {
         event.write_all(&[byte]).unwrap();
     }
     event.flush().unwrap();
     drop(event);
     assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), "é [secret] é");
+}
+
+#[test]
+fn an_event_has_nothing_that_a_terminal_obeys_but_the_colours_of_the_log() {
+    let text = "\u{1b}[2m12:00\u{1b}[0m x\u{1b}[2Jy\u{1b}]0;z\u{7} \u{9b}\u{202e}\r end\n";
+    let table = [
+        (Form::Plain, "[2m12:00[0m x[2Jy]0;z  end\n"),
+        (Form::Coloured, "\u{1b}[2m12:00\u{1b}[0m x2Jy]0;z  end\n"),
+    ];
+    for (form, expected) in table {
+        assert_eq!(form.printable(text), expected, "{form:?}");
+    }
+    let json = "{\"message\":\"\u{9b}2J\u{202e}\"}\n";
+    assert_eq!(Form::Json.printable(json), "{\"message\":\"\\u009b2J\\u202e\"}\n");
 }

@@ -19,11 +19,12 @@ use avocet_protocol::{
 use avocet_supervise::SystemClock;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_terminal::{Terminal, TerminalConfig};
-use avocet_tools::SearchConfig;
+use avocet_tools::{BUILT_IN, Registry, SearchConfig};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::models;
+use crate::exit::{Exit, Failure};
+use crate::{Context, models};
 
 /// Makes a model of a provider, of which the operator says this.
 type MakeModel = fn(&Document, &str, &str, Facts, Arc<dyn Clock>) -> Result<Made, ConfigError>;
@@ -96,16 +97,27 @@ pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind { name: "terminal", always: true, make: make_terminal },
 ];
 
+/// The names of the tools that a configuration may speak of.
+pub(crate) fn tools(context: &Context) -> Result<Vec<String>, Failure> {
+    let mut added = Registry::new(context.clock.clone());
+    (context.otherwise.add_tools)(&mut added)
+        .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    let mut names: Vec<String> =
+        BUILT_IN.into_iter().chain(added.names()).map(str::to_owned).collect();
+    names.sort();
+    Ok(names)
+}
+
 /// The channels of a configuration, and who may speak on them.
 pub(crate) struct Channels {
     pub(crate) channels: Vec<Configured>,
     pub(crate) admission: Admission,
 }
 
-/// Checks the tables of all components.
+/// Checks the tables of all components, as far as they were read.
 pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
-    for provider in settings.providers.keys() {
-        let path = format!("providers.{provider}");
+    let providers = settings.providers.keys().map(|provider| format!("providers.{provider}"));
+    for path in providers.filter(|path| document.is_whole(path)) {
         (kind_of(document, &path)?.check)(document, &path)?;
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
@@ -122,10 +134,29 @@ pub(crate) fn transcribe(
     settings: &Settings,
     clock: Arc<dyn Clock>,
 ) -> Result<Option<Arc<dyn Transcribe>>, ConfigError> {
+    let transcription = transcription(document, settings, clock)?;
+    Ok(transcription.map(|one| Arc::new(one) as Arc<dyn Transcribe>))
+}
+
+/// As [`transcribe`], as what it is.
+pub(crate) fn transcription(
+    document: &Document,
+    settings: &Settings,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<Transcription>, ConfigError> {
     let Some(config) = transcription_config(document, settings)? else { return Ok(None) };
-    let transcription = Transcription::new(config, clock)
-        .map_err(|error| document.error_at(TRANSCRIPTION, error.to_string()))?;
-    Ok(Some(Arc::new(transcription)))
+    let transcription = Transcription::new(config, clock);
+    transcription.map(Some).map_err(|error| document.error_at(TRANSCRIPTION, error.to_string()))
+}
+
+/// A provider without the name of a model, to be probed.
+pub(crate) fn made(
+    document: &Document,
+    provider: &str,
+    clock: Arc<dyn Clock>,
+) -> Result<Made, ConfigError> {
+    let kind = kind_of(document, &format!("providers.{provider}"))?;
+    (kind.make)(document, provider, "", Facts::default(), clock)
 }
 
 const TRANSCRIPTION: &str = "transcription";
@@ -134,14 +165,11 @@ fn transcription_config(
     document: &Document,
     settings: &Settings,
 ) -> Result<Option<TranscriptionConfig>, ConfigError> {
-    if settings.transcription.is_none() {
+    if settings.transcription.is_none() || !document.is_whole(TRANSCRIPTION) {
         return Ok(None);
     }
     let config: TranscriptionConfig = document.table(TRANSCRIPTION)?;
-    config.check_base_url().map_err(|error| {
-        let path = format!("{TRANSCRIPTION}.base_url");
-        document.error_at(&path, format!("`{path}`: {error}"))
-    })?;
+    config.check().map_err(|(key, error)| key_error(document, TRANSCRIPTION, key, &error))?;
     Ok(Some(config))
 }
 
@@ -152,7 +180,7 @@ pub(crate) fn web_search(
     document: &Document,
     settings: &Settings,
 ) -> Result<Option<SearchConfig>, ConfigError> {
-    if settings.tools.web_search.is_none() {
+    if settings.tools.web_search.is_none() || !document.is_whole(WEB_SEARCH) {
         return Ok(None);
     }
     let config: SearchConfig = document.table(WEB_SEARCH)?;
@@ -219,10 +247,17 @@ fn http_config<C: ProviderConfig>(document: &Document, path: &str) -> Result<C, 
 
 fn check_http<C: ProviderConfig>(document: &Document, path: &str) -> Result<(), ConfigError> {
     let config: C = http_config(document, path)?;
-    config.check().map_err(|(key, error)| {
-        let path = format!("{path}.{key}");
-        document.error_at(&path, format!("`{path}`: {error}"))
-    })
+    if document.get(&format!("{path}.api_key")).is_some_and(|key| key == "") {
+        let error = "it is empty; leave it out where no key is wanted";
+        return Err(key_error(document, path, "api_key", error));
+    }
+    config.check().map_err(|(key, error)| key_error(document, path, key, &error))
+}
+
+/// An error about a key of the table at `path`.
+fn key_error(document: &Document, path: &str, key: &str, error: &str) -> ConfigError {
+    let path = format!("{path}.{key}");
+    document.error_at(&path, format!("`{path}`: {error}"))
 }
 
 fn make_http<C: ProviderConfig>(
@@ -284,7 +319,7 @@ fn make_discord(
     path: &str,
     clock: &Arc<dyn Clock>,
 ) -> Result<Vec<Configured>, ConfigError> {
-    bots(document, path, |account, config: &DiscordConfig| {
+    bots(document, path, DiscordConfig::check, |account, config| {
         let DiscordConfig { allow, owners, groups, pairing, .. } = config;
         let name = ChannelName::parse("discord").map_err(text)?;
         let bot = Discord::new(name, account, config, clock.clone()).map_err(text)?;
@@ -297,7 +332,7 @@ fn make_telegram(
     path: &str,
     clock: &Arc<dyn Clock>,
 ) -> Result<Vec<Configured>, ConfigError> {
-    bots(document, path, |account, config: &TelegramConfig| {
+    bots(document, path, TelegramConfig::check, |account, config| {
         let TelegramConfig { allow, owners, groups, pairing, .. } = config;
         let name = ChannelName::parse("telegram").map_err(text)?;
         let bot = Telegram::new(name, account, config, clock.clone()).map_err(text)?;
@@ -305,17 +340,28 @@ fn make_telegram(
     })
 }
 
-/// A bot for each account of a platform, and who may speak there. The error is about its table.
+/// A key of a bot's table, and what is wrong with its value.
+type BadKey = (&'static str, String);
+
+/// A bot for each account of a platform, and who may speak there.
 fn bots<C: DeserializeOwned + JsonSchema, B: Channel + 'static>(
     document: &Document,
     path: &str,
+    check: impl Fn(&C) -> Result<(), BadKey>,
     make: impl Fn(AccountName, &C) -> Result<(Arc<B>, Lists), String>,
 ) -> Result<Vec<Configured>, ConfigError> {
     let accounts = accounts(document, path)?.into_iter();
     let configured = accounts.map(|(account, path)| {
-        let made = make(account, &document.table(&path)?);
-        let (channel, lists) =
-            made.map_err(|error| document.error_at(&path, format!("[{path}]: {error}")))?;
+        let config: C = document.table(&path)?;
+        match check(&config) {
+            // Of a secret that was left out there is only a placeholder.
+            Err((key, error)) if !document.is_unresolved(&format!("{path}.{key}")) => {
+                return Err(key_error(document, &path, key, &error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let (channel, lists) = make(account, &config)
+            .map_err(|error| document.error_at(&path, format!("[{path}]: {error}")))?;
         Ok(Configured { channel, attach: None, allow: Allow::Listed(lists) })
     });
     configured.collect()

@@ -28,7 +28,11 @@ const GROUPS: [&str; 2] =
     ["channels.discord.groups.1234567890123456789", "channels.telegram.groups.-1001234567890"];
 
 fn parse(text: &str) -> Document {
-    let environment = |name: &str| Some(format!("the-value-of-{name}"));
+    let environment = |name: &str| match name {
+        "DISCORD_TOKEN" => Some("a.b.c".to_owned()),
+        "TELEGRAM_TOKEN" => Some("1:a".to_owned()),
+        name => Some(format!("the-value-of-{name}")),
+    };
     Document::parse(text.to_owned(), None, &environment).unwrap()
 }
 
@@ -212,7 +216,7 @@ fn a_search_engine_that_cannot_be_used_is_an_error_that_says_how_it_can() {
         ("provider = \"searxng\"\nbase_url = \"here\"", 3, "base_url`: it is no URL"),
         ("provider = \"tavily\"\napi_key = \"a\\nb\"", 3, "api_key`: it cannot be sent"),
         ("provider = \"brave\"\nkey = \"a\"", 3, "the keys are api_key, base_url, provider"),
-        ("base_url = \"http://a.dev\"", 1, "missing field `provider`"),
+        ("base_url = \"http://a.dev\"", 1, "`provider` is missing"),
     ];
     for (text, line, says) in table {
         let document = parse(&format!("[tools.web_search]\n{text}\n"));

@@ -50,6 +50,30 @@ pub(crate) fn check(
     roots.iter().enumerate().map(check).collect()
 }
 
+/// Refuses a workspace that has all of the home directory in it: programs of the agent would change the
+/// operator's own files, and what runs outside of every sandbox.
+pub(crate) fn check_workspace(
+    document: &Document,
+    agent: &str,
+    workspace: &Path,
+    home: Option<&Path>,
+) -> Result<(), Failure> {
+    let place = real(workspace);
+    if place != Path::new("/") && !home.is_some_and(|home| real(home).starts_with(&place)) {
+        return Ok(());
+    }
+    let own = format!("agents.{agent}.workspace");
+    let key =
+        if document.get(&own).is_some() { own } else { "agents.defaults.workspace".to_owned() };
+    let shown = document.get(&key).and_then(|value| value.as_str()).unwrap_or_default();
+    let shown = document.shown(&key, shown);
+    let message = format!(
+        "`{key}`: {shown} has all of your home in it, with what other programs keep there; name a directory \
+         in it, as \"~/avocet\""
+    );
+    Err(document.error_at(&key, message).into())
+}
+
 /// Opens them, each once for all agents, with the secrets that stay closed there.
 pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     let Configuration { document, settings, roots, .. } = configuration;
@@ -69,6 +93,7 @@ pub(crate) fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Fail
             tracing::warn!(directory = %path.display(), "{warning}");
         }
         opened
+            .protecting(configuration.sandbox.protection.clone())
             .guarded(&settings.tools.secret_files, &own)
             .map_err(|error| failed(error.to_string()))
     };

@@ -61,12 +61,14 @@ impl Shells {
             writable: real(&configuration.sandbox.write),
             readable: real(&configuration.sandbox.read),
             hidden: Vec::new(),
+            protection: configuration.sandbox.protection.clone(),
             secrets_but: Some(configuration.settings.tools.secret_files.clone()),
             environment: program_environment(),
             proxy: wants_hosts.then(proxy),
             limits: CellLimits {
                 processes: sandbox.max_processes,
                 memory_bytes: sandbox.max_memory_megabytes.saturating_mul(MEGABYTE),
+                disk_bytes: sandbox.max_disk_megabytes.saturating_mul(MEGABYTE),
                 cpu_seconds: sandbox.timeout_seconds,
                 ..CellLimits::default()
             },
@@ -106,8 +108,8 @@ impl Shells {
         Some(match (self.walls.best(), &self.cell) {
             (Behind::Namespaces, _) => return None,
             (Behind::Landlock, _) => format!(
-                "no namespaces here ({namespaces}): programs run behind Landlock alone, and see the \
-                 secret files of their workspace"
+                "no namespaces here ({namespaces}): programs run behind Landlock alone. They see the secret files \
+                 of their workspace, and what they change at protected paths is set aside only when they have ended"
             ),
             (Behind::Nothing, None) => format!(
                 "exec_shell is off: this system gives no walls for programs (namespaces: \
@@ -204,19 +206,20 @@ impl Shells {
 
 /// The control groups that systemd has left to the daemon, divided for its programs. For the daemon alone: it is
 /// moved.
-pub(crate) fn control_groups() -> Option<Cgroups> {
-    match Cgroups::delegated().and_then(Cgroups::divide) {
-        Ok(groups) => Some(groups),
+///
+/// # Errors
+/// Why there are none, which is logged.
+pub(crate) fn control_groups() -> Result<Cgroups, NoCgroups> {
+    let divided = Cgroups::delegated().and_then(Cgroups::divide);
+    divided.inspect_err(|why| match why {
         // By hand and in a container: nothing that needs to be done.
-        Err(why @ (NoCgroups::Unknown | NoCgroups::NotOurs(_))) => {
+        NoCgroups::Unknown | NoCgroups::NotOurs(_) => {
             tracing::debug!(%why, "programs have no control groups of their own");
-            None
         }
-        Err(why @ (NoCgroups::Weak(..) | NoCgroups::Failed(..))) => {
+        NoCgroups::Weak(..) | NoCgroups::Failed(..) => {
             tracing::warn!(%why, "programs have no control groups of their own, which limit them");
-            None
         }
-    }
+    })
 }
 
 /// Where these paths lead, through links; those that are not there stay as they are.
@@ -341,6 +344,7 @@ mod tests {
             writable: Vec::new(),
             readable: Vec::new(),
             hidden: Vec::new(),
+            protection: Arc::default(),
             secrets_but: None,
             environment: Vec::new(),
             proxy: None,

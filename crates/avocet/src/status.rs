@@ -1,54 +1,99 @@
-//! How the daemon fares, for whoever asks.
+//! The state of the daemon, for whoever asks over the socket.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_outbox::Channels;
 use avocet_protocol::{
-    Channel, ChannelStatus, Clock, DaemonStatus, Health, Query, Report, StoreError,
+    Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges,
+    ProviderStatus, Query, Redactor, Report, StoreError,
 };
+use avocet_store::SqliteStore;
 
 use crate::audit::Keeper;
+use crate::checkup::Examiner;
+use crate::copies::Copies;
+use crate::{disk, redaction};
 
 /// What a report is made from.
 #[derive(Debug)]
 pub(crate) struct Reporter {
-    pub(crate) query: Arc<dyn Query>,
-    pub(crate) channels: Arc<Channels>,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) examiner: Examiner,
     pub(crate) model: String,
-    pub(crate) data_dir: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started: Duration,
     pub(crate) warnings: Vec<String>,
     pub(crate) audit: Arc<Keeper>,
+    /// `None` if no copies are made at intervals.
+    pub(crate) copies: Option<Arc<Copies>>,
 }
 
 #[async_trait]
 impl Report for Reporter {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
-        let channels = self.channels.iter().map(|channel| ChannelStatus {
-            account: format!("{}:{}", channel.name(), channel.account()),
-            fault: fault(channel.as_ref()),
-        });
+        let Examiner { configuration, channels, models, .. } = &self.examiner;
+        let data_dir: &Path = &configuration.data_dir;
+        if self.store.writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
+            // Where nothing waits to be written, nobody else finds out that there is room again.
+            self.store.try_write().await.unwrap_or_default();
+        }
+        let redactor = redaction::redactor();
+        let providers = configuration.settings.providers.keys();
+        let providers = providers.map(|name| provider(models.health().provider(name), &redactor));
+        let copies_fail = self.copies.as_ref().and_then(|copies| copies.fault());
         Ok(DaemonStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: Some(std::process::id()),
             uptime_seconds: self.clock.elapsed().saturating_sub(self.started).as_secs(),
-            data_dir: self.data_dir.clone(),
+            data_dir: configuration.data_dir.display().to_string(),
             model: self.model.clone(),
-            log: self.query.log_status().await?,
+            log: self.store.log_status().await?,
             audit_fault: self.audit.fault(),
-            channels: channels.collect(),
-            warnings: self.warnings.clone(),
+            disk: disk::status(data_dir, self.store.writes()),
+            providers: providers.collect(),
+            channels: channels.iter().map(|one| channel(one.as_ref(), &redactor)).collect(),
+            warnings: self.warnings.iter().cloned().chain(copies_fail).collect(),
         })
+    }
+
+    async fn checkup(&self, offline: bool) -> Checkup {
+        let redactor = redaction::redactor();
+        let mut found = self.examiner.examine(offline).await;
+        let Checkup { avocet, providers, channels, walls } = &mut found;
+        for check in [avocet, providers, channels, walls].into_iter().flatten() {
+            let Check { says, fix, .. } = check;
+            *says = redactor.redact(says).into_owned();
+            *fix = fix.take().map(|fix| redactor.redact(&fix).into_owned());
+        }
+        found
     }
 }
 
-/// What is wrong with a channel; none if all is well.
-fn fault(channel: &dyn Channel) -> Option<String> {
-    match channel.health() {
-        Health::Up => None,
-        Health::Down(why) => Some(why),
+fn provider(status: ProviderStatus, redactor: &Redactor) -> ProviderStatus {
+    ProviderStatus {
+        fault: status.fault.map(|fault| redactor.redact(&fault).into_owned()),
+        requests: redacted(status.requests, redactor),
+        ..status
     }
+}
+
+fn channel(channel: &dyn Channel, redactor: &Redactor) -> ChannelStatus {
+    ChannelStatus {
+        account: format!("{}:{}", channel.name(), channel.account()),
+        fault: match channel.health() {
+            Health::Up => None,
+            Health::Down(why) => Some(redactor.redact(&why).into_owned()),
+        },
+        exchanges: redacted(channel.exchanges(), redactor),
+    }
+}
+
+/// Commands that ask do not know the daemon's secrets: what leaves it has none.
+fn redacted(mut last: LastExchanges, redactor: &Redactor) -> LastExchanges {
+    if let Some(failure) = &mut last.failure {
+        failure.reason = redactor.redact(&failure.reason).into_owned();
+    }
+    last
 }

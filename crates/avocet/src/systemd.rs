@@ -27,9 +27,16 @@ fn notify(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Looks for life in the daemon for as long as it is awaited, and tells systemd while there is.
-/// Returns when the daemon has to stop because its log belongs to another.
+/// Looks for life in the daemon for as long as it is awaited, and tells systemd while there is. Returns why the daemon
+/// has to stop: its log belongs to another process, or was deleted or replaced.
 pub(crate) async fn watch(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
+    tokio::select! {
+        error = daemon.lost() => error,
+        error = look_for_life(daemon, clock) => error,
+    }
+}
+
+async fn look_for_life(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
     let limit = sd_notify::watchdog_enabled();
     // Half of it, as sd_watchdog_enabled(3) recommends.
     let every = limit.map_or(EVERY, |limit| limit / 2);
@@ -41,7 +48,7 @@ pub(crate) async fn watch(daemon: &Daemon, clock: &dyn Clock) -> StoreError {
                     notify(&[NotifyState::Watchdog]);
                 }
             }
-            Ok(Err(Stuck::Log(error @ StoreError::Fenced { .. }))) => return error,
+            Ok(Err(Stuck::Log(error))) if error.is_final() => return error,
             Ok(Err(stuck)) => tracing::error!(%stuck, "no progress"),
             Err(elapsed) => tracing::error!(%elapsed, "neither the log nor the lanes answer"),
         }

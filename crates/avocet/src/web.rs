@@ -1,14 +1,15 @@
-//! The web for the agents' tools: the guarded client, which knows this host, and the search engine.
+//! The web for the agents' tools: the guarded client, which knows this host, the search engine, and the hosts
+//! that the configuration names.
 
 use std::sync::Arc;
 
 use avocet_config::ConfigError;
-use avocet_net::{GuardedClient, Interfaces, Limits};
+use avocet_net::{GuardedClient, Interfaces, Limits, Url};
 use avocet_protocol::Clock;
 use avocet_tools::{Search, Web};
 
 use crate::places::Configuration;
-use crate::registry::{WEB_SEARCH, web_search};
+use crate::registry::{WEB_SEARCH, open_hosts, web_search};
 
 /// The way to the web, one for all agents.
 pub(crate) fn web(
@@ -24,4 +25,21 @@ pub(crate) fn web(
         .transpose()
         .map_err(|error| document.error_at(WEB_SEARCH, error.to_string()))?;
     Ok(Arc::new(Web::new(client, search, clock.clone())))
+}
+
+/// The hosts that the configuration names: the search engine, those that are open to programs, and the
+/// providers' servers. The agent may connect to them after it has read untrusted text.
+pub(crate) fn named_hosts(configuration: &Configuration) -> Result<Arc<[String]>, ConfigError> {
+    let Configuration { document, settings, .. } = configuration;
+    let search = web_search(document, settings)?;
+    let engine = search.as_ref().and_then(|config| config.place());
+    let servers = settings
+        .providers
+        .keys()
+        .filter_map(|provider| document.get(&format!("providers.{provider}.base_url"))?.as_str());
+    let hosts = engine.into_iter().chain(servers).filter_map(|url| {
+        let url = Url::parse(url).ok()?;
+        Some(url.host_str()?.trim_end_matches('.').to_owned())
+    });
+    Ok(hosts.chain(open_hosts(document, settings)?.names()).collect())
 }

@@ -79,6 +79,7 @@ pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Work
         Workspace::open(path)?.guarded(&settings.tools.secret_files, &configuration.own());
     let guarded = guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let name = digest(guarded.root().as_os_str().as_bytes());
+    let guarded = guarded.protecting(configuration.sandbox.protection.clone());
     Ok(guarded.remembering(data_dir.join(FOREIGN).join(name)))
 }
 

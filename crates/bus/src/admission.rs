@@ -167,6 +167,8 @@ impl Admission {
         let commands = content.forwarded_from.is_none() && is_command(&content.text);
         let kind = if commands { InboundKind::Command } else { InboundKind::Text };
         let inbound = Inbound { sender, content, ..inbound };
+        let by_owner = self.own_role(&PersonId::of(&inbound)) == Some(Role::Owner);
+        let inbound = Inbound { by_owner, ..inbound };
         let removed = u32::try_from(removed).unwrap_or(u32::MAX);
         Ok(Admitted { message: NewInbound { session, kind, inbound, removed }, role })
     }

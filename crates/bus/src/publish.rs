@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, Clock, Content, Correction, Cursor, DedupeKey,
-    Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox, LoggedInbound, NewInbound,
-    Outbound, Outbox, People, Publish, PublishError, StoreError,
+    Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, Clock, Content, Correction,
+    Cursor, DedupeKey, Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox,
+    LoggedInbound, NewInbound, OpenQuestion, Outbound, Outbox, People, Publish, PublishError,
+    StoreError,
 };
 use tokio::sync::{Mutex, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
@@ -151,6 +152,9 @@ impl Publish for Bus {
         let message = self.admission.admit(inbound)?.into_inner();
         self.meet(&message.inbound).await?;
         let accepted = self.commit(&message, cursor.as_ref()).await?;
+        if accepted.what == AcceptedAs::KeyTaken {
+            return Err(key_taken(&message.inbound.key, &accepted.id));
+        }
         tracing::debug!(
             message = %accepted.id,
             session = %message.session,
@@ -161,12 +165,21 @@ impl Publish for Bus {
         if message.inbound.sender.is_bot && accepted.what != AcceptedAs::Duplicate {
             self.bots.note(&message.inbound.address, self.clock.elapsed());
         }
-        if let AcceptedAs::Interrupt(turns) = &accepted.what {
-            self.waker.wake(Wake::Ended(turns.clone()));
+        match &accepted.what {
+            AcceptedAs::Interrupt(turns) => self.waker.wake(Wake::Ended(turns.clone())),
+            // Its chat is told.
+            AcceptedAs::Unsure => self.deliveries.wake(&message.inbound.address),
+            AcceptedAs::Behind(question) => self.tell_how_to_answer(&message, *question).await,
+            AcceptedAs::Queued
+            | AcceptedAs::Duplicate
+            | AcceptedAs::KeyTaken
+            | AcceptedAs::Answer
+            | AcceptedAs::Decision => {}
         }
-        // A duplicate too: whoever published the first copy may have gone before it woke anybody.
+        // A duplicate too: the publisher of the first copy may have died before its wake-up.
         self.waker.wake(match message.kind {
             InboundKind::Command => Wake::Commands,
+            InboundKind::Text if accepted.what == AcceptedAs::Decision => Wake::Commands,
             InboundKind::Text => Wake::Lane(message.session),
         });
         Ok(accepted)
@@ -177,8 +190,9 @@ impl Publish for Bus {
         let _open = self.door.read().await;
         self.check_speaker(&inbound).await?;
         self.meet(&inbound).await?;
-        let line = Outbound { address: inbound.address, content: line };
-        self.send(line, inbound.key).await.map(|_| ())
+        let (line, _) = sanitise_content(line);
+        // The line may be worded otherwise when the update comes again.
+        self.enqueue(&inbound.address, &line, &inbound.key, None).await.map(|_| ())
     }
 
     async fn ignore(
@@ -215,12 +229,55 @@ impl Publish for Bus {
         if content.is_empty() {
             return Err(PublishError::Empty);
         }
-        let planned = self.destinations.plan(&message.address, &content)?;
-        let enqueued = self.outbox.enqueue(&planned, &key).await?;
-        tracing::debug!(delivery = %enqueued.id, chat = %message.address, "to be delivered");
-        self.deliveries.wake(&message.address);
+        let enqueued = self.enqueue(&message.address, &content, &key, Some(&content)).await?;
+        match enqueued.key_taken {
+            true => Err(key_taken(&key, &enqueued.id)),
+            false => Ok(enqueued),
+        }
+    }
+}
+
+impl Bus {
+    async fn enqueue(
+        &self,
+        address: &ChatAddress,
+        content: &Content,
+        key: &DedupeKey,
+        said: Option<&Content>,
+    ) -> Result<Enqueued, PublishError> {
+        let planned = self.destinations.plan(address, content)?;
+        let enqueued = self.outbox.enqueue(&planned, key, said).await?;
+        tracing::debug!(delivery = %enqueued.id, chat = %address, "to be delivered");
+        self.deliveries.wake(address);
         Ok(enqueued)
     }
+
+    /// Tells a chat that its message waits behind a question, and how to answer that: once for each question.
+    async fn tell_how_to_answer(&self, message: &NewInbound, question: OpenQuestion) {
+        let OpenQuestion { wait, can_answer } = question;
+        let text = match can_answer {
+            true => "I am waiting for an answer to my question above: yes, no, or the number of a choice. I read your \
+                message after that."
+                .to_owned(),
+            false => format!(
+                "I am waiting until my owner has decided about a question of mine ({wait}). I read your message after \
+                 that."
+            ),
+        };
+        let address = &message.inbound.address;
+        let told = async {
+            let key = DedupeKey::parse(&format!("how-to-answer {wait}"))?;
+            let content = Content::text(text);
+            self.enqueue(address, &content, &key, None).await
+        };
+        if let Err(error) = told.await {
+            tracing::warn!(%address, %error, "the chat cannot be told how to answer a question");
+        }
+    }
+}
+
+fn key_taken(key: &DedupeKey, used_for: &impl std::fmt::Display) -> PublishError {
+    PublishError::KeyTaken { key: key.to_string(), used_for: used_for.to_string() }
 }
 
 #[cfg(test)]

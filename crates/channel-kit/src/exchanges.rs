@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Health};
+use avocet_protocol::{Clock, Health, LastExchanges};
 
 /// An account that has not heard from the platform for so long is down, even if nothing has failed:
 /// no channel asks less often.
@@ -23,6 +23,8 @@ struct Last {
     worked_at: Option<Duration>,
     /// What was said since.
     fault: Option<String>,
+    /// By the time of day.
+    exchanges: LastExchanges,
 }
 
 impl Exchanges {
@@ -34,18 +36,29 @@ impl Exchanges {
 
     /// The platform answered as it should.
     pub fn works(&self) {
-        *self.last() = Last { worked_at: Some(self.clock.elapsed()), fault: None };
+        let mut last = self.last();
+        last.worked_at = Some(self.clock.elapsed());
+        last.fault = None;
+        last.exchanges.succeed(self.clock.now());
     }
 
     /// It did not; `why` may be shown to anybody.
     pub fn fails(&self, why: &str) {
-        self.last().fault = Some(why.to_owned());
+        let mut last = self.last();
+        last.fault = Some(why.to_owned());
+        last.exchanges.fail(self.clock.now(), why);
+    }
+
+    /// The last success and the last failure.
+    #[must_use]
+    pub fn exchanges(&self) -> LastExchanges {
+        self.last().exchanges.clone()
     }
 
     /// How the account fares now: down from the first failure on, or after a minute of silence.
     #[must_use]
     pub fn get(&self) -> Health {
-        let Last { worked_at, fault } = self.last().clone();
+        let Last { worked_at, fault, .. } = self.last().clone();
         let silent = self.clock.elapsed().saturating_sub(worked_at.unwrap_or(self.began));
         if fault.is_none() && silent <= SILENCE {
             return match worked_at {

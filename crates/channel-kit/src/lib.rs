@@ -23,7 +23,7 @@ pub use exchanges::Exchanges;
 pub use group::GroupConfig;
 pub use link::MAX_URL_CHARS;
 pub use numbered::messages;
-pub use pace::{Pace, Rate, Rates};
+pub use pace::{Pace, Rate, Rates, UnderWay};
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;

@@ -7,15 +7,15 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::Secret;
+use avocet_protocol::{Secret, plain_error, plain_io};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use crate::keys::{has_free_keys, known_keys, properties, schema, suggestion};
-use crate::refer;
+use crate::reader::{Reader, References, Unresolved, is_for_secrets};
+use crate::syntax;
 
 /// The environment, as the binary hands it in.
 pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
@@ -52,11 +52,12 @@ pub struct Document {
     text: String,
     root: Value,
     /// Where the key of each value stands, by its path: `agents.defaults.model`.
-    spans: BTreeMap<String, Range<usize>>,
+    pub(crate) spans: BTreeMap<String, Range<usize>>,
     /// Values that came from a reference: no error may show them.
-    secret: BTreeSet<String>,
+    pub(crate) secret: BTreeSet<String>,
     /// What references stand for, and what keys hold that are for secrets.
-    secrets: Vec<Secret>,
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) unresolved: Vec<Unresolved>,
 }
 
 impl Document {
@@ -70,28 +71,33 @@ impl Document {
             spans: BTreeMap::new(),
             secret: BTreeSet::new(),
             secrets: Vec::new(),
+            unresolved: Vec::new(),
         }
     }
 
-    /// Reads a file.
+    /// Reads a file, with these references replaced.
     ///
     /// # Errors
     /// [`ConfigError`] if it cannot be read, is no TOML, or refers to what is not there.
-    pub fn read(path: &Path, environment: Environment<'_>) -> Result<Self, ConfigError> {
+    pub fn read(
+        path: &Path,
+        environment: Environment<'_>,
+        references: References,
+    ) -> Result<Self, ConfigError> {
         let unreadable =
             |message: String| ConfigError { path: Some(path.to_owned()), place: None, message };
         let bytes = fs::read(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => unreadable("there is no such file".to_owned()),
-            _ => unreadable(format!("it cannot be read ({error})")),
+            _ => unreadable(format!("it cannot be read ({})", plain_io(&error))),
         })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             unreadable(format!("it is not UTF-8 text (at byte {at})"))
         })?;
-        Self::parse(text, Some(path.to_owned()), environment)
+        Self::parse_with(text, Some(path.to_owned()), environment, references)
     }
 
-    /// Reads a text.
+    /// Reads a text, with every reference replaced.
     ///
     /// # Errors
     /// [`ConfigError`] if it is no TOML, or refers to what is not there.
@@ -100,14 +106,28 @@ impl Document {
         path: Option<PathBuf>,
         environment: Environment<'_>,
     ) -> Result<Self, ConfigError> {
+        Self::parse_with(text, path, environment, References::All)
+    }
+
+    /// Reads a text, with these references replaced.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_with(
+        text: String,
+        path: Option<PathBuf>,
+        environment: Environment<'_>,
+        references: References,
+    ) -> Result<Self, ConfigError> {
         let mut document = Self { path, text, ..Self::empty() };
         let text = document.text.clone();
         match DeTable::parse(&text) {
             Ok(table) => {
-                document.root = document.take_table("", table.get_ref(), environment)?;
+                let reader = Reader { environment, references };
+                document.root = reader.table(&mut document, "", table.get_ref())?;
                 Ok(document)
             }
-            Err(error) => Err(document.error(error.span(), error.message().to_owned())),
+            Err(error) => Err(document.error(error.span(), syntax::plain(error.message()))),
         }
     }
 
@@ -151,15 +171,24 @@ impl Document {
         value: Value,
     ) -> Result<T, ConfigError> {
         serde_path_to_error::deserialize(value).map_err(|error| {
-            let at = join(path, &error.path().to_string());
-            // The value itself may be a secret that was referred to.
+            let (at, error) = (error.path().to_string(), error.into_inner().to_string());
+            let at = self.with_key(join(path, &at), &error);
             let message = if self.secret.contains(&at) {
                 "the value that is referred to has the wrong type".to_owned()
+            } else if is_for_secrets(&at) {
+                "a secret is text in quotation marks".to_owned()
             } else {
-                error.into_inner().to_string()
+                plain_error(&error)
             };
             self.error_at(&at, format!("`{at}`: {message}"))
         })
+    }
+
+    /// The path of an error. One about the key of a table ends with `?`; the key is in the error.
+    fn with_key(&self, path: String, error: &str) -> String {
+        let key = path.strip_suffix("?").zip(error.split('`').nth(1));
+        let named = key.map(|(table, key)| format!("{table}{key}"));
+        named.filter(|named| self.spans.contains_key(named)).unwrap_or(path)
     }
 
     /// The value at a path like `providers.local.kind`; names in it may have dots themselves.
@@ -175,7 +204,30 @@ impl Document {
         &self.secrets
     }
 
-    /// The file that was read; none if there was none.
+    /// The values that were left out because a reference in them has no value here.
+    #[must_use]
+    pub fn unresolved(&self) -> &[Unresolved] {
+        &self.unresolved
+    }
+
+    /// Whether all of the value at a path was read. Secrets that were left out do not count: what is
+    /// made of the value has a placeholder for them.
+    #[must_use]
+    pub fn is_whole(&self, path: &str) -> bool {
+        let below = |other: &str| {
+            let rest = other.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        !self.unresolved.iter().any(|one| below(&one.key) && !is_for_secrets(&one.key))
+    }
+
+    /// Whether the value at a path was left out.
+    #[must_use]
+    pub fn is_unresolved(&self, path: &str) -> bool {
+        self.unresolved.iter().any(|one| one.key == path)
+    }
+
+    /// The file that was read; `None` if there was none.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -184,7 +236,7 @@ impl Document {
     /// The value at a path as an error may show it: not if it was referred to.
     #[must_use]
     pub fn shown<'v>(&self, path: &str, value: &'v str) -> &'v str {
-        if self.secret.contains(path) { "what is referred to" } else { value }
+        if self.secret.contains(path) { "(hidden: it comes from a reference)" } else { value }
     }
 
     /// An error about the value at a path.
@@ -202,7 +254,7 @@ impl Document {
         self.error_at(path, format!("unknown key `{key}`{place}; {meant}"))
     }
 
-    fn error(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
+    pub(crate) fn error(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
         let place = span.map(|span| {
             let before = &self.text[..self.text.floor_char_boundary(span.start)];
             let line = before.matches('\n').count() + 1;
@@ -234,69 +286,6 @@ impl Document {
         }
         Ok(())
     }
-
-    fn take_table(
-        &mut self,
-        path: &str,
-        table: &DeTable<'_>,
-        environment: Environment<'_>,
-    ) -> Result<Value, ConfigError> {
-        let mut taken = Map::new();
-        for (key, value) in table {
-            let at = join(path, key.get_ref());
-            self.spans.insert(at.clone(), key.span());
-            let value = self.take(&at, value, environment)?;
-            taken.insert(key.get_ref().to_string(), value);
-        }
-        Ok(Value::Object(taken))
-    }
-
-    fn take(
-        &mut self,
-        path: &str,
-        value: &Spanned<DeValue<'_>>,
-        environment: Environment<'_>,
-    ) -> Result<Value, ConfigError> {
-        let refuse = |document: &Self, message: String| {
-            Err(document.error(Some(value.span()), format!("`{path}`: {message}")))
-        };
-        Ok(match value.get_ref() {
-            DeValue::String(text) if refer::has_reference(text) => {
-                self.secret.insert(path.to_owned());
-                match refer::resolve(text, environment, &mut self.secrets) {
-                    Ok(text) => Value::String(text),
-                    Err(message) => return refuse(self, message),
-                }
-            }
-            DeValue::String(text) => {
-                if is_for_secrets(path) {
-                    self.secrets.push(Secret::new(text.to_string()));
-                }
-                Value::String(text.to_string())
-            }
-            DeValue::Boolean(value) => Value::Bool(*value),
-            DeValue::Integer(number) => {
-                match i64::from_str_radix(number.as_str(), number.radix()) {
-                    Ok(number) => number.into(),
-                    Err(error) => return refuse(self, error.to_string()),
-                }
-            }
-            DeValue::Float(number) => match number.as_str().parse::<f64>() {
-                Ok(number) => number.into(),
-                Err(error) => return refuse(self, error.to_string()),
-            },
-            DeValue::Datetime(moment) => Value::String(moment.to_string()),
-            DeValue::Array(elements) => {
-                let elements = elements.iter().enumerate().map(|(place, element)| {
-                    let path = format!("{path}[{place}]");
-                    self.spans.insert(path.clone(), element.span());
-                    self.take(&path, element, environment)
-                });
-                Value::Array(elements.collect::<Result<_, _>>()?)
-            }
-            DeValue::Table(table) => self.take_table(path, table, environment)?,
-        })
-    }
 }
 
 fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
@@ -307,14 +296,7 @@ fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     value.get(path).or_else(|| path.match_indices('.').find_map(below))
 }
 
-/// Whether the key at a path is one for secrets. A test of the registry holds it against the types of
-/// all components.
-fn is_for_secrets(path: &str) -> bool {
-    let key = path.rsplit('.').next().unwrap_or(path);
-    ["api_key", "token"].contains(&key) || path.contains(".headers.")
-}
-
-fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     match (path, key) {
         ("", key) => key.to_owned(),
         (path, "" | ".") => path.to_owned(),

@@ -62,21 +62,19 @@ fn f29_an_unknown_key_is_refused_with_its_place_and_the_nearest_key() {
 fn a_wrong_value_is_refused_with_its_place() {
     refuses(
         "[agents.defaults]\nmax_tool_iterations = \"many\"\n",
-        "avocet.toml:2:1: `agents.defaults.max_tool_iterations`: invalid type: string \"many\", \
-         expected u32",
+        "avocet.toml:2:1: `agents.defaults.max_tool_iterations`: \"many\" is not a whole number \
+         from 0 to 4,294,967,295",
     );
     refuses(
         "durability = \"sync\"\n",
-        "avocet.toml:1:1: `durability`: unknown variant `sync`, expected `synced` or `process`",
+        "avocet.toml:1:1: `durability`: `sync` is not possible here; did you mean `synced`? \
+         Possible are `synced` or `process`",
     );
     refuses(
         "[sessions]\nqueue_mode = 7\n",
-        "avocet.toml:2:1: `sessions.queue_mode`: invalid type: integer `7`, expected string or map",
+        "avocet.toml:2:1: `sessions.queue_mode`: 7 is not a word in quotation marks",
     );
-    refuses(
-        "[agents]\ndefaults = 3\n",
-        "avocet.toml:2:1: `agents.defaults`: invalid type: integer `3`, expected struct AgentDefaults",
-    );
+    refuses("[agents]\ndefaults = 3\n", "avocet.toml:2:1: `agents.defaults`: 3 is not a table");
 }
 
 #[test]
@@ -84,7 +82,7 @@ fn what_is_no_toml_is_refused_with_its_place() {
     let error = settings("a = 1\nb = = 2\n").unwrap_err();
     assert!(error.starts_with("avocet.toml:2:5: "), "{error}");
     let error = settings("a = 1\na = 2\n").unwrap_err();
-    assert!(error.starts_with("avocet.toml:2:1: duplicate key"), "{error}");
+    assert_eq!(error, "avocet.toml:2:1: this key is there twice; keep one of them");
 }
 
 #[test]
@@ -129,11 +127,10 @@ fn the_table_of_a_component_becomes_its_type() {
 fn a_file_that_cannot_be_read_is_named() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("none.toml");
-    let error = Document::read(&path, &|_| None).unwrap_err().to_string();
-    assert_eq!(error, format!("{}: there is no such file", path.display()));
+    let read = || Document::read(&path, &|_| None, References::All).unwrap_err().to_string();
+    assert_eq!(read(), format!("{}: there is no such file", path.display()));
     fs::write(&path, b"a = \"\xff\"").unwrap();
-    let error = Document::read(&path, &|_| None).unwrap_err().to_string();
-    assert_eq!(error, format!("{}: it is not UTF-8 text (at byte 5)", path.display()));
+    assert_eq!(read(), format!("{}: it is not UTF-8 text (at byte 5)", path.display()));
 }
 
 #[test]
@@ -174,6 +171,111 @@ fn f29_the_keys_of_a_table_that_may_be_missing_are_known_too() {
     );
     let document = parse("[a]\ninner = {}\n").unwrap();
     let error = document.table::<Outer>("a").unwrap_err().to_string();
-    assert!(error.contains("2:1: `a.inner`: missing field `output`"), "{error}");
+    assert!(error.contains("2:1: `a.inner`: `output` is missing"), "{error}");
     assert_eq!(keys::<Outer>(), ["inner.output"]);
+}
+
+#[test]
+fn references_without_a_value_are_left_out_where_the_value_is_not_used() {
+    let text = "data_dir = \"/data/${KEY}\"\n[providers.local]\nkind = \"openai\"\n\
+        api_key = \"${NO_KEY}\"\nbase_url = \"${NO_URL}\"\nheaders = { \"X\" = \"${KEY}\" }\n";
+    let read = |references| {
+        let environment = |name: &str| (name == "KEY").then(|| "sk-secret".to_owned());
+        Document::parse_with(text.to_owned(), None, &environment, references)
+    };
+    let error = read(References::All).unwrap_err().to_string();
+    assert!(error.contains("NO_KEY is not set"), "{error}");
+
+    let possible = read(References::Possible).unwrap();
+    let missing: Vec<_> = possible.unresolved().iter().map(|one| one.error.to_string()).collect();
+    assert_eq!(
+        missing,
+        [
+            "the configuration:4:11: `providers.local.api_key`: the environment variable NO_KEY is not set",
+            "the configuration:5:12: `providers.local.base_url`: the environment variable NO_URL is not set",
+        ]
+    );
+    assert_eq!(possible.get("providers.local.headers.X").unwrap(), "sk-secret");
+    assert_eq!(possible.get("providers.local.api_key").unwrap(), "unresolved");
+    assert_eq!(possible.get("providers.local.base_url"), None);
+    assert!(possible.is_unresolved("providers.local.api_key"));
+    assert!(!possible.is_whole("providers.local") && possible.is_whole("providers.loc"));
+
+    let places = read(References::Places).unwrap();
+    assert_eq!(places.get("data_dir").unwrap(), "/data/sk-secret");
+    assert_eq!(places.get("providers.local.headers.X").unwrap(), "unresolved");
+    assert_eq!(places.unresolved().len(), 3);
+}
+
+#[test]
+fn references_are_looked_for_only_in_the_keys_whose_values_are_used() {
+    let asked = std::cell::RefCell::new(Vec::new());
+    let environment = |name: &str| {
+        asked.borrow_mut().push(name.to_owned());
+        None
+    };
+    let text = "[providers.local]\napi_key = \"${KEY}\"\n[gateway]\nsocket = \"${NO_PLACE}/s\"\n";
+    let read = Document::parse_with(text.to_owned(), None, &environment, References::Places);
+    assert!(read.unwrap_err().to_string().contains("NO_PLACE is not set"));
+    assert_eq!(*asked.borrow(), ["NO_PLACE"]);
+}
+
+#[test]
+fn a_reference_that_is_written_wrong_is_refused_wherever_it_stands() {
+    for references in [References::All, References::Possible, References::Places] {
+        for (reference, error) in [
+            ("${KEY", "no closing brace"),
+            ("${credential:a/b}", "is not the name of a credential"),
+        ] {
+            let text = format!("[providers.local]\napi_key = \"{reference}\"\n");
+            let read = Document::parse_with(text, None, &|_| None, references);
+            let refused = read.unwrap_err().to_string();
+            assert!(refused.contains(error), "{references:?}: {refused}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_in_a_value_of_the_wrong_type_is_not_shown() {
+    #[derive(Debug, Deserialize, schemars::JsonSchema)]
+    #[expect(dead_code, reason = "it is read, not used")]
+    struct Bot {
+        token: Secret,
+    }
+    let error = parse("[bot]\ntoken = 123456789\n").unwrap().table::<Bot>("bot").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "avocet.toml:2:1: `bot.token`: a secret is text in quotation marks"
+    );
+}
+
+#[test]
+fn the_grammar_of_toml_is_not_spoken_to_people() {
+    const NO_VALUE: &str = "this is not a value; text has to be in quotation marks";
+    let open = "the text has no closing quotation mark, or a character that cannot stand in it";
+    let table = [
+        ("a = \"x\n", "1:7", open),
+        ("a = x\n", "1:5", NO_VALUE),
+        ("a\n", "1:2", "the key has no value; write `key = value`"),
+        ("a =\n", "1:4", NO_VALUE),
+        ("a = [1\n", "1:7", "the list has no closing `]`"),
+        ("a = [1 2]\n", "1:6", NO_VALUE),
+        ("[a\nb = 1\n", "1:3", "the name of the table has no closing `]`"),
+        ("a = { b = 1\n", "1:12", "the table has no closing `}`"),
+        ("a = 1 b = 2\n", "1:9", "there is more on this line than one key and its value"),
+        ("a = 01\n", "1:5", "a number does not begin with 0"),
+        ("a.b = 1\na = 2\n", "2:1", "this key is there twice; keep one of them"),
+        ("= 1\n", "1:1", "there is no key before the `=`"),
+        (
+            "a = \"\\q\"\n",
+            "1:7",
+            "after a backslash this character means nothing; write \\\\ for a backslash",
+        ),
+        ("ü = 1\n", "1:1", "a key with such characters has to be in quotation marks"),
+        ("a = 99999999999999999999\n", "1:5", "`a`: the number is too large"),
+    ];
+    for (text, place, expected) in table {
+        let error = parse(text).unwrap_err().to_string();
+        assert_eq!(error, format!("avocet.toml:{place}: {expected}"), "{text:?}");
+    }
 }

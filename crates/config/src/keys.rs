@@ -1,5 +1,6 @@
 //! The keys that a table may have, from the type that it becomes.
 
+use avocet_protocol::nearest;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -51,13 +52,8 @@ pub(crate) fn properties(schema: &Value) -> &Value {
 
 /// What was probably meant by an unknown key, in words for an error.
 pub(crate) fn suggestion(key: &str, known: &[&str]) -> String {
-    let near = known
-        .iter()
-        .map(|name| (strsim::jaro_winkler(name, key), *name))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|one, other| one.0.total_cmp(&other.0));
-    match near {
-        Some((_, name)) => format!("did you mean `{name}`?"),
+    match nearest(key, known.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
         None if known.is_empty() => "it is not known here".to_owned(),
         None => format!("the keys are {}", known.join(", ")),
     }

@@ -37,11 +37,11 @@ fn what_is_wrong_with_an_agent_is_said_of_its_own_table() {
         ),
         (
             "[agents.work]\nmax_tool_calls = \"many\"\n",
-            "2:1: `agents.work.max_tool_calls`: invalid type: string \"many\", expected u32",
+            "2:1: `agents.work.max_tool_calls`: \"many\" is not a whole number from 0 to 4,294,967,295",
         ),
         (
             "[agents.work]\nsessions = [\"a:b:*\", 7]\n",
-            "2:22: `agents.work.sessions[1]`: invalid type: integer `7`, expected a string",
+            "2:22: `agents.work.sessions[1]`: 7 is not text in quotation marks",
         ),
         ("[agents]\nmodel = \"a/b\"\n", "2:1: `agents.model` is not a table"),
         (

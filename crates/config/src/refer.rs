@@ -3,40 +3,64 @@
 
 use std::path::Path;
 
-use avocet_protocol::Secret;
+use avocet_protocol::{Secret, plain_io};
 
 use crate::Environment;
 
-/// Replaces every reference, and adds what each stands for to `secrets`, unless it names a place. The
-/// error says what is wrong with which; it contains no secret.
+/// Why a reference has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It can have none anywhere: the operator corrects it.
+    Malformed(String),
+    /// There is no value in this environment.
+    Missing(String),
+}
+
+/// Replaces every reference, and adds the value of each to `secrets`, unless it names a place. The
+/// error contains no secret.
 pub(crate) fn resolve(
     text: &str,
     environment: Environment<'_>,
     secrets: &mut Vec<Secret>,
-) -> Result<String, String> {
-    let mut resolved = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("${") {
-        let (before, reference) = rest.split_at(at);
-        if let Some(before) = before.strip_suffix('$') {
-            resolved.push_str(before);
-            resolved.push_str("${");
-            rest = &reference[2..];
-            continue;
-        }
-        resolved.push_str(before);
-        let Some((name, after)) = reference[2..].split_once('}') else {
-            return Err(format!("{:?} has no closing brace", cut(reference)));
-        };
+) -> Result<String, Fault> {
+    replace(text, |name| {
         let value = look_up(name, environment)?;
         if !is_place(name) {
             secrets.push(Secret::new(value.clone()));
         }
-        resolved.push_str(&value);
+        Ok(value)
+    })
+}
+
+/// Checks how the references are written, without looking for their values.
+pub(crate) fn check(text: &str) -> Result<(), Fault> {
+    replace(text, |name| credential(name).map(|_| String::new())).map(drop)
+}
+
+fn replace(
+    text: &str,
+    mut value_of: impl FnMut(&str) -> Result<String, Fault>,
+) -> Result<String, Fault> {
+    let mut replaced = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let (before, reference) = rest.split_at(at);
+        if let Some(before) = before.strip_suffix('$') {
+            replaced.push_str(before);
+            replaced.push_str("${");
+            rest = &reference[2..];
+            continue;
+        }
+        replaced.push_str(before);
+        let Some((name, after)) = reference[2..].split_once('}') else {
+            let message = format!("{:?} has no closing brace", cut(reference));
+            return Err(Fault::Malformed(message));
+        };
+        replaced.push_str(&value_of(name)?);
         rest = after;
     }
-    resolved.push_str(rest);
-    Ok(resolved)
+    replaced.push_str(rest);
+    Ok(replaced)
 }
 
 pub(crate) fn has_reference(text: &str) -> bool {
@@ -51,28 +75,37 @@ fn is_place(name: &str) -> bool {
         || ["HOME", "HOSTNAME", "LOGNAME", "PWD", "TMPDIR", "USER"].contains(&name)
 }
 
-fn look_up(name: &str, environment: Environment<'_>) -> Result<String, String> {
+/// The name of a credential; `None` if the reference is to something else.
+fn credential(name: &str) -> Result<Option<&str>, Fault> {
+    match name.strip_prefix("credential:") {
+        Some(credential) if credential.is_empty() || credential.contains('/') => {
+            Err(Fault::Malformed(format!("{credential:?} is not the name of a credential")))
+        }
+        credential => Ok(credential),
+    }
+}
+
+fn look_up(name: &str, environment: Environment<'_>) -> Result<String, Fault> {
     if let Some(path) = name.strip_prefix("file:") {
         return read(Path::new(path));
     }
-    if let Some(credential) = name.strip_prefix("credential:") {
+    if let Some(credential) = credential(name)? {
         let directory = environment("CREDENTIALS_DIRECTORY").ok_or_else(|| {
-            format!(
-                "there are no credentials: systemd passes {credential} on with LoadCredential= in \
-                 the unit"
-            )
+            Fault::Missing(format!(
+                "there is no credential {credential} here: systemd passes it to the daemon with \
+                 LoadCredential= in the unit"
+            ))
         })?;
-        if credential.contains('/') {
-            return Err(format!("{credential:?} is not the name of a credential"));
-        }
         return read(&Path::new(&directory).join(credential));
     }
-    environment(name).ok_or_else(|| format!("the environment variable {} is not set", cut(name)))
+    let missing = || format!("the environment variable {} is not set", cut(name));
+    environment(name).ok_or_else(|| Fault::Missing(missing()))
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("{} cannot be read ({error})", path.display()))?;
+fn read(path: &Path) -> Result<String, Fault> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Fault::Missing(format!("{} cannot be read ({})", path.display(), plain_io(&error)))
+    })?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
@@ -114,20 +147,31 @@ mod tests {
                 Ok(expected),
                 "{text}"
             );
+            assert_eq!(check(text), Ok(()), "{text}");
         }
         let table = [
-            ("${NO}", "the environment variable NO is not set".to_owned()),
-            ("${KEY", "\"${KEY\" has no closing brace".to_owned()),
-            (
-                "${file:/nowhere}",
-                "/nowhere cannot be read (No such file or directory (os error 2))".to_owned(),
-            ),
-            ("${credential:../key}", "\"../key\" is not the name of a credential".to_owned()),
+            ("${NO}", "the environment variable NO is not set"),
+            ("${file:/nowhere}", "/nowhere cannot be read (No such file or directory)"),
         ];
         for (text, error) in table {
-            assert_eq!(resolve(text, &environment, &mut Vec::new()), Err(error));
+            let missing = Err(Fault::Missing(error.to_owned()));
+            assert_eq!(resolve(text, &environment, &mut Vec::new()), missing);
+            assert_eq!(check(text), Ok(()), "{text}");
         }
-        let none = resolve("${credential:key}", &|_| None, &mut Vec::new()).unwrap_err();
+        let table = [
+            ("${KEY", "\"${KEY\" has no closing brace"),
+            ("${credential:../key}", "\"../key\" is not the name of a credential"),
+            ("${credential:}", "\"\" is not the name of a credential"),
+        ];
+        for (text, error) in table {
+            let malformed = Fault::Malformed(error.to_owned());
+            assert_eq!(resolve(text, &environment, &mut Vec::new()), Err(malformed.clone()));
+            assert_eq!(check(text), Err(malformed));
+        }
+        let Err(Fault::Missing(none)) = resolve("${credential:key}", &|_| None, &mut Vec::new())
+        else {
+            panic!("there is a credential");
+        };
         assert!(none.contains("LoadCredential="), "{none}");
     }
 }

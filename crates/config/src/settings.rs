@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use avocet_protocol::{QueueMode, Role, ToolList, ToolPolicy};
+use avocet_protocol::{PROTECTED_PATHS, QueueMode, Role, ToolList, ToolPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::Budgets;
+use crate::{Backup, Budgets};
 
 /// The whole file; the tables of components are opaque.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -33,6 +33,8 @@ pub struct Settings {
     pub transcription: Option<Map<String, Value>>,
     /// The table of decisions and effects.
     pub audit: Audit,
+    /// Copies of the database.
+    pub backup: Backup,
     /// Starting and stopping.
     pub daemon: Daemon,
     /// The door for other processes.
@@ -47,6 +49,29 @@ pub struct Settings {
     pub providers: Map<String, Value>,
     /// Channels, by the names of their platforms.
     pub channels: Map<String, Value>,
+}
+
+impl Settings {
+    /// Checks that no limit keeps the daemon from working at all.
+    ///
+    /// # Errors
+    /// The path of the first key whose value is too small, and what it has to be.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let Self { sessions, tools, sandbox, .. } = self;
+        let max_running = u64::try_from(sessions.max_running).unwrap_or(u64::MAX);
+        let limits = [
+            ("sessions.max_running", max_running, "answer"),
+            ("tools.approval_minutes", tools.approval_minutes, "minute"),
+            ("sandbox.timeout_seconds", sandbox.timeout_seconds, "second"),
+            ("sandbox.background_seconds", sandbox.background_seconds, "second"),
+            ("sandbox.max_processes", sandbox.max_processes, "process"),
+            ("sandbox.max_memory_megabytes", sandbox.max_memory_megabytes, "megabyte"),
+        ];
+        match limits.into_iter().find(|(_, value, _)| *value == 0) {
+            Some((key, _, unit)) => Err((key, format!("0 is too small; at least 1 {unit}"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// When a promise counts as kept.
@@ -190,9 +215,9 @@ pub struct Tools {
     /// Minutes after which a call that nobody has allowed counts as denied; at least 1.
     pub approval_minutes: u64,
     /// Secrets that file tools may open all the same, by patterns of their names, or of their paths from
-    /// the root of a workspace, absolute beside it, in which `*` stands for any characters. Without it nobody opens files
-    /// that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), nor this file or the
-    /// data directory.
+    /// the root of a workspace, absolute beside it, in which `*` stands for any characters. Without it no tool opens
+    /// files that hold passwords or keys by their names (`.env`, `id_rsa`, `*.pem`, ...), this file or the
+    /// data directory, and programs do not see them.
     pub secret_files: Vec<String>,
     /// Directories beside the workspaces that file tools read. `~/` stands for your home.
     pub read: Vec<PathBuf>,
@@ -228,7 +253,7 @@ pub struct Sandbox {
     /// that the system has, but for a few that never help, like sudo and mkfs.
     pub commands: Vec<String>,
     /// Directories that programs see beside the workspace and the system's own, as those of compilers
-    /// in your home. `~/` stands for it.
+    /// in your home. `~/` stands for it. Files that hold keys or tokens by their names stay hidden there.
     pub read: Vec<PathBuf>,
     /// Directories that they may change, too.
     pub write: Vec<PathBuf>,
@@ -241,8 +266,16 @@ pub struct Sandbox {
     pub background_seconds: u64,
     /// Processes and threads at the same time.
     pub max_processes: u64,
-    /// Megabytes of memory that one process may write to; all of one command, where it has a control group.
+    /// Megabytes of memory. With a control group: of all processes of one command together. Without one: what one
+    /// process has for itself and all of them share (shared mappings, segments, `/tmp` and `/dev/shm`).
     pub max_memory_megabytes: u64,
+    /// Megabytes that one command may write to disk, with all of its processes, and by which the directories that it
+    /// may change may grow. A command that exceeds it is killed.
+    pub max_disk_megabytes: u64,
+    /// Paths that programs may read and not change, wherever they are below a directory that programs may change: git, a
+    /// shell or an editor runs what they hold, outside of the sandbox. A name, or several from one directory to the
+    /// next, in which `*` stands for any characters. File tools ask an owner before they change one.
+    pub protected: Vec<String>,
     /// Run programs also where this system gives no walls: with limits, but with all that the daemon's user
     /// may do. `avocet doctor` says which walls there are.
     pub allow_unsandboxed_shell: bool,
@@ -259,6 +292,8 @@ impl Default for Sandbox {
             background_seconds: 3600,
             max_processes: 512,
             max_memory_megabytes: 4096,
+            max_disk_megabytes: 10_240,
+            protected: PROTECTED_PATHS.map(str::to_owned).to_vec(),
             allow_unsandboxed_shell: false,
         }
     }

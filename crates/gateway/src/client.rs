@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_protocol::TurnEvent;
+use avocet_protocol::{TurnEvent, plain_json};
 use avocet_supervise::Group;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -125,7 +125,7 @@ impl Client {
         let line = Message::Request { id, method, params }.to_line();
         self.lines.send_async(line).await.map_err(|_| ClientError::Lost)?;
         let answer = answer.await.map_err(|_| ClientError::Lost)??;
-        serde_json::from_value(answer).map_err(|error| ClientError::Unreadable(error.to_string()))
+        serde_json::from_value(answer).map_err(|error| ClientError::Unreadable(plain_json(&error)))
     }
 
     /// What the daemon tells; ends when the connection does.
@@ -151,7 +151,18 @@ async fn read(
 ) {
     let mut reader = BufReader::new(reader);
     while let Ok(Some(line)) = lines::next(&mut reader).await {
-        let Line::Whole(line) = line else { continue };
+        let line = match line {
+            Line::Whole(line) => line,
+            // It is the answer to one of the requests, and which one cannot be read.
+            Line::TooLong(length) => {
+                let message = format!("the daemon's answer is too long ({length} bytes)");
+                let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);
+                for (_, answer) in questions.open.drain() {
+                    drop(answer.send(Err(RpcError::new(RpcError::REQUEST, message.clone()))));
+                }
+                continue;
+            }
+        };
         match Message::parse(&line) {
             Ok(Message::Response { id, result }) => {
                 let questions = &mut *open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use avocet_protocol::{Handover, Receipt, SenderId, SessionId, TurnEvent};
 use avocet_supervise::Group;
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::MAX_LINE_BYTES;
 use crate::lines::{self, Line};
 use crate::methods::{self, Attached, Chunk, Parts};
+use crate::places::{CONNECTIONS, Place, UnderWay};
 use crate::wire::{Message, RpcError};
 
 /// Lines that may wait for the client to read.
@@ -25,6 +27,8 @@ const BEHIND: usize = 1024;
 const AT_ONCE: usize = 64;
 /// Messages whose outcome a connection may wait for at the same time.
 const WAITS: usize = 1024;
+/// How long a connection that makes room may take to read why.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What the tasks of a connection share.
 #[derive(Clone)]
@@ -37,29 +41,27 @@ struct Connection {
     requests: Arc<Semaphore>,
     /// Apart from the others, since they last.
     waits: Arc<Semaphore>,
+    place: Arc<Place>,
     /// Fires when the connection ends.
     ended: CancellationToken,
 }
 
-/// Serves a connection until the client closes it or the group is cancelled.
+/// Tells a client why its connection is not served.
+pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
+    let line = Message::Response { id: Value::Null, result: Err(refusal) }.to_line();
+    // A new connection has room for a line. A client that is gone does not need it.
+    drop(stream.try_write(&line));
+}
+
+/// Serves a connection until the client closes it, it has to make room, or the group is cancelled.
 pub(crate) async fn serve(
     stream: UnixStream,
-    peer: Result<SenderId, String>,
+    peer: SenderId,
     parts: &Arc<Parts>,
+    place: Arc<Place>,
     group: &Group,
 ) {
-    let (reader, mut writer) = stream.into_split();
-    let peer = match peer {
-        Ok(peer) => peer,
-        Err(refusal) => {
-            tracing::warn!(refusal, "a connection was refused");
-            let error = Err(RpcError::new(RpcError::NOT_ALLOWED, refusal));
-            let line = Message::Response { id: Value::Null, result: error }.to_line();
-            // Whoever does not wait for the reason does not get it.
-            drop(writer.write_all(&line).await);
-            return;
-        }
-    };
+    let (reader, writer) = stream.into_split();
     let (lines, to_write) = flume::bounded(BEHIND);
     let ended = group.token().child_token();
     let _end = ended.clone().drop_guard();
@@ -70,13 +72,26 @@ pub(crate) async fn serve(
         open: Arc::default(),
         requests: Arc::new(Semaphore::new(AT_ONCE)),
         waits: Arc::new(Semaphore::new(WAITS)),
+        place: place.clone(),
         ended: ended.clone(),
     };
-    group.spawn("writer", write(writer, to_write, ended.clone()));
+    let cut = CancellationToken::new();
+    group.spawn("writer", write(writer, to_write, ended.clone(), cut.clone()));
     let mut reader = BufReader::new(reader);
     loop {
         let line = tokio::select! {
+            biased;
             () = ended.cancelled() => return,
+            () = place.left() => {
+                let _cut = cut.drop_guard();
+                connection.make_room();
+                let clock = parts.clock.clone();
+                drop(connection);
+                return tokio::select! {
+                    () = ended.cancelled() => {}
+                    () = clock.sleep(FAREWELL) => {}
+                };
+            }
             line = lines::next(&mut reader) => line,
         };
         match line {
@@ -99,10 +114,12 @@ async fn write(
     mut writer: OwnedWriteHalf,
     lines: flume::Receiver<Vec<u8>>,
     ended: CancellationToken,
+    cut: CancellationToken,
 ) {
     while let Ok(line) = lines.recv_async().await {
-        if writer.write_all(&line).await.is_err() {
-            break;
+        tokio::select! {
+            () = cut.cancelled() => break,
+            written = writer.write_all(&line) => if written.is_err() { break },
         }
     }
     ended.cancel();
@@ -115,23 +132,41 @@ impl Connection {
             // A client has nothing to notify us of.
             Ok(Message::Notification { .. }) => {}
             Ok(Message::Response { id, result }) => self.receive(&id, &result),
-            Ok(Message::Request { id, method, params }) if method == "attach" => {
+            Ok(Message::Request { id, method, params }) => {
+                // A connection that has to make room is told so; the request is not begun.
+                if let Some(under_way) = self.place.begin() {
+                    self.take_request(id, method, params, under_way, group).await;
+                }
+            }
+        }
+    }
+
+    async fn take_request(
+        &self,
+        id: Value,
+        method: String,
+        params: Value,
+        under_way: UnderWay,
+        group: &Group,
+    ) {
+        match method.as_str() {
+            "attach" => {
                 let attached = self.attach(params, group);
                 self.respond(id, attached).await;
             }
-            Ok(Message::Request { id, method, params }) if method == "wait" => {
+            "wait" => {
                 let Ok(place) = self.waits.clone().try_acquire_owned() else {
                     let message =
                         format!("a connection waits for at most {WAITS} messages; open another");
                     let refusal = Err(RpcError::new(RpcError::REQUEST, message));
                     return self.respond(id, refusal).await;
                 };
-                self.work(id, method, params, place, group);
+                self.work(id, method, params, (place, under_way), group);
             }
-            Ok(Message::Request { id, method, params }) => {
+            _ => {
                 // The semaphore is never closed.
                 if let Ok(place) = self.requests.clone().acquire_owned().await {
-                    self.work(id, method, params, place, group);
+                    self.work(id, method, params, (place, under_way), group);
                 }
             }
         }
@@ -143,15 +178,15 @@ impl Connection {
         id: Value,
         method: String,
         params: Value,
-        place: OwnedSemaphorePermit,
+        held: (OwnedSemaphorePermit, UnderWay),
         group: &Group,
     ) {
         let connection = self.clone();
         group.spawn(&format!("request-{method}"), async move {
-            let _place = place;
+            let _held = held;
             let Connection { parts, peer, ended, .. } = &connection;
             let answering = methods::answer(parts, peer, &method, params);
-            // Only who waits goes with the client: what is committed has to be heard of.
+            // Only `wait` ends with the client: what another request commits is answered.
             let answer = tokio::select! {
                 () = ended.cancelled(), if method == "wait" => return,
                 answer = answering => answer,
@@ -164,13 +199,33 @@ impl Connection {
         });
     }
 
-    async fn respond(&self, id: Value, result: Result<Value, RpcError>) {
-        self.write(&Message::Response { id, result }).await;
+    /// Tells the client that its connection is closed. It has no request under way.
+    fn make_room(&self) {
+        let message = format!(
+            "the connection was closed because it was idle and all {CONNECTIONS} places were needed; connect again"
+        );
+        let error = Err(RpcError::new(RpcError::UNAVAILABLE, message));
+        let line = Message::Response { id: Value::Null, result: error }.to_line();
+        // A client that has a thousand lines to read does not read this one either.
+        drop(self.lines.try_send(line));
     }
 
-    async fn write(&self, message: &Message) {
+    async fn respond(&self, id: Value, result: Result<Value, RpcError>) {
+        let mut line = Message::Response { id: id.clone(), result }.to_line();
+        if line.len() > MAX_LINE_BYTES {
+            let message = format!(
+                "the answer is {} bytes long, and a line has at most {MAX_LINE_BYTES}; ask for less at once",
+                line.len()
+            );
+            let result = Err(RpcError::new(RpcError::PARAMS, message));
+            line = Message::Response { id, result }.to_line();
+        }
+        self.write(line).await;
+    }
+
+    async fn write(&self, line: Vec<u8>) {
         // The writer is gone only when the connection is.
-        drop(self.lines.send_async(message.to_line()).await);
+        drop(self.lines.send_async(line).await);
     }
 
     /// The client answers for a chunk. An error is no receipt: the outcome is unknown.
@@ -197,6 +252,7 @@ impl Connection {
             );
             return Err(RpcError::new(RpcError::NOT_FOUND, message));
         };
+        self.place.attach().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))?;
         let handovers = channel.attach(&chat);
         let events = self.parts.events.subscribe(&session);
         let connection = self.clone();
@@ -245,6 +301,6 @@ impl Connection {
         };
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), receipt);
         let (id, method) = (Value::String(id), "deliver".to_owned());
-        self.write(&Message::Request { id, method, params: json!(chunk) }).await;
+        self.write(Message::Request { id, method, params: json!(chunk) }.to_line()).await;
     }
 }

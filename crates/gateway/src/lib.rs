@@ -5,14 +5,19 @@ mod approvals;
 mod client;
 mod connection;
 mod lines;
+mod lists;
 mod methods;
 mod people;
+mod places;
 mod server;
 mod wire;
 
-pub use approvals::{Decide, answer_about_approvals};
+pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use client::{Client, ClientError, Incoming, Shown};
-pub use methods::{Ask, Asked, Attached, Chunk, Parts, Send, Sent, Wait};
-pub use people::{AddLink, Approve, Deny, Remove, RemoveLink, answer_at_the_door};
+pub use lists::{ListSessions, ListUsage, MOST_ROWS, ShowSession, presentable};
+pub use methods::{Ask, Asked, Attached, Chunk, Doctor, Parts, Send, Sent, Wait};
+pub use people::{
+    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_at_the_door,
+};
 pub use server::{Gateway, GatewayError};
 pub use wire::{MAX_LINE_BYTES, RpcError};

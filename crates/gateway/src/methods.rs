@@ -7,15 +7,15 @@ use std::time::Duration;
 use avocet_protocol::{
     Approvals, Attach, ChannelName, ChatAddress, Choice, Clock, Content, DedupeKey, Deliveries,
     DeliveryId, Doorkeeper, Inbound, MessageId, MessageStatus, Outbound, Publish, PublishError,
-    Query, Report, Sender, SenderId, SessionId, StoreError, Timestamp, TurnEvent, TurnEvents,
-    TurnId, UsageBy,
+    Query, Redactor, Report, Sender, SenderId, SessionId, StoreError, TurnEvent, TurnEvents,
+    TurnId, plain_json,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::wire::RpcError;
-use crate::{approvals, people};
+use crate::{approvals, lists, people};
 
 /// What the gateway gives other processes access to.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub struct Parts {
     pub deliveries: Arc<dyn Deliveries>,
     pub approvals: Arc<dyn Approvals>,
     pub clock: Arc<dyn Clock>,
+    /// Knows the secrets that no list of calls shows.
+    pub redactor: Arc<Redactor>,
     /// The channels that clients can attach to, by name.
     pub attach: BTreeMap<ChannelName, Arc<dyn Attach>>,
 }
@@ -41,7 +43,8 @@ pub struct Ask {
     pub session: SessionId,
     /// What is asked.
     pub text: String,
-    /// What makes it the same message when it is sent again; made up if it is left out.
+    /// What makes it the same message when it is sent again; made up if it is left out. A key that was used for
+    /// another text, or another topic of the chat, is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<DedupeKey>,
 }
@@ -63,7 +66,7 @@ pub struct Send {
     pub chat: ChatAddress,
     /// What is said.
     pub text: String,
-    /// What makes it the same message when it is sent again; made up if it is left out.
+    /// As in [`Ask`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<DedupeKey>,
 }
@@ -112,50 +115,19 @@ pub struct Chunk {
     pub repeat: bool,
 }
 
-#[derive(Debug, Deserialize)]
+/// `doctor`: the daemon checks what it depends on; answered with a [`Checkup`](avocet_protocol::Checkup).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct List {
-    limit: u32,
-}
-
-impl Default for List {
-    fn default() -> Self {
-        Self { limit: 50 }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Show {
-    session: SessionId,
-    #[serde(default = "some_turns")]
-    turns: u32,
-}
-
-/// `usage`: what models have cost, with a list of `UsageRow`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Usage {
-    by: UsageBy,
-    since: Timestamp,
-}
-
-impl Default for Usage {
-    fn default() -> Self {
-        Self { by: UsageBy::default(), since: Timestamp(0) }
-    }
-}
-
-fn some_turns() -> u32 {
-    50
+pub struct Doctor {
+    /// Whether no provider and no platform is asked.
+    pub offline: bool,
 }
 
 /// How long a missed end may stay unseen.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// The methods that there are beside [`people::METHODS`].
-const METHODS: [&str; 8] =
-    ["ask", "attach", "send", "sessions.list", "sessions.show", "status", "usage", "wait"];
+/// The methods that there are beside [`lists::METHODS`], [`approvals::METHODS`] and [`people::METHODS`].
+const METHODS: [&str; 7] = ["ask", "attach", "doctor", "ping", "send", "status", "wait"];
 
 /// Answers a request of a process with this id.
 pub(crate) async fn answer(
@@ -168,24 +140,18 @@ pub(crate) async fn answer(
         "ask" => ask(parts, peer, read(method, params)?).await,
         "send" => send(parts, read(method, params)?).await,
         "wait" => wait(parts, read(method, params)?).await,
+        // Whoever has an answer knows that the connection has a place.
+        "ping" => Ok(Value::Null),
         "status" => to_value(parts.report.report().await),
-        "sessions.list" => {
-            let List { limit } =
-                if params.is_null() { List::default() } else { read(method, params)? };
-            to_value(parts.query.sessions(limit).await)
+        "doctor" => {
+            let Doctor { offline } =
+                if params.is_null() { Doctor::default() } else { read(method, params)? };
+            to_value(Ok(parts.report.checkup(offline).await))
         }
-        "sessions.show" => {
-            let Show { session, turns } = read(method, params)?;
-            let transcript = parts.query.transcript(&session, turns).await;
-            to_value(transcript)
-        }
-        "usage" => {
-            let Usage { by, since } =
-                if params.is_null() { Usage::default() } else { read(method, params)? };
-            to_value(parts.query.usage(by, since).await)
-        }
+        other if lists::METHODS.contains(&other) => lists::answer(parts, other, params).await,
         other if approvals::METHODS.contains(&other) => {
-            let answer = approvals::answer_about_approvals(parts.approvals.as_ref(), other, params);
+            let (approvals, redactor) = (parts.approvals.as_ref(), parts.redactor.as_ref());
+            let answer = approvals::answer_about_approvals(approvals, redactor, other, params);
             answer.await.unwrap_or_else(|| Err(unknown(other)))
         }
         other => match people::answer_at_the_door(parts.door.as_ref(), other, params).await {
@@ -196,19 +162,20 @@ pub(crate) async fn answer(
 }
 
 fn unknown(method: &str) -> RpcError {
-    let mut known: Vec<&str> =
-        METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS).collect();
+    let lists = lists::METHODS.into_iter().chain(approvals::METHODS).chain(people::METHODS);
+    let mut known: Vec<&str> = METHODS.into_iter().chain(lists).collect();
     known.sort_unstable();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));
     RpcError::new(RpcError::METHOD, message)
 }
 
 pub(crate) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, RpcError> {
-    serde_json::from_value(params)
-        .map_err(|error| RpcError::new(RpcError::PARAMS, format!("{method}: {error}")))
+    serde_json::from_value(params).map_err(|error| {
+        RpcError::new(RpcError::PARAMS, format!("{method}: {}", plain_json(&error)))
+    })
 }
 
-fn to_value<T: Serialize>(found: Result<T, StoreError>) -> Result<Value, RpcError> {
+pub(crate) fn to_value<T: Serialize>(found: Result<T, StoreError>) -> Result<Value, RpcError> {
     let found = found.map_err(|error| log_error(&error))?;
     serde_json::to_value(found)
         .map_err(|error| RpcError::new(RpcError::UNAVAILABLE, error.to_string()))
@@ -245,7 +212,7 @@ async fn wait(parts: &Parts, Wait { message }: Wait) -> Result<Value, RpcError> 
     loop {
         let status: MessageStatus = find().await?;
         if status.outcome.is_some() {
-            return Ok(json!(status));
+            return Ok(lists::fitting(json!(status)));
         }
         // Who does not keep up with the events may miss the end.
         let look_again = parts.clock.sleep(LOOK_AGAIN);
@@ -271,6 +238,7 @@ fn refusal(error: &PublishError) -> RpcError {
     let code = match error {
         PublishError::NotAllowed { .. } => RpcError::NOT_ALLOWED,
         PublishError::Destination(_) => RpcError::NOT_FOUND,
+        PublishError::KeyTaken { .. } => RpcError::CONFLICT,
         PublishError::Empty
         | PublishError::TooLong { .. }
         | PublishError::NoCorrection(_)

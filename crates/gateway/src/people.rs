@@ -5,8 +5,43 @@ use avocet_protocol::{ChatAddress, DoorError, Doorkeeper, PersonId, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::lists::{MOST_ROWS, check_limit};
 use crate::methods::read;
 use crate::wire::RpcError;
+
+/// `people.list`: a list of [`Person`](avocet_protocol::Person), in the order of their ids.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListPeople {
+    /// Rows at most, from 1 to [`MOST_ROWS`].
+    pub limit: u32,
+    /// The last person that is known already. A page with fewer rows than `limit` is the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<PersonId>,
+}
+
+impl Default for ListPeople {
+    fn default() -> Self {
+        Self { limit: MOST_ROWS, after: None }
+    }
+}
+
+/// `link.list`: a list of [`ChatLink`](avocet_protocol::ChatLink), in the order of their chats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListLinks {
+    /// Rows at most, from 1 to [`MOST_ROWS`].
+    pub limit: u32,
+    /// The last chat that is known already. A page with fewer rows than `limit` is the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<ChatAddress>,
+}
+
+impl Default for ListLinks {
+    fn default() -> Self {
+        Self { limit: MOST_ROWS, after: None }
+    }
+}
 
 /// `link.add`: a private chat speaks in the session of another. Answered with a
 /// [`ChatLink`](avocet_protocol::ChatLink).
@@ -66,7 +101,7 @@ pub(crate) const METHODS: [&str; 8] = [
     "people.remove",
 ];
 
-/// Answers a method of this list; none if it is none of them.
+/// Answers a method of this list; `None` if the method is not in it.
 ///
 /// # Errors
 /// [`RpcError`] says what is wrong, and how to do it right.
@@ -80,12 +115,17 @@ pub async fn answer_at_the_door(
 }
 
 async fn answer(door: &dyn Doorkeeper, method: &str, params: Value) -> Result<Value, RpcError> {
+    let params = if params.is_null() { json!({}) } else { params };
     match method {
         "link.add" => {
             let AddLink { into, chat } = read(method, params)?;
             to_value(door.link(&into, &chat).await)
         }
-        "link.list" => Ok(json!(door.links())),
+        "link.list" => {
+            let ListLinks { limit, after } = read(method, params)?;
+            check_limit(method, "limit", limit)?;
+            Ok(page(door.links(), limit, after.as_ref(), |link| &link.chat))
+        }
         "link.remove" => {
             let RemoveLink { chat } = read(method, params)?;
             to_value(door.unlink(&chat).await)
@@ -100,12 +140,29 @@ async fn answer(door: &dyn Doorkeeper, method: &str, params: Value) -> Result<Va
             to_value(door.deny(&code).await)
         }
         "pair.list" => Ok(json!(door.pairings())),
-        "people.list" => Ok(json!(door.people())),
+        "people.list" => {
+            let ListPeople { limit, after } = read(method, params)?;
+            check_limit(method, "limit", limit)?;
+            Ok(page(door.people(), limit, after.as_ref(), |person| &person.id))
+        }
         _ => {
             let Remove { person } = read(method, params)?;
             to_value(door.strike_off(&person).await)
         }
     }
+}
+
+/// The rows of a list behind the one with this key.
+fn page<T: Serialize, K: Ord>(
+    mut rows: Vec<T>,
+    limit: u32,
+    after: Option<&K>,
+    key: impl Fn(&T) -> &K,
+) -> Value {
+    rows.sort_by(|one, other| key(one).cmp(key(other)));
+    let is_new = |row: &&T| after.is_none_or(|after| key(row) > after);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    json!(rows.iter().filter(is_new).take(limit).collect::<Vec<_>>())
 }
 
 fn to_value<T: Serialize>(done: Result<T, DoorError>) -> Result<Value, RpcError> {

@@ -10,13 +10,12 @@ use std::time::Duration;
 use avocet_protocol::SenderId;
 use avocet_supervise::Group;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 
 use crate::connection;
 use crate::methods::Parts;
+use crate::places::Places;
+use crate::wire::RpcError;
 
-/// Connections at the same time.
-const CONNECTIONS: usize = 512;
 /// How long after a connection that could not be taken the next one is.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 /// The longest path of a socket: `sun_path` of unix(7), with its end.
@@ -68,6 +67,17 @@ pub struct Gateway {
 }
 
 impl Gateway {
+    /// Looks whether another process listens on the socket, before anything is changed in the log that is its own.
+    ///
+    /// # Errors
+    /// [`GatewayError::InUse`].
+    pub fn check_unused(path: &Path) -> Result<(), GatewayError> {
+        match std::os::unix::net::UnixStream::connect(path) {
+            Ok(_) => Err(GatewayError::InUse(path.to_owned())),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Opens the socket. Connections are served until the group is cancelled.
     ///
     /// # Errors
@@ -97,10 +107,8 @@ fn listen(path: &Path) -> Result<UnixListener, GatewayError> {
     own_directory(directory)?;
     let refused = |error| GatewayError::Refused { path: path.to_owned(), error };
     if path.exists() {
-        // The lock on the log says that no other daemon of this data directory lives.
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(GatewayError::InUse(path.to_owned()));
-        }
+        Gateway::check_unused(path)?;
+        // No process listens: a daemon that was killed has left the file.
         fs::remove_file(path).map_err(refused)?;
     }
     let listener = UnixListener::bind(path).map_err(refused)?;
@@ -125,10 +133,8 @@ fn own_directory(directory: &Path) -> Result<(), GatewayError> {
 
 async fn accept(listener: UnixListener, parts: Arc<Parts>, group: Group) {
     let stop = group.token();
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Places::new(parts.clock.clone());
     for number in 0_u64.. {
-        // The semaphore is never closed.
-        let Ok(place) = places.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
             accepted = listener.accept() => accepted,
@@ -142,11 +148,26 @@ async fn accept(listener: UnixListener, parts: Arc<Parts>, group: Group) {
                 continue;
             }
         };
+        let peer = match peer(&stream) {
+            Ok(peer) => peer,
+            Err(refusal) => {
+                tracing::warn!(refusal, "a connection was refused");
+                connection::refuse(&stream, RpcError::new(RpcError::NOT_ALLOWED, refusal));
+                continue;
+            }
+        };
+        let place = match places.take() {
+            Ok(place) => place,
+            Err(full) => {
+                tracing::debug!(%full, "a connection was refused");
+                let refusal = RpcError::new(RpcError::UNAVAILABLE, full.to_string());
+                connection::refuse(&stream, refusal);
+                continue;
+            }
+        };
         let (parts, connection_group) = (parts.clone(), group.clone());
         group.spawn(&format!("connection-{number}"), async move {
-            let peer = peer(&stream);
-            connection::serve(stream, peer, &parts, &connection_group).await;
-            drop(place);
+            connection::serve(stream, peer, &parts, place, &connection_group).await;
         });
     }
 }

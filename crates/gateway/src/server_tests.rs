@@ -2,12 +2,13 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ApprovalDecision, Approvals, Arguments, Attach, ChannelName,
+    Accepted, AcceptedAs, AccountName, ApprovalDecision, Approvals, Attach, ChannelName,
     ChatAddress, ChatLink, Content, Cursor, DaemonStatus, DedupeKey, Delivery, DeliveryId,
     DoorError, Doorkeeper, Enqueued, Handover, Inbound, LogStatus, MessageId, MessageStatus,
     OpenApproval, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query,
-    Receipt, Report, Role, SessionId, SessionStatus, SessionSummary, StoreError, Timestamp, Total,
-    TurnEvent, TurnEvents, TurnId, TurnRecord, UsageBy, UsageRow, WaitId,
+    Receipt, Redactor, Report, Role, Secret, SessionId, SessionRow, SessionStatus, SessionSummary,
+    StoreError, Timestamp, Total, TranscriptPage, TurnEvent, TurnEvents, TurnId, TurnRecord,
+    UsageBy, UsageRow, WaitId,
 };
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::{Value, json};
@@ -80,14 +81,18 @@ impl Publish for Daemon {
     }
 
     async fn send(&self, _: Outbound, _: DedupeKey) -> Result<Enqueued, PublishError> {
-        Ok(Enqueued { id: DeliveryId(9), duplicate: false })
+        Ok(Enqueued { id: DeliveryId(9), duplicate: false, key_taken: false })
     }
 }
 
 #[async_trait]
 impl Approvals for Daemon {
-    async fn open(&self) -> Result<Vec<OpenApproval>, StoreError> {
-        self.open_approvals().await
+    async fn open(
+        &self,
+        limit: u32,
+        after: Option<WaitId>,
+    ) -> Result<Vec<OpenApproval>, StoreError> {
+        self.open_approvals(limit, after).await
     }
     async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
         Ok(wait == WaitId(7) && decision == ApprovalDecision::ForSession)
@@ -96,13 +101,21 @@ impl Approvals for Daemon {
 
 #[async_trait]
 impl Query for Daemon {
-    async fn open_approvals(&self) -> Result<Vec<OpenApproval>, StoreError> {
+    async fn open_approvals(
+        &self,
+        _: u32,
+        after: Option<WaitId>,
+    ) -> Result<Vec<OpenApproval>, StoreError> {
+        if after.is_some() {
+            return Ok(Vec::new());
+        }
+        let command = format!("curl -H 'key: {KEY}'");
         Ok(vec![OpenApproval {
             id: WaitId(7),
             session: session(),
             chat: None,
             tool: "exec_shell".to_owned(),
-            arguments: Arguments::parse(r#"{"command":"ls"}"#).to_object(),
+            arguments: serde_json::Map::from_iter([("command".to_owned(), json!(command))]),
             grant: None,
             expires_at: Timestamp(5),
         }])
@@ -110,11 +123,36 @@ impl Query for Daemon {
     async fn log_status(&self) -> Result<LogStatus, StoreError> {
         Ok(LogStatus::default())
     }
-    async fn sessions(&self, _: u32) -> Result<Vec<SessionSummary>, StoreError> {
-        Ok(Vec::new())
+    async fn sessions(
+        &self,
+        limit: u32,
+        after: Option<&SessionRow>,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
+        let first = after.map_or(0, |row| row.used_at.0 + 1);
+        let one = |used_at| SessionSummary {
+            session: SessionId::parse(&format!("terminal:local:{used_at}")).unwrap(),
+            turns: 1,
+            used_at: Timestamp(used_at),
+            open: None,
+        };
+        Ok((first..1200).take(limit as usize).map(one).collect())
     }
-    async fn transcript(&self, _: &SessionId, _: u32) -> Result<Vec<TurnRecord>, StoreError> {
-        Ok(Vec::new())
+    async fn transcript_page(
+        &self,
+        session: &SessionId,
+        page: TranscriptPage,
+    ) -> Result<Vec<TurnRecord>, StoreError> {
+        let turn = TurnRecord {
+            id: TurnId(1),
+            session: session.clone(),
+            state: avocet_protocol::TurnState::Done,
+            started_at: Timestamp(0),
+            origin: avocet_protocol::Origin::Messages(Vec::new()),
+            steps: Vec::new(),
+            notice: Some(format!("{KEY} {}", "x".repeat(3 * 1024 * 1024))),
+            undelivered: avocet_protocol::Undelivered::default(),
+        };
+        Ok(if page.before.is_some() { Vec::new() } else { vec![turn] })
     }
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError> {
         let outcome = *self.outcome.lock().unwrap();
@@ -125,7 +163,13 @@ impl Query for Daemon {
     async fn session_status(&self, _: &SessionId) -> Result<SessionStatus, StoreError> {
         Err(StoreError::Closed)
     }
-    async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>, StoreError> {
+    async fn usage_page(
+        &self,
+        by: UsageBy,
+        since: Timestamp,
+        _: u32,
+        _: u32,
+    ) -> Result<Vec<UsageRow>, StoreError> {
         let of = format!("{} since {}", by.word(), since.0);
         Ok(vec![UsageRow { of, answers: 3, total: Total { unpriced: 7, ..Total::default() } }])
     }
@@ -148,6 +192,7 @@ impl Doorkeeper for Daemon {
         let id = "telegram:main:8".parse().unwrap();
         match code {
             "K7QX-M2PA" => Ok(Person { id, name: None, role, since: None }),
+            "HUGE" => Ok(Person { id, name: Some("x".repeat(MAX_LINE_BYTES)), role, since: None }),
             other => Err(DoorError::UnknownCode(other.parse()?)),
         }
     }
@@ -219,6 +264,7 @@ impl World {
             deliveries: places.clone(),
             approvals: daemon.clone(),
             clock: clock.clone(),
+            redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
             attach: [("terminal".parse().unwrap(), daemon.clone() as Arc<dyn Attach>)].into(),
         };
         let gateway = Gateway::open(&path, parts, &group).unwrap();
@@ -248,6 +294,9 @@ impl World {
         tokio::join!(write, read).1
     }
 }
+
+/// What models write into arguments, and nobody is shown.
+const KEY: &str = "correct horse";
 
 fn session() -> SessionId {
     SessionId::parse("terminal:local:a").unwrap()
@@ -351,13 +400,13 @@ async fn refusals_say_why() {
             -32602,
             "ask: session id \"terminal:local:../x\" contains `/`, which is not allowed in an id",
         ),
-        ("ask", json!({"session": "terminal:local:a"}), -32602, "ask: missing field `text`"),
+        ("ask", json!({"session": "terminal:local:a"}), -32602, "ask: `text` is missing"),
         (
             "dance",
             json!({}),
             -32601,
-            "there is no method \"dance\"; there are approval.decide, approval.list, ask, attach, link.add, link.list, \
-             link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, send, \
+            "there is no method \"dance\"; there are approval.decide, approval.list, ask, attach, doctor, link.add, link.list, \
+             link.remove, pair.approve, pair.deny, pair.list, people.list, people.remove, ping, send, \
              sessions.list, sessions.show, status, usage, wait",
         ),
         (
@@ -372,7 +421,7 @@ async fn refusals_say_why() {
             "usage",
             json!({"by": "moon"}),
             -32602,
-            "usage: unknown variant `moon`, expected one of `model`, `session`, `day`",
+            "usage: `moon` is not possible here; possible are `model`, `session`, `day`",
         ),
     ];
     for (method, params, code, message) in table {
@@ -386,7 +435,7 @@ async fn bad_lines_are_refused_and_the_next_is_served() {
     let world = World::new();
     let mut bytes = vec![b'x'; 10 * MAX_LINE_BYTES];
     bytes.extend(b"\n{\"a\": \"\xff\"}\n{oops\n[]\n\n");
-    bytes.extend(br#"{"id": "last", "method": "sessions.list"}"#);
+    bytes.extend(br#"{"id": "last", "method": "people.list"}"#);
     bytes.push(b'\n');
     let answers = world.raw(&bytes, 5).await;
     let codes: Vec<Value> = answers.iter().map(|answer| answer["error"]["code"].clone()).collect();
@@ -575,7 +624,7 @@ async fn a_call_is_allowed_through_the_socket_once() {
         "session": session().to_string(),
         "chat": null,
         "tool": "exec_shell",
-        "arguments": { "command": "ls" },
+        "arguments": { "command": "curl -H 'key: [secret]'" },
         "grant": null,
         "expires_at": 5,
     }]);
@@ -586,3 +635,8 @@ async fn a_call_is_allowed_through_the_socket_once() {
     let error = client.call::<Value>("approval.decide", &decide(8)).await.unwrap_err().to_string();
     assert!(error.contains("nothing waits to be allowed as w8"), "{error}");
 }
+
+#[path = "server_lists_tests.rs"]
+mod lists;
+#[path = "server_places_tests.rs"]
+mod places;

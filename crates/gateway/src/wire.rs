@@ -1,5 +1,6 @@
 //! JSON-RPC 2.0 (jsonrpc.org, "JSON-RPC 2.0 Specification") as it stands on the socket.
 
+use avocet_protocol::plain_json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -39,6 +40,8 @@ impl RpcError {
     pub(crate) const NOT_FOUND: i64 = -32002;
     /// Ours: not now; the same request may succeed later.
     pub(crate) const UNAVAILABLE: i64 = -32003;
+    /// Ours: the key was used for another message.
+    pub(crate) const CONFLICT: i64 = -32004;
 
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
@@ -59,8 +62,19 @@ impl Message {
             RpcError::new(RpcError::PARSE, format!("the line is not UTF-8 (at byte {at}); {fix}"))
         })?;
         let mut value: Value = serde_json::from_str(text).map_err(|error| {
-            RpcError::new(RpcError::PARSE, format!("the line is no JSON ({error})"))
+            RpcError::new(
+                RpcError::PARSE,
+                format!("the line cannot be read: {}", plain_json(&error)),
+            )
         })?;
+        if let Value::Array(requests) = &value {
+            let message = format!(
+                "the line is a batch of {} requests, and batches are not taken; send each request on a line of its \
+                 own, without waiting for the answers in between",
+                requests.len()
+            );
+            return Err(RpcError::new(RpcError::REQUEST, message));
+        }
         let id = value.get_mut("id").map(Value::take);
         let method = value["method"].as_str().map(str::to_owned);
         match (id, method) {
@@ -134,6 +148,8 @@ mod tests {
         assert_eq!(refusal(b"{oops").code, RpcError::PARSE);
         let invalid = refusal(b"{\"a\": \"\xff\"}");
         assert_eq!(invalid.message, "the line is not UTF-8 (at byte 7); send JSON in UTF-8");
+        let batch = refusal(br#"[{"jsonrpc": "2.0", "id": 1, "method": "status"}, {}]"#);
+        assert!(batch.message.starts_with("the line is a batch of 2 requests"), "{batch}");
         for line in ["[]", "7", "{}", "{\"id\": 1}"] {
             assert_eq!(refusal(line.as_bytes()).code, RpcError::REQUEST, "{line}");
         }

@@ -2,6 +2,8 @@
 //! help, held to its limits, and its answer is read while it streams. Calls that are written as text stay
 //! in the text: [`Dialected`](crate::Dialected) reads them.
 
+mod length;
+mod probe;
 mod refusal;
 
 use std::future::Future;
@@ -11,10 +13,12 @@ use std::time::Duration;
 use avocet_net::{HttpClient, HttpResponse, NetError};
 use avocet_protocol::{
     Arguments, Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret,
-    Spent, TOKENS_AN_IMAGE, ToolCall, Usage,
+    Spent, TOKENS_AN_IMAGE, ToolCall, Usage, plain_json,
 };
 use futures_util::stream::{BoxStream, StreamExt};
 use serde_json::Value;
+
+pub(crate) use length::{ITEM, MAX_ANSWER, max_answer};
 
 use crate::Limits;
 use crate::detail::clean;
@@ -24,8 +28,11 @@ use crate::lines;
 use crate::retry::{Shown, retrying};
 use crate::sse;
 
-/// The most that is read of an answer that is no stream, in bytes.
-const MAX_BODY: usize = 16 * 1024 * 1024;
+pub use probe::Probe;
+pub(crate) use probe::texts;
+
+/// Bytes that are read of an answer that is not streamed: one of [`MAX_ANSWER`] bytes with escapes.
+const MAX_BODY: usize = 2 * MAX_ANSWER;
 /// About what a token is, where the provider does not count.
 pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
@@ -40,6 +47,8 @@ pub(crate) struct Endpoint {
     pub(crate) headers: fn(Option<&Secret>) -> Vec<(&'static str, String)>,
     pub(crate) retries: usize,
     pub(crate) limits: Limits,
+    /// Bytes that are kept of an answer ([`max_answer`]).
+    pub(crate) max_answer: usize,
     pub(crate) http: HttpClient,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -67,11 +76,27 @@ pub(crate) trait Answer: Default + Send {
     /// Whether its end has come.
     fn has_ended(&self) -> bool;
 
+    /// Bytes that are kept of it so far, and [`ITEM`] for each call. Called for every event, so it counts nothing anew.
+    fn bytes(&self) -> usize;
+
+    /// Makes it end here, as at the model's output limit.
+    fn cut(&mut self);
+
     /// The whole answer, if it came to its end.
     fn finish(self) -> Result<Said, Fault>;
 
-    /// An answer that was not streamed.
-    fn whole(body: &str) -> Result<Said, Fault>;
+    /// Takes all of an answer that is not streamed.
+    fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
+        self.take(body).map(drop)
+    }
+
+    /// An answer that is not streamed, however long it is.
+    #[cfg(any(test, feature = "testing"))]
+    fn whole(body: &str) -> Result<Said, Fault> {
+        let mut answer = Self::default();
+        answer.take_whole(body)?;
+        answer.finish()
+    }
 
     /// The status that stands for a refusal where its own says less, and how long the provider asks to
     /// be left alone if it says so in the body.
@@ -129,6 +154,11 @@ impl From<String> for Fault {
 }
 
 impl Said {
+    /// Whether it neither says nor calls anything.
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty()
+    }
+
     /// How long it is, in bytes, for whoever is not told what it costs.
     fn bytes(&self) -> u64 {
         let of_call = |call: &ToolCall| {
@@ -154,6 +184,10 @@ enum Begun<A> {
 struct Streaming<A> {
     events: BoxStream<'static, Result<String, NetError>>,
     answer: A,
+    /// Whether the rest is left unread because the answer is too long.
+    is_cut: bool,
+    /// Why, if it is not for what the model said.
+    too_long: Option<NetError>,
 }
 
 impl Endpoint {
@@ -167,7 +201,7 @@ impl Endpoint {
         let shown = Shown::new(deltas);
         let take_back = |delta: Delta<'_>| shown.show(delta);
         let attempt = async || {
-            let body = body().map_err(|error| self.bad_answer(error.to_string()))?;
+            let body = body().map_err(|error| self.bad_answer(plain_json(&error)))?;
             let input = estimated_tokens(body.len() as u64, request);
             let asking = self.ask_once::<A>(body, input, &shown);
             let asking = self.limited(self.limits.total, "it did not come to an end", asking);
@@ -187,7 +221,7 @@ impl Endpoint {
         let mut visible = Visible::keeping_calls();
         match begun {
             Begun::Whole(said) => {
-                visible.push(&said.text, |_| {});
+                visible.push(length::beginning(&said.text, self.max_answer), |_| {});
                 let text = visible.finish(|_| {});
                 shown.show(Delta::Text(&text));
                 Ok(self.reply(said, text, input))
@@ -212,16 +246,48 @@ impl Endpoint {
         }
         shown.begin();
         if response.is("application/json") {
-            let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
-            return A::whole(&text).map(Begun::Whole).map_err(|fault| self.failed(fault));
+            let body = response.beginning(MAX_BODY).await.map_err(|error| self.broken(&error))?;
+            return self.whole::<A>(body).map(Begun::Whole);
         }
         let events = match A::FRAMING {
             Framing::Events => sse::events(response),
             Framing::Lines => lines::lines(response),
         };
-        let mut stream = Streaming { events, answer: A::default() };
+        let mut stream = Streaming { events, answer: A::default(), is_cut: false, too_long: None };
         let first = self.next(&mut stream).await?;
         Ok(Begun::Streaming(stream, first))
+    }
+
+    /// Reads an answer that is not streamed. One that is too long ends where it was cut.
+    fn whole<A: Answer>(&self, (body, is_cut): (String, bool)) -> Result<Said, ModelError> {
+        let mut answer = A::default();
+        if !is_cut {
+            let taken = answer.take_whole(&body);
+            if taken.is_ok() && answer.bytes() > self.max_answer {
+                self.cut(&mut answer);
+            }
+            return taken.and_then(|()| answer.finish()).map_err(|fault| self.failed(fault));
+        }
+        // What is missing behind the cut is no error.
+        drop(answer.take_whole(&length::closed(&body)));
+        self.cut(&mut answer);
+        let mut said = answer.finish().map_err(|fault| self.failed(fault))?;
+        if said.is_empty() {
+            return Err(self.broken(&NetError::TooLong(MAX_BODY)));
+        }
+        // The last call may be the one that was cut, and been closed since.
+        if let Some(call) = said.calls.last_mut() {
+            let arguments = Value::Object(call.arguments.to_object()).to_string();
+            call.arguments = Arguments::Malformed(arguments);
+        }
+        Ok(said)
+    }
+
+    /// Ends an answer that is too long.
+    fn cut<A: Answer>(&self, answer: &mut A) {
+        let (model, bytes, limit) = (&self.name, answer.bytes(), self.max_answer);
+        tracing::warn!(model, bytes, limit, "the answer is too long; the rest of it is not read");
+        answer.cut();
     }
 
     /// What was said, with the text of it that can be seen; `input` is what the request costs, where
@@ -234,10 +300,13 @@ impl Endpoint {
         if usage.output == 0 {
             usage.output = said.bytes() / BYTES_A_TOKEN;
         }
-        let Said { calls, reasoning, truncated, filtered, .. } = said;
+        let Said { mut calls, reasoning, truncated, filtered, .. } = said;
+        if truncated {
+            length::shorten_cut_calls(&mut calls);
+        }
         let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
         let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
-        ModelReply { text, calls, reasoning, spent, truncated, filtered }
+        ModelReply { text, calls, written: None, reasoning, spent, truncated, filtered }
     }
 
     /// Reads an answer while it streams, from its first piece.
@@ -248,11 +317,15 @@ impl Endpoint {
         visible: &mut Visible,
         shown: &Shown<'_>,
     ) -> Result<Said, ModelError> {
-        let mut piece = first;
+        let (mut piece, mut room) = (first, self.max_answer);
         loop {
             match piece {
                 Piece::End => break,
-                Piece::Text(text) => visible.push(&text, |delta| shown.show(delta)),
+                Piece::Text(text) => {
+                    let text = length::beginning(&text, room);
+                    room -= text.len();
+                    visible.push(text, |delta| shown.show(delta));
+                }
                 Piece::KeepAlive | Piece::Unseen => {}
             }
             let has_ended = stream.answer.has_ended();
@@ -270,21 +343,40 @@ impl Endpoint {
                 next => next?,
             };
         }
-        stream.answer.finish().map_err(|fault| self.failed(fault))
+        let Streaming { answer, is_cut, too_long, .. } = stream;
+        let said = answer.finish().map_err(|fault| self.failed(fault))?;
+        match too_long {
+            Some(error) if said.is_empty() => Err(self.broken(&error)),
+            // Thoughts that were cut are not sealed: no model takes them back.
+            _ if is_cut => Ok(Said { reasoning: None, ..said }),
+            _ => Ok(said),
+        }
     }
 
     /// The next piece of an answer, whatever comes before it only to keep the connection alive.
     async fn next<A: Answer>(&self, stream: &mut Streaming<A>) -> Result<Piece, ModelError> {
-        loop {
-            let event = stream.events.next().await.transpose();
-            let Some(event) = event.map_err(|error| self.broken(&error))? else {
-                return Ok(Piece::End);
+        while !stream.is_cut {
+            let piece = match stream.events.next().await {
+                None => return Ok(Piece::End),
+                Some(Err(error @ NetError::TooLong(_))) => {
+                    (stream.is_cut, stream.too_long) = (true, Some(error));
+                    Piece::End
+                }
+                Some(event) => {
+                    let event = event.map_err(|error| self.broken(&error))?;
+                    let piece = stream.answer.take(&event).map_err(|fault| self.failed(fault))?;
+                    stream.is_cut = stream.answer.bytes() > self.max_answer;
+                    piece
+                }
             };
-            match stream.answer.take(&event).map_err(|fault| self.failed(fault))? {
-                Piece::KeepAlive => {}
-                piece => return Ok(piece),
+            if stream.is_cut {
+                self.cut(&mut stream.answer);
+            }
+            if piece != Piece::KeepAlive {
+                return Ok(piece);
             }
         }
+        Ok(Piece::End)
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<HttpResponse, ModelError> {
@@ -292,12 +384,17 @@ impl Endpoint {
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let posted = self.http.post_json(&self.url, &headers, body).await;
-        posted.map_err(|error| match error {
+        posted.map_err(|error| self.unanswered(error))
+    }
+
+    fn unanswered(&self, error: NetError) -> ModelError {
+        match error {
             NetError::Broken(detail) => self.bad_answer(detail),
+            error @ NetError::TooLong(_) => self.broken(&error),
             NetError::Invalid(detail) | NetError::Connect(detail) => {
                 ModelError::Unreachable { model: self.name.clone(), detail: self.clean(&detail) }
             }
-        })
+        }
     }
 
     async fn limited<T>(

@@ -88,13 +88,14 @@ impl Model for Chain {
                 asked.passed_over(model.name(), tokens, window);
                 continue;
             }
-            if asked.failed.is_some() || asked.empty.is_some() {
-                tracing::warn!(instead = model.name(), "another model is asked");
+            // Where the last one fails, too, whoever asked says so.
+            if let Some(why) = asked.last.take() {
+                tracing::warn!(why, instead = model.name(), "another model is asked");
                 shown.show(Delta::Restart);
             }
             match self.ask(model, &request, &shown).await {
                 Ok(reply) if is_empty(&reply) => {
-                    tracing::warn!(model = model.name(), "the model answered with nothing");
+                    asked.last = Some(format!("{} answered with nothing", model.name()));
                     // At once: nobody else would know of it if the next is given up.
                     reply.spent.iter().for_each(|spent| shown.show(Delta::Lost(spent)));
                     asked.empty = Some(ModelReply { spent: Vec::new(), ..reply });
@@ -110,6 +111,8 @@ impl Model for Chain {
 /// What became of the models that were asked.
 #[derive(Debug, Default)]
 struct Asked {
+    /// Why the last one that was asked gave no answer, until the next is asked.
+    last: Option<String>,
     failed: Option<ModelError>,
     empty: Option<ModelReply>,
     /// The largest window of those that were passed over, and what is said of that model.
@@ -119,7 +122,7 @@ struct Asked {
 impl Asked {
     /// The error that is told: that a request is too long can be mended at once, and others not.
     fn failed(&mut self, error: ModelError) {
-        tracing::warn!(%error, "the model gives no answer");
+        self.last = Some(error.to_string());
         let is_too_long = |error: &ModelError| matches!(error, ModelError::TooLong { .. });
         if self.failed.as_ref().is_none_or(|first| is_too_long(&error) && !is_too_long(first)) {
             self.failed = Some(error);
@@ -137,7 +140,7 @@ impl Asked {
     }
 
     fn without_answer(self) -> Result<ModelReply, ModelError> {
-        let Self { failed, empty, small } = self;
+        let Self { failed, empty, small, .. } = self;
         let small = small.map(|(_, error)| error);
         match (empty, failed, small) {
             (None, Some(error @ ModelError::TooLong { .. }), _)

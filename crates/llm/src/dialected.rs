@@ -3,18 +3,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
+use avocet_protocol::{
+    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, ToolCall, ToolSpec,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dialects::{self, Dialect, Reader, Streamed};
-use crate::{ending, schema};
+use crate::dialects::{self, Dialect, Read, Reader, Streamed};
+use crate::{ending, hidden, schema};
 
 /// How a provider's models call tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolStyle {
-    /// As the provider's API has it. A call that is written as text all the same is read, too.
+    /// By the provider's API. A call that is written as text is treated as [`TextCalls`] says.
     #[default]
     Native,
     /// Not at all: no tools are offered.
@@ -54,19 +56,54 @@ impl ToolStyle {
     }
 }
 
+/// What is done with a call that a model with native calls writes as text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TextCalls {
+    /// It runs, as a native call does.
+    Run,
+    /// If it ends the reply and nothing frames it as an example or a question, it is a call, and an owner is
+    /// asked before it runs unless it only reads. Otherwise it is text.
+    #[default]
+    Ask,
+    /// It is text.
+    Ignore,
+}
+
 /// A model whose calls are read from its text. Every model of a provider that leaves calls in the text
 /// has to be in one of these, or their marks reach the chat.
 #[derive(Debug)]
 pub struct Dialected {
     model: Arc<dyn Model>,
     style: ToolStyle,
+    text_calls: TextCalls,
 }
 
 impl Dialected {
     /// `model`, calling tools in this style.
     #[must_use]
     pub fn new(model: Arc<dyn Model>, style: ToolStyle) -> Self {
-        Self { model, style }
+        Self { model, style, text_calls: TextCalls::default() }
+    }
+
+    /// As this one, with this rule for calls as text.
+    #[must_use]
+    pub fn with_text_calls(self, text_calls: TextCalls) -> Self {
+        Self { text_calls, ..self }
+    }
+
+    /// Whether the calls in a reply's text are text themselves. `native` are its native calls.
+    fn is_prose(&self, read: &Read, native: &[ToolCall], tools: &[ToolSpec]) -> bool {
+        let is_copy = |call: &&ToolCall| native.iter().any(|other| other.name == call.name);
+        let mut in_text: Vec<ToolCall> =
+            read.calls.iter().filter(|call| !is_copy(call)).cloned().collect();
+        ending::take(&mut in_text, tools);
+        match (self.style, self.text_calls) {
+            _ if in_text.is_empty() => false,
+            (ToolStyle::Native, TextCalls::Ask) => !native.is_empty() || !dialects::is_meant(read),
+            (ToolStyle::Native, TextCalls::Ignore) => true,
+            _ => false,
+        }
     }
 }
 
@@ -122,6 +159,13 @@ impl Model for Dialected {
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
         let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let read = streamed.read(&reply.text, reply.truncated || reply.filtered);
+        let read = if self.is_prose(&read, &reply.calls, tools) {
+            tracing::debug!(model = self.name(), "the calls in the text are no calls but text");
+            let text = hidden::visible(ending::without_mark(&reply.text));
+            Read { text, ..Read::default() }
+        } else {
+            read
+        };
         if let Some(dialect) = read.dialect {
             tracing::debug!(model = self.name(), dialect = dialect.name(), "calls are in the text");
         }
@@ -142,7 +186,10 @@ impl Model for Dialected {
             _ => read.text,
         };
         streamed.finish(&text, deltas);
-        Ok(ModelReply { text, calls, reasoning, ..reply })
+        let needs_approval = style == ToolStyle::Native && self.text_calls == TextCalls::Ask;
+        let is_text = needs_approval && !is_native && !calls.is_empty();
+        let written = is_text.then_some(reply.text);
+        Ok(ModelReply { text, calls, written, reasoning, ..reply })
     }
 }
 

@@ -1,8 +1,9 @@
+use std::path::Path;
 use std::sync::Mutex;
 
 use avocet_protocol::{Arguments, Message, Spent, ToolCall, ToolSpec, Usage};
 use avocet_testkit::{Scripted, ScriptedModel};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 
@@ -26,16 +27,25 @@ fn read_file(path: &str) -> ToolCall {
 
 /// What comes of one answer: the request as the model gets it, the reply, what was shown.
 async fn ask(style: ToolStyle, answer: Scripted) -> (ModelRequest, ModelReply, String) {
+    ask_with((style, TextCalls::Ask), tools(), answer).await
+}
+
+async fn ask_with(
+    (style, text_calls): (ToolStyle, TextCalls),
+    tools: Arc<[ToolSpec]>,
+    answer: Scripted,
+) -> (ModelRequest, ModelReply, String) {
     let model = Arc::new(ScriptedModel::new(vec![answer]));
     let messages = vec![Message::user("Read it.")];
-    let request = ModelRequest { messages, tools: tools(), images: Default::default() };
+    let request = ModelRequest { messages, tools, images: Default::default() };
     let shown = Mutex::new(String::new());
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().clear(),
         Delta::Lost(_) => {}
     };
-    let reply = Dialected::new(model.clone(), style).complete(&request, &show).await.unwrap();
+    let dialected = Dialected::new(model.clone(), style).with_text_calls(text_calls);
+    let reply = dialected.complete(&request, &show).await.unwrap();
     (model.requests().remove(0), reply, shown.into_inner().unwrap())
 }
 
@@ -105,7 +115,120 @@ async fn f7_a_native_model_that_strays_into_text_is_understood() {
     let (request, reply, shown) = ask(ToolStyle::Native, Scripted::says(CALL)).await;
     assert_eq!((request.tools.len(), request.messages.len()), (1, 1));
     assert_eq!((reply.calls, reply.text.as_str()), (vec![read_file("a.rs")], "I look."));
-    assert_eq!(shown, "I look.\n\n");
+    assert_eq!((reply.written.as_deref(), shown.as_str()), (Some(CALL), "I look.\n\n"));
+}
+
+#[tokio::test]
+async fn text_calls_decides_what_becomes_of_a_call_as_text() {
+    use TextCalls::{Ask, Ignore, Run};
+    use ToolStyle::{Json, Native};
+    let followed = format!("{CALL}\n\nShall I?");
+    let framed = CALL.replace("I look.", "An example:");
+    let call = Some("a.rs");
+    // How the model is configured, what it writes, the call that comes of it, and whether it is marked as text.
+    let table = [
+        (Native, Ask, CALL, call, true),
+        (Native, Ask, &followed, None, false),
+        (Native, Ask, &framed, None, false),
+        (Native, Run, CALL, call, false),
+        (Native, Run, &followed, call, false),
+        (Native, Run, &framed, call, false),
+        (Native, Ignore, CALL, None, false),
+        (Json, Ask, CALL, call, false),
+        (Json, Ask, &followed, call, false),
+        (Json, Ask, &framed, call, false),
+        (Json, Ignore, CALL, call, false),
+    ];
+    for (style, text_calls, text, call, is_marked) in table {
+        let answer = Scripted::says(text);
+        let (_, reply, shown) = ask_with((style, text_calls), tools(), answer).await;
+        let case = format!("{style:?} {text_calls:?} {text:?}");
+        assert_eq!(reply.calls, call.map(read_file).into_iter().collect::<Vec<_>>(), "{case}");
+        assert_eq!(reply.written, is_marked.then(|| text.to_owned()), "{case}");
+        if call.is_none() {
+            assert_eq!((reply.text.as_str(), shown.as_str()), (text, text), "{case}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_explained_beside_native_calls_stays_in_the_text() {
+    let example = CALL.replace("read_file", "write_file");
+    let tools = crate::fuzzing::tools().into();
+    let calls = vec![read_file("b.rs")];
+    let answer =
+        ModelReply { text: example.clone(), calls: calls.clone(), ..ModelReply::default() };
+    let style = (ToolStyle::Native, TextCalls::Ask);
+    let (_, reply, shown) = ask_with(style, tools, Scripted::Reply(answer)).await;
+    assert_eq!((reply.calls, reply.written), (calls, None));
+    assert_eq!((reply.text, shown), (example.clone(), example));
+}
+
+/// The replies in `tests/corpus/explained`, and what each is about.
+fn explained() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/explained");
+    let mut replies = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            let file = format!("\n{}", std::fs::read_to_string(&path).unwrap());
+            let cases = file.split("\n=== ").skip(1).map(|case| case.split_once('\n').unwrap());
+            replies.extend(cases.map(|(title, reply)| {
+                (format!("{}: {title}", path.display()), reply.trim_end().to_owned())
+            }));
+        }
+    }
+    replies
+}
+
+/// The tools that the replies name.
+fn acting_tools() -> Arc<[ToolSpec]> {
+    let names = [
+        "create_directory",
+        "delete_file",
+        "edit_file",
+        "exec_shell",
+        "memory_write",
+        "message",
+        "write_file",
+    ];
+    let properties = ["command", "content", "find", "path", "replace", "text"];
+    let properties: Map<String, Value> =
+        properties.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
+    let tool = |name: &str| ToolSpec {
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        description: String::new(),
+        parameters: json!({ "type": "object", "properties": properties, "required": [] }),
+    };
+    names.map(tool).into()
+}
+
+#[tokio::test]
+async fn f7_a_reply_that_explains_a_call_is_text_wherever_it_is_cut() {
+    let (replies, tools) = (explained(), acting_tools());
+    let mut are_read = 0;
+    for (title, reply) in &replies {
+        let run =
+            ask_with((ToolStyle::Native, TextCalls::Run), tools.clone(), Scripted::says(reply));
+        are_read += usize::from(!run.await.1.calls.is_empty());
+        let places = reply.char_indices().map(|(at, _)| at).step_by(7);
+        let mut cuts: Vec<Vec<&str>> =
+            places.map(|at| reply.split_at(at)).map(|(a, b)| vec![a, b]).collect();
+        cuts.push(reply.split("").collect());
+        for pieces in cuts {
+            let (sender, written) = flume::bounded(pieces.len().max(1));
+            pieces.iter().for_each(|piece| sender.send(Some((*piece).to_owned())).unwrap());
+            drop(sender);
+            let style = (ToolStyle::Native, TextCalls::Ask);
+            let (_, read, shown) = ask_with(style, tools.clone(), Scripted::Written(written)).await;
+            assert_eq!(read.calls, [], "{title}: {pieces:?}");
+            assert_eq!((&read.text, shown.trim_end()), (reply, reply.as_str()), "{title}");
+        }
+    }
+    assert!(replies.len() >= 100, "{} replies", replies.len());
+    // The rule is what keeps them from being calls, and not that they cannot be read.
+    assert!(are_read >= 100, "{are_read} of {} hold a call that can be read", replies.len());
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dialects::{Reader, known_elsewhere};
 use crate::gemini::signatures;
-use crate::hidden::Visible;
+use crate::hidden::visible;
 use crate::openai::responses::thoughts;
 
 /// Lines that say nothing else.
@@ -33,6 +33,15 @@ pub(crate) const DONE: &str = "Done.";
 /// Whether a line says that all is done.
 pub(crate) fn is_mark(line: &str) -> bool {
     MARKS.contains(&line.trim())
+}
+
+/// A text without the line at its end that says that all is done.
+pub(crate) fn without_mark(text: &str) -> &str {
+    let text = text.trim_end();
+    match text.rsplit_once('\n') {
+        Some((rest, last)) if is_mark(last) => rest.trim_end(),
+        _ => text,
+    }
 }
 
 /// Whether a line that is not whole can become one that says so.
@@ -138,10 +147,7 @@ fn in_object(object: &Map<String, Value>) -> String {
 
 /// An argument as a text that people read: what is hidden in a reply is hidden in it.
 fn said(argument: &str) -> String {
-    let mut visible = Visible::default();
-    visible.push(argument, |_| ());
-    let text = visible.finish(|_| ());
-    Reader { told: None, tools: &[] }.read(&text, false).text.trim().to_owned()
+    Reader { told: None, tools: &[] }.read(&visible(argument), false).text.trim().to_owned()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod config;
 
 use avocet_protocol::{ModelFacts, Price};
 
-use crate::ToolStyle;
+use crate::{TextCalls, ToolStyle};
 
 pub(crate) use builtin::{BuiltIn, host};
 pub use config::{ModelConfig, ModelTable};
@@ -22,6 +22,8 @@ pub struct Facts {
     pub images: Option<bool>,
     /// How it calls tools.
     pub tools: Option<ToolStyle>,
+    /// What is done with a call that it writes as text, if it calls tools natively.
+    pub text_calls: Option<TextCalls>,
     /// [`ModelFacts::price`].
     pub price: Option<Price>,
 }
@@ -35,6 +37,7 @@ impl Facts {
             max_output: self.max_output.or(other.max_output),
             images: self.images.or(other.images),
             tools: self.tools.or(other.tools),
+            text_calls: self.text_calls.or(other.text_calls),
             price: self.price.or(other.price),
         }
     }
@@ -91,6 +94,8 @@ pub struct Known {
     pub images: Fact<bool>,
     /// How it calls tools.
     pub tools: Fact<ToolStyle>,
+    /// What is done with a call that it writes as text, if it calls tools natively.
+    pub text_calls: Fact<TextCalls>,
     /// [`ModelFacts::price`].
     pub price: Fact<Price>,
 }
@@ -106,15 +111,22 @@ impl Known {
             max_output: first(said, |facts| facts.max_output),
             images: first(said, |facts| facts.images),
             tools: first(said, |facts| facts.tools),
+            text_calls: first(said, |facts| facts.text_calls),
             price: first(said, |facts| facts.price),
         }
     }
 
-    /// How it is asked to call tools: natively if nobody knows, since calls that it writes as text all
+    /// How it is asked to call tools: natively if that is unknown, since calls that it writes as text all
     /// the same are read.
     #[must_use]
     pub fn tool_style(&self) -> ToolStyle {
         self.tools.map(|(tools, _)| tools).unwrap_or_default()
+    }
+
+    /// What is done with a call that it writes as text, if it calls tools natively.
+    #[must_use]
+    pub fn text_calls(&self) -> TextCalls {
+        self.text_calls.map(|(text_calls, _)| text_calls).unwrap_or_default()
     }
 }
 

@@ -62,6 +62,13 @@ enum Next {
     Wait,
 }
 
+/// The visible part of a whole text.
+pub(crate) fn visible(text: &str) -> String {
+    let mut visible = Visible::default();
+    visible.push(text, |_| ());
+    visible.finish(|_| ())
+}
+
 impl Visible {
     /// Leaves calls that are written as text, for a reader of dialects behind it.
     pub(crate) fn keeping_calls() -> Self {

@@ -8,6 +8,7 @@ use avocet_protocol::{
     Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent,
 };
 
+use crate::asking::Probe;
 use crate::facts::{BuiltIn, Facts, Known, Learned, Source};
 use crate::{Dialected, ToolStyle};
 
@@ -19,6 +20,12 @@ pub trait Served: Model {
         let facts = self.facts().await;
         Learned { facts, images: facts.images.then_some(true), native_tools: None }
     }
+
+    /// Finds out whether it can be asked, without having it answer if its API allows that.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request.
+    async fn probe(&self) -> Result<Probe, ModelError>;
 }
 
 /// A model of which something may be known.
@@ -44,7 +51,7 @@ impl Said {
         let as_text = self.built_in.dialect.unwrap_or(ToolStyle::Json);
         let tools = native_tools.map(|native| if native { ToolStyle::Native } else { as_text });
         let ModelFacts { context, max_output, price, .. } = facts;
-        let server = Facts { context, max_output, images, tools, price };
+        let server = Facts { context, max_output, images, tools, text_calls: None, price };
         Known::from_all(&[
             (Source::Models, self.models),
             (Source::Provider, self.provider),
@@ -66,6 +73,18 @@ impl KnownModel {
     pub async fn known(&self) -> Known {
         self.said.with(self.model.learned().await)
     }
+
+    fn dialected(&self, known: Known) -> Dialected {
+        Dialected::new(self.asked.clone(), known.tool_style()).with_text_calls(known.text_calls())
+    }
+
+    /// Finds out whether it can be asked: see [`Served::probe`].
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request.
+    pub async fn probe(&self) -> Result<Probe, ModelError> {
+        self.model.probe().await
+    }
 }
 
 #[async_trait]
@@ -79,8 +98,7 @@ impl Model for KnownModel {
     }
 
     async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
-        let style = self.known().await.tool_style();
-        Dialected::new(self.asked.clone(), style).as_sent(request).await
+        self.dialected(self.known().await).as_sent(request).await
     }
 
     /// Says what the answer has cost, and what came to nothing, where the price is known.
@@ -90,7 +108,7 @@ impl Model for KnownModel {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let known = self.known().await;
-        let model = Dialected::new(self.asked.clone(), known.tool_style());
+        let model = self.dialected(known);
         let priced = |spent: &Spent| {
             let cost = spent.cost.or_else(|| known.price.map(|(price, _)| price.of(spent.usage)));
             Spent { cost, ..spent.clone() }

@@ -32,6 +32,10 @@ impl Served for Fake {
     async fn learned(&self) -> Learned {
         *self.learned.lock().unwrap()
     }
+
+    async fn probe(&self) -> Result<Probe, ModelError> {
+        Ok(Probe::Works)
+    }
 }
 
 fn fake(answers: Vec<Scripted>, learned: Learned) -> (Arc<ScriptedModel>, Fake) {

@@ -18,6 +18,7 @@ mod finish;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod gemini;
+mod health;
 mod hidden;
 mod known;
 mod limits;
@@ -36,10 +37,12 @@ mod testing;
 mod transcription;
 
 pub use anthropic::{Anthropic, AnthropicConfig};
+pub use asking::Probe;
 pub use chain::Chain;
-pub use dialected::{Dialected, ToolStyle};
+pub use dialected::{Dialected, TextCalls, ToolStyle};
 pub use facts::{Fact, Facts, Known, Learned, ModelConfig, ModelTable, Source};
 pub use gemini::{Gemini, GeminiConfig};
+pub use health::Health;
 pub use known::{KnownModel, Served};
 pub use limits::Limits;
 pub use offline::Offline;

@@ -31,6 +31,20 @@ impl Limits {
         let [first_token, gap, total] = [first_token, gap, total].map(Duration::from_secs);
         Self { first_token, gap, total }
     }
+
+    /// Checks that a request has any time at all.
+    ///
+    /// # Errors
+    /// The key of a limit that is 0, and what it has to be.
+    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+        let Self { first_token, gap, total } = self;
+        let limits =
+            [("first_token_seconds", first_token), ("gap_seconds", gap), ("total_seconds", total)];
+        match limits.into_iter().find(|(_, limit)| limit.is_zero()) {
+            Some((key, _)) => Err((key, "0 is too small; at least 1 second".to_owned())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Holds a part of a request to its limit.

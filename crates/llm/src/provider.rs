@@ -77,6 +77,7 @@ impl ProviderConfig for AnthropicConfig {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_base_url().map_err(base_url)?;
+        self.limits().check()?;
         match self.thinking_tokens {
             Some(tokens @ ..1024) => {
                 let error = format!("{tokens} is too few; it has to be at least 1024");
@@ -113,7 +114,8 @@ impl ProviderConfig for GeminiConfig {
     type Model = Gemini;
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        self.check_base_url().map_err(base_url)
+        self.check_base_url().map_err(base_url)?;
+        self.limits().check()
     }
 
     fn base_url(&self) -> &str {
@@ -144,6 +146,7 @@ impl ProviderConfig for OllamaConfig {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_base_url().map_err(|error| ("base_url", error))?;
+        self.limits().check()?;
         self.check_context_tokens().map_err(|error| ("context_tokens", error))
     }
 
@@ -153,7 +156,8 @@ impl ProviderConfig for OllamaConfig {
 
     fn facts(&self) -> Facts {
         let max_output = self.max_output_tokens.map(u64::from);
-        Facts { tools: self.tools, max_output, ..Facts::default() }
+        let Self { tools, text_calls, .. } = *self;
+        Facts { tools, text_calls, max_output, ..Facts::default() }
     }
 
     fn limited_to(self, tokens: u32) -> Self {
@@ -175,6 +179,7 @@ impl ProviderConfig for OpenAiConfig {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         self.check_base_url().map_err(base_url)?;
+        self.limits().check()?;
         self.check_quirks()
     }
 
@@ -184,7 +189,8 @@ impl ProviderConfig for OpenAiConfig {
 
     fn facts(&self) -> Facts {
         let max_output = self.max_output_tokens.map(u64::from);
-        Facts { images: self.images, tools: self.tools, max_output, ..Facts::default() }
+        let Self { images, tools, text_calls, .. } = *self;
+        Facts { images, tools, text_calls, max_output, ..Facts::default() }
     }
 
     fn limited_to(self, tokens: u32) -> Self {
@@ -202,6 +208,6 @@ impl ProviderConfig for OpenAiConfig {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
-fn base_url(error: NetError) -> (&'static str, String) {
+pub(crate) fn base_url(error: NetError) -> (&'static str, String) {
     ("base_url", error.to_string())
 }

@@ -7,10 +7,10 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
 /// What a body may begin with.
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
-/// Bytes of a body that are read; no answer is that long.
-const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of an event that are read: the last one of an answer may hold all of it.
-pub(crate) const MAX_EVENT: usize = 16 * 1024 * 1024;
+/// Bytes of a body that are read, a few at a time. An answer of 200,000 tokens comes in about 60 MB of events.
+const MAX_BYTES: usize = 128 * 1024 * 1024;
+/// Bytes of an event that are read. The last event of an answer may hold all of it.
+pub(crate) const MAX_EVENT: usize = 4 * 1024 * 1024;
 
 /// What has been read, and not yet given out.
 #[derive(Debug, Default)]
@@ -62,8 +62,7 @@ pub(crate) fn chunks(
         match response.chunk().await {
             Ok(None) => None,
             Ok(Some(chunk)) if chunk.len() > left => {
-                let error = format!("the answer is longer than {MAX_BYTES} bytes");
-                Some((Err(NetError::Broken(error)), None))
+                Some((Err(NetError::TooLong(MAX_BYTES)), None))
             }
             Ok(Some(chunk)) => {
                 let left = left - chunk.len();
@@ -86,19 +85,19 @@ impl Splitter {
             let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             self.line.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
             if self.line.len() + self.data.len() > MAX_EVENT {
-                return self.fail(format!("an event is longer than {MAX_EVENT} bytes"));
+                return self.fail(NetError::TooLong(MAX_EVENT));
             }
             let Some(end) = end else { return };
             self.returned = rest[end] == b'\r';
             rest = &rest[end + 1..];
             if let Err(error) = self.end_line() {
-                return self.fail(error.to_string());
+                return self.fail(NetError::Broken(error.to_string()));
             }
         }
     }
 
-    fn fail(&mut self, error: String) {
-        self.ready.push_back(Err(NetError::Broken(error)));
+    fn fail(&mut self, error: NetError) {
+        self.ready.push_back(Err(error));
     }
 
     /// A blank line ends an event. Of its fields only the data matters: the rest says nothing that the

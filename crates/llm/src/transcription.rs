@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::detail::{clean, says};
+use crate::provider::base_url;
 
 /// Bytes of the largest file that is taken (OpenAI API reference, "Create transcription").
 const MAX_BYTES: usize = 25 * 1024 * 1024;
@@ -52,14 +53,19 @@ impl Default for TranscriptionConfig {
 }
 
 impl TranscriptionConfig {
-    /// Whether requests can be sent to `base_url`.
+    /// Checks the values of single keys.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] says why not.
-    pub fn check_base_url(&self) -> Result<(), NetError> {
-        match self.untrusted {
+    /// The key whose value cannot be used, and what it has to be.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let checked = match self.untrusted {
             true => check_public_url(&self.base_url),
             false => check_url(&self.base_url),
+        };
+        checked.map_err(base_url)?;
+        match self.total_seconds {
+            0 => Err(("total_seconds", "0 is too small; at least 1 second".to_owned())),
+            _ => Ok(()),
         }
     }
 }
@@ -85,6 +91,24 @@ impl Transcription {
             false => HttpClient::new(),
         };
         Ok(Self { url, config, http: http?, clock })
+    }
+
+    /// Finds out whether the key is good, by the list of models; false if there is no list that says so.
+    ///
+    /// # Errors
+    /// Why nothing can be asked.
+    pub async fn probe(&self) -> Result<bool, String> {
+        let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
+        let bearer = self.config.api_key.as_ref().map(|key| format!("Bearer {}", key.expose()));
+        let headers: Vec<_> =
+            bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
+        let answer = self.http.get(&url, &headers).await;
+        let answer = answer.map_err(|error| self.clean(&error.to_string()))?;
+        match answer.status() {
+            200 => Ok(true),
+            404 | 405 | 501 => Ok(false),
+            _ => Err(self.refusal(answer).await.to_string()),
+        }
     }
 
     async fn ask(&self, recording: Recording) -> Result<String, TranscribeError> {

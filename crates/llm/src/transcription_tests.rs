@@ -26,7 +26,8 @@ async fn an_untrusted_endpoint_hears_nothing_on_this_host() {
     let fake = TranscriptionFake::saying("Buy bread.").await;
     let base_url = fake.base_url();
     let config = TranscriptionConfig { base_url, untrusted: true, ..Default::default() };
-    let error = config.check_base_url().unwrap_err().to_string();
+    let (key, error) = config.check().unwrap_err();
+    assert_eq!(key, "base_url");
     assert!(error.contains("127.0.0.1 is not public"), "{error}");
     let clock: Arc<ManualClock> = Arc::default();
     assert!(ask(&Transcription::new(config, clock).unwrap()).await.is_err());

@@ -122,6 +122,9 @@ pub enum FetchError {
     /// The body has more bytes than this.
     #[error("the answer is longer than {0} bytes")]
     Long(usize),
+    /// The server redirects to this URL, which the caller does not follow.
+    #[error("the page redirects to {0}")]
+    Elsewhere(Url),
     /// The body is compressed though this was not asked for, and may unfold to any size.
     #[error("the answer is compressed, which was not asked for")]
     Compressed,
@@ -181,7 +184,21 @@ impl GuardedClient {
     /// # Errors
     /// [`FetchError`] if it may not be asked for, there is no answer, or the answer is too much.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Page, FetchError> {
-        self.in_time(self.walk(url, headers)).await
+        self.get_following(url, headers, &|_| true).await
+    }
+
+    /// As [`Self::get`], following a redirect only if `follows` says so of its URL. A name that is not
+    /// followed is not resolved.
+    ///
+    /// # Errors
+    /// As [`Self::get`], and [`FetchError::Elsewhere`] with the URL that is not followed.
+    pub async fn get_following(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        follows: &(dyn Fn(&Url) -> bool + Sync),
+    ) -> Result<Page, FetchError> {
+        self.in_time(self.walk(url, headers, follows)).await
     }
 
     /// Posts JSON with these headers and reads what is answered. A redirect is an answer like any
@@ -212,7 +229,12 @@ impl GuardedClient {
         within(&*self.clock, limit, page).await.unwrap_or(Err(FetchError::Slow(limit)))
     }
 
-    async fn walk(&self, url: &str, mut headers: &[(&str, &str)]) -> Result<Page, FetchError> {
+    async fn walk(
+        &self,
+        url: &str,
+        mut headers: &[(&str, &str)],
+        follows: &(dyn Fn(&Url) -> bool + Sync),
+    ) -> Result<Page, FetchError> {
         let guard = self.guard();
         let mut target = guard.target(url)?;
         let mut cache_control = Vec::new();
@@ -223,6 +245,9 @@ impl GuardedClient {
             };
             cache_control.extend(answer.headers(CACHE_CONTROL));
             let next = guard.redirected(&target, location)?;
+            if !follows(next.url()) {
+                return Err(FetchError::Elsewhere(next.into_url()));
+            }
             if next.url().origin() != target.url().origin() {
                 headers = &[];
             }

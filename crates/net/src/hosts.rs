@@ -67,6 +67,15 @@ impl Hosts {
         self.entries.is_empty()
     }
 
+    /// The names of the list, in lower case and ASCII; `*.` before one stands for all names below it.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().filter_map(|entry| match &entry.hosts {
+            Which::Name(name) => Some(name.clone()),
+            Which::Below(name) => Some(format!("*.{name}")),
+            Which::Address(_) => None,
+        })
+    }
+
     /// Whether an entry names this address, at whatever port.
     #[must_use]
     pub fn name(&self, address: IpAddr) -> bool {

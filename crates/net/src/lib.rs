@@ -2,6 +2,7 @@
 //! take no proxy from the environment, follow no redirect, and their errors name neither URLs nor
 //! secrets. [`GuardedClient`] is for URLs that others have chosen, [`Proxy`] for programs.
 
+mod detail;
 mod dial;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
@@ -30,6 +31,7 @@ pub use interfaces::Interfaces;
 pub use proxy::Proxy;
 pub use public::check_public_url;
 
+use detail::detail;
 use public::Public;
 
 /// How long a connection may take to be made.
@@ -61,6 +63,9 @@ pub enum NetError {
     /// The connection broke, or what came over it is no HTTP.
     #[error("the connection broke: {0}")]
     Broken(String),
+    /// The server sends more than is read.
+    #[error("it is longer than {0} bytes")]
+    TooLong(usize),
 }
 
 /// The beginning of an answer; the rest is read from it.
@@ -74,11 +79,13 @@ pub struct HttpResponse {
 /// # Errors
 /// [`NetError::Invalid`] says what is wrong with it, without showing it.
 pub fn check_url(url: &str) -> Result<(), NetError> {
-    let invalid = |error: &str| NetError::Invalid(format!("it is no URL of a server ({error})"));
-    let url = Url::parse(url).map_err(|error| invalid(&error.to_string()))?;
-    match (url.scheme(), url.host()) {
-        ("http" | "https", Some(_)) => Ok(()),
-        _ => Err(invalid("it has to begin with http:// or https:// and a host")),
+    let parsed = Url::parse(url).ok();
+    match parsed.as_ref().map(|url| (url.scheme(), url.host())) {
+        Some(("http" | "https", Some(_))) => Ok(()),
+        _ => Err(NetError::Invalid(
+            "it is no URL of a server: it has to begin with http:// or https:// and a host"
+                .to_owned(),
+        )),
     }
 }
 
@@ -287,38 +294,31 @@ impl HttpResponse {
     ///
     /// # Errors
     /// [`NetError::Broken`] if the body ends before its end.
-    pub async fn text(mut self, limit: usize) -> Result<String, NetError> {
+    pub async fn text(self, limit: usize) -> Result<String, NetError> {
+        self.beginning(limit).await.map(|(text, _)| text)
+    }
+
+    /// As [`Self::text`], with whether anything was left out.
+    ///
+    /// # Errors
+    /// [`NetError::Broken`] if the body ends before its end.
+    pub async fn beginning(mut self, limit: usize) -> Result<(String, bool), NetError> {
         let mut body = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
-            body.extend_from_slice(&chunk);
-            if body.len() >= limit {
-                body.truncate(limit);
-                break;
-            }
+        while body.len() <= limit
+            && let Some(chunk) = self.chunk().await?
+        {
+            let room = limit.saturating_add(1) - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
         }
-        Ok(String::from_utf8_lossy(&body).into_owned())
+        let is_cut = body.len() > limit;
+        body.truncate(limit);
+        Ok((String::from_utf8_lossy(&body).into_owned(), is_cut))
     }
 }
 
 /// What `Retry-After` says, unless it is a date.
 fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
-}
-
-/// What happened, down to its cause, without the URL: that of a bot contains its token.
-fn detail(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -225,6 +225,24 @@ async fn f21_every_script_of_the_corpus_ends_as_it_has_to() {
 }
 
 #[tokio::test]
+async fn get_following_resolves_no_name_that_it_does_not_follow() {
+    let public: Vec<Vec<IpAddr>> = vec![vec!["8.8.8.8".parse().unwrap()]];
+    let names =
+        ["site.dev", "www.site.dev", "evil.dev"].map(|name| (name.to_owned(), public.clone()));
+    let names = Arc::new(Names { names: names.into(), ..Names::default() });
+    let redirects = [
+        ("http://site.dev/", "http://www.site.dev/"),
+        ("http://www.site.dev/", "http://evil.dev/d"),
+    ];
+    let redirects = redirects.map(|(from, to)| (from.to_owned(), to.to_owned())).into();
+    let servers = Arc::new(Servers { redirects, ..Servers::default() });
+    let follows = |url: &Url| url.host_str().is_some_and(|host| host.ends_with("site.dev"));
+    let page = client(&names, &servers).get_following("http://site.dev/", &[], &follows).await;
+    assert_eq!(page, Err(FetchError::Elsewhere(Url::parse("http://evil.dev/d").unwrap())));
+    assert_eq!(*names.looked_up.lock().unwrap(), ["site.dev", "www.site.dev"]);
+}
+
+#[tokio::test]
 async fn headers_go_no_further_than_the_first_origin() {
     let redirects = [
         ("http://8.8.8.8/", "/a"),

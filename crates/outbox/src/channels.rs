@@ -49,4 +49,8 @@ impl Destinations for Channels {
         chunks.iter_mut().for_each(|chunk| chunk.reply_to = reply_to.take());
         Ok(Planned { address: address.clone(), chunks })
     }
+
+    fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64> {
+        self.of(address)?.max_file_bytes(address)
+    }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, Head, Outbox, Planned, Receipt,
-    SendEnd, SendError, StoreError, Timestamp, Workspaces, within,
+    Channel, ChatAddress, Clock, Content, Deliveries, Delivery, DeliveryId, Head, Outbox, Planned,
+    Receipt, SendEnd, SendError, StoreError, Timestamp, Workspaces, within,
 };
 use avocet_supervise::{Group, Keyed, Unfinished, catch, patiently};
 use tokio::sync::Semaphore;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::Channels;
+use crate::accounts::Accounts;
 use crate::load::{Loader, extra_time};
 use crate::rules::{self, Step, Verdict};
 
@@ -37,6 +38,7 @@ struct Courier {
     loader: Loader,
     clock: Arc<dyn Clock>,
     at_once: Arc<Semaphore>,
+    accounts: Arc<Accounts>,
     /// Fires when what cannot be sent now is left for the next start.
     stopping: CancellationToken,
 }
@@ -46,6 +48,36 @@ struct Courier {
 enum Next {
     Look,
     Leave,
+}
+
+/// What a chat's worker knows of the chunk at its head, from one look to the next. None of it has to
+/// survive a crash.
+#[derive(Debug, Default)]
+struct Progress {
+    chunk: Option<DeliveryId>,
+    /// Whether the time that the chunk had to wait has passed, whatever the wall clock shows.
+    waited: bool,
+    /// When the last send failed, by the clock's `elapsed`.
+    failed_at: Option<Duration>,
+    /// As in [`rules::judge`].
+    failed_alone: u32,
+}
+
+impl Progress {
+    /// Begins anew where another chunk is at the head.
+    fn look_at(&mut self, chunk: DeliveryId) {
+        if self.chunk != Some(chunk) {
+            *self = Self { chunk: Some(chunk), ..Self::default() };
+        }
+    }
+
+    /// A send failed; another chat of the account last got a message through at `others`.
+    fn failed(&mut self, now: Duration, others: Option<Duration>) {
+        if self.failed_at.is_some_and(|before| others.is_some_and(|others| others >= before)) {
+            self.failed_alone += 1;
+        }
+        self.failed_at = Some(now);
+    }
 }
 
 impl Deliverer {
@@ -60,8 +92,8 @@ impl Deliverer {
     ) -> Self {
         let at_once = Arc::new(Semaphore::new(AT_ONCE));
         let stopping = group.token().child_token();
-        let courier =
-            Courier { outbox, channels, loader: Loader::new(workspaces), clock, at_once, stopping };
+        let (loader, accounts) = (Loader::new(workspaces), Arc::default());
+        let courier = Courier { outbox, channels, loader, clock, at_once, accounts, stopping };
         Self { chats: Arc::new(Keyed::new(group)), courier }
     }
 
@@ -102,8 +134,9 @@ impl Deliveries for Deliverer {
 impl Courier {
     /// Delivers until there is nothing more that can be delivered now.
     async fn serve(&self, chat: &ChatAddress) {
+        let mut progress = Progress::default();
         loop {
-            match self.deliver_next(chat).await {
+            match self.deliver_next(chat, &mut progress).await {
                 Ok(Next::Look) => {}
                 Ok(Next::Leave) => return,
                 Err(error) => {
@@ -115,34 +148,50 @@ impl Courier {
         }
     }
 
-    async fn deliver_next(&self, chat: &ChatAddress) -> Result<Next, StoreError> {
-        let Some(head) = self.patiently(|| self.outbox.head(chat)).await? else {
+    async fn deliver_next(
+        &self,
+        chat: &ChatAddress,
+        progress: &mut Progress,
+    ) -> Result<Next, StoreError> {
+        let Some(mut head) = self.patiently(|| self.outbox.head(chat)).await? else {
             return Ok(Next::Leave);
         };
         let Some(channel) = self.channels.of(chat) else {
             tracing::warn!(%chat, "the channel is not configured; its messages wait");
             return Ok(Next::Leave);
         };
-        match rules::next(&head, channel.on_unknown(), self.clock.now()) {
-            Step::Wait(until) => self.wait(until).await,
-            Step::GiveUp => self.give_up(channel, &head).await,
+        progress.look_at(head.delivery.id);
+        if progress.waited {
+            head.not_before = Timestamp(0);
+        }
+        let now = self.clock.now();
+        match rules::next(&head, channel.on_unknown(), now) {
+            Step::Wait(until) => {
+                let next = self.wait(now.until(until)).await;
+                progress.waited = true;
+                next
+            }
+            Step::GiveUp => self.give_up(channel, &head, rules::never_confirmed(&head)).await,
             Step::Send { .. } if !channel.reachable(&head.delivery.address) => Ok(Next::Leave),
             Step::Send { repeat } => {
-                let pause = channel.pause_before(&head.delivery);
-                if !pause.is_zero() {
-                    return self.wait(self.clock.now().after(pause)).await;
+                let turn = tokio::select! {
+                    biased;
+                    turn = channel.turn(&head.delivery) => turn,
+                    () = self.stopping.cancelled() => return Ok(Next::Leave),
+                };
+                if let Err(pause) = turn {
+                    return self.wait(pause).await;
                 }
                 let Delivery { id, turn, .. } = &head.delivery;
                 let turn = turn.map(tracing::field::display);
                 let span = tracing::info_span!("delivery", %id, turn, %chat);
-                self.send(channel, &head, repeat).instrument(span).await
+                self.send(channel, &head, repeat, progress).instrument(span).await
             }
         }
     }
 
-    /// Waits for the time to come, unless the daemon stops.
-    async fn wait(&self, until: Timestamp) -> Result<Next, StoreError> {
-        let wait = self.clock.now().until(until);
+    /// Waits, unless the daemon stops.
+    async fn wait(&self, wait: Duration) -> Result<Next, StoreError> {
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => Ok(Next::Leave),
@@ -150,12 +199,13 @@ impl Courier {
         }
     }
 
-    async fn give_up(&self, channel: &Arc<dyn Channel>, head: &Head) -> Result<Next, StoreError> {
-        let error = "sent twice, and neither was confirmed".to_owned();
-        let Delivery { id, content, .. } = &head.delivery;
-        tracing::warn!(delivery = %id, "unconfirmed");
-        let notice = notice(channel, head, &rules::unconfirmed_notice(content));
-        self.finish(head, SendEnd::Unconfirmed { error, notice }).await?;
+    async fn give_up(
+        &self,
+        channel: &Arc<dyn Channel>,
+        head: &Head,
+        error: String,
+    ) -> Result<Next, StoreError> {
+        self.finish(head, unconfirmed(channel, head, error)).await?;
         Ok(Next::Look)
     }
 
@@ -164,6 +214,7 @@ impl Courier {
         channel: &Arc<dyn Channel>,
         head: &Head,
         repeat: bool,
+        progress: &mut Progress,
     ) -> Result<Next, StoreError> {
         // The semaphore is never closed.
         let place = self.at_once.acquire().await;
@@ -176,15 +227,17 @@ impl Courier {
         let repeat = repeat || head.delivery.repeat;
         let delivery = Delivery { repeat, files: loaded.files, ..head.delivery.clone() };
         let sent = self.hand_over(channel, &delivery).await;
-        tracing::debug!(repeat, ok = sent.is_ok(), "handed to the channel");
-        let now = self.clock.now();
-        let end = match rules::judge(sent, head, now) {
+        progress.waited = false;
+        self.note(&sent, head, progress);
+        let (rule, now) = (channel.on_unknown(), self.clock.now());
+        let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
             Verdict::End(end) => end,
             Verdict::Nobody => {
                 self.finish(head, SendEnd::Nobody).await?;
                 return Ok(Next::Leave);
             }
             Verdict::Dead(error) => dead(channel, head, error),
+            Verdict::Unconfirmed(error) => unconfirmed(channel, head, error),
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         self.finish(head, end).await?;
@@ -192,14 +245,36 @@ impl Courier {
         if !unknown {
             return Ok(Next::Look);
         }
-        // Whoever comes wakes the chat, and has no outage to wait for.
+        // A chat that becomes reachable is woken by its channel: there is no outage to wait for.
         if !channel.reachable(&head.delivery.address) {
             return Ok(Next::Leave);
         }
-        self.wait(now.after(rules::pause_after_unknown(head, channel.on_unknown()))).await
+        self.wait(rules::pause_after_unknown(head, rule)).await
     }
 
-    /// What cannot even be begun is given up, unless it may have arrived before.
+    /// Notes what a send came to, for the log and for the other chats of the account. Of failures in a
+    /// row the first, second, fourth, eighth and so on are logged.
+    fn note(&self, sent: &Result<Receipt, SendError>, head: &Head, progress: &mut Progress) {
+        let (attempts, chat) = (head.attempts + 1, &head.delivery.address);
+        tracing::debug!(attempts, ok = sent.is_ok(), "handed to the channel");
+        match sent {
+            Ok(_) => {
+                self.accounts.succeeded(chat, self.clock.elapsed());
+                if head.failing_since.is_some() {
+                    tracing::info!(attempts, "delivered after failures");
+                }
+            }
+            Err(error @ (SendError::Failed(_) | SendError::Unknown(_))) => {
+                progress.failed(self.clock.elapsed(), self.accounts.others(chat));
+                if attempts.is_power_of_two() {
+                    tracing::warn!(attempts, %error, "delivery failed; retrying");
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Gives up a chunk whose send cannot be begun. It is unconfirmed if it may have arrived before.
     async fn refuse(
         &self,
         channel: &Arc<dyn Channel>,
@@ -207,14 +282,14 @@ impl Courier {
         error: String,
     ) -> Result<Next, StoreError> {
         if head.unknown {
-            return self.give_up(channel, head).await;
+            return self.give_up(channel, head, error).await;
         }
         self.patiently(|| self.outbox.start(head.delivery.id, false)).await?;
         self.finish(head, dead(channel, head, error)).await?;
         Ok(Next::Look)
     }
 
-    /// Whatever happens in the channel, it comes to an answer.
+    /// Has the channel send it. A panic and a timeout are answers too.
     async fn hand_over(
         &self,
         channel: &Arc<dyn Channel>,
@@ -242,13 +317,24 @@ impl Courier {
 }
 
 fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
-    // Whatever keeps a notice from its chat was said of the message that it is about.
-    match head.notice {
-        false => tracing::warn!(error, "given up"),
-        true => tracing::info!(error, "the chat could not be told"),
-    }
+    warn_given_up(head, "refused", &error);
     let content = rules::dead_notice(&head.delivery.content, &error);
     SendEnd::Dead { notice: notice(channel, head, &content), error }
+}
+
+fn unconfirmed(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
+    warn_given_up(head, "unconfirmed", &error);
+    let content = rules::unconfirmed_notice(&head.delivery.content);
+    SendEnd::Unconfirmed { notice: notice(channel, head, &content), error }
+}
+
+/// What keeps a notice from its chat was logged with the message that the notice is about.
+fn warn_given_up(head: &Head, state: &'static str, error: &str) {
+    let Delivery { id, address, .. } = &head.delivery;
+    match head.notice {
+        false => tracing::warn!(delivery = %id, chat = %address, state, error, "given up"),
+        true => tracing::info!(delivery = %id, chat = %address, state, error, "notice given up"),
+    }
 }
 
 /// What the chat is told; nothing if what failed was itself such a notice.

@@ -62,7 +62,7 @@ impl World {
             address: address.clone(),
             chunks: text.split('|').map(Content::text).collect(),
         };
-        self.store.enqueue(&planned, &DedupeKey::parse(text).unwrap()).await.unwrap();
+        self.store.enqueue(&planned, &DedupeKey::parse(text).unwrap(), None).await.unwrap();
         self.deliverer.wake(&address);
     }
 
@@ -73,7 +73,7 @@ impl World {
         let content = Content { attachments, ..Content::text(text) };
         let planned = Planned { address: chat_address(chat), chunks: vec![content] };
         self.store
-            .enqueue(&planned, &DedupeKey::parse(&path.replace('/', "-")).unwrap())
+            .enqueue(&planned, &DedupeKey::parse(&path.replace('/', "-")).unwrap(), None)
             .await
             .unwrap();
         self.deliverer.wake(&planned.address);
@@ -347,8 +347,85 @@ async fn stopping_leaves_what_cannot_be_sent_now() {
     assert_eq!(world.store.log_status().await.unwrap().pending, 1);
 }
 
+/// Lets time pass, second by second, until a chat has tried so many sends; meanwhile another chat gets
+/// a message every minute if `others` says so.
+async fn fail_until_tried(world: &World, times: usize, others: bool) {
+    let mut sent = 0;
+    for attempt in 1..=times {
+        world.channel.tried(attempt + sent).await;
+        let wait = rules::wait_after(u32::try_from(attempt).unwrap());
+        world.clock.sleeper(wait).await;
+        if others {
+            sent += 1;
+            world.send("b", &format!("b{sent}")).await;
+            world.channel.tried(attempt + sent).await;
+            world.channel.taken(sent).await;
+        }
+        world.clock.advance(wait);
+    }
+}
+
+fn server_error() -> SendError {
+    SendError::Unknown("HTTP 500".to_owned())
+}
+
 #[tokio::test]
-async fn a_place_is_on_a_channel() {
+async fn a_chunk_that_fails_alone_is_given_up_and_what_waits_behind_it_is_sent() {
+    let world = World::with_rule(OnUnknown::RepeatSafe).await;
+    world.channel.set_failing("cursed", Some(server_error()));
+    world.send("a", "cursed").await;
+    world.send("a", "behind it").await;
+    fail_until_tried(&world, 8, true).await;
+    let texts = world.channel.texts(8 + 2).await;
+    let notice = "I could not confirm that this message arrived: “cursed” /resend sends it again.";
+    assert_eq!(texts[8..], ["behind it", notice]);
+    assert_eq!(world.clock.elapsed(), 255 * SECOND);
+    world.idle().await;
+    let status = world.store.log_status().await.unwrap();
+    assert_eq!((status.unconfirmed, status.pending, status.dead), (1, 0, 0));
+}
+
+#[tokio::test]
+async fn where_no_chat_gets_through_a_chunk_waits_for_the_account_to_come_back() {
+    let world = World::with_rule(OnUnknown::RepeatSafe).await;
+    let no_route = SendError::Failed("no route".to_owned());
+    world.channel.set_failing("of the evening", Some(no_route));
+    world.send("a", "of the evening").await;
+    fail_until_tried(&world, 100, false).await;
+    // The other chat is the first to get through in the morning, and the next attempt still fails.
+    world.send("b", "good morning").await;
+    world.channel.taken(1).await;
+    world.channel.tried(102).await;
+    world.clock.sleeper(rules::wait_after(99)).await;
+    world.channel.set_failing("of the evening", None);
+    world.clock.advance(rules::wait_after(99));
+    assert_eq!(world.channel.texts(2).await, ["good morning", "of the evening"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_does_not_prolong_a_wait() {
+    let minutes = Duration::from_mins;
+    for restarts in [false, true] {
+        let mut world = World::new().await;
+        world.channel.script([OnSend::Say(SendError::RetryAfter(minutes(30)))]);
+        world.send("a", "1").await;
+        world.clock.sleeper(minutes(30)).await;
+        world.clock.advance(minutes(10));
+        world.clock.set_back(Duration::from_hours(3));
+        let left = if restarts { minutes(30) } else { minutes(20) };
+        if restarts {
+            world = world.restart().await;
+            world.clock.set_back(Duration::from_hours(3));
+            world.deliverer.start().await.unwrap();
+        }
+        world.clock.sleeper_within(left..=left).await;
+        world.clock.advance(left);
+        assert_eq!(world.channel.texts(1).await, ["1"], "restarts: {restarts}");
+    }
+}
+
+#[tokio::test]
+async fn destinations_plan_and_limit_files_by_the_channel_of_the_address() {
     let channels = Channels::new(vec![Arc::new(FakeChannel::default())]);
     let content = Content::text("x".repeat(FakeChannel::LIMIT + 1));
     let planned = channels.plan(&chat_address("a"), &content).unwrap();
@@ -357,9 +434,38 @@ async fn a_place_is_on_a_channel() {
     let planned = channels.plan(&chat_address("a"), &reply).unwrap();
     let refers: Vec<_> = planned.chunks.iter().map(|chunk| chunk.reply_to.is_some()).collect();
     assert_eq!(refers, [true, false], "the first says what is replied to");
+    let limits = |address: &ChatAddress| channels.max_file_bytes(address);
     let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
+    assert_eq!(limits(&chat_address("a")), Some(FakeChannel::MAX_FILE_BYTES));
+    assert_eq!(limits(&nowhere), None);
     let error = channels.plan(&nowhere, &content).unwrap_err().to_string();
     assert_eq!(error, "icq:local:a is on no configured channel; there are: terminal:local");
+}
+
+#[tokio::test]
+async fn chunk_that_waits_in_line_is_pending_and_not_repeated_after_a_crash() {
+    let world = World::new().await;
+    world.channel.give_turns(false);
+    world.send("a", "hello").await;
+    world.channel.in_line(1).await;
+    let world = world.restart().await;
+    world.deliverer.start().await.unwrap();
+    world.channel.in_line(2).await;
+    world.channel.give_turns(true);
+    let taken = world.channel.taken(1).await;
+    assert!(!taken[0].repeat, "{taken:?}");
+    world.idle().await;
+    assert_eq!(world.channel.texts(1).await, ["hello"]);
+}
+
+#[tokio::test]
+async fn chunk_that_waits_in_line_is_left_for_the_next_start_when_the_daemon_stops() {
+    let world = World::new().await;
+    world.channel.give_turns(false);
+    world.send("a", "hello").await;
+    world.channel.in_line(1).await;
+    world.stop().await;
+    assert_eq!(world.store.log_status().await.unwrap().pending, 1);
 }
 
 #[tokio::test]

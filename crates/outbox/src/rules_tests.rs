@@ -8,7 +8,16 @@ fn head(unknown: bool, repeat: bool, attempts: u32) -> Head {
     let address = "terminal:local:a".parse().unwrap();
     let delivery =
         Delivery { repeat, ..Delivery::new(DeliveryId(1), address, Content::text("hi")) };
-    Head { delivery, unknown, attempts, not_before: Timestamp(0), notice: false }
+    Head {
+        delivery,
+        unknown,
+        attempts,
+        not_before: Timestamp(0),
+        held_at: Timestamp(0),
+        failing_since: None,
+        error: None,
+        notice: false,
+    }
 }
 
 #[test]
@@ -38,6 +47,22 @@ fn a_chunk_is_sent_once_unless_its_outcome_is_unknown() {
 }
 
 #[test]
+fn due_is_no_later_than_the_wait_itself_after_a_clock_was_set_back() {
+    const HOUR: i64 = 3_600_000;
+    let held = Head { not_before: Timestamp(9 * HOUR + 300), ..head(false, false, 1) };
+    let held = Head { held_at: Timestamp(9 * HOUR), ..held };
+    for (now, expected) in [
+        (9 * HOUR, Step::Wait(Timestamp(9 * HOUR + 300))),
+        (9 * HOUR + 200, Step::Wait(Timestamp(9 * HOUR + 300))),
+        (6 * HOUR, Step::Wait(Timestamp(6 * HOUR + 300))),
+        (9 * HOUR + 300, Step::Send { repeat: false }),
+        (99 * HOUR, Step::Send { repeat: false }),
+    ] {
+        assert_eq!(next(&held, OnUnknown::RepeatMarked, Timestamp(now)), expected, "{now}");
+    }
+}
+
+#[test]
 fn the_one_repetition_waits_for_the_trouble_to_pass_and_others_ever_longer() {
     use OnUnknown::{RepeatMarked, RepeatSafe};
     let edit = |attempts| {
@@ -63,7 +88,7 @@ fn the_one_repetition_waits_for_the_trouble_to_pass_and_others_ever_longer() {
 fn a_chunk_that_fails_waits_longer_each_time_and_is_given_up_at_last() {
     let failed = |attempts: u32| {
         let failed = Err(SendError::Failed("no route".to_owned()));
-        match judge(failed, &head(false, false, attempts - 1), NOW) {
+        match judge(failed, &head(false, false, attempts - 1), OnUnknown::RepeatMarked, 0, NOW) {
             Verdict::End(SendEnd::Again { not_before, .. }) => Ok(not_before.0 - NOW.0),
             Verdict::Dead(error) => Err(error),
             _ => panic!(),
@@ -79,12 +104,54 @@ fn a_chunk_that_fails_waits_longer_each_time_and_is_given_up_at_last() {
     assert_eq!(wait_after(99), LONGEST_WAIT);
 }
 
+/// What an attempt comes to: `again`, `unknown`, `dead` or `unconfirmed`.
+fn judged(error: SendError, head: &Head, rule: OnUnknown, failed_alone: u32) -> String {
+    match judge(Err(error), head, rule, failed_alone, NOW) {
+        Verdict::End(SendEnd::Again { .. }) => "again".to_owned(),
+        Verdict::End(SendEnd::Unknown { .. }) => "unknown".to_owned(),
+        Verdict::Dead(error) => format!("dead: {error}"),
+        Verdict::Unconfirmed(error) => format!("unconfirmed: {error}"),
+        _ => panic!(),
+    }
+}
+
+#[test]
+fn judge_gives_up_a_chunk_that_fails_for_minutes_while_other_chats_get_through() {
+    use OnUnknown::{RepeatMarked, RepeatSafe};
+    let (failed, unknown) =
+        (|| SendError::Failed("500".into()), || SendError::Unknown("500".into()));
+    let long = NOW.before(STUCK_AFTER);
+    let just_now = Timestamp(long.0 + 1);
+    let why = "500; tried 9 times while messages to other chats got through";
+    let [dead, unconfirmed] = ["dead", "unconfirmed"].map(|end| format!("{end}: {why}"));
+    let (again, open) = ("again".to_owned(), "unknown".to_owned());
+    let table = [
+        (failed(), Some(long), RepeatMarked, 2, &dead),
+        (failed(), Some(long), RepeatSafe, 2, &dead),
+        (failed(), Some(long), RepeatSafe, 1, &again),
+        (failed(), Some(long), RepeatSafe, 0, &again),
+        (failed(), Some(just_now), RepeatSafe, 9, &again),
+        (failed(), None, RepeatSafe, 9, &again),
+        (unknown(), Some(long), RepeatSafe, 2, &unconfirmed),
+        (unknown(), Some(long), RepeatSafe, 1, &open),
+        (unknown(), Some(just_now), RepeatSafe, 9, &open),
+        // It is given up after its one repetition.
+        (unknown(), Some(long), RepeatMarked, 9, &open),
+        (SendError::RetryAfter(STUCK_AFTER), Some(long), RepeatSafe, 9, &again),
+    ];
+    for (error, failing_since, rule, failed_alone, expected) in table {
+        let head = Head { failing_since, ..head(false, false, 8) };
+        let told = format!("{error:?} {failing_since:?} {rule:?} {failed_alone}");
+        assert_eq!(judged(error, &head, rule, failed_alone), *expected, "{told}");
+    }
+}
+
 #[test]
 fn f6_a_platform_that_asks_to_wait_is_obeyed_however_long_it_takes() {
     let asked = Duration::from_hours(2);
     let asks = Err(SendError::RetryAfter(asked));
     let Verdict::End(SendEnd::Again { not_before, counts, .. }) =
-        judge(asks, &head(false, false, 299), NOW)
+        judge(asks, &head(false, false, 299), OnUnknown::RepeatMarked, 99, NOW)
     else {
         panic!()
     };

@@ -8,11 +8,20 @@ use serde_json::{Map, Value};
 
 use crate::{ChatAddress, Grant, SessionId, StoreError, Timestamp, WaitId};
 
+/// How the result of a call begins that an owner has denied.
+pub(crate) const DENIED: &str = "denied by the owner";
+/// The result of a call whose approval expired.
+pub const EXPIRED: &str = "denied: nobody allowed the call in time";
+
 /// Calls that wait for a person to allow them.
 #[async_trait]
 pub trait Approvals: fmt::Debug + Send + Sync {
-    /// All that wait, in the order in which they expire.
-    async fn open(&self) -> Result<Vec<OpenApproval>, StoreError>;
+    /// Those that wait, in the order in which they were asked; `after` is the last one that is known already.
+    async fn open(
+        &self,
+        limit: u32,
+        after: Option<WaitId>,
+    ) -> Result<Vec<OpenApproval>, StoreError>;
 
     /// Decides about one of them; false if it does not wait any more. Durable when this returns.
     async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError>;
@@ -62,13 +71,12 @@ impl ApprovalDecision {
             Self::Once => Resolution::Run,
             Self::ForSession => Resolution::RunAlways,
             Self::Denied { why: Some(why) } => {
-                Resolution::Error(format!("denied by the owner, who says: {why}"))
+                Resolution::Error(format!("{DENIED}, who says: {why}"))
             }
-            Self::Denied { why: None } => Resolution::Error(
-                "denied by the owner; do not try to reach the same in another way, go on without it or \
-                 say what you need it for"
-                    .to_owned(),
-            ),
+            Self::Denied { why: None } => Resolution::Error(format!(
+                "{DENIED}; do not try to reach the same in another way, go on without it or say what you \
+                 need it for"
+            )),
         }
     }
 }

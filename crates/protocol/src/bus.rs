@@ -98,6 +98,16 @@ pub enum PublishError {
         /// Messages a minute.
         limit: usize,
     },
+    /// The sender: the key belongs to another message.
+    #[error(
+        "the key {key:?} was used in this chat for another message ({used_for}); send this one with a new key"
+    )]
+    KeyTaken {
+        /// The key.
+        key: String,
+        /// The message that has it.
+        used_for: String,
+    },
     /// The sender: there is nothing to correct.
     #[error("this {0}")]
     NoCorrection(#[from] NoCorrection),
@@ -127,7 +137,11 @@ impl PublishError {
             Self::NoCorrection(NoCorrection::Unknown) => "an edit of the unknown",
             Self::NoCorrection(NoCorrection::Answered) => "an edit too late",
             Self::NoCorrection(NoCorrection::Command) => "an edit of a command",
-            Self::Id(_) | Self::Destination(_) | Self::Stopping | Self::Log(_) => "refused",
+            Self::KeyTaken { .. }
+            | Self::Id(_)
+            | Self::Destination(_)
+            | Self::Stopping
+            | Self::Log(_) => "refused",
         }
     }
 }
@@ -139,6 +153,9 @@ pub trait Destinations: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`NoDestination`] if the chat is on no channel of this daemon.
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination>;
+
+    /// [`crate::Channel::max_file_bytes`] of the channel that serves the chat.
+    fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64>;
 }
 
 /// The channel or account is not configured.

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AccountName, ChannelName, ChatAddress, Clock, Content, Deliveries, Delivery, PlatformId,
-    Publish, Receipt,
+    AccountName, ChannelName, ChatAddress, Check, Clock, Content, Deliveries, Delivery,
+    LastExchanges, PlatformId, Publish, Receipt,
 };
 
 /// One account on one platform.
@@ -38,11 +38,38 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// not its concern ([`crate::Destinations`] lets the first do it).
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
-    /// How long a chunk waits before its send begins, so that the platform lets it pass; zero if it
-    /// need not. A send that has not begun is not repeated after a crash.
+    /// Bytes of the largest file that the platform takes in this chat. `None` if it states no limit
+    /// below [`crate::MAX_SENT_FILE_BYTES`].
+    fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {
+        let _ = chat;
+        None
+    }
+
+    /// The time that a chunk has to wait before the platform lets it pass; zero if it need not.
     fn pause_before(&self, delivery: &Delivery) -> Duration {
         let _ = delivery;
         Duration::ZERO
+    }
+
+    /// Waits in line until the platform lets a chunk pass, where chats take turns. Called before the send
+    /// is recorded as begun, because a send that has not begun is not repeated after a crash.
+    ///
+    /// # Errors
+    /// The time that the chat has to wait for a reason of its own before it can get in line.
+    async fn turn(&self, delivery: &Delivery) -> Result<(), Duration> {
+        self.spare_turn(delivery)
+    }
+
+    /// As [`Self::turn`], for a preview: it can be left out, and takes a turn only where no chunk
+    /// waits for one.
+    ///
+    /// # Errors
+    /// The time until there can be a turn.
+    fn spare_turn(&self, delivery: &Delivery) -> Result<(), Duration> {
+        match self.pause_before(delivery) {
+            Duration::ZERO => Ok(()),
+            pause => Err(pause),
+        }
     }
 
     /// Whether anybody is there to take a message for the chat. A chat where nobody is waits in
@@ -88,8 +115,19 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
-    /// What `status` shows.
+    /// Whether it works, for `status`.
     fn health(&self) -> Health;
+
+    /// The last exchanges with the platform, for `status`. A channel without a platform has none.
+    fn exchanges(&self) -> LastExchanges {
+        LastExchanges::default()
+    }
+
+    /// Asks the platform, without changing anything there, whether the account can work: its token, and
+    /// what the operator has to allow. Nothing is found of a channel without a platform.
+    async fn probe(&self) -> Vec<Check> {
+        Vec::new()
+    }
 }
 
 /// What a channel is given to run.

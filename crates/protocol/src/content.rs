@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::DedupeKey;
+use crate::{DedupeKey, WaitId};
+
+/// What stands in a prompt for the id of the wait that it belongs to, until that id is reserved.
+pub const WAIT: &str = "{wait}";
 
 /// Text, attachments and buttons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,10 +50,43 @@ impl Content {
         self.forwarded_from.is_some() || quotes_another
     }
 
+    /// The same prompt with the id of its wait in the place of [`WAIT`]. Comes before a channel renders
+    /// it: style ranges of rendered text would keep their old offsets.
+    #[must_use]
+    pub fn naming(&self, wait: WaitId) -> Self {
+        let mut named = self.clone();
+        let put = |text: &mut String| *text = text.replace(WAIT, &wait.to_string());
+        put(&mut named.text);
+        named.choices.iter_mut().for_each(|choice| put(&mut choice.says));
+        named
+    }
+
     /// Nothing to say and nothing to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()
+    }
+
+    /// The message in one line, for a report of what became of it: the beginning of its text, and the
+    /// names of its files.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        const SHOWN: usize = 60;
+        const NAMED: usize = 3;
+        let mut text = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.chars().count() > SHOWN {
+            text = text.chars().take(SHOWN).collect();
+            text.push('…');
+        }
+        let mut parts = vec![format!("“{text}”")];
+        if text.is_empty() && !self.attachments.is_empty() {
+            parts.clear();
+        }
+        parts.extend(self.attachments.iter().take(NAMED).map(Attachment::in_short));
+        if let more @ 1.. = self.attachments.len().saturating_sub(NAMED) {
+            parts.push(format!("{more} more files"));
+        }
+        parts.join(" and ")
     }
 
     /// The text with a line for each attachment and for what it quotes: what a model without eyes,
@@ -211,6 +247,16 @@ impl Attachment {
         }
         line.push(']');
         line
+    }
+
+    /// What it is and its name.
+    fn in_short(&self) -> String {
+        let path = match &self.source {
+            AttachmentSource::Workspace(path) => path.rsplit('/').next(),
+            AttachmentSource::Platform(_) | AttachmentSource::Lost(_) => None,
+        };
+        let name = self.name.as_deref().or(path).map(one_line).unwrap_or_default();
+        format!("the {} {name}", self.kind.word()).trim_end().to_owned()
     }
 
     fn details(&self) -> Vec<String> {

@@ -9,6 +9,40 @@ fn saved(path: &str) -> AttachmentSource {
 }
 
 #[test]
+fn naming_puts_the_id_into_text_and_buttons_and_leaves_the_rest() {
+    let choices = vec![Choice::new("Allow {wait}", "/approve {wait} session")];
+    let prompt = Content { choices, ..Content::text("`{wait}` of {wait}") };
+    let named = prompt.naming(WaitId(12));
+    let choices = vec![Choice::new("Allow {wait}", "/approve w12 session")];
+    assert_eq!(named, Content { choices, ..Content::text("`w12` of w12") });
+}
+
+#[test]
+fn in_short_is_a_line_with_the_beginning_of_the_text_and_the_files() {
+    let file = |path: &str| attachment(AttachmentKind::Document, saved(path));
+    let named = Attachment {
+        name: Some("a\nb.png".to_owned()),
+        ..attachment(AttachmentKind::Image, saved("out/x"))
+    };
+    let long = format!("one\n\n two {}", "x".repeat(100));
+    let table = [
+        ("hi", vec![], "“hi”".to_owned()),
+        ("", vec![], "“”".to_owned()),
+        (&*long, vec![], format!("“one two {}…”", "x".repeat(52))),
+        ("look", vec![file("out/a.pdf")], "“look” and the document a.pdf".to_owned()),
+        (" \n", vec![named], "the image a b.png".to_owned()),
+        (
+            "",
+            ["a", "b", "c", "d", "e"].map(file).to_vec(),
+            "the document a and the document b and the document c and 2 more files".to_owned(),
+        ),
+    ];
+    for (text, attachments, expected) in table {
+        assert_eq!(Content { attachments, ..Content::text(text) }.in_short(), expected);
+    }
+}
+
+#[test]
 fn an_attachment_is_a_line_that_says_what_became_of_it() {
     let platform = || AttachmentSource::Platform("secret-reference".to_owned());
     let beach = Attachment {

@@ -48,6 +48,8 @@ pub enum TurnEvent {
         /// For what.
         kind: WaitKind,
     },
+    /// A person has decided what the turn waited for, and it goes on.
+    Resumed,
     /// The turn has ended, or a command has acted, and that is in the log.
     Ended {
         /// The turn; none for a command.

@@ -22,12 +22,12 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// [`FilesError`] names the path and what is wrong with it.
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError>;
 
-    /// Replaces a file, or makes it with the directories above it: as a whole or not at all. What is
-    /// written is somebody else's, and is not believed when it is read again.
+    /// Replaces a file, or makes it with the directories above it: as a whole or not at all. The file keeps `trust`,
+    /// the trust level of what is written, for when it is read again.
     ///
     /// # Errors
     /// [`FilesError`]; the file is then as it was.
-    async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError>;
+    async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError>;
 }
 
 /// The beginning of a file.

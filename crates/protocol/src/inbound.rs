@@ -35,6 +35,9 @@ pub struct Inbound {
     /// log.
     #[serde(skip)]
     pub from_platform: bool,
+    /// Whether its sender was an owner when it was admitted. Not in the log.
+    #[serde(skip)]
+    pub by_owner: bool,
 }
 
 impl Inbound {
@@ -51,6 +54,7 @@ impl Inbound {
             corrects: None,
             edited_at: None,
             from_platform: false,
+            by_owner: false,
         }
     }
 

@@ -10,6 +10,7 @@ mod content;
 mod door;
 mod events;
 mod files;
+mod health;
 mod ids;
 mod inbound;
 mod key_shapes;
@@ -17,13 +18,18 @@ mod message;
 mod model;
 mod models;
 mod money;
+mod nearest;
 mod outbound;
 mod pattern;
 mod people;
+mod plain;
 mod policy;
+mod printable;
+mod protected;
 mod query;
 mod redact;
 mod secret;
+mod seen;
 mod store;
 mod text;
 mod tokens;
@@ -35,7 +41,7 @@ mod turn;
 mod views;
 
 pub use address::{ChatAddress, SessionId};
-pub use approvals::{ApprovalDecision, Approvals, OpenApproval};
+pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use attach::{Attach, Handover};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError};
 pub use channel::{
@@ -44,11 +50,12 @@ pub use channel::{
 pub use clock::{Clock, Elapsed, Timestamp, within};
 pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
-    Transcript,
+    Transcript, WAIT,
 };
 pub use door::{DoorError, Doorkeeper, Known, People, Roles, SettledPairing};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
 pub use files::{FileStart, Files, FilesError, Workspaces};
+pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, DedupeKey, DeliveryId, IdError, IdFault,
     MAX_ID_BYTES, MessageId, PlatformId, SenderId, ToolName, TopicId, TurnId, WaitId,
@@ -64,32 +71,41 @@ pub use model::{
 };
 pub use models::{Models, NoModel};
 pub use money::{Money, Price, thousands};
+pub use nearest::nearest;
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };
 pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
+pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
+pub use printable::{printable, printable_json};
+pub use protected::PROTECTED_PATHS;
 pub use query::{
-    ChannelStatus, DaemonStatus, Ignored, LogStatus, MessageStatus, OpenTurn, Query, QueueMode,
-    Report, SessionStatus, SessionSummary, UsageBy, UsageRow,
+    ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogStatus, MessageStatus, OpenTurn,
+    ProviderStatus, Query, QueueMode, Report, RolledBack, SessionRow, SessionStatus,
+    SessionSummary, StuckChat, TranscriptPage, UsageBy, UsageRow,
 };
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use secret::Secret;
+pub use seen::{Seen, SeenCall};
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,
     AuditKind, AuditRow, Claim, Claimed, CommandAction, CommandEffect, CommandReply, Condensed,
     Correction, Enqueued, Head, Inbox, KeptResult, KeptResults, Ledger, NewStep, NewWait,
-    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenWait, Outbox, Past, Preview, Purpose,
-    Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
+    NoCorrection, NoHead, Note, Notes, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
+    Purpose, Resolution, SendEnd, Settlement, Showing, Spending, StoreError, Total, TurnLog, Turns,
 };
-pub use text::{Sanitised, sanitise};
+pub use text::{Sanitised, cut_texts, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
-    Caution, Description, Evidence, Grant, LogWrite, Place, Question, Tool, ToolClass, ToolContext,
-    ToolError, ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
+    Caution, Description, Evidence, Grant, Leaving, LogWrite, Place, Question, Tool, ToolClass,
+    ToolContext, ToolError, ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
 };
 pub use toolbox::{PreparedCall, ToolSpec, Toolbox};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
-pub use trust::{LeastTrust, Seen, Trust};
-pub use turn::{CallResult, CallState, LoggedCall, Origin, Step, TurnRecord, TurnState};
+pub use trust::{LeastTrust, Trust};
+pub use turn::{
+    CallResult, CallState, LoggedCall, LostMessage, Origin, Step, TurnRecord, TurnState,
+    Undelivered,
+};

@@ -46,6 +46,9 @@ pub struct ModelReply {
     pub text: String,
     /// The tools it calls, in its order.
     pub calls: Vec<ToolCall>,
+    /// The whole reply, if `calls` were read from its text although the model calls tools natively: it may
+    /// only explain a call, so one with an effect needs an approval. Otherwise `None`.
+    pub written: Option<String>,
     /// What it wants to have back with these calls.
     pub reasoning: Option<Reasoning>,
     /// What it cost: by each model that was asked for it and said something, or nothing.

@@ -30,7 +30,10 @@ pub struct Planned {
 pub struct Delivery {
     /// The row of the outbox.
     pub id: DeliveryId,
-    /// The turn that said it; none for what another process sent.
+    /// The idempotency key for platforms that take one: the same for every send of this row, another
+    /// for every other row, also of another database. At most 20 ASCII letters and digits.
+    pub nonce: String,
+    /// The turn that said it; `None` for what another process sent.
     pub turn: Option<TurnId>,
     /// Where it goes.
     pub address: ChatAddress,
@@ -53,6 +56,7 @@ impl Delivery {
     pub fn new(id: DeliveryId, address: ChatAddress, content: Content) -> Self {
         Self {
             id,
+            nonce: id.to_string(),
             turn: None,
             address,
             content,
@@ -80,8 +84,8 @@ impl fmt::Debug for LoadedFile {
     }
 }
 
-/// Bytes of a file that is sent to a chat: as many as Telegram takes of a bot (Bot API, "Sending
-/// files"). A platform that takes less says so itself.
+/// Bytes of the largest file that is sent to a chat, whatever the platform takes: its bytes are in
+/// memory while it is sent. A lower limit of a platform is [`crate::Channel::max_file_bytes`].
 pub const MAX_SENT_FILE_BYTES: u64 = 50 * 1024 * 1024;
 
 /// The platform accepted a chunk.

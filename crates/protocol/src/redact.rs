@@ -8,6 +8,7 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use serde_json::Value;
 
 use crate::Secret;
 use crate::key_shapes::shapes_in;
@@ -15,6 +16,11 @@ use crate::views::{is_blank, views};
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[secret]";
+
+/// Bytes of a text that are searched at once.
+const WINDOW: usize = 64 * 1024;
+/// Bytes of the next window that are searched along: longer than any secret in any encoding.
+const OVERLAP: usize = 32 * 1024;
 
 /// Finds secrets in texts. Takes time in proportion to the text.
 #[derive(Clone, Default)]
@@ -92,6 +98,28 @@ impl Redactor {
         Cow::Owned(clean)
     }
 
+    /// Takes the secrets out of every text in a JSON value, the names of members included.
+    pub fn redact_json(&self, value: &mut Value) {
+        let clean = |text: &mut String| {
+            if let Cow::Owned(clean) = self.redact(text) {
+                *text = clean;
+            }
+        };
+        match value {
+            Value::String(text) => clean(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.redact_json(value)),
+            Value::Object(object) => {
+                let members = std::mem::take(object).into_iter().map(|(mut name, mut value)| {
+                    clean(&mut name);
+                    self.redact_json(&mut value);
+                    (name, value)
+                });
+                *object = members.collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
     /// The beginning of a text in one line, without secrets, of so many characters at most.
     #[must_use]
     pub fn summary(&self, text: &str, limit: usize) -> String {
@@ -108,9 +136,26 @@ impl Redactor {
         }
     }
 
-    /// Every secret in a text; one may be found several times.
+    /// Every secret in a text; one may be found several times. The text is read in windows, because its readings
+    /// take about a hundred times its size in memory.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Found> {
+        let (mut found, mut start) = (Vec::new(), 0);
+        loop {
+            let end = text.ceil_char_boundary(start + WINDOW + OVERLAP);
+            let here = self.find_in(&text[start..end]).into_iter();
+            found.extend(here.map(|one| {
+                let range = one.range.start + start..one.range.end + start;
+                Found { range, ..one }
+            }));
+            if end == text.len() {
+                return found;
+            }
+            start = text.floor_char_boundary(start + WINDOW);
+        }
+    }
+
+    fn find_in(&self, text: &str) -> Vec<Found> {
         let mut found = Vec::new();
         for view in views(text) {
             let configured = self.forms.iter().flat_map(|forms| {

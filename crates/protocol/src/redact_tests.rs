@@ -114,3 +114,31 @@ proptest! {
         prop_assert!(clean == text || clean.contains(REDACTED));
     }
 }
+
+#[test]
+fn find_sees_a_secret_wherever_it_stands_in_a_long_text() {
+    let redactor = redactor(&["correct horse"]);
+    for at in [0, WINDOW - 6, WINDOW, WINDOW + OVERLAP - 6, 3 * WINDOW - 8] {
+        let before = "é".repeat(at / 2);
+        let text = format!("{before}correct%20horse{}", "é".repeat(WINDOW));
+        let found = redactor.find(&text);
+        assert!(found.iter().all(|one| one.range == (before.len()..before.len() + 15)), "{at}");
+        assert!(!found.is_empty(), "{at}");
+        assert_eq!(redactor.redact(&text).len(), text.len() - 15 + REDACTED.len(), "{at}");
+    }
+}
+
+#[test]
+fn redact_json_leaves_everything_but_secrets() {
+    let redactor = redactor(&["correct horse"]);
+    let mut value = serde_json::json!({
+        "a": ["correct horse", 1, null, { "my correct horse": "a correct%20horse" }],
+        "b": "battery",
+    });
+    redactor.redact_json(&mut value);
+    let clean = serde_json::json!({
+        "a": ["[secret]", 1, null, { "my [secret]": "a [secret]" }],
+        "b": "battery",
+    });
+    assert_eq!(value, clean);
+}

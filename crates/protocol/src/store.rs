@@ -14,7 +14,7 @@ pub use audit::{
 };
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
-    NoCorrection,
+    NoCorrection, OpenQuestion,
 };
 pub use ledger::{Ledger, Purpose, Spending, Total};
 pub use notes::{Note, Notes};
@@ -57,6 +57,18 @@ pub enum StoreError {
         /// The epoch in the log.
         theirs: i64,
     },
+    /// The operator: the database was deleted or replaced while this process uses it; this one must stop.
+    #[error(
+        "{path} was deleted or replaced while the daemon runs ({found}). The daemon stops, because what it writes now \
+         could be lost and a second one could start beside it. If that was a mistake, put the data directory back \
+         and start the daemon again"
+    )]
+    Replaced {
+        /// The file that is not where it was.
+        path: String,
+        /// What is there now.
+        found: String,
+    },
     /// Nobody: the row has moved on, for example because the turn was stopped.
     #[error("{0} is no longer in the state that this needs")]
     Stale(String),
@@ -69,6 +81,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether this process has lost the log for good and has to stop.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Fenced { .. } | Self::Replaced { .. })
+    }
+
     /// Whether the same call can succeed later without anything else having changed here.
     #[must_use]
     pub fn is_transient(&self) -> bool {

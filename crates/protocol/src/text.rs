@@ -1,5 +1,6 @@
 //! Sanitising of text from outside: what cannot be seen cannot speak to the model.
 
+use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 use unicode_properties::{GeneralCategory, UnicodeEmoji, UnicodeGeneralCategory};
@@ -22,11 +23,17 @@ pub fn sanitise(text: &str) -> Sanitised {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')) {
         return Sanitised { text: text.to_owned(), removed: 0 };
     }
+    let (kept, removed) = keep_visible(text, text.nfc());
+    Sanitised { text: kept.nfc().collect(), removed }
+}
+
+/// The characters that may be seen, and how many were removed. `chars` are those of `text`.
+pub(crate) fn keep_visible(text: &str, chars: impl Iterator<Item = char>) -> (String, usize) {
     let mut kept = String::with_capacity(text.len());
     let mut removed = 0;
     let mut before =
         Before { right_to_left: text.chars().any(is_right_to_left), ..Before::default() };
-    let mut chars = text.nfc().peekable();
+    let mut chars = chars.peekable();
     while let Some(c) = chars.next() {
         if before.allows(c, chars.peek().copied()) {
             kept.push(c);
@@ -35,7 +42,22 @@ pub fn sanitise(text: &str) -> Sanitised {
             removed += 1;
         }
     }
-    Sanitised { text: kept.nfc().collect(), removed }
+    (kept, removed)
+}
+
+/// Cuts every text in a JSON value that is longer than this many bytes, and says how much is missing.
+pub fn cut_texts(value: &mut Value, most: usize) {
+    match value {
+        Value::String(text) if text.len() > most => {
+            let end = text.floor_char_boundary(most);
+            let rest = text.len() - end;
+            text.truncate(end);
+            text.push_str(&format!("… ({rest} more bytes)"));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| cut_texts(value, most)),
+        Value::Object(object) => object.values_mut().for_each(|value| cut_texts(value, most)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// What stands before a character, as far as the decision about it depends on it.

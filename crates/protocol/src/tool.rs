@@ -143,7 +143,7 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     }
 
     /// How careful the policy is with a call, where the operator says nothing about the tool.
-    fn caution(&self, arguments: &Self::Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &Self::Arguments, context: &ToolContext) -> Caution {
         let (_, _) = (arguments, context);
         Caution::ByTrust
     }
@@ -155,11 +155,23 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// What a call has leave the machine, word for word: it is looked through for secrets, and for
-    /// addresses that carry data, where the turn has read what may not be believed.
-    fn leaving(&self, arguments: &Self::Arguments) -> Vec<String> {
+    /// What a call sends away from the machine, word for word. Where the turn has read untrusted text, it is
+    /// searched for secrets, for addresses that carry data, and for hosts that no person has named.
+    fn leaving(&self, arguments: &Self::Arguments) -> Vec<Leaving> {
         let _ = arguments;
         Vec::new()
+    }
+
+    /// The URLs in a result that a search engine of the operator's has found.
+    fn found(&self, result: &Value) -> Vec<String> {
+        let _ = result;
+        Vec::new()
+    }
+
+    /// The words in a result that are a person's own answer.
+    fn answered(&self, result: &Value) -> Option<String> {
+        let _ = result;
+        None
     }
 
     /// What a person is asked who has to allow a call; none to show the arguments as they are. Not
@@ -174,8 +186,29 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     }
 }
 
+/// Something that a call sends away from the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leaving {
+    /// Text for people, who may follow the links in it.
+    Text(String),
+    /// Text for a program or a server, which takes it as it is.
+    Data(String),
+    /// A URL that is connected to. The name of its host alone tells something to those who serve the name.
+    Url(String),
+}
+
+impl Leaving {
+    /// The text itself.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Data(text) | Self::Url(text) => text,
+        }
+    }
+}
+
 /// How careful the policy is with a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caution {
     /// It does no harm, whatever the model has read.
     Never,
@@ -184,6 +217,10 @@ pub enum Caution {
     ByTrust,
     /// A person has to allow it in any case.
     Always,
+    /// As [`Caution::Always`], for a reason that the person is told.
+    Because(String),
+    /// A person has to allow each such call, whatever the operator's rules allow, for a reason that the person is told.
+    EachTime(String),
 }
 
 /// What a person is asked who has to allow a call.
@@ -215,6 +252,8 @@ pub struct ToolContext {
     pub place: Place,
     /// What a person has allowed for the session.
     pub grants: Arc<[Grant]>,
+    /// The model wrote the call as text, although it calls tools natively.
+    pub as_text: bool,
     /// What the model has read. Empty where all of it is trusted.
     pub seen: Arc<Seen>,
     /// How far what the call has read may be believed: it goes with the result, and with an error too.
@@ -318,7 +357,8 @@ pub enum LogWrite {
 pub struct WaitRequest {
     /// What it waits for.
     pub kind: WaitKind,
-    /// What is said in the chat; none if nobody has to do anything.
+    /// What the chat is asked; `None` if no person has to act. For an approval or a choice it has
+    /// [`crate::WAIT`] wherever it names the wait.
     pub prompt: Option<Box<Content>>,
     /// How long; after that it counts as denied, unanswered or skipped.
     pub expires_after: Duration,

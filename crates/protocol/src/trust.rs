@@ -82,54 +82,9 @@ impl LeastTrust {
     }
 }
 
-/// What a model has read, word for word, what it wrote itself left out: an address that stood there
-/// carries nothing away that its author did not know.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
-    texts: Vec<String>,
-}
-
-impl Seen {
-    /// Whether this stood in one of the texts, and did not go on there.
-    #[must_use]
-    pub fn has(&self, address: &str) -> bool {
-        let goes_on = |c: char| c.is_alphanumeric() || "-._~/?#@!$&*+;=%".contains(c);
-        let ends = |rest: &str| {
-            // A full stop or the like belongs to the sentence.
-            let rest = rest.trim_start_matches(['.', ';', '!', '?']);
-            !rest.starts_with(goes_on)
-        };
-        let stands_in = |text: &String| {
-            text.match_indices(address).any(|(at, found)| ends(&text[at + found.len()..]))
-        };
-        !address.is_empty() && self.texts.iter().any(stands_in)
-    }
-}
-
-impl FromIterator<String> for Seen {
-    fn from_iter<I: IntoIterator<Item = String>>(texts: I) -> Self {
-        Self { texts: texts.into_iter().collect() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_seen_is_what_stood_there_whole() {
-        let texts =
-            ["see https://a.example/x?y=1. And (https://b.example/z)", "\"https://c.example/\""];
-        let seen: Seen = texts.into_iter().map(str::to_owned).collect();
-        for address in ["https://a.example/x?y=1", "https://b.example/z", "https://c.example/"] {
-            assert!(seen.has(address), "{address}");
-        }
-        for address in
-            ["https://a.example/x?y=", "https://a.example/", "https://b.example", "htt", ""]
-        {
-            assert!(!seen.has(address), "{address}");
-        }
-    }
 
     #[test]
     fn the_least_trust_only_falls() {

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::approvals::{DENIED, EXPIRED};
 use crate::{
-    CallId, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, Trust, TurnId,
-    Usage,
+    CallId, ChatAddress, Evidence, LoggedInbound, Reasoning, SessionId, Timestamp, ToolCall, Trust,
+    TurnId, Usage,
 };
 
 /// One answer to one or several inbound messages, or one errand of a parent turn.
@@ -25,6 +26,44 @@ pub struct TurnRecord {
     pub steps: Vec<Step>,
     /// What the chat was shown instead of a reply: an error or a limit.
     pub notice: Option<String>,
+    /// Messages of which the model is told at this turn. They never change.
+    #[serde(default, skip_serializing_if = "Undelivered::is_empty")]
+    pub undelivered: Undelivered,
+}
+
+/// Messages of a conversation that did not get through since its last turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undelivered {
+    /// The last of them, [`Undelivered::MOST`] at most, oldest first.
+    pub messages: Vec<LostMessage>,
+    /// How many there were before these.
+    pub more: u64,
+}
+
+impl Undelivered {
+    /// Messages that a model is told of one by one.
+    pub const MOST: usize = 5;
+
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+}
+
+/// A message that did not get through, in few words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostMessage {
+    /// Where it was to go.
+    pub chat: ChatAddress,
+    /// As [`crate::Content::in_short`].
+    pub what: String,
+    /// Why it was given up, in one line.
+    pub why: String,
+    /// Whether it may have arrived.
+    pub unconfirmed: bool,
+    /// The trust of the words in `what`.
+    pub trust: Trust,
 }
 
 impl TurnRecord {
@@ -119,6 +158,9 @@ pub struct Step {
     pub trust: Trust,
     /// The tools it called; empty for the step that ends a turn.
     pub calls: Vec<LoggedCall>,
+    /// See [`ModelReply::written`](crate::ModelReply::written).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
     /// What the model wants to have back with these calls. No transcript has it.
     #[serde(skip)]
     pub reasoning: Option<Reasoning>,
@@ -187,6 +229,13 @@ impl CallResult {
     #[must_use]
     pub fn ok(value: Value) -> Self {
         Self { ok: true, value, trust: Trust::Full }
+    }
+
+    /// Whether the call did not run because its approval was denied or expired.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        let error = self.value["error"].as_str().filter(|_| !self.ok);
+        error.is_some_and(|error| error.starts_with(DENIED) || error == EXPIRED)
     }
 
     /// The result of a call that failed: the object `{"error": "..."}`.

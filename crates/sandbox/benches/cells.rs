@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{LeastTrust, Trust};
-use avocet_sandbox::{Cell, CellLimits, Order, Reached, Workspace};
+use avocet_sandbox::{Cell, CellLimits, Order, Reached, Rights, Workspace};
 use avocet_supervise::SystemClock;
 use divan::Bencher;
 use tempfile::TempDir;
@@ -59,6 +59,7 @@ fn start(bencher: Bencher<'_, '_>, namespaces: bool) {
         writable: vec![workspace.path().to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        protection: Arc::default(),
         secrets_but: Some(Vec::new()),
         environment: Vec::new(),
         proxy: None,
@@ -78,5 +79,6 @@ fn order(directory: &Path) -> Order {
         output: 0,
         cancel: CancellationToken::new(),
         reached: Reached::default(),
+        rights: Rights::default(),
     }
 }

@@ -1,100 +1,239 @@
-//! How far a file is believed, in words, and a person's word that it may be.
+//! The trust of a file or a directory, in words, and a person's decision about it.
+
+use std::borrow::Cow;
+use std::path::Path;
 
 use avocet_protocol::Trust;
 use cap_std::fs::File;
-use rustix::fs::{Mode, fchmod, fremovexattr, fstat};
+use rustix::fs::{Mode, XattrFlags, fchmod, fremovexattr, fstat, lremovexattr, lsetxattr};
 use rustix::io::Errno;
 
-use crate::provenance::{MARK, of_place};
+use crate::provenance::{INBOX, MARK, changed, handle_of, of_place};
+use crate::tree::{TREE, is_in_tree, is_tree};
 use crate::{FileError, Workspace, WorkspacePath};
 
-/// How far a file is believed, and why no further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+const LOW: &[u8] = b"low";
+const NO_MARK: &str = "has no mark of others' words";
+const NO_ATTRIBUTES: &str =
+    "its file system keeps no extended attributes, so it cannot be told from others";
+
+/// The trust of a file or a directory, and the reason for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// How far.
+    /// The trust.
     pub trust: Trust,
-    /// Why, to be put behind the name of the file.
-    pub why: &'static str,
+    /// The reason, to be put behind the name of the file.
+    pub why: Cow<'static, str>,
 }
 
-/// What keeps a file from being believed, whatever its mark says.
+/// What keeps a file from being trusted, whatever its mark says.
 enum Bar {
     Beside,
     Inbox,
-    /// Something foreign could not be marked.
+    /// It is in a directory that a person has marked.
+    Tree,
+    /// Something untrusted could not be marked.
     Workspace,
 }
 
 impl Workspace {
-    /// How far a regular file is believed, as far as this process knows.
+    /// The trust of a regular file or a directory, as far as this process knows.
     ///
     /// # Errors
     /// [`FileError`] as for reading.
     pub fn standing(&self, path: &WorkspacePath) -> Result<Standing, FileError> {
+        if self.is_directory(path) {
+            return self.standing_of_directory(path);
+        }
         let (file, _) = self.apart().open_regular(path)?;
         Ok(self.standing_of(path, &file))
     }
 
-    /// A person has read a file: takes its mark away. Returns how far it was believed before. A program that
-    /// runs in another process may have changed it, or change it, and have it marked again.
+    /// A person has read a file: takes its mark away. Of a directory, the marks of everything in it. Returns the trust
+    /// that it had. A program that runs in another process may have changed it, or change it, and have it marked again.
     ///
     /// # Errors
-    /// [`FileError`] as for reading, and [`FileError::Refused`] where no mark is what keeps it from being
-    /// believed.
+    /// [`FileError`] as for reading, and [`FileError::Refused`] where something else than a mark is the reason that it is
+    /// not trusted.
     pub fn believe(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
+        if self.is_directory(path) {
+            return self.believe_directory(path);
+        }
         let (file, _) = self.apart().open_regular(path)?;
-        let refused = |detail: &str| {
-            Err(FileError::Refused { path: path.as_given(), detail: detail.to_owned() })
-        };
-        match self.bar(path, &file) {
-            Some(Bar::Beside) => {
-                return refused(
-                    "it is outside the workspaces, where others write, too, and what is read there is never \
-                     believed; once you have read it, copy it into a workspace",
-                );
-            }
-            Some(Bar::Inbox) => {
-                return refused(
-                    "it came with a message, and what is below inbox/ is never believed; once you have read \
-                     it, copy it to elsewhere in the workspace",
-                );
-            }
-            Some(Bar::Workspace) => return refused(&self.why_nothing()),
-            None => {}
+        if let Some(why) = self.why_barred(path, self.bar(path, Some(&file))) {
+            return self.refused(path, &why);
         }
         let before = self.trust_of(path, &file);
         match unmark(&file) {
             Ok(()) | Err(Errno::NODATA) => Ok(before),
             Err(Errno::OPNOTSUPP) if before == Trust::Full => Ok(before),
-            Err(Errno::OPNOTSUPP) => refused(
-                "its file system keeps no extended attributes, so it cannot be told from others",
-            ),
+            Err(Errno::OPNOTSUPP) => self.refused(path, NO_ATTRIBUTES),
             Err(error) => Err(self.error(path, &error.into())),
         }
     }
 
-    fn standing_of(&self, path: &WorkspacePath, file: &File) -> Standing {
-        let trust = self.trust_of(path, file);
-        let why = match (self.bar(path, file), trust) {
-            (Some(Bar::Beside), _) => "is outside the workspaces, where others write, too",
-            (Some(Bar::Inbox), _) => "came with a message",
-            (Some(Bar::Workspace), _) => "is in a workspace of which nothing is believed any more",
-            (None, Trust::Low) => "has words in it that anybody may have written",
-            (None, Trust::User) => "has words in it of somebody who may speak and is no owner",
-            (None, Trust::Full) => "has no mark of others' words",
+    /// A person does not trust a file; of a directory, everything that is or will be in it. Returns the trust that it
+    /// had, a directory as a whole.
+    ///
+    /// # Errors
+    /// [`FileError`] as for reading, and [`FileError::Refused`] where it cannot be marked.
+    pub fn distrust(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
+        let is_directory = self.is_directory(path);
+        let before = match self.standing(path)?.trust {
+            // Some files in it were untrusted before, and now all of them are.
+            Trust::Low
+                if is_directory && self.bar(path, None).is_none() && !self.is_marked_tree(path) =>
+            {
+                Trust::Full
+            }
+            before => before,
         };
-        Standing { trust, why }
+        if !self.marks() {
+            return match before {
+                Trust::Full => self.refused(path, NO_ATTRIBUTES),
+                before => Ok(before),
+            };
+        }
+        let marked = if is_directory {
+            let place = handle_of(self.handle()).join(path.as_path()).join(".");
+            lsetxattr(place, TREE, LOW, XattrFlags::empty())
+        } else {
+            let parent = match path.parent() {
+                None => self.handle().try_clone(),
+                Some(parent) => self.handle().open_dir(parent),
+            };
+            let parent = parent.map_err(|error| self.error(path, &error))?;
+            let lowered = self.provenance.lower(&parent, Some(path.as_path()), Trust::Low);
+            lowered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        };
+        marked.map_err(|error| self.error(path, &error.into()))?;
+        Ok(before)
     }
 
-    fn bar(&self, path: &WorkspacePath, file: &File) -> Option<Bar> {
-        let place = self.place(file).unwrap_or_else(|| path.as_path().to_owned());
-        let is_foreign = [place.as_path(), path.as_path()].map(of_place).contains(&Trust::Low);
+    fn is_directory(&self, path: &WorkspacePath) -> bool {
+        self.handle().metadata(path.as_path()).is_ok_and(|found| found.is_dir())
+    }
+
+    fn refused<T>(&self, path: &WorkspacePath, detail: &str) -> Result<T, FileError> {
+        let (path, detail) = (path.as_given(), detail.to_owned());
+        Err(FileError::Refused { path, detail })
+    }
+
+    fn standing_of_directory(&self, path: &WorkspacePath) -> Result<Standing, FileError> {
+        let why = match self.bar(path, None) {
+            Some(bar) => Some(bar.words().to_owned()),
+            None if self.is_marked_tree(path) => {
+                Some("is marked as untrusted, with everything in it".to_owned())
+            }
+            None => match self.untrusted_in(path)? {
+                0 => None,
+                files => Some(format!("has {files} untrusted files in it")),
+            },
+        };
+        Ok(match why {
+            Some(why) => Standing { trust: Trust::Low, why: why.into() },
+            None => Standing { trust: Trust::Full, why: NO_MARK.into() },
+        })
+    }
+
+    fn believe_directory(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
+        if let Some(why) = self.why_barred(path, self.bar(path, None)) {
+            return self.refused(path, &why);
+        }
+        let before = self.standing(path)?.trust;
+        if !self.marks() {
+            return Ok(before);
+        }
+        let unmarked = |done| match done {
+            Ok(()) | Err(Errno::NODATA | Errno::NOENT | Errno::OPNOTSUPP) => Ok(()),
+            Err(error) => Err(std::io::Error::from(error)),
+        };
+        let root = handle_of(self.handle());
+        let own = root.join(path.as_path()).join(".");
+        let done = [MARK, TREE].iter().try_for_each(|mark| unmarked(lremovexattr(&own, *mark)));
+        let done = done.and_then(|()| {
+            let start = if path.is_root() { Path::new("") } else { path.as_path() };
+            self.look_at_all_below(start.to_owned(), |directory, below, found| {
+                if !(found.is_file() || found.is_dir()) || of_place(below) < Trust::Full {
+                    return Ok(());
+                }
+                let place = self.provenance.place_in(directory, below);
+                let name = below.file_name().unwrap_or_default();
+                [MARK, TREE].iter().try_for_each(|mark| {
+                    unmarked(changed(directory, name, || lremovexattr(&place, *mark)))
+                })
+            })
+        });
+        done.map_err(|error| self.error(path, &error))?;
+        Ok(before)
+    }
+
+    fn is_marked_tree(&self, path: &WorkspacePath) -> bool {
+        is_tree(&handle_of(self.handle()).join(path.as_path()))
+    }
+
+    /// How many files in a directory are not trusted.
+    fn untrusted_in(&self, path: &WorkspacePath) -> Result<usize, FileError> {
+        let start = if path.is_root() { Path::new("") } else { path.as_path() };
+        let mut untrusted = 0;
+        let looked = self.look_at_all_below(start.to_owned(), |directory, below, found| {
+            if found.is_file() {
+                let name = below.file_name().unwrap_or_default();
+                let trust = self.provenance.of_entry(directory, name).min(self.trust_at(below));
+                untrusted += usize::from(trust < Trust::Full);
+            }
+            Ok(())
+        });
+        looked.map_err(|error| self.error(path, &error))?;
+        Ok(untrusted)
+    }
+
+    fn standing_of(&self, path: &WorkspacePath, file: &File) -> Standing {
+        let trust = self.trust_of(path, file);
+        let why = match (self.bar(path, Some(file)), trust) {
+            (Some(bar), _) => bar.words(),
+            (None, Trust::Low) => "has words in it that anybody may have written",
+            (None, Trust::User) => "has words in it of somebody who may speak and is no owner",
+            (None, Trust::Full) => NO_MARK,
+        };
+        Standing { trust, why: why.into() }
+    }
+
+    fn bar(&self, path: &WorkspacePath, file: Option<&File>) -> Option<Bar> {
+        let place = file.and_then(|file| self.place(file));
+        let place = place.unwrap_or_else(|| path.as_path().to_owned());
+        let is_inbox = |path: &Path| of_place(path) < Trust::Full || path == Path::new(INBOX);
+        let root = handle_of(self.handle());
+        let is_in_tree = |path: &Path| {
+            let above = path.parent().filter(|_| path != Path::new("."));
+            above.is_some_and(|above| is_in_tree(&root, above))
+        };
+        let places = [place.as_path(), path.as_path()];
         match () {
             () if self.beside.is_some() => Some(Bar::Beside),
-            () if is_foreign => Some(Bar::Inbox),
+            () if places.iter().any(|path| is_inbox(path)) => Some(Bar::Inbox),
+            () if self.marks() && places.iter().any(|path| is_in_tree(path)) => Some(Bar::Tree),
             () if self.provenance.most() < Trust::Full => Some(Bar::Workspace),
             () => None,
         }
+    }
+
+    /// Why a person's word does not make something trusted.
+    fn why_barred(&self, path: &WorkspacePath, bar: Option<Bar>) -> Option<String> {
+        let what = if self.is_directory(path) { "directory" } else { "file" };
+        Some(match bar? {
+            Bar::Beside => "it is outside the workspaces, where others write, too, and what is read there is never \
+                believed; once you have read it, copy it into a workspace"
+                .to_owned(),
+            Bar::Inbox => "it came with a message, and what is below inbox/ is never believed; once you have read \
+                it, copy it to elsewhere in the workspace"
+                .to_owned(),
+            Bar::Tree => format!(
+                "this {what} is in a directory that is marked as untrusted with everything in it; take that mark away \
+                 first: avocet trust --believe DIRECTORY"
+            ),
+            Bar::Workspace => self.why_nothing(),
+        })
     }
 
     fn why_nothing(&self) -> String {
@@ -112,6 +251,17 @@ impl Workspace {
             None => String::new(),
         };
         format!("nothing of this workspace is believed any more: {why}{note}")
+    }
+}
+
+impl Bar {
+    fn words(&self) -> &'static str {
+        match self {
+            Self::Beside => "is outside the workspaces, where others write, too",
+            Self::Inbox => "came with a message",
+            Self::Tree => "is in a directory that is marked as untrusted",
+            Self::Workspace => "is in a workspace of which nothing is believed any more",
+        }
     }
 }
 

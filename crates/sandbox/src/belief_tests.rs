@@ -33,10 +33,10 @@ fn a_person_who_has_read_a_file_can_say_so() {
         (Trust::Full, "has no mark of others' words"),
     ] {
         let path = write(&workspace, "a/b.txt", trust);
-        assert_eq!(workspace.standing(&path), Ok(Standing { trust, why }));
+        assert_eq!(workspace.standing(&path), Ok(Standing { trust, why: why.into() }));
         assert_eq!(workspace.believe(&path), Ok(trust));
-        let own = Standing { trust: Trust::Full, why: "has no mark of others' words" };
-        assert_eq!(workspace.standing(&path), Ok(own));
+        let own = Standing { trust: Trust::Full, why: "has no mark of others' words".into() };
+        assert_eq!(workspace.standing(&path), Ok(own.clone()));
         assert_eq!(workspace.believe(&path), Ok(Trust::Full), "again");
     }
 }
@@ -75,17 +75,17 @@ fn a_file_is_not_believed_whose_mark_is_not_the_reason() {
     let beside = Workspace::beside(other.path(), Access::Change).unwrap();
     let path = beside.resolve("a.txt").unwrap();
     let why = "is outside the workspaces, where others write, too";
-    assert_eq!(beside.standing(&path), Ok(Standing { trust: Trust::Low, why }));
+    assert_eq!(beside.standing(&path), Ok(Standing { trust: Trust::Low, why: why.into() }));
     assert!(refused(&beside, &path).contains("copy it into a workspace"));
 }
 
 #[test]
 fn only_what_a_file_tool_reads_is_believed() {
     let (directory, workspace) = world();
-    fs::create_dir(directory.path().join("d")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, directory.path().join("f"), Mode::RWXU).unwrap();
     fs::write(directory.path().join(".env"), "x").unwrap();
     for (path, expected) in
-        [("d", "is not a regular file"), (".env", "password"), ("none", "does not exist")]
+        [("f", "is not a regular file"), (".env", "password"), ("none", "does not exist")]
     {
         let path = workspace.resolve(path).unwrap();
         for error in [workspace.believe(&path).map(drop), workspace.standing(&path).map(drop)] {
@@ -113,5 +113,104 @@ fn where_nothing_is_believed_any_more_the_note_is_named() {
         let error = workspace.believe(&path).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
         assert!(error.contains(&format!("remove {} and start", note.display())), "{error}");
+    }
+}
+
+/// The trust that a call has after it has read a file, or listed a directory.
+fn read(workspace: &Workspace, path: &str) -> Trust {
+    let told = LeastTrust::default();
+    let used = workspace.on_behalf(Trust::Full, told.clone());
+    let path = used.resolve(path).unwrap();
+    if used.is_directory(&path) {
+        used.list(&path).unwrap();
+    } else {
+        used.read(&path).unwrap();
+    }
+    told.get()
+}
+
+#[test]
+fn distrust_lowers_a_file_and_believe_takes_that_back() {
+    let (_directory, workspace) = world();
+    let path = write(&workspace, "a/b.txt", Trust::Full);
+    if !workspace.marks() {
+        return println!("skipped: no extended attributes here");
+    }
+    assert_eq!(workspace.distrust(&path), Ok(Trust::Full));
+    assert_eq!(read(&workspace, "a/b.txt"), Trust::Low);
+    assert_eq!(workspace.distrust(&path), Ok(Trust::Low), "again");
+    assert_eq!(workspace.believe(&path), Ok(Trust::Low));
+    assert_eq!(read(&workspace, "a/b.txt"), Trust::Full);
+}
+
+#[test]
+fn distrust_of_a_directory_lowers_what_is_and_will_be_in_it() {
+    for start in ["a", ""] {
+        let (directory, workspace) = world();
+        if !workspace.marks() {
+            return println!("skipped: no extended attributes here");
+        }
+        write(&workspace, "a/b/old.txt", Trust::Full);
+        write(&workspace, "c.txt", Trust::Full);
+        let start = workspace.resolve(start).unwrap();
+        assert_eq!(workspace.distrust(&start), Ok(Trust::Full));
+        let standing = workspace.standing(&start).unwrap();
+        assert_eq!(standing.why, "is marked as untrusted, with everything in it");
+        fs::write(directory.path().join("a/b/new.txt"), "x").unwrap();
+        for path in ["a/b/old.txt", "a/b/new.txt", "a/b", "a"] {
+            assert_eq!(read(&workspace, path), Trust::Low, "{path}");
+        }
+        assert_eq!(read(&workspace, "c.txt") == Trust::Low, start.is_root());
+        let old = workspace.resolve("a/b/old.txt").unwrap();
+        let standing = workspace.standing(&old).unwrap();
+        assert_eq!(standing.why, "is in a directory that is marked as untrusted");
+        let error = workspace.believe(&old).unwrap_err().to_string();
+        assert!(error.contains("avocet trust --believe DIRECTORY"), "{error}");
+        // What a program moves out of it stays untrusted, and it has read what it opened.
+        let watch = workspace.watch();
+        fs::rename(directory.path().join("a/b/new.txt"), directory.path().join("moved.txt"))
+            .unwrap();
+        fs::read(directory.path().join("a/b/old.txt")).unwrap();
+        assert_eq!(watch.settle(), Trust::Low);
+        assert_eq!(read(&workspace, "moved.txt"), Trust::Low);
+        assert_eq!(workspace.believe(&start), Ok(Trust::Low));
+        for path in ["a/b/old.txt", "a/b", "a"] {
+            assert_eq!(read(&workspace, path), Trust::Full, "{path}");
+        }
+        let trust = workspace.standing(&start).unwrap().trust;
+        // A file that was moved is marked itself, and the root has it in it.
+        assert_eq!(trust, Trust::Full, "{start}");
+    }
+}
+
+#[test]
+fn standing_of_a_directory_counts_what_is_untrusted_in_it() {
+    let (_directory, workspace) = world();
+    if !workspace.marks() {
+        return println!("skipped: no extended attributes here");
+    }
+    write(&workspace, "a/own.txt", Trust::Full);
+    let a = workspace.resolve("a").unwrap();
+    assert_eq!(workspace.standing(&a).unwrap().trust, Trust::Full);
+    write(&workspace, "a/b/low.txt", Trust::Low);
+    write(&workspace, "a/user.txt", Trust::User);
+    let standing = workspace.standing(&a).unwrap();
+    assert_eq!((standing.trust, &*standing.why), (Trust::Low, "has 2 untrusted files in it"));
+    assert_eq!(workspace.believe(&a), Ok(Trust::Low));
+    assert_eq!(workspace.standing(&a).unwrap().trust, Trust::Full);
+    write(&workspace, "inbox/m.txt", Trust::Low);
+    let inbox = workspace.resolve("inbox").unwrap();
+    assert!(workspace.believe(&inbox).unwrap_err().to_string().contains("it came with a message"));
+}
+
+#[test]
+fn distrust_without_attributes_is_refused_with_the_reason() {
+    let (directory, mut workspace) = world();
+    let path = write(&workspace, "a.txt", Trust::Full);
+    let note = directory.path().join("note");
+    workspace.provenance = Provenance::new(false, Some(note)).into();
+    for path in [path, workspace.resolve("").unwrap()] {
+        let error = workspace.distrust(&path).unwrap_err().to_string();
+        assert!(error.contains("keeps no extended attributes"), "{error}");
     }
 }

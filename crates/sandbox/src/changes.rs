@@ -30,6 +30,7 @@ impl Workspace {
     pub fn create_directory(&self, path: &WorkspacePath) -> Result<bool, FileError> {
         self.can_change(path)?;
         self.admit(path, true)?;
+        self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
         match self.handle().metadata(path.as_path()) {
             Ok(found) if found.is_dir() => return Ok(false),
             Ok(_) => return Err(wrong_kind(path, "a directory")),
@@ -64,6 +65,7 @@ impl Workspace {
     pub fn can_write(&self, path: &WorkspacePath) -> Result<(), FileError> {
         self.can_change(path)?;
         self.admit(path, false)?;
+        self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
         match self.kind(path)? {
             None | Some(EntryKind::File(_)) if !path.is_root() => Ok(()),
             _ => Err(wrong_kind(path, "a regular file")),
@@ -170,7 +172,9 @@ impl Workspace {
             Some((name, is_directory)) => (place.join(name), is_directory),
             None => (place, false),
         };
-        self.admit_path(path, &place, is_directory)
+        self.admit_path(path, &place, is_directory)?;
+        // What is only read has no name of an entry.
+        if entry.is_some() { self.admit_protected(path, &place) } else { Ok(()) }
     }
 
     /// Where something open is, from the root; none where `/proc` does not tell.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::WorkspacePath;
+use crate::protection::PROTECTED;
 use crate::roots::{READ_ROOTS, WRITE_ROOTS};
 use crate::secrets::SECRET_FILES;
 
@@ -39,6 +40,18 @@ pub enum FileError {
         same_name: Vec<String>,
         /// The workspace and the directories beside it, where there are any.
         roots: Vec<String>,
+    },
+    /// The directory was moved, removed or replaced after it was opened.
+    #[error(
+        "nothing is done in {root}, because it is not the directory any more that was opened when the daemon started \
+         ({now}): file tools would use the old one and programs the new one. Tell the user: put the old directory \
+         back, or restart the daemon"
+    )]
+    Replaced {
+        /// Its path, absolute.
+        root: String,
+        /// What is found there instead.
+        now: String,
     },
     /// Nothing is there.
     #[error("{path} does not exist{}", candidates(nearest))]
@@ -112,6 +125,17 @@ pub enum FileError {
         path: String,
         /// The directory.
         root: String,
+    },
+    /// A link leads to a protected path.
+    #[error(
+        "{path} is not changed: it leads through a link to {place}, whose content is run outside of the sandbox \
+         ({PROTECTED}). Name {place} itself: then the user is asked"
+    )]
+    Protected {
+        /// Relative to the root, beside the workspace absolute, and as it was given.
+        path: String,
+        /// Where it leads.
+        place: String,
     },
     /// The system refused.
     #[error("{path}: {detail}")]

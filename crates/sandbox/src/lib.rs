@@ -6,26 +6,35 @@ mod changes;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
+mod git;
+mod guard;
 mod listing;
 mod nearest;
 mod path;
+mod protection;
+mod protects;
 mod provenance;
 mod replace;
+mod repository;
 mod roots;
 mod secrets;
 mod trail;
+mod tree;
 mod watch;
 mod workspace;
 
 pub use belief::Standing;
 pub use cell::{
-    Behind, Cell, CellError, CellLimits, Cgroups, Ended, NoCgroups, Order, Output, Proxy, Ran,
-    Reached, Walls, run_stage,
+    Behind, Cell, CellError, CellLimits, Cgroups, Ended, GitPlace, NoCgroups, Order, Output, Proxy,
+    Ran, Reached, Rights, Walls, run_stage,
 };
 pub use changes::Removed;
 pub use error::{FileError, WorkspaceError};
+pub use guard::{Guard, Guarded};
 pub use listing::{Entry, EntryKind};
 pub use path::WorkspacePath;
+pub use protection::{BadPath, PROTECTED, Protection};
+pub use repository::Repository;
 pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
 pub use secrets::{BadPattern, SECRET_FILES};
 pub use trail::trail;

@@ -14,6 +14,7 @@ use cap_std::fs::{Dir, File, Permissions, PermissionsExt};
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, removexattr, setxattr};
 use rustix::io::Errno;
 
+use crate::tree::is_in_tree;
 use crate::watch::Run;
 use crate::{Access, Workspace, WorkspacePath};
 
@@ -22,7 +23,7 @@ pub(crate) const MARK: &str = "user.avocet.trust";
 /// What is set and removed to see whether there are attributes at all.
 const PROBE: &str = "user.avocet.probe";
 /// Where what came with messages is: foreign, marked or not.
-const INBOX: &str = "inbox";
+pub(crate) const INBOX: &str = "inbox";
 
 /// What is known of a workspace as a whole.
 #[derive(Debug)]
@@ -176,20 +177,7 @@ impl Provenance {
         let read = lgetxattr(&place, MARK, &mut value[..]);
         let is_marked = read.is_ok() && self.of_mark(read, &value) <= trust;
         let Some(word) = word(trust).filter(|_| !is_marked) else { return Ok(()) };
-        let set = || lsetxattr(&place, MARK, word, XattrFlags::empty());
-        let set = match set() {
-            // Only what may be written to can be marked: git, for one, makes files that may not.
-            Err(Errno::ACCESS) => {
-                let found = directory.symlink_metadata(name)?;
-                let mode = found.permissions().mode();
-                directory.set_permissions(name, Permissions::from_mode(mode | 0o200))?;
-                let set = set();
-                directory.set_permissions(name, Permissions::from_mode(mode))?;
-                set
-            }
-            set => set,
-        };
-        match set {
+        match changed(directory, name, || lsetxattr(&place, MARK, word, XattrFlags::empty())) {
             // It has gone since; or another file system is mounted here, of which nothing is believed.
             Ok(()) | Err(Errno::NOENT | Errno::OPNOTSUPP) => Ok(()),
             Err(error) => Err(error.into()),
@@ -220,7 +208,7 @@ impl Provenance {
     }
 
     /// That of an entry of a directory: a link has none of its own, and its name goes by the directory's.
-    fn of_entry(&self, directory: &Dir, name: &OsStr) -> Trust {
+    pub(crate) fn of_entry(&self, directory: &Dir, name: &OsStr) -> Trust {
         let mut value = [0; 8];
         let place = place_of(directory).join(name);
         self.of_mark(lgetxattr(&place, MARK, &mut value[..]), &value)
@@ -342,13 +330,21 @@ impl Workspace {
                 Err(_) => Trust::Low,
             }
         });
-        trusts.fold(of_place(path), Trust::min)
+        trusts.fold(self.trust_at(path), Trust::min)
+    }
+
+    /// By a path alone: whether it came with a message, or is in a directory that a person has marked as untrusted.
+    pub(crate) fn trust_at(&self, path: &Path) -> Trust {
+        match self.marks() && is_in_tree(&handle_of(self.handle()), path) {
+            true => Trust::Low,
+            false => of_place(path),
+        }
     }
 
     /// By where something open is, and by what it was opened as.
     fn trust_of_place(&self, path: &WorkspacePath, opened: &impl AsFd) -> Trust {
-        let place = self.place(opened).map_or(Trust::Full, |place| of_place(&place));
-        place.min(of_place(path.as_path()))
+        let place = self.place(opened).map_or(Trust::Full, |place| self.trust_at(&place));
+        place.min(self.trust_at(path.as_path()))
     }
 
     /// Makes the directories above a path, or a directory itself, and marks those that were not there.
@@ -362,15 +358,41 @@ impl Workspace {
         Ok(())
     }
 
-    /// That of something in a directory, by its mark and its place. What is foreign by its place is marked, so
-    /// that it stays so wherever a program moves it.
-    pub(crate) fn settled_trust(&self, directory: &Dir, path: &Path) -> io::Result<Trust> {
-        let place = of_place(path);
+    /// That of something in a directory, by its mark and by that of its place. What is untrusted by its place is marked,
+    /// so that it stays so wherever a program moves it.
+    pub(crate) fn settled_trust(
+        &self,
+        directory: &Dir,
+        path: &Path,
+        place: Trust,
+    ) -> io::Result<Trust> {
         if place < Trust::Full && self.marks() {
             self.provenance.lower(directory, Some(path), place)?;
         }
         let name = path.file_name().unwrap_or_default();
         Ok(place.min(self.provenance.of_entry(directory, name)))
+    }
+}
+
+/// Changes an attribute of an entry of a directory. Only what may be written to can be marked, and git, for one, makes
+/// files that may not.
+pub(crate) fn changed(
+    directory: &Dir,
+    name: &OsStr,
+    change: impl Fn() -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    let errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+    match change() {
+        Err(Errno::ACCESS) => {
+            let mode = directory.symlink_metadata(name).map_err(errno)?.permissions().mode();
+            let set =
+                |mode| directory.set_permissions(name, Permissions::from_mode(mode)).map_err(errno);
+            set(mode | 0o200)?;
+            let changed = change();
+            set(mode)?;
+            changed
+        }
+        changed => changed,
     }
 }
 
@@ -401,7 +423,7 @@ fn place_of(opened: &impl AsFd) -> PathBuf {
     handle_of(opened).join(".")
 }
 
-fn handle_of(opened: &impl AsFd) -> PathBuf {
+pub(crate) fn handle_of(opened: &impl AsFd) -> PathBuf {
     format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd()).into()
 }
 

@@ -1,44 +1,19 @@
 //! Files that no file tool opens unless the operator says so: keys, passwords, and what is the daemon's own.
 
+mod names;
+
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use names::{HARMLESS, NAMES, directories};
+
+pub(crate) use names::is_of_packages;
+
 /// The key of the configuration that opens them.
 pub const SECRET_FILES: &str = "[tools] secret_files";
-
-/// Names that keys and passwords have, whatever the case.
-const NAMES: [&str; 21] = [
-    "**/.env",
-    "**/.env.*",
-    "**/id_rsa",
-    "**/id_dsa",
-    "**/id_ecdsa",
-    "**/id_ecdsa_sk",
-    "**/id_ed25519",
-    "**/id_ed25519_sk",
-    "**/*.pem",
-    "**/*.key",
-    "**/*.p12",
-    "**/*.pfx",
-    "**/.netrc",
-    "**/.npmrc",
-    "**/.pypirc",
-    "**/.pgpass",
-    "**/credentials",
-    "**/.git-credentials",
-    "**/.aws/credentials",
-    "**/.docker/config.json",
-    "**/.ssh/**",
-];
-
-/// Directories that [`NAMES`] has.
-const DIRECTORIES: [&str; 3] = [".aws", ".docker", ".ssh"];
-
-/// What has such a name and is none: it shows which keys there are.
-const HARMLESS: [&str; 1] = ["**/.env.example"];
 
 /// A pattern of the configuration that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,10 +47,11 @@ impl Secrets {
         let beside = beside.iter().map(|pattern| pattern.trim_start_matches('/').to_owned());
         let names = names.iter().map(|pattern| format!("**/{pattern}"));
         let own = own.iter().map(|path| plain(path)).collect();
-        let harmless = HARMLESS.into_iter().map(str::to_owned);
+        let owned =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         Ok(Self {
-            names: set(NAMES.into_iter().map(str::to_owned), false)?,
-            opened_names: set(harmless.chain(names), true)?,
+            names: set(owned(NAMES).into_iter(), false)?,
+            opened_names: set(owned(HARMLESS).into_iter().chain(names), true)?,
             opened_paths: set(paths.into_iter().cloned(), false)?,
             opened_beside: set(beside, false)?,
             own,
@@ -100,10 +76,15 @@ impl Secrets {
         self.opened_paths.is_match(self.whole(path))
     }
 
-    /// Whether files are secrets because they are in a directory of this name.
+    /// Whether the operator has opened everything here, by a pattern such as `/srv/images/*`.
+    pub(crate) fn opens_everything(&self) -> bool {
+        self.is_opened(Path::new("\u{1}/\u{1}\u{1}"))
+    }
+
+    /// Whether files below a directory of this name are secrets because of that name.
     pub(crate) fn is_of_secrets(directory: &Path) -> bool {
         let name = directory.file_name().map(|name| plain(Path::new(name)));
-        name.is_some_and(|name| DIRECTORIES.iter().any(|of| name == Path::new(of)))
+        name.is_some_and(|name| directories().any(|of| name == Path::new(of)))
     }
 
     /// Why a file, or a directory with all that is in it, is not opened; none if it is.
@@ -124,7 +105,7 @@ impl Secrets {
 
 /// A path in small letters, without what some file systems do not tell apart and people do not see: marks,
 /// widths and other forms of letters, what has no width at all, dots and spaces at the end of a name.
-fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     let small = path.to_string_lossy().to_lowercase();
     let ends = |name: &str| name.ends_with(['.', ' ']);
     if small.bytes().all(|byte| byte.is_ascii_graphic()) && !small.split('/').any(ends) {
@@ -170,6 +151,22 @@ mod tests {
         let opened = ["test.pem", "spec*", "keys/*"].map(str::to_owned);
         let secrets = Secrets::new(&opened, &[]).unwrap();
         let secret = [
+            "home/.cargo/credentials.toml",
+            "home/.cargo/credentials",
+            "home/.gnupg/private-keys-v1.d/a.key",
+            "home/.kube/config",
+            "home/.netrc",
+            "home/.docker/config.json",
+            "home/.pypirc",
+            "home/.aws/sso/cache/a.json",
+            "home/.config/gcloud/credentials.db",
+            "home/.azure/msal_token_cache.json",
+            "home/.git-credentials",
+            "home/.config/git/credentials",
+            "home/.config/gh/hosts.yml",
+            "home/.config/rclone/rclone.conf",
+            "home/.terraform.d/credentials.tfrc.json",
+            "home/.nuget/NuGet/NuGet.Config",
             ".env",
             "a/.ENV",
             ".env.local",
@@ -203,6 +200,8 @@ mod tests {
             "id_rsa.pub",
             "src/key.rs",
             "credentials.md",
+            ".config/gh/config.yml",
+            ".cargo/config.toml",
             "deep/test.pem",
             "deep/spec.pem",
             "keys/a.key",
@@ -216,11 +215,10 @@ mod tests {
         }
         assert_eq!(secrets.why(Path::new("src/credentials"), true), None);
         let of_secrets = |path: &str| Secrets::is_of_secrets(Path::new(path));
-        assert!([".ssh", "a/.SSH", ".aws", ".docker"].into_iter().all(of_secrets));
-        assert!(![".ssh/a", "ssh", ".docker/config.json"].into_iter().any(of_secrets));
-        for name in NAMES.iter().filter(|name| name.matches('/').count() > 1) {
-            assert!(of_secrets(Path::new(name).parent().unwrap().to_str().unwrap()), "{name}");
-        }
+        assert!(
+            [".ssh", "a/.SSH", ".aws", ".docker", ".config/gcloud"].into_iter().all(of_secrets)
+        );
+        assert!(![".ssh/a", "ssh", ".docker/config.json", "src"].into_iter().any(of_secrets));
         let error = Secrets::new(&["a[".to_owned()], &[]).unwrap_err().to_string();
         assert!(error.starts_with("[tools] secret_files: "), "{error}");
     }

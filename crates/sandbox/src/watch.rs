@@ -1,7 +1,7 @@
 //! What programs read and write in a workspace, as far as trust goes: who has opened a foreign file may have
 //! written its words into every file that it has changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -15,6 +15,8 @@ use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch,
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use crate::provenance::{handle_of, of_place};
+use crate::tree::{is_in_tree, is_tree};
 use crate::{Reached, Workspace};
 
 /// Entries of a workspace that are looked at: about half a second. In a larger one nothing can be told.
@@ -95,9 +97,18 @@ impl Workspace {
     /// Looks at everything that is there, whatever it is called. Links are not followed.
     fn look_at_all(
         &self,
+        look: impl FnMut(&Dir, &Path, &Metadata) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.look_at_all_below(PathBuf::new(), look)
+    }
+
+    /// The same in one directory.
+    pub(crate) fn look_at_all_below(
+        &self,
+        start: PathBuf,
         mut look: impl FnMut(&Dir, &Path, &Metadata) -> io::Result<()>,
     ) -> io::Result<()> {
-        let (mut open, mut seen) = (vec![(PathBuf::new(), true)], 0);
+        let (mut open, mut seen) = (vec![(start, true)], 0);
         while let Some((path, is_own)) = open.pop() {
             let place = if path.as_os_str().is_empty() { ".".into() } else { path.clone() };
             let directory = match self.handle().open_dir(&place) {
@@ -141,14 +152,20 @@ impl Watch {
         self.run.reached.clone()
     }
 
-    /// Marks what the program can have changed with the least trust of what it can have read, and says how far
-    /// what it has printed may be believed.
+    /// Marks what the program can have changed with the least trust of what it can have read, and returns the trust of
+    /// what it has printed.
     #[must_use]
-    pub fn settle(mut self) -> Trust {
-        self.settle_now()
+    pub fn settle(self) -> Trust {
+        self.settle_but(&[])
     }
 
-    fn settle_now(&mut self) -> Trust {
+    /// As [`Self::settle`], without marking these files, which are known to hold nothing that git would run.
+    #[must_use]
+    pub fn settle_but(mut self, kept: &[PathBuf]) -> Trust {
+        self.settle_now(kept)
+    }
+
+    fn settle_now(&mut self, kept: &[PathBuf]) -> Trust {
         if std::mem::replace(&mut self.is_settled, true) {
             return self.least();
         }
@@ -160,15 +177,16 @@ impl Watch {
         if least < Trust::Full {
             let others = provenance.running();
             others.iter().filter(|run| is_other(run)).for_each(|run| run.least.lower(least));
-            self.mark_changed(least);
+            self.mark_changed(least, kept);
         }
         least
     }
 
-    fn mark_changed(&self, trust: Trust) {
+    fn mark_changed(&self, trust: Trust, kept: &[PathBuf]) {
         let workspace = &self.workspace;
+        let is_kept = |path: &Path| kept.iter().any(|kept| *kept == workspace.root().join(path));
         let marked = workspace.look_at_all(|directory, path, found| {
-            if !self.run.can_have_changed(found) {
+            if !self.run.can_have_changed(found) || is_kept(path) {
                 return Ok(());
             }
             let is_marked = found.is_dir() || found.is_file();
@@ -185,11 +203,22 @@ impl Watch {
 
 impl Run {
     fn set_up(&self, workspace: &Workspace) -> io::Result<()> {
+        // A directory is looked at before those in it.
+        let mut trees = BTreeSet::new();
+        let root = handle_of(workspace.handle());
+        if is_in_tree(&root, Path::new("")) {
+            trees.insert(PathBuf::new());
+        }
         workspace.look_at_all(|directory, path, found| {
             if !found.is_file() && !found.is_dir() {
                 return Ok(());
             }
-            let trust = workspace.settled_trust(directory, path)?;
+            let is_in_tree = path.parent().is_some_and(|above| trees.contains(above));
+            if found.is_dir() && (is_in_tree || is_tree(&root.join(path))) {
+                trees.insert(path.to_owned());
+            }
+            let place = if is_in_tree { Trust::Low } else { of_place(path) };
+            let trust = workspace.settled_trust(directory, path, place)?;
             if trust < Trust::Full && found.is_file() {
                 let place = workspace.provenance.place_in(directory, path);
                 self.add(&place, trust, WatchFlags::DONT_FOLLOW)?;
@@ -271,7 +300,7 @@ impl Run {
 impl Drop for Watch {
     /// What is let go of has written something, too.
     fn drop(&mut self) {
-        self.settle_now();
+        self.settle_now(&[]);
     }
 }
 

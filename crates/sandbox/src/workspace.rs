@@ -2,8 +2,10 @@
 //! a handle to it, so that no `..`, no link and no race leads out.
 
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_protocol::Trust;
 use cap_std::ambient_authority;
@@ -13,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::wrong_kind;
 use crate::nearest::{nearest, same_name};
+use crate::protection::Protection;
 use crate::provenance::{Errand, Provenance};
 use crate::replace::replace;
 use crate::roots::Beside;
@@ -30,11 +33,22 @@ pub struct Workspace {
     /// The same as it was given, through whatever links.
     named: PathBuf,
     handle: Arc<Dir>,
+    identity: Arc<Identity>,
     secrets: Arc<Secrets>,
+    pub(crate) protection: Arc<Protection>,
     pub(crate) provenance: Arc<Provenance>,
     pub(crate) errand: Errand,
     /// What a directory beside a workspace is; none for a workspace.
     pub(crate) beside: Option<Beside>,
+}
+
+/// Device and inode of the directory that was opened.
+#[derive(Debug)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    /// Whether the log says already that another directory is there now.
+    is_logged: AtomicBool,
 }
 
 impl Workspace {
@@ -62,6 +76,9 @@ impl Workspace {
         let root = path.canonicalize()?;
         let handle = Dir::open_ambient_dir(&root, ambient_authority())?;
         handle.entries()?;
+        let found = handle.dir_metadata()?;
+        let (device, inode) = (found.dev(), found.ino());
+        let identity = Identity { device, inode, is_logged: AtomicBool::new(false) }.into();
         let beside = access.map(|access| Beside { root: root.clone().into(), access });
         let secrets = match Secrets::new(&[], &[]) {
             Ok(secrets) => placed(secrets, beside.as_ref()).into(),
@@ -69,7 +86,8 @@ impl Workspace {
         };
         let provenance = Provenance::of(&handle, access).into();
         let (handle, errand) = (handle.into(), Errand::default());
-        Ok(Self { root, named, handle, secrets, provenance, errand, beside })
+        let protection = Arc::default();
+        Ok(Self { root, named, handle, identity, secrets, protection, provenance, errand, beside })
     }
 
     /// The same with secrets of which some are `opened`, by patterns of names or of paths from the root,
@@ -110,7 +128,9 @@ impl Workspace {
     ///
     /// # Errors
     /// [`FileError::Outside`] shows what was given, where it leads, and what was probably meant.
+    /// [`FileError::Replaced`] if the directory is not the one that was opened.
     pub fn resolve(&self, given: &str) -> Result<WorkspacePath, FileError> {
+        self.check_identity()?;
         match WorkspacePath::resolve(&self.root, &self.named, given) {
             Ok(path) => {
                 let path = path.beside(self.beside.as_ref().map(|beside| &beside.root));
@@ -125,6 +145,22 @@ impl Workspace {
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// Compares the directory at the root's path with the one that was opened: programs are given the path, and would
+    /// work in another directory than the file tools.
+    fn check_identity(&self) -> Result<(), FileError> {
+        let Identity { device, inode, is_logged } = &*self.identity;
+        let now = match std::fs::metadata(&self.root) {
+            Ok(found) if (found.dev(), found.ino()) == (*device, *inode) => return Ok(()),
+            Ok(_) => "another directory is there now".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let error = FileError::Replaced { root: self.root.display().to_string(), now };
+        if !is_logged.swap(true, Ordering::Relaxed) {
+            tracing::error!(%error, "a directory of the agent cannot be used");
+        }
+        Err(error)
     }
 
     /// Where a path leads, absolute; none if that is outside.
@@ -280,6 +316,7 @@ impl Workspace {
         }
         self.can_change(path)?;
         self.admit(path, false)?;
+        self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
         let parent = match path.parent() {
             None => self.handle.try_clone(),
             Some(parent) => {
@@ -297,7 +334,9 @@ impl Workspace {
         };
         let mark = |file: &File| self.provenance.mark(file, trust);
         let replaced = replace(&parent, name.as_ref(), bytes, permissions, mark);
-        replaced.map_err(|error| self.error(path, &error))
+        replaced.map_err(|error| self.error(path, &error))?;
+        self.approve_change(path);
+        Ok(())
     }
 
     pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {

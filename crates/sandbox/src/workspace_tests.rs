@@ -245,3 +245,38 @@ fn the_size_of_a_file_is_known_without_reading_it() {
     assert!(matches!(size("six"), Err(FileError::NotFound { .. })));
     assert!(matches!(size("way-out"), Err(FileError::Refused { .. })));
 }
+
+#[test]
+fn resolve_refuses_a_workspace_that_was_replaced() {
+    type Change = fn(&Path, &Path);
+    let remake: Change = |root, _| fs::create_dir(root).unwrap();
+    let link_elsewhere: Change = |root, other| symlink(other, root).unwrap();
+    let link_back: Change = |root, _| symlink(root.with_extension("old"), root).unwrap();
+    let put_back: Change = |root, _| fs::rename(root.with_extension("old"), root).unwrap();
+    for (change, refused) in [
+        (remake, Some("another directory is there now")),
+        (link_elsewhere, Some("another directory is there now")),
+        (|_, _| (), Some("No such file or directory")),
+        (link_back, None),
+        (put_back, None),
+    ] {
+        let home = TempDir::new().unwrap();
+        let root = home.path().canonicalize().unwrap().join("workspace");
+        let workspace = Workspace::open(&root).unwrap();
+        workspace.write(&workspace.resolve("a").unwrap(), b"x").unwrap();
+        fs::rename(&root, root.with_extension("old")).unwrap();
+        change(&root, home.path());
+        let resolved = workspace.resolve("a").map(|path| workspace.read(&path));
+        match refused {
+            None => assert_eq!(resolved, Ok(Ok(b"x".to_vec()))),
+            Some(now) => {
+                let error = resolved.unwrap_err().to_string();
+                let root = root.display().to_string();
+                assert!(
+                    [&root, now, "restart the daemon"].iter().all(|part| error.contains(*part)),
+                    "{error}"
+                );
+            }
+        }
+    }
+}

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached};
+use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached, Rights};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
@@ -25,6 +25,7 @@ fn cell(workspace: &Path, namespaces: bool) -> Cell {
         writable: vec![workspace.to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        protection: Arc::default(),
         secrets_but: Some(Vec::new()),
         environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
         proxy: None,
@@ -42,6 +43,7 @@ fn shell(directory: &Path, script: &str) -> Order {
         output: 64 * 1024,
         cancel: CancellationToken::new(),
         reached: Reached::default(),
+        rights: Rights::default(),
     }
 }
 
@@ -85,6 +87,45 @@ async fn what_is_printed_is_heard_before_the_end() {
             .unwrap();
         assert_eq!(ran.ended, Ended::Code(0), "{namespaces}");
         assert_eq!(*heard.lock().unwrap(), "first\nsecond\n", "{namespaces}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_alone_executes_no_other_one() {
+    for (namespaces, walled) in [(true, true), (false, true)] {
+        let home = TempDir::new().unwrap();
+        let cell = Cell { walled, ..cell(home.path(), namespaces) };
+        let alone = |script: &str| Order { rights: Rights::Alone, ..shell(home.path(), script) };
+        let alone = |script| Order {
+            program: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            ..alone(script)
+        };
+        for (script, ended, says) in [
+            ("echo hello; echo error >&2; exit 3", Ended::Code(3), "hello\nerror\n"),
+            (
+                "cat; pwd > here; read it < here && [ \"$it\" = \"$PWD\" ] && echo here",
+                Ended::Code(0),
+                "here\n",
+            ),
+            ("/bin/true && echo ESCAPED", Ended::Code(126), "Permission denied"),
+            (
+                "(exec /bin/echo ESCAPED); /proc/self/exe -c 'echo ESCAPED'",
+                Ended::Code(126),
+                "Permission denied",
+            ),
+            ("env | grep x", Ended::Code(126), "Permission denied"),
+        ] {
+            let ran = cell.run(alone(script)).await.unwrap();
+            let text = ran.output.text();
+            assert!(
+                text.contains(says) && !text.contains("ESCAPED"),
+                "{script} {namespaces}: {text}"
+            );
+            assert_eq!(ran.ended, ended, "{script} {namespaces}: {text}");
+        }
+        let missing = Order { program: vec!["no-such-program".to_owned()], ..alone("") };
+        let error = cell.run(missing).await.unwrap_err().to_string();
+        assert_eq!(error, "there is no program no-such-program here");
     }
 }
 

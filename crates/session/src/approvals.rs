@@ -86,12 +86,17 @@ impl Decisions {
 
 #[async_trait]
 impl Approvals for Decisions {
-    async fn open(&self) -> Result<Vec<OpenApproval>, StoreError> {
-        self.query.open_approvals().await
+    async fn open(
+        &self,
+        limit: u32,
+        after: Option<WaitId>,
+    ) -> Result<Vec<OpenApproval>, StoreError> {
+        self.query.open_approvals(limit, after).await
     }
 
     async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
-        if !self.open().await?.iter().any(|approval| approval.id == wait) {
+        let open = self.turns.open_waits().await?;
+        if !open.iter().any(|open| open.id == wait && open.kind == WaitKind::Approval) {
             return Ok(false);
         }
         let resumed = self.turns.resolve(wait, &decision.resolution()).await?;

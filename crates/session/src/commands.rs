@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Content, Deliveries,
-    Inbound, LoggedInbound, Outcome, QueueMode, Resolution, Role, Roles, SessionId, SessionStatus,
-    StoreError, Trust, TurnEvent, TurnEvents, WaitId, WaitKind,
+    Inbound, LoggedInbound, Outcome, QueueMode, Role, Roles, SessionId, SessionStatus, StoreError,
+    Trust, TurnEvent, TurnEvents,
 };
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
 use crate::usage::usage;
-use crate::{approvals, model, people};
+use crate::{approvals, model, people, retry};
 
 /// A command: how it is shown, and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ const COMMANDS: &[Command] = &[
     Command::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
     Command::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "what happens to messages while I work"),
     Command::new(Verb::Resend, "resend", "", "send again what did not arrive"),
-    Command::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted"),
+    Command::new(Verb::Retry, "retry", "[w…]", "run again what was interrupted or failed"),
     Command::new(Verb::Skip, "skip", "[w…]", "go on without what was interrupted"),
     Command::new(Verb::Status, "status", "", "show what I am doing"),
     Command::new(Verb::Stop, "stop", "", "stop what I am doing; programs in the background go on"),
@@ -187,6 +187,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
     };
     if let CommandEffect::Resolved(session) = &effect {
+        lanes.parts.events.emit(session, TurnEvent::Resumed);
         lanes.wake(session.clone());
     }
     if let CommandEffect::Stopped(turns) = &effect {
@@ -269,11 +270,8 @@ async fn plan(lanes: &Lanes, command: &LoggedInbound, role: Role) -> Result<Plan
             Plan::act(CommandAction::Resend, "I send it again.", "There is nothing to send again.")
         }
         Verb::Trust => Plan::act(CommandAction::Believe, approvals::BELIEVED, ""),
-        Verb::Retry => resolve(argument, Resolution::Run, "I run it again."),
-        Verb::Skip => {
-            let skipped = "interrupted, outcome unknown; the user chose to go on without it";
-            resolve(argument, Resolution::Error(skipped.to_owned()), "I go on without it.")
-        }
+        Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
+        Verb::Skip => retry::skip(argument),
         Verb::Status => {
             let status = lanes.parts.query.session_status(&message.session).await?;
             Plan::say(status_text(lanes, &message.session, &status))
@@ -326,25 +324,6 @@ fn mode_help(mode: QueueMode) -> &'static str {
         QueueMode::Steer => "messages that come while I work are read at my next step",
         QueueMode::Interrupt => "a message that comes while I work ends that work",
     }
-}
-
-fn resolve(argument: &str, resolution: Resolution, done: &str) -> Plan {
-    let wait = match argument {
-        "" => None,
-        id => match id.parse::<WaitId>() {
-            Ok(wait) => Some(wait),
-            Err(error) => return Plan::say(format!("{error}.")),
-        },
-    };
-    let kind = WaitKind::Choice;
-    let action = CommandAction::Resolve { wait, kind, anywhere: false, resolution };
-    let nothing = match wait {
-        Some(_) => "There is nothing to decide.",
-        None => {
-            "There is nothing to decide, or it was asked after you wrote: say which, as in /retry w7."
-        }
-    };
-    Plan::act(action, done, nothing)
 }
 
 /// What `/status` says while `/compact` is carried out.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{OpenWait, Resolution, StoreError, WaitKind};
+use avocet_protocol::{EXPIRED, OpenWait, Resolution, StoreError, WaitKind};
 
 use crate::lane::Lanes;
 
@@ -56,7 +56,7 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
 /// What the model is told.
 fn expired(kind: WaitKind) -> &'static str {
     match kind {
-        WaitKind::Approval => "denied: nobody allowed the call in time",
+        WaitKind::Approval => EXPIRED,
         WaitKind::Answer => "unanswered: nobody answered the question in time",
         WaitKind::Child => "the sub-agent did not come to an end in time",
         WaitKind::Choice => {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use avocet_outbox::Channels;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Clock, FetchError, Files, LoggedInbound,
-    MessageId, Origin, Recording, StoreError, Transcribe, TranscribeError, Transcript, TurnId,
-    TurnLog, TurnRecord, sanitise, within,
+    MessageId, Origin, Recording, StoreError, Transcribe, TranscribeError, Transcript, Trust,
+    TurnId, TurnLog, TurnRecord, sanitise, within,
 };
 use avocet_supervise::Backoff;
 use avocet_supervise::fail_point::{Moment, pass_in_task};
@@ -139,7 +139,7 @@ impl Fetcher {
             FetchError::TooLarge { .. } | FetchError::Gone(_) => NotDone::Final(error.to_string()),
             FetchError::Failed(why) => NotDone::ForNow(why),
         })?;
-        let written = self.files.write(path, bytes.clone()).await;
+        let written = self.files.write(path, bytes.clone(), Trust::Low).await;
         match written {
             Ok(()) => Ok(bytes),
             Err(error) => Err(NotDone::ForNow(format!("it cannot be saved: {error}"))),

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::failures::Failures;
 use crate::fetch::{Fetcher, LONGEST_FETCH};
 use crate::running::RunningTurns;
 use crate::settle::Ending;
@@ -55,10 +56,20 @@ impl Default for LaneLimits {
     }
 }
 
-/// Processes that may die under a turn before it is given up.
-const MAX_ATTEMPTS: u32 = 3;
-/// Of these, while no other turn ran.
-const MAX_DEATHS_ALONE: u32 = 2;
+/// The most turns that can run at the same time, whatever the configuration says.
+const MOST_RUNNING: u32 = 100_000;
+
+/// A turn is given up after so many deaths of the process, if [`POISON_DEATHS_ALONE`] of them fell while it ran alone.
+/// A death that it shared with other turns proves nothing against it.
+const POISON_DEATHS: u32 = 3;
+const POISON_DEATHS_ALONE: u32 = 2;
+/// From so many deaths on a turn runs alone: all other turns wait, so that the next death would be its own.
+const ALONE_FROM_DEATHS: u32 = 2;
+
+/// Whether a turn is given up because processes keep dying while it runs.
+pub(crate) fn is_poison(deaths: u32, deaths_alone: u32) -> bool {
+    deaths >= POISON_DEATHS && deaths_alone >= POISON_DEATHS_ALONE
+}
 
 /// What every lane shares.
 #[derive(Debug)]
@@ -66,10 +77,12 @@ pub(crate) struct Lanes {
     pub(crate) parts: Parts,
     keyed: Arc<Keyed<SessionId>>,
     slots: Semaphore,
+    max_running: u32,
     burst: Duration,
     /// Turns that were running when a process died run one at a time, so that the poison is found.
     quarantine: Semaphore,
     pub(crate) running: Arc<RunningTurns>,
+    failures: Failures,
     /// Tells whoever watches the waits that there is a new one.
     pub(crate) new_wait: Notify,
     /// Fires when no lane takes a new turn.
@@ -86,15 +99,20 @@ impl Lanes {
         cut: CancellationToken,
         group: Group,
     ) -> Self {
+        let failures = Failures::new(parts.clock.clone());
+        let max_running = u32::try_from(limits.max_running).unwrap_or(MOST_RUNNING);
+        let max_running = max_running.clamp(1, MOST_RUNNING);
         Self {
             parts,
             cut,
             stopping: group.token().child_token(),
             keyed: Arc::new(Keyed::new(group)),
-            slots: Semaphore::new(limits.max_running.max(1)),
+            slots: Semaphore::new(max_running as usize),
+            max_running,
             burst: limits.burst,
             quarantine: Semaphore::new(1),
             running,
+            failures,
             new_wait: Notify::new(),
         }
     }
@@ -181,21 +199,26 @@ impl Lanes {
                 Box::pin(self.compact(&command, begun)).await?;
                 return Ok(!self.cut.is_cancelled());
             }
-            Claim::Suspect => {
+            Claim::Suspect { deaths } => {
                 drop(place);
-                return self.run_suspect(session).await;
+                return self.run_suspect(session, deaths).await;
             }
         };
         self.run_in_span(*claimed, ends).await?;
         Ok(true)
     }
 
-    /// As [`Self::run_next`], while no other suspect runs.
-    async fn run_suspect(self: &Arc<Self>, session: &SessionId) -> Result<bool, StoreError> {
-        let Some(_alone) = self.unless_stopping(self.quarantine.acquire()).await else {
+    /// As [`Self::run_next`], while no other suspect runs, and after several deaths while no other turn runs.
+    async fn run_suspect(
+        self: &Arc<Self>,
+        session: &SessionId,
+        deaths: u32,
+    ) -> Result<bool, StoreError> {
+        let places = if deaths >= ALONE_FROM_DEATHS { self.max_running } else { 1 };
+        let Some(_quarantine) = self.unless_stopping(self.quarantine.acquire()).await else {
             return Ok(false);
         };
-        let Some(_place) = self.unless_stopping(self.slots.acquire()).await else {
+        let Some(_places) = self.unless_stopping(self.slots.acquire_many(places)).await else {
             return Ok(false);
         };
         let ends = self.running.ends();
@@ -241,8 +264,12 @@ impl Lanes {
         }
         self.tell_started(&turn);
         let ending = async {
-            if attempts >= MAX_ATTEMPTS || deaths_alone >= MAX_DEATHS_ALONE {
-                tracing::error!(attempts, deaths_alone, "given up");
+            if is_poison(attempts, deaths_alone) {
+                tracing::error!(
+                    deaths = attempts,
+                    deaths_alone,
+                    "the turn kills the process; dropping it"
+                );
                 return self.settle(&turn, Ending::Poison { attempts }).await;
             }
             if !self.readmit(&mut turn).await? {
@@ -259,7 +286,10 @@ impl Lanes {
             self.fetcher(&agent).fetch_for(&mut turn, agent.log.as_ref()).await?;
             let work = agent.run_tool_loop(turn.clone(), &scene);
             match self.shown(&turn, work).await {
-                Ok(Ok(end)) => self.settle(&turn, Ending::Agent(Box::new(end))).await,
+                Ok(Ok(end)) => {
+                    self.failures.log(&session, agent.model.name(), &end);
+                    self.settle(&turn, Ending::Agent(Box::new(end))).await
+                }
                 Ok(Err(StoreError::Internal(error))) => {
                     tracing::error!(error, "the log refused a step");
                     self.settle(&turn, Ending::Bug(error)).await

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lane::{Lanes, asker};
 use draft::Draft;
 use screen::{Place, Screen, Showed};
+pub(crate) use words::unfinished;
 
 /// How often a chat is told that somebody writes: Telegram shows it for five seconds (Bot API,
 /// sendChatAction).

@@ -139,6 +139,29 @@ async fn a_preview_does_not_overtake_what_waits_for_the_chat() {
 }
 
 #[tokio::test]
+async fn preview_is_left_out_while_the_platform_has_no_turn_to_spare() {
+    let (world, pen) = written(Setup::default()).await;
+    let pause = Duration::from_secs(30);
+    world.channel.set_pause(pause);
+    world.say("a story").await;
+    write(&pen, "Once upon a time ");
+    world.interval().await;
+    world.clock.sleeper_within(INTERVAL..=INTERVAL).await;
+    world.channel.set_pause(Duration::ZERO);
+    world.clock.advance(INTERVAL);
+    world.shows("Once upon a time …").await;
+    // The same for an edit, which is made once there is a turn.
+    world.channel.set_pause(pause);
+    write(&pen, "there was ");
+    world.interval().await;
+    world.clock.sleeper_within(pause..=pause).await;
+    assert_eq!(world.channel.taken(1).await.len(), 1);
+    world.channel.set_pause(Duration::ZERO);
+    world.clock.advance(pause);
+    world.shows("Once upon a time there was …").await;
+}
+
+#[tokio::test]
 async fn f6_flood_control_on_edits_stops_previews_and_holds_the_answer_back_also_over_a_restart() {
     let (world, pen) = written(Setup::default()).await;
     let asked = Duration::from_secs(1000);

@@ -108,7 +108,7 @@ async fn a_question_can_be_decided_from_outside() {
     world.say("go").await;
     world.channel.texts(1).await;
     let decisions = world.sessions.decisions();
-    let open = decisions.open().await.unwrap();
+    let open = decisions.open(50, None).await.unwrap();
     assert_eq!((open.len(), open[0].id, open[0].tool.as_str()), (1, WaitId(1), "dangerous"));
     assert_eq!(open[0].chat, Some(session("a").address()));
     assert_eq!(json!(open[0].arguments), json!({ "n": 2 }));
@@ -117,7 +117,7 @@ async fn a_question_can_be_decided_from_outside() {
     assert!(decide(1, ApprovalDecision::Once).await);
     assert!(!decide(1, ApprovalDecision::Once).await);
     assert_eq!(world.channel.texts(2).await[1], r#"{"n":2}"#);
-    assert_eq!(decisions.open().await.unwrap(), []);
+    assert_eq!(decisions.open(50, None).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -25,6 +25,8 @@ use crate::{Agent, Agents, Attachments, BySession, Events, remind};
 mod approvals;
 #[path = "compact_tests.rs"]
 mod compactions;
+#[path = "failures_tests.rs"]
+mod failures;
 #[path = "sessions_model_tests.rs"]
 mod models;
 #[path = "sessions_people_tests.rs"]
@@ -502,7 +504,7 @@ async fn f12_a_turn_that_kills_the_process_is_dropped_and_said_so_and_the_innoce
     let texts = world.channel.texts(2).await;
     assert!(texts.contains(&"hello".to_owned()), "{texts:?}");
     let notice = "I dropped this message because I crashed 3 times while working on it: “boom”. \
-                  Send it again if it should be tried once more.";
+                  /retry tries it again.";
     assert!(texts.contains(&notice.to_owned()), "{texts:?}");
     assert_eq!(world.outcome(poison).await, Some(Outcome::Dropped));
     assert_eq!(world.outcome(innocent).await, Some(Outcome::Replied));
@@ -549,11 +551,12 @@ async fn f12_every_failure_is_said() {
     let table = [
         (
             Scripted::Error(unreachable),
-            "I could not answer: local/qwen cannot be reached (connection refused).",
+            "I could not answer: local/qwen cannot be reached (connection refused). /retry tries it \
+             again.",
         ),
         (
             Scripted::calls(&[("panic", json!({}))]),
-            "I could not answer because of an internal error: a bug in the tool.",
+            "I could not answer because of an internal error: a bug in the tool. /retry tries it again.",
         ),
     ];
     for (answer, notice) in table {
@@ -785,7 +788,8 @@ async fn commands_answer_without_the_lane() {
         ),
         (
             "/retry",
-            "There is nothing to decide, or it was asked after you wrote: say which, as in /retry w7.",
+            "There is nothing to run again: no answer failed here in the last day, or I am still \
+             working. A choice that I offered after you wrote has to be named, as in /retry w7.",
         ),
         ("/skip w", "wait id \"w\" is not a number with the prefix `w`."),
         ("/resend", "There is nothing to send again."),

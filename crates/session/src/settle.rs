@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use avocet_agent::TurnEnd;
 use avocet_protocol::{
-    Answer, CallId, Content, Deliveries, Destinations, LogWrite, LoggedInbound, NewWait, Outcome,
-    Planned, Roles, SessionId, Settlement, StoreError, TurnEvent, TurnEvents, TurnRecord, WaitKind,
-    WaitRequest,
+    Answer, CallId, Content, Deliveries, Destinations, LogWrite, LoggedInbound, NewWait, Origin,
+    Outcome, Planned, Roles, SessionId, Settlement, StoreError, Trust, TurnEvent, TurnEvents,
+    TurnRecord, WaitKind, WaitRequest,
 };
 
 use crate::lane::{Lanes, asker, chat_of};
 use crate::patient::Said;
+use crate::retry::HOW_TO_RETRY;
 
 /// How a turn came to its end, or stops for now.
 pub(crate) enum Ending {
@@ -18,7 +19,7 @@ pub(crate) enum Ending {
     Agent(Box<TurnEnd>),
     /// Processes died under it too often.
     Poison { attempts: u32 },
-    /// Nobody whom it answers may speak any more, and they have been told.
+    /// None of the people who began it may speak any more. They have been told.
     NothingAdmitted,
     /// Something happened that cannot happen, and this is what.
     Bug(String),
@@ -37,21 +38,23 @@ impl Lanes {
                     return self.wait(turn, call, request).await;
                 }
                 TurnEnd::Answered(answer) => self.reply(turn, answer).await?,
-                TurnEnd::Failed(notice) => self.notice(turn, Outcome::Error, notice),
+                TurnEnd::Failed(reason) => {
+                    self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound))
+                        .await?
+                }
             },
-            Ending::Poison { attempts } => {
-                self.notice(turn, Outcome::Dropped, poison_notice(turn, attempts))
-            }
             Ending::Bug(error) => {
-                let notice = format!("I could not answer because of an internal error: {error}.");
-                self.notice(turn, Outcome::Error, notice)
+                let reason = format!("I could not answer because of an internal error: {error}.");
+                self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound)).await?
             }
-            Ending::NothingAdmitted => Settlement {
-                outcome: Outcome::Dropped,
-                answer: None,
-                notice: Some("whoever wrote this may no longer speak here".to_owned()),
-                reply: None,
-            },
+            Ending::Poison { attempts } => {
+                let why = format!("I crashed {attempts} times while working on it");
+                self.without_answer(turn, Outcome::Dropped, |bound| dropped(&why, bound)).await?
+            }
+            Ending::NothingAdmitted => {
+                let why = "the person who began it may no longer speak here";
+                self.without_answer(turn, Outcome::Dropped, |bound| dropped(why, bound)).await?
+            }
         };
         let settle = || {
             self.running.sign(turn.id);
@@ -59,7 +62,8 @@ impl Lanes {
         };
         let parent = self.patiently(settle).await?;
         tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
-        if let Some(chat) = chat_of(turn) {
+        let replied_in = settlement.reply.as_ref().map(|reply| &reply.address);
+        if let Some(chat) = replied_in.or(chat_of(turn)) {
             self.parts.deliverer.wake(chat);
         }
         if let Some(parent) = parent {
@@ -81,7 +85,7 @@ impl Lanes {
                 0 => Vec::new(),
                 _ => self.parts.agents.agents.default().run.log.sent_texts(turn.id, chat).await?,
             };
-            let planned = self.plan(to, &Content::text(&answer.text));
+            let planned = self.plan_reply(turn, to, &answer.text, answer.trust).await;
             // What was sent was planned by the same channel: compared is what the chat shows.
             let shown = planned.as_ref().map(shown_text).unwrap_or_default();
             if sent.iter().any(|sent| same_words(sent, &shown)) {
@@ -95,9 +99,39 @@ impl Lanes {
         Ok(settlement)
     }
 
-    fn notice(&self, turn: &TurnRecord, outcome: Outcome, notice: String) -> Settlement {
-        let reply = asker(turn).and_then(|to| self.plan(to, &Content::text(&notice)));
-        Settlement { outcome, answer: None, notice: Some(notice), reply }
+    /// The end of a turn without an answer. Nothing has answered any of the messages that are bound to it, those
+    /// that steered it and those that answered its questions included: the notice names each of them.
+    async fn without_answer(
+        &self,
+        turn: &TurnRecord,
+        outcome: Outcome,
+        notice: impl FnOnce(&[LoggedInbound]) -> String,
+    ) -> Result<Settlement, StoreError> {
+        let bound = self.unanswered(turn).await?;
+        let mut notice = notice(&bound);
+        if !bound.is_empty() {
+            notice = format!("{notice} {HOW_TO_RETRY}");
+        }
+        let reply = match bound.last() {
+            Some(to) => self.plan_reply(turn, to, &notice, Trust::Low).await,
+            None => None,
+        };
+        Ok(Settlement { outcome, answer: None, notice: Some(notice), reply })
+    }
+
+    /// The messages that are bound to the turn and have no outcome yet; none for a child.
+    async fn unanswered(&self, turn: &TurnRecord) -> Result<Vec<LoggedInbound>, StoreError> {
+        if matches!(turn.origin, Origin::Child { .. }) {
+            return Ok(Vec::new());
+        }
+        let mut unanswered = Vec::new();
+        for message in self.patiently(|| self.parts.turns.asked_by(turn.id)).await? {
+            let status = self.patiently(|| self.parts.query.message(message.id)).await?;
+            if status.is_none_or(|status| status.outcome.is_none()) {
+                unanswered.push(message);
+            }
+        }
+        Ok(unanswered)
     }
 
     async fn wait(
@@ -110,13 +144,19 @@ impl Lanes {
         // A child asks where the turn at the root was asked.
         let root = self.asked_by(turn).await?;
         let to = asker(turn).or(root.last());
-        let prompt = to.zip(request.prompt.as_ref());
-        let prompt = prompt.and_then(|(to, prompt)| self.plan(to, prompt));
+        let id = self.patiently(|| self.parts.turns.reserve_wait()).await?;
+        let asked = request.prompt.as_deref().map(|prompt| match request.kind {
+            WaitKind::Approval | WaitKind::Choice => prompt.naming(id),
+            // In the words of a model, which are shown as they are.
+            WaitKind::Answer | WaitKind::Child => prompt.clone(),
+        });
+        let prompt = to.zip(asked.as_ref()).and_then(|(to, asked)| self.plan(to, asked));
         let notices = match request.kind {
-            WaitKind::Approval => self.tell_owners(to, request.prompt.as_deref()),
+            WaitKind::Approval => self.tell_owners(to, asked.as_ref()),
             WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
         };
         let wait = NewWait {
+            id,
             call,
             kind: request.kind,
             expires_at: self.parts.clock.now().after(request.expires_after),
@@ -131,7 +171,7 @@ impl Lanes {
             self.running.sign(turn.id);
             self.parts.turns.wait(&wait)
         };
-        let id = self.patiently(begin).await?;
+        self.patiently(begin).await?;
         drop(said);
         tracing::debug!(turn = %turn.id, wait = %id, kind = wait.kind.word(), "the turn waits");
         self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: wait.kind });
@@ -174,16 +214,29 @@ fn same_words(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
 }
 
-fn poison_notice(turn: &TurnRecord, attempts: u32) -> String {
-    let texts: Vec<String> = turn
-        .origin
-        .messages()
-        .iter()
-        .map(|message| format!("“{}”", message.model_text().chars().take(200).collect::<String>()))
-        .collect();
-    format!(
-        "I dropped this message because I crashed {attempts} times while working on it: {}. \
-         Send it again if it should be tried once more.",
-        texts.join(", ")
-    )
+/// The notice of an error. A single message is not named: the notice is its reply.
+fn concerning(reason: String, bound: &[LoggedInbound]) -> String {
+    match bound {
+        [] | [_] => reason,
+        several => format!("{reason} This concerns {}.", named(several)),
+    }
+}
+
+/// The notice of messages that are given up.
+fn dropped(why: &str, bound: &[LoggedInbound]) -> String {
+    match bound {
+        [] => format!("I gave up this turn because {why}."),
+        [message] => format!("I dropped this message because {why}: {}.", quoted(message, 200)),
+        several => format!("I dropped what you asked because {why}: {}.", named(several)),
+    }
+}
+
+fn named(messages: &[LoggedInbound]) -> String {
+    let most_chars = if messages.len() > 5 { 60 } else { 200 };
+    let quotes: Vec<String> = messages.iter().map(|one| quoted(one, most_chars)).collect();
+    quotes.join(", ")
+}
+
+fn quoted(message: &LoggedInbound, most_chars: usize) -> String {
+    format!("“{}”", message.model_text().chars().take(most_chars).collect::<String>())
 }

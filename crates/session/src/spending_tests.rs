@@ -10,7 +10,7 @@ fn a_day(dollars: f64) -> Setup {
 }
 
 const SPENT: &str = "The budget of this day is spent: $2.00 of $1.00. It starts again at 00:00 UTC; \
-    budgets.day_usd raises it.";
+    budgets.day_usd raises it. /retry tries it again.";
 
 #[tokio::test]
 async fn f19_a_day_without_messages_asks_no_model() {

@@ -6,6 +6,9 @@ use avocet_protocol::{ChatKind, Role, SessionId, StoreError, Total, UsageBy, Usa
 
 use crate::lane::Lanes;
 
+/// Rows that are read at once.
+const PAGE: u32 = 500;
+
 /// What the command says.
 pub(crate) async fn usage(
     lanes: &Lanes,
@@ -14,12 +17,22 @@ pub(crate) async fn usage(
     chat: ChatKind,
 ) -> Result<String, StoreError> {
     let today = lanes.parts.clock.now().day_start();
-    let list = async |by| lanes.patiently(|| lanes.parts.query.usage(by, today)).await;
+    let list = async |by, skip| {
+        lanes.patiently(|| lanes.parts.query.usage_page(by, today, PAGE, skip)).await
+    };
     let agent = &lanes.parts.agents.agents.of(session).run;
     let spending = agent.ledger.spent(None, session, today).await?;
-    let sessions = list(UsageBy::Session).await?;
-    let of_today = sessions.into_iter().find(|row| row.of == session.as_str());
-    let of_today = of_today.map_or(Total::default(), |row| row.total);
+    let mut of_today = Total::default();
+    for page in 0_u32.. {
+        let sessions = list(UsageBy::Session, page * PAGE).await?;
+        if let Some(row) = sessions.iter().find(|row| row.of == session.as_str()) {
+            of_today = row.total;
+            break;
+        }
+        if sessions.len() < PAGE as usize {
+            break;
+        }
+    }
     let (budgets, all) = (agent.budgets, spending.day);
     let mut text = String::new();
     let session_budget =
@@ -29,7 +42,7 @@ pub(crate) async fn usage(
     let day = budget(budgets.day_cost.map(|cost| cost.to_string()), budgets.day_tokens);
     if role == Role::Owner && chat == ChatKind::Private {
         line(&mut text, "All conversations today", &all, &day);
-        models(&mut text, &list(UsageBy::Model).await?);
+        models(&mut text, &list(UsageBy::Model, 0).await?);
     } else if !day.is_empty() {
         // Writing to a text cannot fail.
         writeln!(text, "All conversations share what may be spent in a day{day}.")

@@ -79,6 +79,7 @@ fn step(number: u32) -> NewStep {
         number,
         text: String::new(),
         calls: vec![call],
+        written: None,
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,

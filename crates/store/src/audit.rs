@@ -111,6 +111,12 @@ pub(crate) fn interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
+/// The log was put back to an earlier state.
+pub(crate) fn rolled_back(tx: &Tx<'_>, outcome: &'static str, why: &str) -> Result<()> {
+    let entry = Entry::new(AuditKind::RolledBack, &Actor::Process);
+    append(tx, Entry { summary: why.to_owned(), outcome: Some(outcome), ..entry })
+}
+
 /// A turn begins to wait.
 pub(crate) fn asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
     match kind {

@@ -1,6 +1,6 @@
 //! Ending a turn from outside, in the transaction that decides it: recovery cannot resurrect it.
 
-use avocet_protocol::{CallResult, SessionId, TurnId};
+use avocet_protocol::{CallResult, Outcome, SessionId, TurnId};
 use rusqlite::params;
 
 use crate::audit;
@@ -20,35 +20,49 @@ pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnI
 /// Ends a turn and its children. Every call without a result gets one, so that the history stays
 /// valid; the messages end as stopped. Returns every turn that was ended.
 pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec<TurnId>> {
+    let (state, outcome, result) = ("cancelled", Outcome::Stopped, "cancelled by the user");
+    let ending = Ending { state, outcome, notice, result };
     let mut ended = vec![turn];
     let mut next = 0;
     while let Some(turn) = ended.get(next).copied() {
-        end(tx, turn, notice)?;
+        audit::cancelled(tx, turn)?;
+        end(tx, turn, &ending)?;
         ended.extend(open_children(tx, turn)?);
         next += 1;
     }
     Ok(ended)
 }
 
-fn end(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
-    audit::cancelled(tx, turn)?;
+/// What becomes of a turn that is ended from outside.
+pub(crate) struct Ending<'a> {
+    pub(crate) state: &'a str,
+    /// Of its messages.
+    pub(crate) outcome: Outcome,
+    pub(crate) notice: &'a str,
+    /// The error of its calls that have no result.
+    pub(crate) result: &'a str,
+}
+
+/// Ends an open turn, without its children.
+pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &Ending<'_>) -> Result<()> {
+    let Ending { state, outcome, notice, result } = ending;
     tx.update_one(
         turn,
-        "UPDATE turns SET state = 'cancelled', notice = ?2, ended_at = ?3, suspect = 0 \
+        "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
          WHERE id = ?1 AND state IN ('queued', 'running', 'waiting')",
-        params![turn.0, notice, tx.now.0],
+        params![turn.0, state, notice, tx.now.0],
     )?;
     tx.update(
         "UPDATE calls SET state = 'finished', ok = 0, result = ?2 \
          WHERE turn = ?1 AND state <> 'finished'",
-        params![turn.0, to_json(&CallResult::error("cancelled by the user").value)?],
+        params![turn.0, to_json(&CallResult::error(result).value)?],
     )?;
     tx.update("UPDATE steps SET closed = 1 WHERE turn = ?1 AND closed = 0", [turn.0])?;
     tx.update("UPDATE waits SET resolved = 1 WHERE turn = ?1 AND resolved = 0", [turn.0])?;
     tx.update(
-        "UPDATE inbound SET state = 'done', outcome = 'stopped' \
+        "UPDATE inbound SET state = CASE ?2 WHEN 'dropped' THEN 'dead' ELSE 'done' END, outcome = ?2 \
          WHERE turn = ?1 AND state IN ('queued', 'running')",
-        [turn.0],
+        params![turn.0, outcome.word()],
     )?;
     preview::become_reply(tx, turn, None)
 }

@@ -1,12 +1,20 @@
-//! A damaged database is moved aside with its -wal and -shm; it is never silently started empty.
+//! Damage: a database that is damaged, or gone, is moved aside with what lies beside it, and the log is not
+//! started again before a person has decided.
+//!
+//! A marker file holds that. It is written before anything is moved. These remove it: `--start-empty`,
+//! `avocet restore`, `avocet recover`, and a start that finds a whole database back in its place.
 
-use std::fs;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::{StoreError, Timestamp};
+use serde::{Deserialize, Serialize};
 
-use crate::migrate::with_suffix;
+use crate::error::unusable;
+use crate::last::Last;
+use crate::migrate::{sync_directory, with_suffix};
 use crate::tx::{Db, Result};
 use crate::{OpenError, migrate};
 
@@ -14,12 +22,94 @@ use crate::{OpenError, migrate};
 /// are used.
 const CHECK_UP_TO: u64 = 256 * 1024 * 1024;
 
+const MARKER: &str = "-damage";
+const ASIDE: &str = ".damaged-";
+
+/// A damage about which nobody has decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Damage {
+    /// What is wrong.
+    pub(crate) found: String,
+    /// When it was found.
+    pub(crate) at: String,
+    /// The name that the database was moved to, if anything is left of it; its -wal and -shm have the same name
+    /// with their endings.
+    moved: Option<String>,
+    /// For whoever reads the file.
+    to_decide: String,
+}
+
+impl Damage {
+    pub(crate) fn new(found: String, moved: Option<&Path>, now: Timestamp) -> Self {
+        let to_decide = "avocet recover, avocet restore FILE, avocet run --start-empty, or put a whole database \
+            back in its place";
+        let name = moved.and_then(Path::file_name);
+        let moved = name.map(|name| name.to_string_lossy().into_owned());
+        Self { found, at: date(now), moved, to_decide: to_decide.to_owned() }
+    }
+
+    /// What the database was moved to, if anything is left of it.
+    pub(crate) fn moved(&self, database: &Path) -> Option<PathBuf> {
+        self.moved.as_ref().map(|name| database.with_file_name(name))
+    }
+
+    /// The undecided damage of a database.
+    pub(crate) fn read(database: &Path) -> io::Result<Option<Self>> {
+        let bytes = match fs::read(with_suffix(database, MARKER)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read?,
+        };
+        if let Ok(damage) = serde_json::from_slice(&bytes) {
+            return Ok(Some(damage));
+        }
+        let found = "it was damaged before, and the note about that cannot be read".to_owned();
+        let moved = newest_aside(database)?;
+        Ok(Some(Self {
+            at: "unknown".to_owned(),
+            ..Self::new(found, moved.as_deref(), Timestamp(0))
+        }))
+    }
+
+    /// Writes the marker; when this returns, the disk has it.
+    pub(crate) fn write(&self, database: &Path) -> Result<(), OpenError> {
+        let (path, new) = (with_suffix(database, MARKER), with_suffix(database, "-damage.new"));
+        let unusable = |error| unusable(&path, error);
+        let text = serde_json::to_string_pretty(self).map_err(|error| unusable(error.into()))?;
+        let write = || {
+            let mut options = File::options();
+            let options = options.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = options.open(&new)?;
+            writeln!(file, "{text}")?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(unusable)?;
+        sync_directory(&path)
+    }
+
+    /// A person has decided.
+    pub(crate) fn remove(database: &Path) -> Result<(), OpenError> {
+        let path = with_suffix(database, MARKER);
+        match fs::remove_file(&path) {
+            Ok(()) => sync_directory(&path),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(unusable(&path, error)),
+        }
+    }
+
+    fn undecided(self, path: &Path) -> OpenError {
+        let left = what_is_left(self.moved(path).as_deref());
+        let Self { found, at, .. } = self;
+        OpenError::Undecided { path: path.to_owned(), found, at, left }
+    }
+}
+
 /// What is wrong with the file's header, if anything. Looked at without SQLite, which takes a
 /// file that is too short for an empty database and throws its -wal away.
 pub(crate) fn find_in_header(path: &Path) -> io::Result<Option<&'static str>> {
     // "The Database Header" of SQLite's file format: magic at 0, application id at 68.
     let mut header = Vec::with_capacity(100);
-    fs::File::open(path)?.take(100).read_to_end(&mut header)?;
+    File::open(path)?.take(100).read_to_end(&mut header)?;
     Ok(match (header.get(..16), header.get(68..72)) {
         (Some(b"SQLite format 3\0"), Some(id)) if id == migrate::APPLICATION_ID.to_be_bytes() => {
             None
@@ -34,58 +124,171 @@ pub(crate) fn find(db: Db<'_>) -> Result<Option<String>> {
     if fs::metadata(db.path).is_ok_and(|file| file.len() > CHECK_UP_TO) {
         return Ok(None);
     }
-    match db.one("PRAGMA quick_check(1)", (), |row| row.get::<_, String>(0)) {
+    check(db, "PRAGMA quick_check(1)")
+}
+
+/// As [`find`], and whether indices have what their tables have, whatever the size.
+pub(crate) fn find_thoroughly(db: Db<'_>) -> Result<Option<String>> {
+    check(db, "PRAGMA integrity_check(1)")
+}
+
+fn check(db: Db<'_>, pragma: &str) -> Result<Option<String>> {
+    match db.one(pragma, (), |row| row.get::<_, String>(0)) {
         Ok(word) if word == "ok" => Ok(None),
         // Its first line only names the database.
         Ok(fault) => Ok(Some(fault.lines().last().unwrap_or(&fault).to_owned())),
-        Err(StoreError::Damaged { detail, .. }) => Ok(Some(detail)),
+        // A damaged index of words makes the check itself fail.
+        Err(StoreError::Damaged { detail, .. } | StoreError::Internal(detail)) => Ok(Some(detail)),
         Err(error) => Err(error),
     }
 }
 
-/// Moves the database and what belongs to it to a name with the time in it.
-pub(crate) fn move_aside(path: &Path, now: Timestamp) -> Result<PathBuf, OpenError> {
-    let moved = with_suffix(path, &format!(".damaged-{}", now.0));
-    // The database first: a -wal that is left alone is found and follows at the next start.
+/// Moves a damaged database and what belongs to it to a name with the time in it.
+pub(crate) fn move_aside(path: &Path, detail: String, now: Timestamp) -> OpenError {
+    let moved = free_name(path, ASIDE, now);
+    let move_it = || {
+        Damage::new(detail.clone(), Some(&moved), now).write(path)?;
+        move_pieces(path, &moved)
+    };
+    match move_it() {
+        Ok(()) => OpenError::Damaged { path: path.to_owned(), detail, moved },
+        Err(error) => error,
+    }
+}
+
+/// A name beside the database that nothing has.
+pub(crate) fn free_name(path: &Path, infix: &str, now: Timestamp) -> PathBuf {
+    let is_free = |name: &PathBuf| {
+        ["", "-wal", "-shm"].iter().all(|suffix| !with_suffix(name, suffix).exists())
+    };
+    let mut name = with_suffix(path, &format!("{infix}{}", now.0));
+    for further in 2.. {
+        if is_free(&name) {
+            break;
+        }
+        name = with_suffix(path, &format!("{infix}{}.{further}", now.0));
+    }
+    name
+}
+
+/// The database first: a -wal that is left alone is found and follows at the next start.
+pub(crate) fn move_pieces(path: &Path, moved: &Path) -> Result<(), OpenError> {
     for suffix in ["", "-wal", "-shm"] {
-        let (from, to) = (with_suffix(path, suffix), with_suffix(&moved, suffix));
+        let (from, to) = (with_suffix(path, suffix), with_suffix(moved, suffix));
         match fs::rename(&from, &to) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(OpenError::Directory { path: from, error });
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(unusable(&from, error));
             }
             _ => {}
         }
     }
-    Ok(moved)
+    sync_directory(path)
 }
 
-/// Where there is no database but a damaged one beside it, a person has to decide.
-pub(crate) fn refuse_silent_start(path: &Path, start_empty: bool) -> Result<(), OpenError> {
-    let Some(directory) = path.parent().filter(|_| !start_empty) else { return Ok(()) };
-    let unusable = |error| OpenError::Directory { path: directory.to_owned(), error };
-    let prefix = with_suffix(path, ".damaged-");
+/// Whether the place of a database that is not there is empty because there never was one. Otherwise a person
+/// has to decide: `start_empty` is such a decision.
+pub(crate) fn check_empty_place(
+    path: &Path,
+    start_empty: bool,
+    now: Timestamp,
+) -> Result<(), OpenError> {
+    let Some(damage) = find_at_empty_place(path, now)? else { return Ok(()) };
+    damage.write(path)?;
+    // What a crash has kept from being moved, and what lies beside a database that is gone.
+    let moved = damage.moved(path).filter(|moved| !would_overwrite(path, moved));
+    move_pieces(path, &moved.unwrap_or_else(|| free_name(path, ASIDE, now)))?;
+    if start_empty {
+        return Last::remove(path).map_err(|error| unusable(path, error));
+    }
+    Err(damage.undecided(path))
+}
+
+/// As [`check_empty_place`], for commands that only read: nothing is written or moved.
+pub(crate) fn look_at_empty_place(path: &Path) -> Result<(), OpenError> {
+    let unusable = |error| unusable(path, error);
+    if let Some(damage) = Damage::read(path).map_err(unusable)? {
+        return Err(damage.undecided(path));
+    }
+    let Some(Trace { found, left }) = trace(path).map_err(unusable)? else { return Ok(()) };
+    let (path, at) = (path.to_owned(), "just now".to_owned());
+    Err(OpenError::Undecided { path, found, at, left: what_is_left(left.as_deref()) })
+}
+
+fn find_at_empty_place(path: &Path, now: Timestamp) -> Result<Option<Damage>, OpenError> {
+    let unusable = |error| unusable(path, error);
+    if let Some(damage) = Damage::read(path).map_err(unusable)? {
+        return Ok(Some(damage));
+    }
+    let found = trace(path).map_err(unusable)?;
+    Ok(found.map(|Trace { found, left }| {
+        let beside = ["-wal", "-shm"].iter().any(|suffix| with_suffix(path, suffix).exists());
+        let moved = if beside { Some(free_name(path, ASIDE, now)) } else { left };
+        Damage::new(found, moved.as_deref(), now)
+    }))
+}
+
+fn would_overwrite(path: &Path, moved: &Path) -> bool {
+    let both = |suffix: &&str| [path, moved].iter().all(|path| with_suffix(path, suffix).exists());
+    ["", "-wal", "-shm"].iter().any(both)
+}
+
+/// What shows that there was a database, where there is none and no marker either.
+struct Trace {
+    found: String,
+    /// A file that is left of it.
+    left: Option<PathBuf>,
+}
+
+fn trace(path: &Path) -> io::Result<Option<Trace>> {
+    for suffix in ["-wal", "-shm"] {
+        let left = with_suffix(path, suffix);
+        if left.try_exists()? {
+            return Ok(Some(Trace {
+                found: format!("it is gone, but not its {suffix}"),
+                left: Some(left),
+            }));
+        }
+    }
+    if let Some(left) = newest_aside(path)? {
+        return Ok(Some(Trace { found: "it was damaged before".to_owned(), left: Some(left) }));
+    }
+    Ok(Last::read(path).map(|last| {
+        let found = format!("it is gone; its last transaction was on {}", date(last.at));
+        Trace { found, left: None }
+    }))
+}
+
+fn what_is_left(left: Option<&Path>) -> String {
+    match left {
+        Some(left) => format!("What is left of it: {}", left.display()),
+        None => "Nothing is left of it".to_owned(),
+    }
+}
+
+/// The newest database that was moved aside.
+pub(crate) fn newest_aside(path: &Path) -> io::Result<Option<PathBuf>> {
+    let Some(directory) = path.parent() else { return Ok(None) };
+    let prefix = with_suffix(path, ASIDE);
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
     let mut newest = None;
-    for entry in fs::read_dir(directory).map_err(unusable)? {
-        let found = entry.map_err(unusable)?.path();
+    for entry in entries {
+        let found = entry?.path();
         let name = found.as_os_str().as_encoded_bytes();
         let is_database = !name.ends_with(b"-wal") && !name.ends_with(b"-shm");
         if is_database && name.starts_with(prefix.as_os_str().as_encoded_bytes()) {
             newest = newest.max(Some(found));
         }
     }
-    match newest {
-        None => Ok(()),
-        Some(moved) => Err(OpenError::MovedAside { path: path.to_owned(), moved }),
-    }
+    Ok(newest)
 }
 
-/// A -wal whose database is gone is moved aside: SQLite would write what it holds into the next
-/// database of that name.
-pub(crate) fn refuse_foreign_wal(path: &Path, now: Timestamp) -> Result<(), OpenError> {
-    if fs::metadata(with_suffix(path, "-wal")).is_ok_and(|wal| wal.len() > 0) {
-        let moved = move_aside(path, now)?;
-        let detail = "it is gone, but not its -wal".to_owned();
-        return Err(OpenError::Damaged { path: path.to_owned(), detail, moved });
+/// A moment, for people: to the second, in UTC.
+pub(crate) fn date(at: Timestamp) -> String {
+    match jiff::Timestamp::from_millisecond(at.0) {
+        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => at.0.to_string(),
     }
-    Ok(())
 }

@@ -1,9 +1,14 @@
 //! What SQLite says, in the words of the port and of whoever has to act on it.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::StoreError;
 use rusqlite::ErrorCode;
+
+/// The ways out of a damage.
+const DECIDE: &str = "To save what it still holds: avocet recover. To go back to a copy: avocet restore FILE. To \
+    begin with an empty log: avocet run --start-empty";
 
 /// Why the log cannot be opened. The text says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +27,7 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
         /// What the system said.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// A newer version has written it.
     #[error(
@@ -53,9 +58,7 @@ pub enum OpenError {
     },
     /// It is damaged, and has been moved aside.
     #[error(
-        "{path} is damaged ({detail}). It was moved to {moved} together with its -wal and -shm. \
-         To save what can be read: sqlite3 {moved} .recover. \
-         To go on, put a copy in its place, or begin with an empty log: avocet run --start-empty"
+        "{path} is damaged ({detail}). It was moved to {moved} with its -wal and -shm; nothing was deleted. {DECIDE}"
     )]
     Damaged {
         /// Where it was.
@@ -65,17 +68,17 @@ pub enum OpenError {
         /// Where it is now.
         moved: PathBuf,
     },
-    /// It was damaged before, and nobody has decided what to do.
-    #[error(
-        "there is no {path}, but there is a damaged one: {moved}. \
-         To save what can be read: sqlite3 {moved} .recover. \
-         To go on, put a copy in its place, or begin with an empty log: avocet run --start-empty"
-    )]
-    MovedAside {
+    /// It was damaged before, or is gone, and nobody has decided what to do.
+    #[error("there is no {path}: {found} (found: {at}). {left}. {DECIDE}")]
+    Undecided {
         /// Where it should be.
         path: PathBuf,
-        /// The newest that was moved aside.
-        moved: PathBuf,
+        /// What is wrong.
+        found: String,
+        /// When that was found.
+        at: String,
+        /// What is left of it.
+        left: String,
     },
     /// The file system does not keep what it promises.
     #[error("{path}: SQLite did not take {pragma} (it is {found}); use a local file system")]
@@ -90,6 +93,14 @@ pub enum OpenError {
     /// Anything else that the log says while it is opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// A file or directory that the system does not let us use.
+pub(crate) fn unusable(path: &Path, error: io::Error) -> OpenError {
+    match error.kind() {
+        ErrorKind::StorageFull => StoreError::Full { path: path.display().to_string() }.into(),
+        _ => OpenError::Directory { path: path.to_owned(), error },
+    }
 }
 
 /// Puts an SQLite error into the words of the port.
@@ -110,6 +121,19 @@ pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
             | ErrorCode::FileLockingProtocolFailed
             | ErrorCode::OutOfMemory,
         ) => StoreError::Unavailable { path, detail },
+        _ if is_unreadable(error) => StoreError::Damaged { path, detail },
         _ => StoreError::Internal(detail),
     }
+}
+
+/// Whether a row holds something that we never wrote there.
+fn is_unreadable(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error;
+    matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::InvalidColumnType(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::Utf8Error(..)
+    )
 }

@@ -13,13 +13,19 @@ use rusqlite::params;
 use crate::audit;
 use crate::cancel::{cancel_turn, open_turn};
 use crate::correct::correct;
+use crate::distrust::is_unsure;
 use crate::outbox::{Source, insert_planned};
 use crate::past;
 use crate::people;
+use crate::retry::retry;
 use crate::rows::{self, INBOUND, to_json};
 use crate::tx::{Result, Tx};
-use crate::waits::{is_open, meant_wait, newest_wait, resolve};
-use crate::{Durability, SqliteStore};
+use crate::undelivered;
+use crate::waits::{is_open, meant_wait, newest_wait, resolve, resolve_by_command};
+use crate::{Durability, SqliteStore, digest, words};
+
+/// `inbound.after_step` of a message that answered a question of its turn. The message ends with the turn.
+pub(crate) const ANSWERED: i64 = -1;
 
 /// What is older is not sent again: nobody waits for it any more. A send is tried for a day before
 /// it is given up.
@@ -158,7 +164,11 @@ pub(crate) fn accept(
 ) -> Result<Accepted> {
     use_session(tx, &message.session)?;
     match insert(tx, message)? {
-        None => Ok(Accepted { id: first_copy(tx, message)?, what: AcceptedAs::Duplicate }),
+        None => first_copy(tx, message),
+        Some(id) if is_unsure(tx, message)? => {
+            end_message(tx, id, Outcome::Dropped)?;
+            Ok(Accepted { id, what: AcceptedAs::Unsure })
+        }
         Some(id) => {
             let what = consequence(tx, id, message, default_mode)?;
             Ok(Accepted { id, what })
@@ -190,16 +200,17 @@ pub(crate) fn use_session(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// None if the chat has used the key before.
+/// `None` if the chat has used the key before.
 fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
     let NewInbound { session, kind, inbound, removed } = message;
     let address = &inbound.address;
+    let digest = digest_of(inbound)?;
     let id = tx.insert(
         "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
              sender_name, is_bot, kind, content, removed, state, received_at, written_at, corrects, \
-             edited_at) \
+             edited_at, digest) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15, ?16, \
-             ?17) \
+             ?17, ?18) \
          ON CONFLICT (channel, account, chat, key) DO NOTHING",
         params![
             session.as_str(),
@@ -219,22 +230,39 @@ fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<MessageId>> {
             inbound.written_at.map(|written| written.0),
             inbound.corrects.as_ref().map(DedupeKey::as_str),
             inbound.edited_at.map(|edited| edited.0),
+            digest,
         ],
     )?;
     Ok(id.map(MessageId))
 }
 
-fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<MessageId> {
+/// A platform says more of the same message later on; another process sends the same again, or makes a mistake.
+fn digest_of(inbound: &Inbound) -> Result<Option<String>> {
+    let Inbound { address, content, from_platform, .. } = inbound;
+    (!from_platform).then(|| digest::of(address.topic.as_ref(), content)).transpose()
+}
+
+/// What the message is that has used the key before.
+fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
     let address = &message.inbound.address;
+    let digest = digest_of(&message.inbound)?;
     tx.db.one(
-        "SELECT id FROM inbound WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
+        "SELECT id, digest FROM inbound \
+         WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
         params![
             address.channel.as_str(),
             address.account.as_str(),
             address.chat.as_str(),
             message.inbound.key.as_str(),
         ],
-        |row| row.get(0).map(MessageId),
+        |row| {
+            let known: Option<String> = row.get("digest")?;
+            let what = match digest::is_other(known.as_deref(), digest.as_deref()) {
+                true => AcceptedAs::KeyTaken,
+                false => AcceptedAs::Duplicate,
+            };
+            Ok(Accepted { id: MessageId(row.get("id")?), what })
+        },
     )
 }
 
@@ -251,15 +279,26 @@ fn consequence(
     if let Some((wait, turn)) = newest_wait(tx, &message.session, WaitKind::Answer)?
         && has_asked(tx, turn, &message.inbound)?
     {
-        let answer = Resolution::Answer { text: message.model_text(), trust: of_answer(message) };
+        let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
+        let text = choice.unwrap_or_else(|| message.model_text());
+        let answer = Resolution::Answer { text, trust: of_answer(message) };
         resolve(tx, wait, &answer)?;
         tx.update_one(
             id,
-            "UPDATE inbound SET state = 'done', outcome = 'merged', turn = ?2, after_step = -1 \
-             WHERE id = ?1",
-            params![id.0, turn.0],
+            "UPDATE inbound SET turn = ?2, after_step = ?3 WHERE id = ?1",
+            params![id.0, turn.0, ANSWERED],
         )?;
         return Ok(AcceptedAs::Answer);
+    }
+    let reply = words::reply(tx, id, message)?;
+    if let Some(words::Reply::Decides(says)) = &reply {
+        let content = to_json(&Content { text: says.clone(), ..message.inbound.content.clone() })?;
+        tx.update_one(
+            id,
+            "UPDATE inbound SET kind = 'command', content = ?2 WHERE id = ?1",
+            params![id.0, content],
+        )?;
+        return Ok(AcceptedAs::Decision);
     }
     if rows::mode(tx.db, &message.session, default_mode)? == QueueMode::Interrupt
         && let Some(turn) = open_turn(tx, &message.session)?
@@ -267,7 +306,10 @@ fn consequence(
         let ended = cancel_turn(tx, turn, "interrupted by a newer message")?;
         return Ok(AcceptedAs::Interrupt(ended));
     }
-    Ok(AcceptedAs::Queued)
+    Ok(match reply {
+        Some(words::Reply::Behind(question)) => AcceptedAs::Behind(question),
+        _ => AcceptedAs::Queued,
+    })
 }
 
 fn end_message(tx: &Tx<'_>, id: MessageId, outcome: Outcome) -> Result<()> {
@@ -295,6 +337,7 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
                      usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
                 params![session.as_str(), command.0],
             )?;
+            undelivered::forget(tx, &session)?;
             let of_session = [session.as_str()];
             let grants = tx.update("DELETE FROM grants WHERE session = ?1", of_session)?;
             audit::withdrawn(tx, command, &session, grants)?;
@@ -321,11 +364,15 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
                 Some(wait) => is_open(tx, wait, *kind, below)?.then_some(wait),
                 None => meant_wait(tx, &session, *kind, command)?,
             };
-            if let Some(wait) = wait {
-                audit::chosen(tx, command, wait, resolution)?;
-            }
-            let resolved = wait.map(|wait| resolve(tx, wait, resolution)).transpose()?.flatten();
+            let resolved = match wait {
+                Some(wait) => resolve_by_command(tx, command, wait, resolution)?,
+                None => None,
+            };
             Ok(resolved.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
+        }
+        CommandAction::Retry { wait, sender } => {
+            let goes_on = retry(tx, &session, command, *wait, sender.as_ref())?;
+            Ok(goes_on.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
         }
         CommandAction::Believe => past::believe(tx, &session).map(|()| CommandEffect::Done),
         CommandAction::Resend => resend(tx, command),
@@ -335,8 +382,8 @@ fn act(tx: &Tx<'_>, command: MessageId, action: &CommandAction) -> Result<Comman
     }
 }
 
-/// Whether the turn works for whoever wrote this: nobody else answers its questions.
-fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<bool> {
+/// Whether the turn works for the person who wrote this: nobody else answers its questions.
+pub(crate) fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<bool> {
     let Inbound { address, sender, .. } = inbound;
     let asked = tx.db.row(
         "SELECT 1 FROM inbound WHERE turn = ?1 AND channel = ?2 AND account = ?3 AND sender = ?4",
@@ -384,14 +431,15 @@ fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<Com
 fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
     let again = tx.update(
         "UPDATE outbox SET repeat = max(repeat, state = 'unconfirmed'), state = 'pending', not_before = 0, \
-             attempts = 0, error = NULL \
+             attempts = 0, error = NULL, failing_since = NULL \
          WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' \
              AND coalesce(first_sent_at, created_at) > ?2 \
              AND (channel, account, chat) = (SELECT channel, account, chat FROM inbound WHERE id = ?1)",
         params![command.0, tx.now.before(RESENT).0],
     )?;
-    Ok(match again {
-        0 => CommandEffect::Nothing,
-        again => CommandEffect::Resent(again as u64),
-    })
+    if again == 0 {
+        return Ok(CommandEffect::Nothing);
+    }
+    undelivered::withdraw(tx, command)?;
+    Ok(CommandEffect::Resent(again as u64))
 }

@@ -49,8 +49,13 @@ impl Ledger for SqliteStore {
     }
 }
 
-/// `Query::usage`.
-pub(crate) fn usage(db: Db<'_>, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>> {
+/// `Query::usage_page`.
+pub(crate) fn usage(
+    db: Db<'_>,
+    by: UsageBy,
+    since: Timestamp,
+    (limit, skip): (u32, u32),
+) -> Result<Vec<UsageRow>> {
     let (of, order) = match by {
         UsageBy::Model => ("model", "cost DESC, sum(input + output) DESC, of"),
         UsageBy::Session => ("session", "cost DESC, sum(input + output) DESC, of"),
@@ -59,9 +64,9 @@ pub(crate) fn usage(db: Db<'_>, by: UsageBy, since: Timestamp) -> Result<Vec<Usa
     db.rows(
         &format!(
             "SELECT {of} AS of, count(*) AS answers, {SUMS} FROM usage WHERE at >= ?1 \
-             GROUP BY of ORDER BY {order}"
+             GROUP BY of ORDER BY {order} LIMIT ?2 OFFSET ?3"
         ),
-        [since.0],
+        params![since.0, limit, skip],
         |row| Ok(UsageRow { of: row.get("of")?, answers: row.get("answers")?, total: total(row)? }),
     )
 }

@@ -5,14 +5,21 @@
 pub mod testing;
 
 mod audit;
+mod binding;
 mod cancel;
+mod copy;
 mod correct;
 mod damage;
+mod digest;
+mod distrust;
 mod error;
+mod identity;
 mod inbox;
+mod last;
 mod ledger;
 mod lock;
 mod migrate;
+mod missing;
 mod notes;
 mod open;
 mod outbox;
@@ -20,25 +27,34 @@ mod past;
 mod people;
 mod preview;
 mod query;
+mod raw;
 mod readers;
 mod recover;
+mod restore;
+mod retry;
 mod rows;
+mod salvage;
 mod turn_log;
 mod turns;
 mod tx;
+mod undelivered;
 mod waits;
+mod words;
 mod writer;
 
 use std::sync::Arc;
 
-use avocet_protocol::{QueueMode, StoreError};
+use avocet_protocol::{LastExchanges, QueueMode, StoreError, Timestamp};
 
+pub use copy::{CancelCopy, Copied, CopyError, back_up};
+pub use distrust::Ended;
 pub use error::OpenError;
-pub use lock::Holder;
+pub use lock::{Holder, Lock};
 pub use open::{DATABASE, OpenOptions};
+pub use restore::{Recovered, Replace, Restored, recover_into};
+pub use salvage::{Salvaged, SavedTable};
 pub use writer::Durability;
 
-use lock::Lock;
 use readers::Readers;
 use tx::{Db, Result, Tx};
 use writer::Writer;
@@ -46,14 +62,16 @@ use writer::Writer;
 /// The log in an SQLite database. Implements every store port; clones share it.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
-    /// None where the log was opened for looking only.
+    /// `None` if the log was opened for reading only.
     writer: Option<Writer>,
     readers: Readers,
     durability: Durability,
     default_mode: QueueMode,
     answer_edits: bool,
     epoch: i64,
-    _lock: Option<Arc<Lock>>,
+    lock: Option<Arc<Lock>>,
+    /// For a log that was opened for reading: which transactions it lacks, and when the last of them was committed.
+    missing: Option<(Timestamp, String)>,
 }
 
 impl SqliteStore {
@@ -63,12 +81,38 @@ impl SqliteStore {
         self.epoch
     }
 
-    /// Goes through the writer and back, to see that it moves.
+    /// Goes through the writer and back, to see that it moves, and looks whether the files are still those that were
+    /// opened.
     ///
     /// # Errors
     /// [`StoreError`] as for any write.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        self.write("ping", Durability::Process, |_| Ok(())).await
+        self.write("ping", Durability::Process, |_| Ok(())).await?;
+        self.lock.as_ref().map_or(Ok(()), |lock| lock.check())
+    }
+
+    /// Returns when a write has found that the log belongs to another process, or that its file was deleted or
+    /// replaced: [`StoreError::is_final`]. Every later write fails alike.
+    pub async fn lost(&self) -> StoreError {
+        match &self.writer {
+            Some(writer) => writer.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The last writes that the disk took, and did not take. None where the log is only read.
+    #[must_use]
+    pub fn writes(&self) -> LastExchanges {
+        self.writer.as_ref().map(Writer::last).unwrap_or_default()
+    }
+
+    /// Writes something that changes nothing, to see whether the disk takes it.
+    ///
+    /// # Errors
+    /// [`StoreError`] as for any write.
+    pub async fn try_write(&self) -> Result<(), StoreError> {
+        let touch = "UPDATE meta SET epoch = epoch WHERE only = 1";
+        self.write("try-write", self.durability, |tx| tx.update(touch, ()).map(drop)).await
     }
 
     /// Writes what waits. Later writes are [`StoreError::Closed`]. The lock goes with the last clone.

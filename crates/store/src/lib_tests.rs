@@ -195,6 +195,7 @@ async fn a_database_of_the_first_version_becomes_what_a_new_one_is() {
     assert_eq!(cursors, Ok(vec![cursor]));
     let head = store.head(&"telegram:main:7".parse().unwrap()).await.unwrap().unwrap();
     assert_eq!(head.delivery.content.text, "kept");
+    assert_eq!(head.delivery.nonce, "o1", "the platform may have seen it under the old nonce");
     store.close().await;
 
     let new = TempDir::new().unwrap();

@@ -1,14 +1,15 @@
 //! One process at a time owns the log: a file lock that is held for life and says who holds it.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use avocet_protocol::Clock;
+use avocet_protocol::{Clock, StoreError};
 
 use crate::OpenError;
+use crate::identity::Identity;
 
 /// Who opens the log, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,24 +29,33 @@ impl Holder {
     }
 }
 
-/// The lock; given up when dropped, and by the system when the process dies.
+/// The lock of a data directory. It is released when it is dropped, and by the system when the process dies.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
+    identity: Identity,
 }
+
+const FILE: &str = "avocet.lock";
 
 /// How long a starting daemon waits for a command.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Lock {
-    /// Takes the lock of a data directory. Waits for a command that holds it, not for a daemon.
-    pub(crate) async fn take(
+    /// Makes the data directory if there is none, readable by its owner alone, and takes its lock. Waits at most
+    /// ten seconds for a command that holds it, and never for a daemon.
+    ///
+    /// # Errors
+    /// [`OpenError::Locked`] names the process that holds it; [`OpenError::Directory`] if the directory cannot be
+    /// used.
+    pub async fn take(
         directory: &Path,
         holder: Holder,
         clock: &dyn Clock,
     ) -> Result<Self, OpenError> {
-        let path = directory.join("avocet.lock");
+        make_directory(directory)?;
+        let path = directory.join(FILE);
         let unusable = |error| OpenError::Directory { path: path.clone(), error };
         let mut file = OpenOptions::new()
             .read(true)
@@ -74,8 +84,33 @@ impl Lock {
             clock.sleep(LOOK_AGAIN).await;
         }
         write_holder(&mut file, holder).map_err(unusable)?;
-        Ok(Self { _file: file })
+        let identity = Identity::of(&path).map_err(unusable)?;
+        Ok(Self { _file: file, identity })
     }
+
+    /// Whether another process holds the lock of a data directory now.
+    pub(crate) fn is_held(directory: &Path) -> bool {
+        let file = File::open(directory.join(FILE));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Whether the lock file is still the one that is locked: otherwise a second daemon can start.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.identity.check()
+    }
+}
+
+fn make_directory(directory: &Path) -> Result<(), OpenError> {
+    let unusable = |error| OpenError::Directory { path: directory.to_owned(), error };
+    match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => return Err(unusable(ErrorKind::NotADirectory.into())),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(unusable(error)),
+    }
+    let mut builder = fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(directory).map_err(unusable)
 }
 
 fn write_holder(file: &mut File, holder: Holder) -> std::io::Result<()> {

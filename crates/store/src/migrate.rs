@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::OpenError;
-use crate::error::store_error;
+use crate::copy::{PART, write_copy};
+use crate::error::{store_error, unusable};
 use crate::tx::Db;
 
 /// What a new database is made with: the last version, whole.
@@ -20,11 +21,20 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
     include_str!("migrations/5.sql"),
+    include_str!("migrations/6.sql"),
 ];
+
+/// What databases of version 1 were made with.
+const FIRST_SCHEMA: &str = include_str!("migrations/schema_v1.sql");
 
 /// The version that these scripts lead to.
 fn last(migrations: &[&str]) -> usize {
     migrations.len() + 1
+}
+
+/// The newest version.
+pub(crate) fn newest() -> usize {
+    last(MIGRATIONS)
 }
 
 /// `AVOC`, in the header of the file (SQLite's `application_id`).
@@ -33,30 +43,56 @@ pub(crate) const APPLICATION_ID: i32 = 0x4156_4F43;
 /// Makes a new database under another name and renames it once it is complete: a file with the
 /// right name is never half made.
 pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
-    let new = with_suffix(path, ".new");
-    let unusable = |error| OpenError::Directory { path: new.clone(), error };
-    make_private(&new).map_err(unusable)?;
-    let make = || {
-        let mut connection = Connection::open(&new)?;
-        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-        apply(&mut connection, &[SCHEMA], last(MIGRATIONS))
+    let new = with_suffix(path, NEW);
+    drop(make(&new, newest())?);
+    put_in_place(&new, path)
+}
+
+/// The ending of a database that has not got its name yet.
+pub(crate) const NEW: &str = ".new";
+
+/// Makes a database without rows in which a version has its tables.
+pub(crate) fn make(path: &Path, version: usize) -> Result<Connection, OpenError> {
+    make_private(path).map_err(|error| unusable(path, error))?;
+    let scripts = if version == newest() {
+        vec![SCHEMA]
+    } else {
+        [&[FIRST_SCHEMA], &MIGRATIONS[..version - 1]].concat()
     };
-    make().map_err(|error| store_error(&new, &error))?;
-    File::open(&new).and_then(|file| file.sync_all()).map_err(unusable)?;
-    fs::rename(&new, path).map_err(unusable)?;
+    let make = || {
+        let mut connection = Connection::open(path)?;
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        apply(&mut connection, &scripts, version)?;
+        Ok(connection)
+    };
+    make().map_err(|error| store_error(path, &error).into())
+}
+
+/// Gives a complete file its name; when this returns, the disk has both.
+pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), OpenError> {
+    let put = || {
+        File::open(new)?.sync_all()?;
+        fs::rename(new, path)
+    };
+    put().map_err(|error| unusable(new, error))?;
     sync_directory(path)
 }
 
 /// Refuses a database that another version has written.
 pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let known = last(MIGRATIONS);
+    let known = newest();
     match version_below(connection, path, known)? {
         found if found < known => Err(OpenError::Older { path: path.to_owned(), found, known }),
         _ => Ok(()),
     }
 }
 
-fn version_below(connection: &Connection, path: &Path, known: usize) -> Result<usize, OpenError> {
+/// The version of a database; refuses one that is newer than `known`.
+pub(crate) fn version_below(
+    connection: &Connection,
+    path: &Path,
+    known: usize,
+) -> Result<usize, OpenError> {
     let db = Db { connection, path };
     let found: i64 = db.one("PRAGMA user_version", (), |row| row.get(0))?;
     usize::try_from(found).ok().filter(|version| (1..=known).contains(version)).ok_or_else(|| {
@@ -78,29 +114,26 @@ pub(crate) fn migrate(
     }
     let copy = with_suffix(path, &format!(".before-v{last}"));
     tracing::info!(from = found, to = last, copy = %copy.display(), "migrating the log");
-    back_up(connection, &copy)?;
-    let missing = &migrations[found - 1..];
-    apply(connection, missing, last).map_err(|error| store_error(path, &error))?;
-    Ok(())
+    let part = with_suffix(&copy, PART);
+    write_copy(connection, &part)?;
+    put_in_place(&part, &copy)?;
+    bring_up(connection, path, found, migrations)
 }
 
-/// Copies the whole database, what is only in its -wal included. The copy has its name only when
-/// it is complete.
-fn back_up(connection: &Connection, copy: &Path) -> Result<(), OpenError> {
-    let part = with_suffix(copy, ".part");
-    let unusable = |error| OpenError::Directory { path: part.clone(), error };
-    make_private(&part).map_err(unusable)?;
-    connection
-        .backup("main", &part, None::<fn(rusqlite::backup::Progress)>)
-        .map_err(|error| store_error(&part, &error))?;
-    File::open(&part).and_then(|file| file.sync_all()).map_err(unusable)?;
-    fs::rename(&part, copy).map_err(unusable)?;
-    sync_directory(copy)
+/// As [`migrate`], without a copy.
+pub(crate) fn bring_up(
+    connection: &mut Connection,
+    path: &Path,
+    from: usize,
+    migrations: &[&str],
+) -> Result<(), OpenError> {
+    let brought = apply(connection, &migrations[from - 1..], last(migrations));
+    brought.map_err(|error| store_error(path, &error).into())
 }
 
 /// An empty file that nobody but its owner can read, whatever was there before: it will hold what
 /// people say. SQLite gives its -wal and -shm the same permissions.
-fn make_private(path: &Path) -> io::Result<()> {
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     if path.exists() {
         fs::remove_file(path)?;
     }
@@ -122,10 +155,11 @@ fn apply(connection: &mut Connection, scripts: &[&str], version: usize) -> rusql
     transaction.commit()
 }
 
-fn sync_directory(file: &Path) -> Result<(), OpenError> {
+/// Has the disk know the names in a file's directory.
+pub(crate) fn sync_directory(file: &Path) -> Result<(), OpenError> {
     let directory = file.parent().unwrap_or(Path::new("."));
-    let unusable = |error| OpenError::Directory { path: directory.to_owned(), error };
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(unusable)
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(|error| unusable(directory, error))
 }
 
 pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

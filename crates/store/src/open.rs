@@ -1,23 +1,27 @@
 //! Opening the log: lock, check, pragmas, schema, and the one transaction that recovers.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_protocol::{Clock, QueueMode, Redactor, StoreError};
+use avocet_protocol::{Clock, QueueMode, Redactor, StoreError, Timestamp};
 use avocet_supervise::Group;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::damage;
-use crate::error::store_error;
+use crate::binding::{Beside, examine};
+use crate::damage::{self, Damage};
+use crate::error::{store_error, unusable};
+use crate::identity::Identity;
+use crate::last::{Last, LastFile, boot};
 use crate::lock::Lock;
 use crate::migrate;
+use crate::missing::{missing, roll_back};
 use crate::readers::Readers;
 use crate::recover::recover;
 use crate::tx::{Db, Result, Tx};
-use crate::writer::Writer;
+use crate::writer::{Opened, Writer};
 use crate::{Durability, Holder, OpenError, SqliteStore};
 
 /// The database's file name inside the data directory.
@@ -43,30 +47,52 @@ pub struct OpenOptions {
 }
 
 impl SqliteStore {
-    /// Opens the log. A daemon counts an epoch and recovers what the last one left; a command
-    /// writes in the epoch that it finds.
+    /// Takes the lock of the data directory and opens the log in it.
     ///
     /// # Errors
-    /// [`OpenError`] says what is in the way and what to do about it. Nothing was lost.
+    /// As for [`Lock::take`] and [`Self::open_locked`].
     pub async fn open(
         options: OpenOptions,
         clock: Arc<dyn Clock>,
         group: &Group,
     ) -> Result<Self, OpenError> {
-        make_directory(&options.directory)?;
         let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
-        let path = options.directory.join(DATABASE);
+        Self::open_locked(lock, options, clock, group)
+    }
+
+    /// Opens the log in a data directory whose lock was taken. A daemon begins an epoch and recovers what the last one left; a command
+    /// writes in the epoch that it finds.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what is in the way and what to do about it. Nothing was lost.
+    pub fn open_locked(
+        lock: Lock,
+        options: OpenOptions,
+        clock: Arc<dyn Clock>,
+        group: &Group,
+    ) -> Result<Self, OpenError> {
+        let (path, now) = (options.directory.join(DATABASE), clock.now());
         if !path.exists() {
-            damage::refuse_silent_start(&path, options.start_empty)?;
-            damage::refuse_foreign_wal(&path, clock.now())?;
+            damage::check_empty_place(&path, options.start_empty, now)?;
             migrate::create(&path)?;
         }
-        let mut connection = checked(&path, clock.as_ref())?;
+        let (mut connection, beside) = checked(&path, now)?;
         pragmas(&connection, &path)?;
         migrate::migrate(&mut connection, &path, migrate::MIGRATIONS)?;
-        let epoch = begin_epoch(&connection, &path, &options, clock.as_ref())?;
+        let begun = up_to_date(&connection, &path, beside, &options.redactor, now)
+            .and_then(|()| begin(&connection, &path, &options, now));
+        let (epoch, last) = match begun {
+            Err(OpenError::Store(StoreError::Damaged { detail, .. })) => {
+                drop(connection);
+                return Err(damage::move_aside(&path, detail, now));
+            }
+            begun => begun?,
+        };
+        Damage::remove(&path)?;
+        let database = Identity::of(&path).map_err(|error| unusable(&path, error))?;
         let redactor = options.redactor;
-        let writer = Writer::start(connection, path.clone(), epoch, clock, redactor, group)
+        let opened = Opened { connection, database, epoch, last };
+        let writer = Writer::start(opened, clock, redactor, group)
             .map_err(|error| StoreError::Internal(format!("no thread for the writer: {error}")))?;
         let readers = Readers::start(&path, group, || read_only(&path))?;
         Ok(Self {
@@ -76,11 +102,12 @@ impl SqliteStore {
             default_mode: options.default_mode,
             answer_edits: options.answer_edits,
             epoch,
-            _lock: Some(Arc::new(lock)),
+            lock: Some(Arc::new(lock)),
+            missing: None,
         })
     }
 
-    /// Opens the log for looking only, whoever holds it; none where no daemon ever ran. Every write
+    /// Opens the log for reading only, whoever holds it; `None` where no daemon ever ran. Every write
     /// is [`StoreError::Closed`].
     ///
     /// # Errors
@@ -91,51 +118,55 @@ impl SqliteStore {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if directory.exists() {
-                    damage::refuse_silent_start(&path, false)?;
+                    damage::look_at_empty_place(&path)?;
                 }
                 return Ok(None);
             }
-            Err(error) => return Err(OpenError::Directory { path, error }),
+            Err(error) => return Err(unusable(&path, error)),
         }
+        let beside = check_to_read(directory)?;
+        // Before the log is read, so that a daemon that writes meanwhile is not taken for one that has lost something.
+        let last = Last::read(&path);
         let connection = read_only(&path)?;
         migrate::check_version(&connection, &path)?;
-        let epoch = current_epoch(Db { connection: &connection, path: &path })?;
+        let db = Db { connection: &connection, path: &path };
+        let missing = missing(db, last.as_ref(), beside)?.filter(|_| !Lock::is_held(directory));
         Ok(Some(Self {
             writer: None,
             readers: Readers::start(&path, group, || read_only(&path))?,
             durability: Durability::Synced,
             default_mode: QueueMode::default(),
             answer_edits: false,
-            epoch,
-            _lock: None,
+            epoch: current_epoch(db)?,
+            lock: None,
+            missing: missing.zip(last).map(|(missing, last)| (last.at, missing.why)),
         }))
     }
 }
 
-fn make_directory(directory: &Path) -> Result<(), OpenError> {
-    let unusable = |error| OpenError::Directory { path: directory.to_owned(), error };
-    match fs::metadata(directory) {
-        Ok(found) if found.is_dir() => return Ok(()),
-        Ok(_) => return Err(unusable(ErrorKind::NotADirectory.into())),
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(unusable(error)),
+/// Refuses to read a log that a start would move aside. A -wal that a daemon writes at this moment is not looked at.
+pub(crate) fn check_to_read(directory: &Path) -> Result<Beside, OpenError> {
+    let path = directory.join(DATABASE);
+    let found = look(&path).map_err(|error| unusable(&path, error))?;
+    match found {
+        Ok(beside) => Ok(beside),
+        Err(_) if Lock::is_held(directory) => Ok(Beside::Wal { broken: false }),
+        Err(detail) => Err(StoreError::Damaged { path: path.display().to_string(), detail }.into()),
     }
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(directory).map_err(unusable)
 }
 
-/// A connection to a database that is whole; one that is not is moved aside.
-fn checked(path: &Path, clock: &dyn Clock) -> Result<Connection, OpenError> {
-    let move_aside = |detail: String| {
-        let moved = damage::move_aside(path, clock.now())?;
-        Err(OpenError::Damaged { path: path.to_owned(), detail, moved })
-    };
-    let unusable = |error| OpenError::Directory { path: path.to_owned(), error };
-    if let Some(detail) = damage::find_in_header(path).map_err(unusable)? {
-        return move_aside(detail.to_owned());
+/// What is wrong with the files, as far as that can be seen without SQLite, or what lies beside the database.
+pub(crate) fn look(path: &Path) -> io::Result<Result<Beside, String>> {
+    match damage::find_in_header(path)? {
+        Some(detail) => Ok(Err(detail.to_owned())),
+        None => examine(path),
     }
+}
+
+/// A connection to a database that is whole, and what lies beside it; one that is not whole is moved aside.
+fn checked(path: &Path, now: Timestamp) -> Result<(Connection, Beside), OpenError> {
+    let found = look(path).map_err(|error| unusable(path, error))?;
+    let beside = found.map_err(|detail| damage::move_aside(path, detail, now))?;
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
@@ -146,15 +177,52 @@ fn checked(path: &Path, clock: &dyn Clock) -> Result<Connection, OpenError> {
     };
     let connection = open().map_err(|error| store_error(path, &error))?;
     match damage::find(Db { connection: &connection, path })? {
-        None => Ok(connection),
+        None => Ok((connection, beside)),
         Some(detail) => {
             drop(connection);
-            move_aside(detail)
+            Err(damage::move_aside(path, detail, now))
         }
     }
 }
 
-fn read_only(path: &Path) -> Result<Connection> {
+/// A log that has lost its newest transactions is distrusted. It counts as damaged if its -wal still holds some of
+/// them, because more can be saved then.
+fn up_to_date(
+    connection: &Connection,
+    path: &Path,
+    beside: Beside,
+    redactor: &Redactor,
+    now: Timestamp,
+) -> Result<(), OpenError> {
+    let db = Db { connection, path };
+    let last = Last::read(path);
+    let Some(rolled_back) = missing(db, last.as_ref(), beside)? else { return Ok(()) };
+    let damaged = match beside {
+        Beside::Wal { broken: true } => {
+            let why = &rolled_back.why;
+            Some(format!(
+                "{why}; a frame of its -wal cannot be read, and some of them are behind it"
+            ))
+        }
+        _ => damage::find_thoroughly(db)?,
+    };
+    if let Some(detail) = damaged {
+        let path = path.display().to_string();
+        return Err(StoreError::Damaged { path, detail }.into());
+    }
+    let ended = roll_back(db, &rolled_back, redactor, now)?;
+    tracing::warn!(
+        why = rolled_back.why,
+        messages = ended.messages,
+        turns = ended.turns,
+        deliveries = ended.deliveries,
+        "the log is an older state than the one that was used last; what was accepted and done since is lost. \
+         What was open in it is ended and not repeated, and its chats are told"
+    );
+    Ok(())
+}
+
+pub(crate) fn read_only(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
@@ -203,28 +271,36 @@ fn pragmas(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn current_epoch(db: Db<'_>) -> Result<i64> {
+pub(crate) fn current_epoch(db: Db<'_>) -> Result<i64> {
     db.one("SELECT epoch FROM meta", (), |row| row.get(0))
 }
 
-/// A daemon's first transaction: the new epoch, and everything that recovery moves.
-fn begin_epoch(
+/// The first transaction. A daemon begins a new epoch with it, and recovers what the last one left.
+fn begin(
     connection: &Connection,
     path: &Path,
     options: &OpenOptions,
-    clock: &dyn Clock,
-) -> Result<i64> {
+    now: Timestamp,
+) -> Result<(i64, LastFile), OpenError> {
     let db = Db { connection, path };
-    let found = current_epoch(db)?;
-    if options.holder == Holder::Command {
-        return Ok(found);
+    let mut tx = Tx { db, epoch: current_epoch(db)?, now, redactor: &options.redactor };
+    let error = |error| store_error(path, &error);
+    let transaction = connection.unchecked_transaction().map_err(error)?;
+    if options.holder == Holder::Daemon {
+        tx.update("UPDATE meta SET epoch = epoch + 1 WHERE only = 1", ())?;
+        tx.epoch += 1;
+        recover(&tx)?;
     }
-    let transaction =
-        connection.unchecked_transaction().map_err(|error| store_error(path, &error))?;
-    let tx = Tx { db, epoch: found, now: clock.now(), redactor: &options.redactor };
-    tx.update("UPDATE meta SET epoch = epoch + 1 WHERE only = 1", ())?;
-    let tx = Tx { epoch: found + 1, ..tx };
-    recover(&tx)?;
-    transaction.commit().map_err(|error| store_error(path, &error))?;
-    Ok(tx.epoch)
+    tx.update("UPDATE meta SET in_use = 1, commits = commits + 1 WHERE only = 1", ())?;
+    transaction.commit().map_err(error)?;
+    // The database itself has to say that it is in use: its -wal can be deleted.
+    if let Err(error) = db.one("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {
+        tracing::warn!(%error, "the log could not be checkpointed");
+    }
+    let epoch = tx.epoch;
+    let (id, commits) =
+        db.one("SELECT id, commits FROM meta", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let last = Last { id, epoch, commits, synced: commits, at: now, boot: boot() };
+    let last = LastFile::begin(path, last).map_err(|error| unusable(path, error))?;
+    Ok((epoch, last))
 }

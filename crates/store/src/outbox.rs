@@ -10,7 +10,8 @@ use rusqlite::{Row, params};
 use crate::preview;
 use crate::rows::{self, to_json};
 use crate::tx::{Db, Result, Tx};
-use crate::{Durability, SqliteStore};
+use crate::undelivered;
+use crate::{Durability, SqliteStore, digest};
 
 /// Who says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +45,19 @@ impl Source {
 
 #[async_trait]
 impl Outbox for SqliteStore {
-    async fn enqueue(&self, message: &Planned, key: &DedupeKey) -> Result<Enqueued> {
+    async fn enqueue(
+        &self,
+        message: &Planned,
+        key: &DedupeKey,
+        said: Option<&Content>,
+    ) -> Result<Enqueued> {
         let (message, key) = (message.clone(), key.clone());
-        self.write("enqueue", Durability::Synced, move |tx| enqueue(tx, &message, &key)).await
+        let topic = message.address.topic.as_ref();
+        let digest = said.map(|said| digest::of(topic, said)).transpose()?;
+        self.write("enqueue", Durability::Synced, move |tx| {
+            enqueue(tx, &message, &key, digest.as_deref())
+        })
+        .await
     }
 
     async fn open_chats(&self) -> Result<Vec<ChatAddress>> {
@@ -161,7 +172,10 @@ pub(crate) struct Place<'a> {
     pub(crate) source: Source,
 }
 
-/// None if the chat has used the key before.
+/// Returns `None` if the chat has used the key before.
+///
+/// The nonce is random, and not made of the row's number: a new database, one that was restored from
+/// a backup, or a copy that was put back by hand uses numbers again that a platform may remember.
 pub(crate) fn insert_chunk(
     tx: &Tx<'_>,
     address: &ChatAddress,
@@ -170,8 +184,9 @@ pub(crate) fn insert_chunk(
 ) -> Result<Option<i64>> {
     tx.insert(
         "INSERT INTO outbox (channel, account, chat, topic, turn, ordinal, chunk, key, source, \
-             content, state, created_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', ?11) \
+             content, state, created_at, nonce) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', ?11, \
+             lower(hex(randomblob(8)))) \
          ON CONFLICT (channel, account, chat, key, chunk) WHERE key IS NOT NULL DO NOTHING",
         params![
             address.channel.as_str(),
@@ -189,7 +204,12 @@ pub(crate) fn insert_chunk(
     )
 }
 
-fn enqueue(tx: &Tx<'_>, message: &Planned, key: &DedupeKey) -> Result<Enqueued> {
+fn enqueue(
+    tx: &Tx<'_>,
+    message: &Planned,
+    key: &DedupeKey,
+    digest: Option<&str>,
+) -> Result<Enqueued> {
     let address = &message.address;
     let mut first = None;
     for (chunk, content) in message.chunks.iter().enumerate() {
@@ -199,20 +219,25 @@ fn enqueue(tx: &Tx<'_>, message: &Planned, key: &DedupeKey) -> Result<Enqueued> 
         first = first.or(Some(DeliveryId(id)));
     }
     if let Some(id) = first {
-        return Ok(Enqueued { id, duplicate: false });
+        tx.update("UPDATE outbox SET digest = ?2 WHERE id = ?1", params![id.0, digest])?;
+        return Ok(Enqueued { id, duplicate: false, key_taken: false });
     }
     let found = tx.db.row(
-        "SELECT min(id) FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
+        "SELECT id, digest FROM outbox \
+         WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4 AND chunk = 0",
         params![
             address.channel.as_str(),
             address.account.as_str(),
             address.chat.as_str(),
             key.as_str(),
         ],
-        |row| row.get::<_, Option<i64>>(0),
+        |row| Ok((DeliveryId(row.get("id")?), row.get::<_, Option<String>>("digest")?)),
     )?;
-    match found.flatten() {
-        Some(id) => Ok(Enqueued { id: DeliveryId(id), duplicate: true }),
+    match found {
+        Some((id, known)) => {
+            let key_taken = digest::is_other(known.as_deref(), digest);
+            Ok(Enqueued { id, duplicate: true, key_taken })
+        }
         None => Err(StoreError::Internal("a message without chunks".to_owned())),
     }
 }
@@ -224,7 +249,8 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
     }
     let first = db.row(
         "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
-             repeat, not_before, first_sent_at, platform_id \
+             repeat, not_before, held_at, failing_since, error, first_sent_at, platform_id, \
+             coalesce(nonce, 'o' || id) AS nonce \
          FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
          ORDER BY id LIMIT 1",
@@ -239,6 +265,9 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
                     unknown,
                     attempts: row.get("attempts")?,
                     not_before: Timestamp(row.get("not_before")?),
+                    held_at: Timestamp(row.get("held_at")?),
+                    failing_since: row.get::<_, Option<i64>>("failing_since")?.map(Timestamp),
+                    error: row.get("error")?,
                     notice: row.get::<_, String>("source")? == Source::Notice.word(),
                 },
             })
@@ -251,6 +280,7 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {
         id: DeliveryId(row.get("id")?),
         turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+        nonce: row.get("nonce")?,
         address: rows::address(row)?,
         content: rows::json(row, "content")?,
         repeat: row.get("repeat")?,
@@ -274,21 +304,34 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
         ),
         SendEnd::Again { not_before, error, counts, first_sent_at } => set(
             "state = 'pending', not_before = ?2, error = ?3, attempts = attempts - ?4, \
-             first_sent_at = ?5",
-            &[&id.0, &not_before.0, error, &!counts, &first_sent_at.map(|first| first.0)],
+             first_sent_at = ?5, held_at = ?6, \
+             failing_since = CASE ?4 WHEN 0 THEN coalesce(failing_since, ?6) ELSE failing_since END",
+            &[
+                &id.0,
+                &not_before.0,
+                error,
+                &!counts,
+                &first_sent_at.map(|first| first.0),
+                &tx.now.0,
+            ],
         ),
         SendEnd::Nobody => set("state = 'pending', attempts = attempts - 1", &[&id.0]),
         SendEnd::Anew => {
             set("state = 'pending', platform_id = NULL, first_sent_at = NULL", &[&id.0])
         }
-        SendEnd::Unknown { error } => set("state = 'unknown', error = ?2", &[&id.0, error]),
+        SendEnd::Unknown { error } => set(
+            "state = 'unknown', error = ?2, failing_since = coalesce(failing_since, ?3)",
+            &[&id.0, error, &tx.now.0],
+        ),
         SendEnd::Unconfirmed { error, notice } => {
             set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;
+            undelivered::note(tx, id, error, true)?;
             say(tx, notice.as_ref())
         }
         SendEnd::Dead { error, notice } => {
             set("state = 'dead', error = ?2", &[&id.0, error])?;
             give_up_the_rest(tx, id)?;
+            undelivered::note(tx, id, error, false)?;
             say(tx, notice.as_ref())
         }
     }

@@ -18,6 +18,7 @@ pub(crate) struct Row {
     /// Not refused: the chat has it, or may have it.
     may_be_there: bool,
     not_before: Timestamp,
+    held_at: Timestamp,
     pub(crate) platform_id: Option<PlatformId>,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct Row {
 pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<Row>> {
     db.row(
         "SELECT id, channel, account, chat, topic, state <> 'preview' OR platform_id IS NOT NULL \
-             AS may_be_there, not_before, platform_id FROM outbox \
+             AS may_be_there, not_before, held_at, platform_id FROM outbox \
          WHERE turn = ?1 AND source = 'preview' AND state <> 'sent'",
         [turn.0],
         |row| {
@@ -34,6 +35,7 @@ pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<Row>> {
                 chat: rows::address(row)?,
                 may_be_there: row.get("may_be_there")?,
                 not_before: Timestamp(row.get("not_before")?),
+                held_at: Timestamp(row.get("held_at")?),
                 platform_id: rows::parsed_if_any(row, "platform_id")?,
             })
         },
@@ -63,7 +65,8 @@ pub(crate) fn begin(
         "UPDATE outbox SET state = 'sending', attempts = 1, first_sent_at = ?2 WHERE id = ?1",
         params![id.0, tx.now.0],
     )?;
-    Ok(Preview::Begun(id))
+    let nonce = tx.db.one("SELECT nonce FROM outbox WHERE id = ?1", [id.0], |row| row.get(0))?;
+    Ok(Preview::Begun { id, nonce })
 }
 
 fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
@@ -90,9 +93,11 @@ pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<(
             "state = 'preview', content = ?2, platform_id = ?3",
             &[&id.0, &to_json(content)?, &platform_id.as_str()],
         ),
-        Showing::Refused { not_before } => {
-            set("state = 'preview', not_before = max(not_before, ?2)", &[&id.0, &not_before.0])
-        }
+        Showing::Refused { not_before } => set(
+            "state = 'preview', held_at = iif(?2 > not_before, ?3, held_at), \
+             not_before = max(not_before, ?2)",
+            &[&id.0, &not_before.0, &tx.now.0],
+        ),
         Showing::Unknown => set("state = 'unknown'", &[&id.0]),
     }
 }
@@ -113,10 +118,11 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
     }
     leave(tx, &preview)?;
     insert_chunks(tx, reply, 0, &place)?;
-    // The platform wanted to be left alone.
+    // The platform has asked to wait.
     tx.update(
-        "UPDATE outbox SET not_before = ?3 WHERE turn = ?1 AND ordinal = ?2 AND chunk = 0",
-        params![turn.0, ordinal, preview.not_before.0],
+        "UPDATE outbox SET not_before = ?3, held_at = ?4 \
+         WHERE turn = ?1 AND ordinal = ?2 AND chunk = 0",
+        params![turn.0, ordinal, preview.not_before.0, preview.held_at.0],
     )?;
     Ok(())
 }

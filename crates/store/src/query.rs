@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Ignored, LogStatus, MessageId, MessageStatus, OpenApproval, OpenTurn, Outcome, Query,
-    QueueMode, SessionId, SessionStatus, SessionSummary, Timestamp, TurnId, TurnRecord, TurnState,
-    UsageBy, UsageRow,
+    QueueMode, RolledBack, SessionId, SessionRow, SessionStatus, SessionSummary, StuckChat,
+    Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy, UsageRow, WaitId,
 };
 use rusqlite::params;
 
 use crate::past;
-use crate::rows;
+use crate::rows::{self, to_json};
 use crate::tx::{Db, Result};
 use crate::waits;
 use crate::{SqliteStore, ledger};
@@ -17,17 +17,29 @@ use crate::{SqliteStore, ledger};
 #[async_trait]
 impl Query for SqliteStore {
     async fn log_status(&self) -> Result<LogStatus> {
-        self.read(log_status).await
+        let found = self.read(log_status).await?;
+        let missing = self.missing.clone().map(|(at, why)| RolledBack { at, why });
+        Ok(LogStatus { rolled_back: missing.or(found.rolled_back), ..found })
     }
 
-    async fn sessions(&self, limit: u32) -> Result<Vec<SessionSummary>> {
+    async fn sessions(
+        &self,
+        limit: u32,
+        after: Option<&SessionRow>,
+    ) -> Result<Vec<SessionSummary>> {
+        let after = after.cloned();
         self.read(move |db| {
             db.rows(
                 "SELECT id, used_at, (SELECT count(*) FROM turns WHERE session = sessions.id) \
                      AS turns, (SELECT state FROM turns WHERE session = sessions.id \
                          AND state IN ('queued', 'running', 'waiting')) AS open \
-                 FROM sessions ORDER BY used_at DESC, id LIMIT ?1",
-                [limit],
+                 FROM sessions WHERE used_at <= ?2 AND (used_at < ?2 OR id > ?3) \
+                 ORDER BY used_at DESC, id LIMIT ?1",
+                params![
+                    limit,
+                    after.as_ref().map_or(i64::MAX, |row| row.used_at.0),
+                    after.as_ref().map_or("", |row| row.session.as_str()),
+                ],
                 |row| {
                     let open: Option<String> = row.get("open")?;
                     Ok(SessionSummary {
@@ -44,22 +56,17 @@ impl Query for SqliteStore {
         .await
     }
 
-    async fn open_approvals(&self) -> Result<Vec<OpenApproval>> {
-        self.read(waits::open_approvals).await
+    async fn open_approvals(&self, limit: u32, after: Option<WaitId>) -> Result<Vec<OpenApproval>> {
+        self.read(move |db| waits::open_approvals(db, limit, after)).await
     }
 
-    async fn transcript(&self, session: &SessionId, turns: u32) -> Result<Vec<TurnRecord>> {
+    async fn transcript_page(
+        &self,
+        session: &SessionId,
+        page: TranscriptPage,
+    ) -> Result<Vec<TurnRecord>> {
         let session = session.clone();
-        self.read(move |db| {
-            let mut ids = db.rows(
-                "SELECT id FROM turns WHERE session = ?1 ORDER BY id DESC LIMIT ?2",
-                params![session.as_str(), turns],
-                |row| row.get(0).map(TurnId),
-            )?;
-            ids.reverse();
-            ids.into_iter().map(|id| rows::turn(db, id)).collect()
-        })
-        .await
+        self.read(move |db| transcript(db, &session, page)).await
     }
 
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>> {
@@ -71,9 +78,37 @@ impl Query for SqliteStore {
         self.read(move |db| session_status(db, &session, default_mode)).await
     }
 
-    async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>> {
-        self.read(move |db| ledger::usage(db, by, since)).await
+    async fn usage_page(
+        &self,
+        by: UsageBy,
+        since: Timestamp,
+        limit: u32,
+        skip: u32,
+    ) -> Result<Vec<UsageRow>> {
+        self.read(move |db| ledger::usage(db, by, since, (limit, skip))).await
     }
+}
+
+fn transcript(db: Db<'_>, session: &SessionId, page: TranscriptPage) -> Result<Vec<TurnRecord>> {
+    let TranscriptPage { turns, before, bytes } = page;
+    let ids = db.rows(
+        "SELECT id FROM turns WHERE session = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
+        params![session.as_str(), before.map_or(i64::MAX, |before| before.0), turns],
+        |row| row.get(0).map(TurnId),
+    )?;
+    let (mut records, mut read) = (Vec::new(), 0);
+    for id in ids {
+        if read >= bytes {
+            break;
+        }
+        let record = rows::turn(db, id)?;
+        if bytes < usize::MAX {
+            read += to_json(&record)?.len();
+        }
+        records.push(record);
+    }
+    records.reverse();
+    Ok(records)
 }
 
 fn log_status(db: Db<'_>) -> Result<LogStatus> {
@@ -89,6 +124,7 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
             })
         },
     )?;
+    let stuck = stuck(db)?;
     db.one(
         "SELECT (SELECT epoch FROM meta) AS epoch, \
              (SELECT count(*) FROM sessions) AS sessions, \
@@ -103,9 +139,14 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
                  AND state = 'unconfirmed') AS unconfirmed, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
-                 AND state = 'dead') AS dead",
+                 AND state = 'dead') AS dead, \
+             (SELECT rolled_back_at FROM meta) AS rolled_back_at, \
+             (SELECT rolled_back FROM meta) AS rolled_back",
         (),
         |row| {
+            let rolled_back_at: Option<i64> = row.get("rolled_back_at")?;
+            let why: Option<String> = row.get("rolled_back")?;
+            let rolled_back = rolled_back_at.zip(why);
             Ok(LogStatus {
                 epoch: row.get("epoch")?,
                 sessions: row.get("sessions")?,
@@ -117,6 +158,33 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
                 unconfirmed: row.get("unconfirmed")?,
                 dead: row.get("dead")?,
                 ignored,
+                rolled_back: rolled_back.map(|(at, why)| RolledBack { at: Timestamp(at), why }),
+                stuck,
+            })
+        },
+    )
+}
+
+/// Only the first chunk of a chat is ever sent, and so only that one has an error.
+fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
+    db.rows(
+        "SELECT channel, account, chat, NULL AS topic, coalesce(failing_since, held_at) AS since, \
+             attempts, error, (SELECT count(*) FROM outbox AS later \
+                 WHERE state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
+                     AND (later.channel, later.account, later.chat) = \
+                         (outbox.channel, outbox.account, outbox.chat) \
+                     AND later.id > outbox.id) AS behind \
+         FROM outbox WHERE state IN ('pending', 'sending', 'unknown') AND source <> 'preview' \
+             AND error IS NOT NULL \
+         ORDER BY since, id LIMIT ?1",
+        [LogStatus::MOST_STUCK],
+        |row| {
+            Ok(StuckChat {
+                chat: rows::address(row)?,
+                since: Timestamp(row.get("since")?),
+                attempts: row.get("attempts")?,
+                behind: row.get("behind")?,
+                error: row.get("error")?,
             })
         },
     )

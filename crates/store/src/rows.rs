@@ -13,6 +13,7 @@ use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
 use crate::tx::{Db, Result};
+use crate::undelivered;
 
 type Read<T> = rusqlite::Result<T>;
 
@@ -112,6 +113,7 @@ pub(crate) fn inbound(row: &Row<'_>) -> Read<LoggedInbound> {
                 written_at: row.get::<_, Option<i64>>("written_at")?.map(Timestamp),
                 corrects: parsed_if_any(row, "corrects")?,
                 from_platform: false,
+                by_owner: false,
                 edited_at: row.get::<_, Option<i64>>("edited_at")?.map(Timestamp),
             },
             removed: row.get("removed")?,
@@ -176,7 +178,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
         inbound,
     )?;
     let steps = db.rows(
-        "SELECT number, text, input_tokens, output_tokens, closed, reasoning, trust FROM steps \
+        "SELECT number, text, input_tokens, output_tokens, closed, reasoning, trust, written FROM steps \
          WHERE turn = ?1 ORDER BY number",
         [id.0],
         |row| {
@@ -185,6 +187,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
                 text: row.get("text")?,
                 usage: Usage::new(row.get("input_tokens")?, row.get("output_tokens")?),
                 calls: Vec::new(),
+                written: row.get("written")?,
                 reasoning: json_if_any(row, "reasoning")?,
                 closed: row.get("closed")?,
                 trust: trust(row, "trust")?,
@@ -200,6 +203,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
             Ok(Step { calls, steered, ..step })
         })
         .collect::<Result<_>>()?;
+    let undelivered = undelivered::of(db, id)?;
     db.one(
         "SELECT session, state, parent, prompt, prompt_trust, notice, started_at FROM turns WHERE id = ?1",
         [id.0],
@@ -221,6 +225,7 @@ pub(crate) fn turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
                 origin,
                 steps,
                 notice: row.get("notice")?,
+                undelivered,
             })
         },
     )

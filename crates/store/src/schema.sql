@@ -1,11 +1,19 @@
--- Version 5 of the log, whole: what a new database is made with. `migrations/` brings an older one to
+-- Version 6 of the log, whole: what a new database is made with. `migrations/` brings an older one to
 -- the same. Enumerations are stored as the words of the protocol's types.
 
 CREATE TABLE meta (
     only  INTEGER PRIMARY KEY CHECK (only = 1),
-    epoch INTEGER NOT NULL                      -- one more at every start; carried by every UPDATE
+    epoch INTEGER NOT NULL,                     -- one more at every start; carried by every UPDATE
+    id    TEXT,                                 -- random: tells this database from every other one
+    was   TEXT,                                 -- its id before it was rolled back
+    commits INTEGER NOT NULL DEFAULT 0,         -- one more in every transaction: says where a -wal belongs
+    in_use INTEGER NOT NULL DEFAULT 0,          -- 1 while it is open for writing, and after a crash
+    copied_at INTEGER,                          -- when `avocet backup` made it; NULL: it is no copy
+    rolled_back_at INTEGER,                     -- when newer rows than these were found to be lost
+    rolled_back TEXT,                           -- and why
+    unsure_until INTEGER                        -- messages written before may have been answered by lost rows
 ) STRICT;
-INSERT INTO meta (only, epoch) VALUES (1, 0);
+INSERT INTO meta (only, epoch, id) VALUES (1, 0, lower(hex(randomblob(16))));
 
 CREATE TABLE sessions (
     id         TEXT PRIMARY KEY,
@@ -47,7 +55,7 @@ CREATE TABLE turns (
                     ('queued', 'running', 'waiting', 'done', 'cancelled', 'failed')),
     parent      INTEGER REFERENCES turns (id),  -- a child's parent, and what it is to do
     prompt      TEXT,
-    attempts    INTEGER NOT NULL DEFAULT 0,     -- processes that died while it ran
+    attempts    INTEGER NOT NULL DEFAULT 0,     -- processes that died while it ran, since it last came further
     deaths_alone INTEGER NOT NULL DEFAULT 0,    -- of these, while nothing else ran
     suspect     INTEGER NOT NULL DEFAULT 0,
     notice      TEXT,                           -- what the chat was shown instead of a reply
@@ -76,13 +84,14 @@ CREATE TABLE inbound (
     outcome     TEXT CHECK (outcome IN ('replied', 'error', 'dropped', 'merged', 'stopped')),
     reply       TEXT,                           -- what a command was answered
     turn        INTEGER REFERENCES turns (id),
-    after_step  INTEGER,                        -- the step after which it steered its turn; -1: it answered a question
+    after_step  INTEGER,                        -- the step after which it steered its turn; -1: it answered the turn's question
     received_at INTEGER NOT NULL,
     chat_kind   TEXT NOT NULL DEFAULT 'private' CHECK (chat_kind IN ('private', 'group')),
     is_bot      INTEGER NOT NULL DEFAULT 0,
     written_at  INTEGER,                        -- as the platform says; NULL: when it was received
     corrects    TEXT,                           -- the key of the message that it corrects
     edited_at   INTEGER,                        -- the platform's time of the last edit that is in it
+    digest      TEXT,                           -- of what another process sent; NULL: a platform's message
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
@@ -101,6 +110,7 @@ CREATE TABLE steps (
     closed        INTEGER NOT NULL DEFAULT 0,
     reasoning     TEXT,                         -- JSON, for the model that wrote it
     trust         TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')), -- of the request
+    written       TEXT,                         -- the whole reply, where a model with native calls wrote calls as text
     PRIMARY KEY (turn, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -174,13 +184,32 @@ CREATE TABLE outbox (
     platform_id TEXT,
     error       TEXT,
     created_at  INTEGER NOT NULL,
-    first_sent_at INTEGER                       -- when a send of it was first begun
+    first_sent_at INTEGER,                      -- when a send of it was first begun
+    nonce       TEXT,                           -- random: tells a platform which chunk it is; NULL (before version 6): 'o' and the id
+    held_at     INTEGER NOT NULL DEFAULT 0,     -- when not_before was set
+    failing_since INTEGER,                      -- the first of the failures since it was queued
+    digest      TEXT                            -- of what another process sent, in its first chunk
 ) STRICT;
 CREATE UNIQUE INDEX outbox_turn ON outbox (turn, ordinal, chunk) WHERE turn IS NOT NULL;
 CREATE UNIQUE INDEX outbox_key ON outbox (channel, account, chat, key, chunk) WHERE key IS NOT NULL;
 CREATE INDEX outbox_open ON outbox (channel, account, chat, id)
     WHERE state IN ('pending', 'sending', 'unknown');
 CREATE INDEX outbox_lost ON outbox (channel, account, chat, id) WHERE state IN ('unconfirmed', 'dead');
+
+CREATE TABLE undelivered (                      -- what a conversation is told at its next turn
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    session     TEXT NOT NULL,
+    said_by     INTEGER REFERENCES turns (id),  -- NULL: another process
+    delivery    INTEGER NOT NULL,               -- outbox.id
+    chat        TEXT NOT NULL,
+    what        TEXT NOT NULL,
+    why         TEXT NOT NULL,
+    unconfirmed INTEGER NOT NULL,
+    turn        INTEGER REFERENCES turns (id),  -- the turn whose requests tell it; NULL: none so far
+    trust       TEXT NOT NULL DEFAULT 'full' CHECK (trust IN ('low', 'user', 'full')) -- of the words in it
+) STRICT;
+CREATE INDEX undelivered_untold ON undelivered (session) WHERE turn IS NULL;
+CREATE INDEX undelivered_told ON undelivered (turn, id) WHERE turn IS NOT NULL;
 
 CREATE TABLE usage (                            -- what each answer of a model cost
     id            INTEGER PRIMARY KEY AUTOINCREMENT,

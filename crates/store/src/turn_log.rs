@@ -78,7 +78,7 @@ impl TurnLog for SqliteStore {
     ) -> Result<()> {
         let (result, kept, writes) = (result.clone(), kept.map(str::to_owned), writes.to_vec());
         self.write("finish-call", Durability::Process, move |tx| {
-            must_run(tx, call.turn)?;
+            come_further(tx, call.turn)?;
             if let Some(body) = kept {
                 keep_result(tx, call, &body)?;
             }
@@ -135,20 +135,34 @@ fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<K
     )
 }
 
-/// Everything that a running turn writes needs it to run still.
+/// Refuses the write if the turn does not run any more: [`StoreError::Stale`].
 pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    let running =
-        tx.db
-            .row("SELECT 1 FROM turns WHERE id = ?1 AND state = 'running'", [turn.0], |_| Ok(()))?;
-    running.ok_or_else(|| StoreError::Stale(turn.to_string()))
+    running(tx, turn).map(drop)
+}
+
+/// How often a process died while the turn ran, without it having come further since.
+fn running(tx: &Tx<'_>, turn: TurnId) -> Result<u32> {
+    let sql = "SELECT attempts FROM turns WHERE id = ?1 AND state = 'running'";
+    let deaths = tx.db.row(sql, [turn.0], |row| row.get(0))?;
+    deaths.ok_or_else(|| StoreError::Stale(turn.to_string()))
+}
+
+/// As [`must_run`], where the write brings the turn further than it was when a process last died under it. What killed
+/// the process was then not this turn: poison kills at the same place each time and comes no further.
+fn come_further(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    let deaths = running(tx, turn)?;
+    if deaths > 0 {
+        tx.update("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [turn.0])?;
+    }
+    Ok(())
 }
 
 /// T1.
 fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
-    must_run(tx, turn)?;
+    come_further(tx, turn)?;
     tx.insert(
-        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust, written) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             turn.0,
             step.number,
@@ -157,6 +171,7 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, step: &NewStep) -> Result<()> {
             credible(step.usage.output),
             step.reasoning.as_ref().map(to_json).transpose()?,
             step.trust.word(),
+            step.written,
         ],
     )?;
     for (ordinal, call) in step.calls.iter().enumerate() {

@@ -11,12 +11,14 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::audit;
+use crate::inbox::ANSWERED;
 use crate::ledger::credible;
 use crate::past;
 use crate::preview;
 use crate::recover::put_back;
 use crate::rows::{self, INBOUND};
 use crate::tx::{Result, Tx};
+use crate::undelivered;
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
 
@@ -55,7 +57,11 @@ impl Turns for SqliteStore {
         self.write("settle", Durability::Synced, move |tx| settle(tx, turn, &settlement)).await
     }
 
-    async fn wait(&self, wait: &NewWait) -> Result<WaitId> {
+    async fn reserve_wait(&self) -> Result<WaitId> {
+        self.write("reserve-wait", Durability::Process, waits::reserve).await
+    }
+
+    async fn wait(&self, wait: &NewWait) -> Result<()> {
         let wait = wait.clone();
         self.write("wait", Durability::Synced, move |tx| waits::begin(tx, &wait)).await
     }
@@ -132,19 +138,23 @@ fn claim(
         turn: TurnId,
         state: TurnState,
         suspect: bool,
+        deaths: u32,
     }
     let open = tx.db.row(
-        "SELECT id, state, suspect FROM turns \
+        "SELECT id, state, suspect, attempts FROM turns \
          WHERE session = ?1 AND state IN ('queued', 'running', 'waiting')",
         [session.as_str()],
         |row| {
             let turn = TurnId(row.get("id")?);
-            Ok(Open { turn, state: rows::state(row)?, suspect: row.get("suspect")? })
+            let (suspect, deaths) = (row.get("suspect")?, row.get("attempts")?);
+            Ok(Open { turn, state: rows::state(row)?, suspect, deaths })
         },
     )?;
     let turn = match open {
         Some(Open { state, .. }) if state != TurnState::Queued => return Ok(Claim::Nothing),
-        Some(Open { suspect: true, .. }) if !suspects => return Ok(Claim::Suspect),
+        Some(Open { suspect: true, deaths, .. }) if !suspects => {
+            return Ok(Claim::Suspect { deaths });
+        }
         Some(Open { turn, .. }) => {
             tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
             turn
@@ -203,6 +213,7 @@ fn begin_turn(
     };
     let last = last.min(before_another_chat(tx, session, line.first)?);
     let turn = insert_turn(tx, session, "running", None)?;
+    undelivered::bind(tx, session, turn)?;
     tx.update(
         &format!("UPDATE inbound SET turn = ?2 WHERE {NEXT} AND id <= ?3"),
         params![session.as_str(), turn.0, last],
@@ -347,15 +358,18 @@ fn settle(tx: &Tx<'_>, turn: TurnId, settlement: &Settlement) -> Result<Option<S
     resolve_parent(tx, turn, &result)
 }
 
-/// The last message has the turn's outcome; those before it were answered with it.
+/// Ends every message that is bound to the turn. An answer is for the last of them, and the others are
+/// merged into it: answers to a question of the turn are not counted as its last. A turn without an answer
+/// gives all of them its own outcome, because nothing answered any of them.
 fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<()> {
     let state = if outcome == Outcome::Dropped { "dead" } else { "done" };
     tx.update(
         "UPDATE inbound SET state = ?2, outcome = CASE \
-             WHEN id = (SELECT max(id) FROM inbound WHERE turn = ?1 AND state = 'running') THEN ?3 \
+             WHEN ?3 <> 'replied' OR id = (SELECT max(id) FROM inbound WHERE turn = ?1 \
+                 AND state = 'running' AND after_step IS NOT ?4) THEN ?3 \
              ELSE 'merged' END \
          WHERE turn = ?1 AND state = 'running'",
-        params![turn.0, state, outcome.word()],
+        params![turn.0, state, outcome.word(), ANSWERED],
     )?;
     Ok(())
 }

@@ -3,10 +3,10 @@
 
 use avocet_protocol::{
     Arguments, CallId, CallResult, Content, Grant, MessageId, NewWait, OpenApproval, OpenPrompt,
-    OpenWait, Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind,
+    OpenWait, Planned, Resolution, SessionId, Timestamp, TurnId, WaitId, WaitKind, cut_texts,
 };
 use rusqlite::params;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::audit;
 use crate::outbox::{Source, insert_planned};
@@ -14,8 +14,23 @@ use crate::rows;
 use crate::turn_log::{apply_writes, finish, must_run};
 use crate::tx::{Db, Result, Tx};
 
+/// Takes the next number of `waits` without a row. SQLite keeps the highest number that was used in
+/// `sqlite_sequence` ("SQLite Autoincrement": applications may change that table), so that a later
+/// row gets none that was reserved.
+pub(crate) fn reserve(tx: &Tx<'_>) -> Result<WaitId> {
+    tx.insert(
+        "INSERT INTO sqlite_sequence (name, seq) SELECT 'waits', 0 \
+             WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'waits')",
+        (),
+    )?;
+    tx.update("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'waits'", ())?;
+    tx.db.one("SELECT seq FROM sqlite_sequence WHERE name = 'waits'", (), |row| {
+        row.get(0).map(WaitId)
+    })
+}
+
 /// Makes a running turn wait.
-pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
+pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
     let call = wait.call;
     must_run(tx, call.turn)?;
     let child = apply_writes(tx, call, &wait.writes)?;
@@ -25,11 +40,12 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
          WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
         params![call.turn.0, call.step, call.ordinal],
     )?;
-    let id = tx.insert(
-        "INSERT INTO waits (turn, step, ordinal, kind, child, expires_at, may_grant, shown, \
-             asked_at, came_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
+    tx.insert(
+        "INSERT INTO waits (id, turn, step, ordinal, kind, child, expires_at, may_grant, shown, \
+             asked_at, came_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
              (SELECT coalesce(max(id), 0) FROM inbound))",
         params![
+            wait.id.0,
             call.turn.0,
             call.step,
             call.ordinal,
@@ -41,34 +57,21 @@ pub(crate) fn begin(tx: &Tx<'_>, wait: &NewWait) -> Result<WaitId> {
             tx.now.0,
         ],
     )?;
-    let id = WaitId(id.unwrap_or_default());
     audit::asked(tx, call, wait.kind)?;
     if let Some(prompt) = &wait.prompt {
-        insert_planned(tx, &naming(prompt, id), Some(call.turn), Source::Prompt)?;
+        insert_planned(tx, prompt, Some(call.turn), Source::Prompt)?;
     }
     for notice in &wait.notices {
-        insert_planned(tx, &naming(notice, id), None, Source::Notice)?;
+        insert_planned(tx, notice, None, Source::Notice)?;
     }
     tx.update_one(
         call.turn,
         "UPDATE turns SET state = 'waiting', suspect = 0 WHERE id = ?1 AND state = 'running'",
         [call.turn.0],
-    )?;
-    Ok(id)
+    )
 }
 
-/// Puts the id of the wait where the prompt names it.
-fn naming(prompt: &Planned, id: WaitId) -> Planned {
-    let mut prompt = prompt.clone();
-    let put = |text: &mut String| *text = text.replace("{wait}", &id.to_string());
-    for chunk in &mut prompt.chunks {
-        put(&mut chunk.text);
-        chunk.choices.iter_mut().for_each(|choice| put(&mut choice.says));
-    }
-    prompt
-}
-
-/// Gives the call that waits what it waited for, and queues its turn. None if it was resolved
+/// Gives the call that waits its result, and queues its turn. Returns `None` if the wait was resolved
 /// before.
 pub(crate) fn resolve(
     tx: &Tx<'_>,
@@ -119,6 +122,17 @@ pub(crate) fn resolve(
         .map(Some)
 }
 
+/// Resolves a wait as a person decides in a chat, which is audited.
+pub(crate) fn resolve_by_command(
+    tx: &Tx<'_>,
+    command: MessageId,
+    wait: WaitId,
+    resolution: &Resolution,
+) -> Result<Option<SessionId>> {
+    audit::chosen(tx, command, wait, resolution)?;
+    resolve(tx, wait, resolution)
+}
+
 /// A child has ended: the call of the parent that waits for it has its result. Returns the parent's
 /// session.
 pub(crate) fn resolve_parent(
@@ -153,8 +167,8 @@ fn grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
     Ok(())
 }
 
-/// A turn (?1), the one that waits for it, and so on to the root.
-const LINE: &str = "line (turn) AS (VALUES (?1) UNION \
+/// The turn `?1`, its parent, and so on to the root.
+pub(crate) const LINE: &str = "line (turn) AS (VALUES (?1) UNION \
     SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
 /// What a person has allowed for the session of the turn at the root.
@@ -205,6 +219,18 @@ pub(crate) fn meant_wait(
     )
 }
 
+/// The open waits of the session's turn and its children that a person decides.
+pub(crate) fn open_person_waits(
+    tx: &Tx<'_>,
+    session: &SessionId,
+) -> Result<Vec<(WaitId, TurnId, WaitKind)>> {
+    tx.db.rows(
+        &format!("{WAITS_BELOW} AND waits.kind IN ('approval', 'choice')"),
+        [session.as_str()],
+        |row| Ok((WaitId(row.get("id")?), TurnId(row.get("turn")?), rows::wait_kind(row)?)),
+    )
+}
+
 /// Whether this is an open wait of this kind, of the session's turn or of a child of it, if it has to
 /// be one of those.
 pub(crate) fn is_open(
@@ -233,7 +259,7 @@ const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
         SELECT id FROM turns WHERE session = ?1 AND state IN ('queued', 'running', 'waiting') \
         UNION SELECT turns.id FROM turns JOIN tree ON turns.parent = tree.turn \
             WHERE state IN ('queued', 'running', 'waiting')) \
-    SELECT waits.id AS id, waits.turn AS turn FROM tree JOIN waits ON waits.turn = tree.turn \
+    SELECT waits.id AS id, waits.turn AS turn, waits.kind AS kind FROM tree JOIN waits ON waits.turn = tree.turn \
     WHERE waits.resolved = 0";
 
 /// Every open wait, in the order in which they expire.
@@ -255,7 +281,11 @@ pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
 }
 
 /// The calls that wait for a person to allow them.
-pub(crate) fn open_approvals(db: Db<'_>) -> Result<Vec<OpenApproval>> {
+pub(crate) fn open_approvals(
+    db: Db<'_>,
+    limit: u32,
+    after: Option<WaitId>,
+) -> Result<Vec<OpenApproval>> {
     db.rows(
         "SELECT waits.id AS wait, turns.session AS session, name, arguments, may_grant, expires_at, \
              prompt.channel AS channel, prompt.account AS account, prompt.chat AS chat, \
@@ -265,8 +295,9 @@ pub(crate) fn open_approvals(db: Db<'_>) -> Result<Vec<OpenApproval>> {
                  AND calls.ordinal = waits.ordinal \
              LEFT JOIN outbox AS prompt ON prompt.id = (SELECT max(id) FROM outbox \
                  WHERE outbox.turn = waits.turn AND source = 'prompt') \
-         WHERE waits.resolved = 0 AND waits.kind = 'approval' ORDER BY expires_at, waits.id",
-        (),
+         WHERE waits.resolved = 0 AND waits.kind = 'approval' AND waits.id > ?1 \
+         ORDER BY waits.id LIMIT ?2",
+        params![after.map_or(0, |after| after.0), limit],
         |row| {
             let chat: Option<String> = row.get("chat")?;
             Ok(OpenApproval {
@@ -274,12 +305,23 @@ pub(crate) fn open_approvals(db: Db<'_>) -> Result<Vec<OpenApproval>> {
                 session: rows::parsed(row, "session")?,
                 chat: chat.map(|_| rows::address(row)).transpose()?,
                 tool: row.get("name")?,
-                arguments: rows::json::<Arguments>(row, "arguments")?.to_object(),
+                arguments: shortened(rows::json::<Arguments>(row, "arguments")?.to_object()),
                 grant: rows::json_if_any(row, "may_grant")?,
                 expires_at: Timestamp(row.get("expires_at")?),
             })
         },
     )
+}
+
+/// Bytes that are shown of each text in the arguments of a call.
+const SHOWN: usize = 64 * 1024;
+
+fn shortened(arguments: Map<String, Value>) -> Map<String, Value> {
+    let shorten = |(name, mut value): (String, Value)| {
+        cut_texts(&mut value, SHOWN);
+        (name, value)
+    };
+    arguments.into_iter().map(shorten).collect()
 }
 
 /// The latest prompts of open waits for a person, of which nothing is on its way any more.

@@ -1,16 +1,17 @@
 //! The only writer: one thread, one bounded queue, one transaction for everything that waits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use avocet_protocol::{Clock, Redactor, StoreError};
-use avocet_supervise::Group;
+use avocet_protocol::{Clock, LastExchanges, Redactor, StoreError};
 use avocet_supervise::fail_point::{Moment, pass};
+use avocet_supervise::{Group, LOG_WRITES};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::identity::Identity;
+use crate::last::LastFile;
 use crate::tx::{Db, Result, Tx};
 
 /// Jobs that may wait for the writer; who wants to write more waits until there is room.
@@ -49,26 +50,64 @@ pub(crate) struct Writer {
     queue: flume::Sender<Order>,
     /// Fires when the thread has ended: what is still in the queue then has no answer.
     ended: CancellationToken,
+    last: Arc<Mutex<LastExchanges>>,
+    lost: Arc<Lost>,
+}
+
+/// Why this process can write nothing more, once that is so.
+#[derive(Debug, Default)]
+struct Lost {
+    why: OnceLock<StoreError>,
+    fires: CancellationToken,
+}
+
+impl Lost {
+    fn note(&self, error: &StoreError) {
+        if error.is_final() && self.why.set(error.clone()).is_ok() {
+            self.fires.cancel();
+        }
+    }
+}
+
+/// A database that is open for writing.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) connection: Connection,
+    pub(crate) database: Identity,
+    /// That of this process.
+    pub(crate) epoch: i64,
+    pub(crate) last: LastFile,
 }
 
 impl Writer {
     pub(crate) fn start(
-        connection: Connection,
-        path: PathBuf,
-        epoch: i64,
+        opened: Opened,
         clock: Arc<dyn Clock>,
         redactor: Arc<Redactor>,
         group: &Group,
     ) -> std::io::Result<Self> {
         let (queue, orders) = flume::bounded(QUEUE);
-        let mut thread = Thread { connection, path, epoch, clock, redactor, synchronous: None };
+        let last = Arc::<Mutex<LastExchanges>>::default();
+        let lost = Arc::<Lost>::default();
+        let Opened { connection, database, epoch, last: last_file } = opened;
+        let mut thread = Thread {
+            connection,
+            database,
+            epoch,
+            last_file,
+            clock,
+            redactor,
+            synchronous: None,
+            last: last.clone(),
+            lost: lost.clone(),
+        };
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();
         group.thread("store-writer", move || {
             thread.run(&orders);
             drop((orders, end));
         })?;
-        Ok(Self { queue, ended })
+        Ok(Self { queue, ended, last, lost })
     }
 
     /// Runs `work` in a transaction, shared with other writes that wait: it is committed when this
@@ -92,6 +131,17 @@ impl Writer {
             answer = answer => answer.map_err(|_| StoreError::Closed)?,
             () = self.ended.cancelled() => Err(StoreError::Closed),
         }
+    }
+
+    /// The last writes that the disk took, and did not take.
+    pub(crate) fn last(&self) -> LastExchanges {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns when nothing can be written any more, with the reason.
+    pub(crate) async fn lost(&self) -> StoreError {
+        self.lost.fires.cancelled().await;
+        self.lost.why.get().cloned().unwrap_or(StoreError::Closed)
     }
 
     /// Writes what waits, brings the log into the database file and ends the thread.
@@ -145,12 +195,15 @@ where
 
 struct Thread {
     connection: Connection,
-    path: PathBuf,
+    database: Identity,
     epoch: i64,
+    last_file: LastFile,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
-    /// What `PRAGMA synchronous` stands on; none before the first transaction.
+    /// The current value of `PRAGMA synchronous`; `None` before the first transaction.
     synchronous: Option<Durability>,
+    last: Arc<Mutex<LastExchanges>>,
+    lost: Arc<Lost>,
 }
 
 impl Thread {
@@ -166,7 +219,7 @@ impl Thread {
             }
             self.commit(batch);
             if close {
-                self.checkpoint();
+                self.close();
                 return;
             }
         }
@@ -176,9 +229,16 @@ impl Thread {
         if batch.is_empty() {
             return;
         }
-        let committed = self.transaction(&mut batch);
+        let (mut refused, before) = (None, self.connection.total_changes());
+        let committed = self.transaction(&mut batch, &mut refused);
+        match committed.as_ref().err().or(refused.as_ref()) {
+            Some(error) => self.failed(error, batch.len()),
+            // What changes nothing reaches no disk.
+            None if self.connection.total_changes() == before => {}
+            None => self.succeeded(),
+        }
         if let Err(error) = &committed {
-            tracing::warn!(%error, writes = batch.len(), "a transaction was not committed");
+            self.lost.note(error);
             if !self.connection.is_autocommit()
                 && let Err(error) = self.execute("ROLLBACK")
             {
@@ -193,11 +253,40 @@ impl Thread {
         }
     }
 
-    /// Runs a batch in one transaction. A job that fails takes back its own writes only.
-    fn transaction(&mut self, batch: &mut [Box<dyn Job>]) -> Result<()> {
-        self.synchronous(batch)?;
+    fn succeeded(&self) {
+        let mut last = self.last();
+        let failures = last.failures_in_a_row();
+        last.succeed(self.clock.now());
+        if failures > 0 && LOG_WRITES.over("log").is_some() {
+            tracing::info!(failures, "the log is written again");
+        }
+    }
+
+    fn failed(&self, error: &StoreError, writes: usize) {
+        let says = error.to_string();
+        self.last().fail(self.clock.now(), &says);
+        if let Some(repeated) = LOG_WRITES.note("log", &says, self.clock.elapsed()) {
+            let next = if error.is_final() { "stopping" } else { "trying again" };
+            tracing::warn!(%error, writes, repeated, "the log cannot be written; {next}");
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, LastExchanges> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a batch in one transaction, which counts if it writes anything. A job that fails takes back its own
+    /// writes only; `refused` is the first for which the disk is the reason.
+    fn transaction(
+        &mut self,
+        batch: &mut [Box<dyn Job>],
+        refused: &mut Option<StoreError>,
+    ) -> Result<()> {
+        self.database.check()?;
+        let synced = self.synchronous(batch)?;
+        let before = self.connection.total_changes();
         self.execute("BEGIN IMMEDIATE")?;
-        let db = Db { connection: &self.connection, path: &self.path };
+        let db = Db { connection: &self.connection, path: self.database.path() };
         let (epoch, now) = (self.epoch, self.clock.now());
         let tx = Tx { db, epoch, now, redactor: &self.redactor };
         // An UPDATE carries the epoch itself; this is for the INSERTs.
@@ -208,16 +297,29 @@ impl Thread {
                 Ok(()) => {}
                 // SQLite has taken back the whole transaction, the jobs before this one included.
                 Err(error) if self.connection.is_autocommit() => return Err(error),
-                Err(_) => self.execute("ROLLBACK TO job")?,
+                Err(error) => {
+                    if refused.is_none() && error.is_transient() {
+                        *refused = Some(error);
+                    }
+                    self.execute("ROLLBACK TO job")?;
+                }
             }
             self.execute("RELEASE job")?;
         }
+        let counts = self.connection.total_changes() != before;
+        if counts {
+            tx.update("UPDATE meta SET commits = ?1 WHERE only = 1", [self.last_file.next()])?;
+        }
         batch.iter().for_each(|job| pass(job.name(), Moment::Before));
-        self.execute("COMMIT")
+        self.execute("COMMIT")?;
+        if counts {
+            self.last_file.committed(synced, now);
+        }
+        Ok(())
     }
 
-    /// One job that has to reach the disk takes the others of its batch along.
-    fn synchronous(&mut self, batch: &[Box<dyn Job>]) -> Result<()> {
+    /// One job that has to reach the disk takes the others of its batch along. Returns whether there is one.
+    fn synchronous(&mut self, batch: &[Box<dyn Job>]) -> Result<bool> {
         let synced = batch.iter().any(|job| job.durability() == Durability::Synced);
         let (wanted, pragma) = if synced {
             (Durability::Synced, "PRAGMA synchronous = FULL")
@@ -228,17 +330,33 @@ impl Thread {
             self.execute(pragma)?;
             self.synchronous = Some(wanted);
         }
-        Ok(())
+        Ok(synced)
     }
 
-    fn checkpoint(&self) {
-        if let Err(error) = self.execute("PRAGMA wal_checkpoint(TRUNCATE)") {
-            tracing::warn!(%error, "the log was not brought into the database file");
+    /// Brings the -wal into the database and empties it. From then on the database is the whole log.
+    fn close(&mut self) {
+        // Another process has the log, or the file is another one.
+        if self.lost.why.get().is_some() {
+            return;
+        }
+        let work =
+            |tx: &Tx<'_>| tx.update("UPDATE meta SET in_use = 0 WHERE only = 1", ()).map(drop);
+        let (name, durability, sender) = ("close", Durability::Process, oneshot::channel().0);
+        self.commit(vec![Box::new(Write {
+            name,
+            durability,
+            work: Some(work),
+            result: None,
+            sender,
+        })]);
+        match self.execute("PRAGMA wal_checkpoint(TRUNCATE)") {
+            Ok(()) => self.last_file.synced(),
+            Err(error) => tracing::warn!(%error, "the -wal was not brought into the database"),
         }
     }
 
     fn execute(&self, sql: &str) -> Result<()> {
-        let db = Db { connection: &self.connection, path: &self.path };
+        let db = Db { connection: &self.connection, path: self.database.path() };
         let run = || {
             let mut statement = self.connection.prepare_cached(sql)?;
             let mut rows = statement.query(())?;

@@ -2,63 +2,33 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "sqlite/mutations.rs"]
+mod mutations;
+#[path = "sqlite/pieces.rs"]
+mod pieces;
+#[path = "sqlite/restoring.rs"]
+mod restoring;
+#[path = "sqlite/rich.rs"]
+mod rich;
+#[path = "sqlite/support.rs"]
+mod support;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Claim, CommandAction, CommandEffect, CommandReply, Content, Inbound, InboundKind, Inbox,
-    NewInbound, Outbox, Planned, Query, QueueMode, SendEnd, Sender, SessionId, StoreError, Turns,
+    Claim, CommandAction, CommandEffect, CommandReply, Content, InboundKind, Inbox, NewInbound,
+    Outbox, Planned, Query, QueueMode, SendEnd, SessionId, StoreError, Turns,
 };
-use avocet_store::{DATABASE, Durability, Holder, OpenError, OpenOptions, SqliteStore};
+use avocet_store::{DATABASE, Holder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-fn options(directory: &Path) -> OpenOptions {
-    OpenOptions {
-        directory: directory.to_owned(),
-        durability: Durability::Synced,
-        default_mode: QueueMode::Queue,
-        answer_edits: false,
-        start_empty: false,
-        redactor: Arc::default(),
-        holder: Holder::Daemon,
-    }
-}
-
-async fn open_with(options: OpenOptions) -> Result<SqliteStore, OpenError> {
-    SqliteStore::open(options, Arc::new(ManualClock::default()), &Group::new("test")).await
-}
-
-async fn open(directory: &Path) -> Result<SqliteStore, OpenError> {
-    open_with(options(directory)).await
-}
-
-fn message(text: &str) -> NewInbound {
-    let session = SessionId::parse("terminal:local:a").unwrap();
-    NewInbound {
-        kind: InboundKind::Text,
-        inbound: Inbound::new(
-            session.address(),
-            Sender::new("user".parse().unwrap()),
-            text.parse().unwrap(),
-            Content::text(text),
-        ),
-        session,
-        removed: 0,
-    }
-}
-
-async fn accept(store: &SqliteStore, text: &str) -> Result<(), StoreError> {
-    store.accept(&message(text), None).await.map(|_| ())
-}
-
-async fn messages(store: &SqliteStore) -> u64 {
-    store.log_status().await.unwrap().messages
-}
+use support::{accept, message, messages, open, open_with, options};
 
 #[tokio::test]
 async fn a_second_daemon_is_refused_and_told_who_holds_the_log() {
@@ -144,8 +114,38 @@ async fn a_daemon_that_was_replaced_writes_nothing() {
     other.execute("UPDATE meta SET epoch = epoch + 1", ()).unwrap();
     let fenced = StoreError::Fenced { ours: 1, theirs: 2 };
     assert_eq!(accept(&store, "2").await, Err(fenced.clone()));
-    assert_eq!(store.claim(&message("1").session, false, Duration::ZERO).await, Err(fenced));
+    assert_eq!(
+        store.claim(&message("1").session, false, Duration::ZERO).await,
+        Err(fenced.clone())
+    );
+    assert_eq!(store.lost().await, fenced);
     assert_eq!(messages(&store).await, 1);
+}
+
+/// The life check looks at the lock as well: without it a second daemon can start.
+#[tokio::test]
+async fn ping_finds_a_file_that_was_deleted_or_replaced() {
+    for file in [DATABASE, "avocet.lock"] {
+        for replaced in [false, true] {
+            let directory = TempDir::new().unwrap();
+            let store = open(directory.path()).await.unwrap();
+            store.ping().await.unwrap();
+            let path = directory.path().join(file);
+            let content = fs::read(&path).unwrap();
+            fs::rename(&path, directory.path().join("away")).unwrap();
+            if replaced {
+                fs::write(&path, content).unwrap();
+            }
+            let lost = store.ping().await.unwrap_err();
+            let found = if replaced { "another file is there" } else { "no file is there" };
+            let path = path.display().to_string();
+            assert_eq!(lost, StoreError::Replaced { path, found: found.to_owned() });
+            if file == DATABASE {
+                assert_eq!(store.lost().await, lost);
+                assert_eq!(accept(&store, "1").await, Err(lost));
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
     assert_eq!(
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
-            "{path_text} was written by a newer version (schema 9, this one knows 5); install that \
+            "{path_text} was written by a newer version (schema 9, this one knows 6); install that \
              version, or put back the copy {path_text}.before-v9 if there is one, and remove \
              {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),
@@ -177,7 +177,7 @@ async fn whoever_only_looks_leaves_a_database_of_an_older_version_alone() {
     assert_eq!(
         looked.unwrap_err().to_string(),
         format!(
-            "{} was written by an older version (schema 3, this one reads 5); start the daemon once, \
+            "{} was written by an older version (schema 3, this one reads 6); start the daemon once, \
              or again if it still runs, which brings the log up to date",
             path.display()
         ),
@@ -196,7 +196,7 @@ async fn damaged(directory: &Path, damage: fn(&Path)) -> Result<SqliteStore, Ope
 #[tokio::test]
 async fn a_damaged_database_is_moved_aside_and_never_silently_started_empty() {
     type Damage = (&'static str, fn(&Path));
-    let table: [Damage; 4] = [
+    let table: [Damage; 5] = [
         ("emptied", |path| fs::write(path, b"").unwrap()),
         ("overwritten", |path| fs::write(path, b"not a database at all, not at all").unwrap()),
         ("cut", |path| {
@@ -208,6 +208,10 @@ async fn a_damaged_database_is_moved_aside_and_never_silently_started_empty() {
             bytes[4096..20_000].fill(0x55);
             fs::write(path, bytes).unwrap();
         }),
+        ("an index of words without its version", |path| {
+            let log = Connection::open(path).unwrap();
+            log.execute("DELETE FROM notes_index_config", ()).unwrap();
+        }),
     ];
     for (name, damage) in table {
         let directory = TempDir::new().unwrap();
@@ -217,7 +221,8 @@ async fn a_damaged_database_is_moved_aside_and_never_silently_started_empty() {
         assert!(refused.to_string().contains("--start-empty"), "{name}: {refused}");
 
         let refused = open(directory.path()).await.unwrap_err();
-        assert!(matches!(&refused, OpenError::MovedAside { moved: there, .. } if there == moved));
+        assert!(matches!(&refused, OpenError::Undecided { .. }), "{name}: {refused}");
+        assert!(refused.to_string().contains(&moved.display().to_string()), "{name}: {refused}");
         let options = OpenOptions { start_empty: true, ..options(directory.path()) };
         let store = open_with(options).await.unwrap();
         assert_eq!(messages(&store).await, 0);
@@ -303,7 +308,7 @@ async fn what_did_not_arrive_is_sent_again_for_a_week() {
     for (text, later) in [("old", 2 * DAY), ("new", 6 * DAY)] {
         let address = message(text).session.address();
         let planned = Planned { address, chunks: vec![Content::text(text)] };
-        let enqueued = store.enqueue(&planned, &text.parse().unwrap()).await.unwrap();
+        let enqueued = store.enqueue(&planned, &text.parse().unwrap(), None).await.unwrap();
         store.start(enqueued.id, false).await.unwrap();
         let dead = SendEnd::Dead { error: "no".to_owned(), notice: None };
         store.finish(enqueued.id, &dead).await.unwrap();
@@ -339,4 +344,37 @@ async fn a_burst_that_does_not_end_is_answered_after_ten_pauses() {
         }
     }
     assert_eq!(said, 14, "one every 400 ms, for 5 s");
+}
+
+/// The nonce of the first chunk of a chat that has no other yet.
+async fn nonce_of_first(directory: &Path, chat: &str) -> String {
+    let store = open(directory).await.unwrap();
+    let address = SessionId::parse(&format!("terminal:local:{chat}")).unwrap().address();
+    let planned = Planned { address: address.clone(), chunks: vec![Content::text("hello")] };
+    store.enqueue(&planned, &"hello".parse().unwrap(), None).await.unwrap();
+    let nonce = store.head(&address).await.unwrap().unwrap().delivery.nonce;
+    store.close().await;
+    nonce
+}
+
+/// A platform remembers nonces for minutes, whichever database is behind the bot.
+#[tokio::test]
+async fn nonces_do_not_begin_again_after_a_wipe_or_in_a_copy_put_back() {
+    let [directory, copy, wiped] = [(); 3].map(|()| TempDir::new().unwrap());
+    let kept = nonce_of_first(directory.path(), "a").await;
+    fs::copy(directory.path().join(DATABASE), copy.path().join(DATABASE)).unwrap();
+    // Both go on with the same epoch and the same row numbers.
+    let mut nonces = vec![
+        nonce_of_first(wiped.path(), "a").await,
+        nonce_of_first(directory.path(), "b").await,
+        nonce_of_first(copy.path(), "b").await,
+        kept.clone(),
+    ];
+    nonces.sort();
+    nonces.dedup();
+    assert_eq!(nonces.len(), 4, "{nonces:?}");
+    let store = open(copy.path()).await.unwrap();
+    let address = SessionId::parse("terminal:local:a").unwrap().address();
+    assert_eq!(store.head(&address).await.unwrap().unwrap().delivery.nonce, kept);
+    store.close().await;
 }

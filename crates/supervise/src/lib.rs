@@ -1,5 +1,6 @@
 //! The only place that spawns: named tasks, a cancellation tree, restart with back-off, a deadline
-//! for the end. Also the clock of the running system, and fail points for the crash tests.
+//! for the end. Also the clock of the running system, lines of the log that are counted instead of
+//! repeated, and fail points for the crash tests.
 
 mod backoff;
 mod clock;
@@ -9,6 +10,7 @@ mod keyed;
 mod listeners;
 mod panics;
 mod patience;
+mod repeats;
 
 pub use backoff::Backoff;
 pub use clock::SystemClock;
@@ -16,4 +18,5 @@ pub use group::{Group, Restart, Unfinished};
 pub use keyed::Keyed;
 pub use listeners::Listeners;
 pub use panics::{Panicked, blocking, catch};
-pub use patience::patiently;
+pub use patience::{LOG_WRITES, patiently};
+pub use repeats::Repeats;

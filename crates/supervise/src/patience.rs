@@ -6,10 +6,14 @@ use std::time::Duration;
 use avocet_protocol::{Clock, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::Backoff;
+use crate::{Backoff, Repeats};
 
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(15);
+
+/// The lines that say that the log cannot be written. Whoever waits for it, and the writer itself, would
+/// say the same many times a second.
+pub static LOG_WRITES: Repeats = Repeats::new();
 
 /// Does a write again until the log takes it, for as long as the reason passes by itself.
 ///
@@ -30,7 +34,9 @@ where
             done => return done,
         };
         let wait = backoff.next_wait();
-        tracing::warn!(%error, ?wait, "the log cannot be written; trying again");
+        if let Some(repeated) = LOG_WRITES.note("log", &error.to_string(), clock.elapsed()) {
+            tracing::warn!(%error, repeated, "the log cannot be written; trying again");
+        }
         tokio::select! {
             () = stop.cancelled() => return Err(error),
             () = clock.sleep(wait) => {}

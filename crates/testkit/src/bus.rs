@@ -153,6 +153,6 @@ impl Publish for FakeBus {
         if !duplicate {
             said.push((message, key));
         }
-        Ok(Enqueued { id: DeliveryId(1), duplicate })
+        Ok(Enqueued { id: DeliveryId(1), duplicate, key_taken: false })
     }
 }

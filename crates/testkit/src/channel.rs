@@ -48,10 +48,13 @@ pub struct FakeChannel {
     tried: watch::Sender<usize>,
     typed: watch::Sender<usize>,
     away: Mutex<BTreeSet<ChatAddress>>,
+    failing: Mutex<BTreeMap<String, SendError>>,
     files: Mutex<BTreeMap<String, VecDeque<OnFetch>>>,
     fetches: watch::Sender<usize>,
     rule: OnUnknown,
     pause: Mutex<Duration>,
+    /// How many chunks wait for a turn, and whether they get one.
+    turns: watch::Sender<(usize, bool)>,
     preview: Option<Duration>,
     forgetful: bool,
 }
@@ -66,6 +69,9 @@ impl FakeChannel {
     /// Characters that one message of the platform holds.
     pub const LIMIT: usize = 400;
 
+    /// Bytes of the largest file that the platform takes.
+    pub const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
+
     /// A channel with a rule of its own for sends of unknown outcome.
     #[must_use]
     pub fn with_rule(rule: OnUnknown) -> Self {
@@ -76,10 +82,12 @@ impl FakeChannel {
             tried: watch::Sender::new(0),
             typed: watch::Sender::new(0),
             away: Mutex::default(),
+            failing: Mutex::default(),
             files: Mutex::default(),
             fetches: watch::Sender::new(0),
             rule,
             pause: Mutex::default(),
+            turns: watch::Sender::new((0, true)),
             preview: None,
             forgetful: false,
         }
@@ -117,6 +125,16 @@ impl FakeChannel {
         *self.pause.lock().unwrap() = pause;
     }
 
+    /// Whether chunks get their turn, or wait in line.
+    pub fn give_turns(&self, give: bool) {
+        self.turns.send_modify(|(_, given)| *given = give);
+    }
+
+    /// Waits until so many chunks have got in line.
+    pub async fn in_line(&self, count: usize) {
+        self.turns.subscribe().wait_for(|(waiting, _)| *waiting >= count).await.unwrap();
+    }
+
     /// Whether somebody is in the chat.
     pub fn set_reachable(&self, chat: &ChatAddress, reachable: bool) {
         let mut away = self.away.lock().unwrap();
@@ -124,6 +142,15 @@ impl FakeChannel {
             away.remove(chat)
         } else {
             away.insert(chat.clone())
+        };
+    }
+
+    /// Has every send of this text end in this error, until it is `None`.
+    pub fn set_failing(&self, text: &str, error: Option<SendError>) {
+        let mut failing = self.failing.lock().unwrap();
+        match error {
+            Some(error) => failing.insert(text.to_owned(), error),
+            None => failing.remove(text),
         };
     }
 
@@ -203,7 +230,11 @@ impl Channel for FakeChannel {
         if length > Self::LIMIT || delivery.content.is_empty() {
             return Err(SendError::Refused(format!("a message of {length} characters")));
         }
-        let next = self.script.lock().unwrap().pop_front().unwrap_or(OnSend::Take);
+        let failing = self.failing.lock().unwrap().get(&delivery.content.text).cloned();
+        let next = match failing {
+            Some(error) => OnSend::Say(error),
+            None => self.script.lock().unwrap().pop_front().unwrap_or(OnSend::Take),
+        };
         self.tried.send_modify(|tried| *tried += 1);
         if delivery.shown_as.as_ref().is_some_and(|message| !self.has(message)) {
             return Err(SendError::Gone);
@@ -233,8 +264,18 @@ impl Channel for FakeChannel {
         !self.away.lock().unwrap().contains(chat)
     }
 
+    fn max_file_bytes(&self, _chat: &ChatAddress) -> Option<u64> {
+        Some(Self::MAX_FILE_BYTES)
+    }
+
     fn pause_before(&self, _delivery: &Delivery) -> Duration {
         *self.pause.lock().unwrap()
+    }
+
+    async fn turn(&self, delivery: &Delivery) -> Result<(), Duration> {
+        self.turns.send_modify(|(waiting, _)| *waiting += 1);
+        self.turns.subscribe().wait_for(|(_, given)| *given).await.unwrap();
+        self.spare_turn(delivery)
     }
 
     fn preview_interval(&self) -> Option<Duration> {

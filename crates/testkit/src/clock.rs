@@ -2,6 +2,7 @@
 
 use std::ops::RangeBounds;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +15,8 @@ pub const START: Timestamp = Timestamp(1_767_225_600_000);
 /// A clock that stands still until [`ManualClock::advance`] moves it.
 #[derive(Debug)]
 pub struct ManualClock {
+    /// How far the time of day was set back, in milliseconds.
+    set_back: AtomicI64,
     elapsed: watch::Sender<Duration>,
     sleepers: watch::Sender<Vec<Duration>>,
     moved: Mutex<()>,
@@ -22,6 +25,7 @@ pub struct ManualClock {
 impl Default for ManualClock {
     fn default() -> Self {
         Self {
+            set_back: AtomicI64::new(0),
             elapsed: watch::Sender::new(Duration::ZERO),
             sleepers: watch::Sender::new(Vec::new()),
             moved: Mutex::new(()),
@@ -34,6 +38,23 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         let _one_at_a_time = self.moved.lock().unwrap();
         self.elapsed.send_modify(|elapsed| *elapsed += by);
+    }
+
+    /// Moves time forward to the next moment at which a sleep ends. Returns `false`, and leaves time as it
+    /// is, if nothing sleeps.
+    pub fn advance_to_next(&self) -> bool {
+        let now = *self.elapsed.borrow();
+        let next = self.sleepers.borrow().iter().filter(|deadline| **deadline > now).min().copied();
+        if let Some(next) = next {
+            self.advance(next - now);
+        }
+        next.is_some()
+    }
+
+    /// Sets the time of day back, as an operator or NTP does. `elapsed` and sleeps go on.
+    pub fn set_back(&self, by: Duration) {
+        let millis = i64::try_from(by.as_millis()).expect("less than an age");
+        self.set_back.fetch_add(millis, Ordering::SeqCst);
     }
 
     /// Waits until somebody sleeps for at least `at_least`: the code under test has got so far.
@@ -56,7 +77,8 @@ impl ManualClock {
 #[async_trait]
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        START.after(*self.elapsed.borrow())
+        let now = START.after(*self.elapsed.borrow());
+        Timestamp(now.0 - self.set_back.load(Ordering::SeqCst))
     }
 
     fn elapsed(&self) -> Duration {

@@ -11,6 +11,9 @@ pub struct FakeDestinations {
 }
 
 impl FakeDestinations {
+    /// Bytes of the largest file that the chat `terminal:local:small` takes.
+    pub const SMALL_FILE: u64 = 8;
+
     /// The chats whose outbox was to be looked at.
     #[must_use]
     pub fn woken(&self) -> Vec<ChatAddress> {
@@ -29,6 +32,10 @@ impl Destinations for FakeDestinations {
         let last = chunks.pop().unwrap_or_default();
         chunks.push(Content { text: last.text, ..content.clone() });
         Ok(Planned { address: address.clone(), chunks })
+    }
+
+    fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64> {
+        (address.chat.as_str() == "small").then_some(Self::SMALL_FILE)
     }
 }
 

@@ -272,6 +272,11 @@ impl DiscordFake {
         self.change(|platform| platform.set_closed(channel, None));
     }
 
+    /// A guild is boosted to this tier, from 0 to 3.
+    pub fn boost(&self, guild: u64, tier: u8) {
+        self.change(|platform| platform.boost(guild, tier));
+    }
+
     /// The bot is thrown out of a guild; an event tells it.
     pub fn kick(&self, guild: u64) {
         self.change(|platform| platform.set_left(guild, true));

@@ -18,7 +18,9 @@ async fn what_goes_wrong_before_a_request_is_processed_has_no_effect() {
     let on = On::route(Route::CreateMessage).channel(known.dm);
     known.fake.inject(on.clone(), 1, Fault::ResetBefore);
     assert!(send(&known.fake, &create(known.dm)).await.answer().await.is_err());
-    for error in [ApiError::internal(), ApiError::bad_gateway(), ApiError::missing_access()] {
+    let shut_out = ApiError::shut_out(Duration::from_secs(9));
+    let others = [ApiError::internal(), ApiError::bad_gateway(), ApiError::missing_access()];
+    for error in [shut_out].into_iter().chain(others) {
         known.fake.inject(on.clone(), 1, Fault::Refuse(error.clone()));
         // Other channels are not concerned.
         known.create(known.channel, &json!({})).await.result();
@@ -26,10 +28,12 @@ async fn what_goes_wrong_before_a_request_is_processed_has_no_effect() {
         assert_eq!(answer.status, error.status);
         assert_eq!(answer.bytes, error.body().into_bytes());
         assert_eq!(answer.header("content-type"), Some(&*error.media_type().to_lowercase()));
+        let retry_after = error.retry_after.map(|after| after.as_secs().to_string());
+        assert_eq!(answer.header("retry-after"), retry_after.as_deref());
     }
     known.fake.inject(on, usize::MAX, Fault::Hang);
     let _hanging = send(&known.fake, &create(known.dm)).await;
-    known.fake.wait_for_calls(Route::CreateMessage, 8).await;
+    known.fake.wait_for_calls(Route::CreateMessage, 10).await;
     known.fake.clear_faults();
     assert_eq!(known.fake.sent_in(known.dm), []);
     known.create(known.dm, &json!({})).await.result();

@@ -20,7 +20,7 @@ impl FakeFiles {
         self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
     }
 
-    /// Marks what is written at a path as no owner's own.
+    /// Gives what is written at a path this trust level.
     pub fn mark(&self, path: &str, trust: Trust) {
         self.marks.lock().unwrap().insert(path.to_owned(), trust);
     }
@@ -63,7 +63,7 @@ impl Files for FakeFiles {
         }))
     }
 
-    async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
+    async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {
         if path.starts_with('/') || path.split('/').any(|part| part == "..") {
             return Err(FilesError(format!("{path} is outside the workspace")));
         }
@@ -73,6 +73,7 @@ impl Files for FakeFiles {
             return Err(FilesError(format!("{path}: No space left on device")));
         }
         self.put(path, &bytes);
+        self.mark(path, trust);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ pub mod responses;
 use avocet_protocol::what_was_said;
 use serde_json::{Value, json};
 
-use crate::answer::Spoken;
+use crate::answer::{EVENTS, Spoken, Wire};
 use crate::http::{HttpRequest, Piece, whole};
 use crate::model_server::{ModelServer, Refused};
 
@@ -42,6 +42,23 @@ impl OpenAiFake {
         };
         let answer = move |body: &Value| quirks::unstreamed(body, answer(body));
         Self { server: ModelServer::start(answer, spoken, check).await }
+    }
+
+    /// As [`Self::start`], for a server that wants [`KEY`] and lists its models (OpenAI API reference,
+    /// "List models").
+    pub async fn start_listing(
+        models: &'static [&'static str],
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+    ) -> Self {
+        let list = move |asked: &HttpRequest| {
+            (asked.method == "GET" && asked.path == "/v1/models").then(|| listed(asked, models))
+        };
+        let check = |asked: &HttpRequest| {
+            wants_key(asked)?;
+            checked(asked, false)
+        };
+        let wire = Wire { media_type: EVENTS, events: spoken };
+        Self { server: ModelServer::start_on(wire, answer, list, check).await }
     }
 
     /// As [`Self::start`], for a model that sees pictures.
@@ -209,6 +226,26 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
     }
     check_messages(body["messages"].as_array().map_or(&[][..], Vec::as_slice), eyes)?;
     Ok(body)
+}
+
+/// The list of models, for whoever has the key.
+fn listed(request: &HttpRequest, models: &[&str]) -> Vec<Piece> {
+    if let Err(refused) = wants_key(request) {
+        return refused.pieces;
+    }
+    let model =
+        |id: &&str| json!({ "id": id, "object": "model", "created": 1, "owned_by": "fake" });
+    let list = json!({ "object": "list", "data": models.iter().map(model).collect::<Vec<_>>() });
+    whole(200, &[("content-type", "application/json")], &list.to_string())
+}
+
+/// Refuses a request without a key, or with another.
+fn wants_key(request: &HttpRequest) -> Result<(), Refused> {
+    if request.header("authorization").is_none() {
+        let message = "You didn't provide an API key.".to_owned();
+        return Err(Refusal { status: 401, kind: "invalid_request_error", message }.into());
+    }
+    check_key(request).map_err(Refused::from)
 }
 
 fn check_key(request: &HttpRequest) -> Result<(), Refusal> {

@@ -41,6 +41,26 @@ fn a_valid_request_passes() {
 }
 
 #[test]
+fn a_list_of_models_is_for_whoever_has_the_key() {
+    let ask = |key: Option<&str>| {
+        let headers = key.map(|key| ("authorization".to_owned(), format!("Bearer {key}")));
+        let request =
+            HttpRequest { headers: headers.into_iter().collect(), ..request(&Value::Null) };
+        let pieces = listed(&request, &["one", "two"]);
+        let bytes = pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Bytes(bytes) => Some(bytes),
+            _ => None,
+        });
+        String::from_utf8(bytes.flatten().collect()).unwrap()
+    };
+    for key in [None, Some("sk-other")] {
+        assert!(ask(key).starts_with("HTTP/1.1 401 "), "{key:?}");
+    }
+    let list = ask(Some(KEY));
+    assert!(list.starts_with("HTTP/1.1 200 ") && list.contains("\"id\":\"two\""), "{list}");
+}
+
+#[test]
 fn each_refusal_of_the_real_api() {
     let user = json!({ "role": "user", "content": "hi" });
     refuses(&json!({ "messages": [user] }), "you must provide a model parameter");

@@ -193,6 +193,21 @@ impl TelegramFake {
         });
     }
 
+    /// Somebody deletes a topic, and all that was said there.
+    pub fn delete_topic(&self, chat: i64, thread: i64) {
+        self.change(|bot| bot.chats.delete_thread(chat, thread));
+    }
+
+    /// Somebody closes a topic: it takes no messages of members.
+    pub fn close_topic(&self, chat: i64, thread: i64) {
+        self.change(|bot| bot.chats.close_thread(chat, thread, true));
+    }
+
+    /// Somebody opens a closed topic again.
+    pub fn reopen_topic(&self, chat: i64, thread: i64) {
+        self.change(|bot| bot.chats.close_thread(chat, thread, false));
+    }
+
     /// Somebody turns the group into a supergroup with another number: a message in either
     /// tells the bot.
     pub fn migrate(&self, user: i64, from: i64, to: i64) {
@@ -225,6 +240,12 @@ impl TelegramFake {
         self.change(|bot| bot.limits.enforce());
     }
 
+    /// From now on more than so many messages in a second, to all chats together, ban the bot: whatever
+    /// it sends is refused for the time of the ban.
+    pub fn ban_above(&self, messages: usize, ban: Duration) {
+        self.change(|bot| bot.limits.ban_above(messages, ban));
+    }
+
     /// The token is worth nothing any more: 401 from now on, also for the poll that waits.
     pub fn revoke(&self) {
         self.change(|bot| {
@@ -241,6 +262,11 @@ impl TelegramFake {
     /// Somebody has set a webhook: 409 on polls, until the bot deletes it.
     pub fn set_webhook(&self) {
         self.change(|bot| bot.webhook = true);
+    }
+
+    /// Whoever has set the webhook has deleted it.
+    pub fn unset_webhook(&self) {
+        self.change(|bot| bot.webhook = false);
     }
 
     /// Ends the poll that waits, with what there is for it: nothing. False if none waits.

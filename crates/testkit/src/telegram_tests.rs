@@ -89,7 +89,10 @@ async fn a_poll_whose_client_goes_away_is_no_conflict() {
 async fn a_webhook_keeps_polls_out_until_it_is_deleted() {
     let fake = fake().await;
     fake.private_text(USER, "hi");
+    let info = async || call(&fake, "getWebhookInfo", &json!({})).await.result()["url"].clone();
+    assert_eq!(info().await, "");
     fake.set_webhook();
+    assert_eq!(info().await, "https://hooks.example.org/bot");
     let conflict = "Conflict: can't use getUpdates method while webhook is active; use \
                     deleteWebhook to delete the webhook first";
     let refusal = call(&fake, "getUpdates", &json!({})).await.refusal();

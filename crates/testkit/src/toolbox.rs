@@ -30,6 +30,7 @@ pub fn tool_context() -> ToolContext {
         trust: Trust::Full,
         place: private_place(),
         grants: [].into(),
+        as_text: false,
         seen: Arc::default(),
         read: LeastTrust::default(),
     }
@@ -63,7 +64,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `wonder` | in the log, parallel | as `ask` |
 /// | `spawn` | in the log | waits for a child that is told its `prompt` |
 /// | `write` | verifiable | returns its arguments |
-/// | `post` | effect | returns its arguments |
+/// | `post` | effect | returns its arguments; needs an approval where the call was written as text |
 /// | `dangerous` | effect | needs an approval |
 /// | `keys` | pure | is for owners |
 /// | `page` | pure, parallel | returns its `text`, which anybody may have written |
@@ -149,6 +150,7 @@ impl Toolbox for FakeToolbox {
         let asks = match call.name.as_str() {
             "dangerous" => !context.grants.contains(&grant),
             "careful" => context.trust < Trust::Full,
+            "post" => context.as_text,
             _ => false,
         };
         let shown = Some(format!("{call:?}"));

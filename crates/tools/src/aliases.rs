@@ -55,8 +55,9 @@ pub(crate) fn of_tool(name: &str) -> &'static [&'static str] {
     TOOLS.iter().find(|(ours, _)| *ours == name).map_or(&[], |(_, others)| others)
 }
 
-/// Our tool that others call so, whatever the case.
-pub(crate) fn tool(alias: &str) -> Option<&'static str> {
+/// Our tool that other agents call so, whatever the case.
+#[must_use]
+pub fn tool(alias: &str) -> Option<&'static str> {
     let is_meant = |other: &&str| other.eq_ignore_ascii_case(alias);
     TOOLS.iter().find(|(_, others)| others.iter().any(is_meant)).map(|(ours, _)| *ours)
 }

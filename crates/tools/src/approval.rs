@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Choice, Content, Grant, Question, ToolName, WaitKind, WaitRequest, sanitise,
+    Choice, Content, Grant, Question, ToolName, WAIT, WaitKind, WaitRequest, sanitise,
 };
 use avocet_sandbox::digest;
 use serde_json::{Map, Value};
@@ -68,9 +68,10 @@ pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     Content { choices, ..Content::text(text) }
 }
 
-/// What is drawn does not name the wait, whatever it says: it is shown as it is, but for a space without width.
+/// Keeps a call's own text from being taken for the place of the wait's id: a zero-width space goes
+/// into each [`WAIT`].
 fn named_nowhere(shown: &str) -> String {
-    shown.replace("{wait}", "{\u{200b}wait}")
+    shown.replace(WAIT, "{\u{200b}wait}")
 }
 
 fn request(
@@ -117,7 +118,8 @@ pub(crate) fn fenced(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}{cut}", shown.trim_end_matches('\n'))
 }
 
-fn one_line(text: &str) -> String {
+/// A text in one line, which cannot be taken for words of ours; a long one is cut.
+pub(crate) fn one_line(text: &str) -> String {
     let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'");
     if let Some((at, _)) = words.char_indices().nth(SCOPE) {
         words.truncate(at);

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, Evidence, Question, Tool, ToolContext, ToolError, ToolOutcome, Verdict,
+    Caution, Evidence, Leaving, Question, Tool, ToolContext, ToolError, ToolOutcome, Verdict,
 };
 use serde_json::{Map, Value};
 
@@ -23,11 +23,23 @@ pub(crate) trait ErasedTool: std::fmt::Debug + Send + Sync {
 
     async fn verify(&self, evidence: &Evidence) -> Verdict;
 
-    fn review(
+    async fn review(
         &self,
         arguments: &Map<String, Value>,
         context: &ToolContext,
     ) -> Result<Review, ToolError>;
+
+    /// See [`Tool::paths`].
+    fn paths(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError>;
+
+    /// See [`Tool::leaving`].
+    fn leaving(&self, arguments: &Map<String, Value>) -> Result<Vec<Leaving>, ToolError>;
+
+    /// See [`Tool::found`].
+    fn found(&self, result: &Value) -> Vec<String>;
+
+    /// See [`Tool::answered`].
+    fn answered(&self, result: &Value) -> Option<String>;
 
     async fn question(
         &self,
@@ -41,9 +53,7 @@ pub(crate) trait ErasedTool: std::fmt::Debug + Send + Sync {
 pub(crate) struct Review {
     pub(crate) caution: Caution,
     /// See [`Tool::leaving`].
-    pub(crate) leaving: Vec<String>,
-    /// See [`Tool::paths`].
-    pub(crate) paths: Vec<String>,
+    pub(crate) leaving: Vec<Leaving>,
 }
 
 #[async_trait]
@@ -68,17 +78,32 @@ impl<T: Tool> ErasedTool for T {
         Tool::verify(self, evidence).await
     }
 
-    fn review(
+    async fn review(
         &self,
         arguments: &Map<String, Value>,
         context: &ToolContext,
     ) -> Result<Review, ToolError> {
         let arguments = typed::<T>(arguments)?;
         Ok(Review {
-            caution: Tool::caution(self, &arguments, context),
+            caution: Tool::caution(self, &arguments, context).await,
             leaving: Tool::leaving(self, &arguments),
-            paths: Tool::paths(self, &arguments),
         })
+    }
+
+    fn paths(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError> {
+        Ok(Tool::paths(self, &typed::<T>(arguments)?))
+    }
+
+    fn leaving(&self, arguments: &Map<String, Value>) -> Result<Vec<Leaving>, ToolError> {
+        Ok(Tool::leaving(self, &typed::<T>(arguments)?))
+    }
+
+    fn found(&self, result: &Value) -> Vec<String> {
+        Tool::found(self, result)
+    }
+
+    fn answered(&self, result: &Value) -> Option<String> {
+        Tool::answered(self, result)
     }
 
     async fn question(

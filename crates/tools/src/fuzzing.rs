@@ -2,10 +2,10 @@
 //! them in its way, and panics where what always has to hold does not.
 
 use avocet_net::Url;
-use avocet_protocol::{Redactor, Secret};
+use avocet_protocol::{Leaving, Redactor, Secret, Seen};
 
 use crate::builtin::{read_as_git, read_as_tests};
-use crate::leaks::find;
+use crate::leaks::{Known, find};
 use crate::patch::{Change, Hunk, apply, parse};
 use crate::web::charset::decode;
 use crate::web::html::readable;
@@ -53,7 +53,8 @@ pub fn leaks(data: &[u8]) {
     const SECRET: &str = "tr0ub4dor&3";
     let text = String::from_utf8_lossy(data);
     let redactor = Redactor::new([Secret::new(SECRET.to_owned())]);
-    let leaks = find(&format!("{text}{SECRET}"), &redactor, &|_| false);
+    let leaving = Leaving::Text(format!("{text}{SECRET}"));
+    let leaks = find(&leaving, &redactor, &Known::new(&Seen::default(), &[]));
     assert!(leaks.iter().any(|leak| leak.shown.starts_with("tr0u… (11 ")), "{leaks:?}");
     assert!(!leaks.iter().any(|leak| leak.shown.contains(SECRET)), "{leaks:?}");
     assert!(!redactor.redact(&text).contains(SECRET));

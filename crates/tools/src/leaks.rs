@@ -1,16 +1,24 @@
 //! What a text that is about to leave the machine would give away: configured secrets, well-known keys,
-//! passwords that are assigned to something, and URLs that carry data. No I/O, and time in proportion to
-//! the text.
+//! passwords that are assigned to something, links that carry data, and hosts that no person has named. No I/O,
+//! and time in proportion to the text.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use avocet_protocol::{FoundSecret, Redactor};
+use avocet_protocol::{FoundSecret, Leaving, Redactor};
 use regex::Regex;
 
+mod known;
+mod sites;
 mod urls;
+
+pub(crate) use known::Known;
+pub(crate) use sites::site;
+pub(crate) use urls::host;
+
+use known::{NEW_HOSTS, NewHost};
 
 /// Something that a text gives away.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +38,15 @@ impl fmt::Display for Leak {
             LeakKind::Key(name) => write!(f, "{name}, {shown}"),
             LeakKind::Password => write!(f, "what looks like a password, {shown}"),
             LeakKind::Url => write!(f, "data in the address {shown}"),
+            LeakKind::Host(NewHost::Unnamed) => {
+                write!(f, "{shown}, a host that no message and no setting names")
+            }
+            LeakKind::Host(NewHost::TooMany) => {
+                write!(
+                    f,
+                    "{shown}, one more host that no message names after {NEW_HOSTS} in this turn"
+                )
+            }
         }
     }
 }
@@ -43,14 +60,41 @@ pub(crate) enum LeakKind {
     Key(&'static str),
     /// Something that is called a password, a token, or the like, and looks like one.
     Password,
-    /// A URL that nobody has said, and that can carry data.
+    /// A URL that was not read or said, and can carry data.
     Url,
+    /// A host that is connected to.
+    Host(NewHost),
 }
 
-/// Finds what a text would give away, each thing once: `secrets`, in whatever way they are written, and
-/// URLs, unless they are `known` because they stood word for word in what was read or said.
+impl LeakKind {
+    /// Whether it is about where a call leads, which can be allowed for good.
+    pub(crate) fn is_place(self) -> bool {
+        matches!(self, Self::Url | Self::Host(_))
+    }
+}
+
+/// Why leaks need an approval, in words.
+pub(crate) fn why(leaks: &[Leak]) -> String {
+    let listed = |is_wanted: fn(&Leak) -> bool| {
+        let listed: Vec<String> =
+            leaks.iter().filter(|leak| is_wanted(leak)).map(Leak::to_string).collect();
+        listed.join(" and ")
+    };
+    let is_host = |leak: &Leak| matches!(leak.kind, LeakKind::Host(_));
+    let (carried, reached) =
+        (listed(|leak| !matches!(leak.kind, LeakKind::Host(_))), listed(is_host));
+    match (carried.is_empty(), reached.is_empty()) {
+        (_, true) => format!("it would carry {carried}"),
+        (true, false) => format!("it would look up {reached}"),
+        (false, false) => format!("it would carry {carried} and look up {reached}"),
+    }
+}
+
+/// Finds what leaves the machine with a call or an answer, each thing once: `secrets`, in whatever way they are
+/// written, links that carry data, and new hosts.
 #[must_use]
-pub(crate) fn find(text: &str, secrets: &Redactor, known: &dyn Fn(&str) -> bool) -> Vec<Leak> {
+pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &Known<'_>) -> Vec<Leak> {
+    let text = leaving.text();
     let mut leaks = Vec::new();
     let taken = secrets_in(text, secrets, &mut leaks);
     for value in passwords_in(text) {
@@ -59,8 +103,20 @@ pub(crate) fn find(text: &str, secrets: &Redactor, known: &dyn Fn(&str) -> bool)
             leaks.push(Leak { kind: LeakKind::Password, shown: masked(&text[value]) });
         }
     }
-    for url in urls::leaving(text, known) {
-        leaks.push(Leak { kind: LeakKind::Url, shown: secrets.redact(&url).into_owned() });
+    let shown = |text: &str| secrets.redact(text).into_owned();
+    let place = |kind, text: &str| Leak { kind, shown: shown(text) };
+    match leaving {
+        Leaving::Text(_) | Leaving::Data(_) => {
+            let for_people = matches!(leaving, Leaving::Text(_));
+            let links = urls::leaving(text, for_people, known);
+            leaks.extend(links.iter().map(|link| place(LeakKind::Url, link)));
+        }
+        Leaving::Url(url) => {
+            let carries = urls::says_more(url) && !known.has_read(url);
+            leaks.extend(carries.then(|| place(LeakKind::Url, url)));
+            let new = known.new_host(url).zip(host(url));
+            leaks.extend(new.map(|(why, host)| place(LeakKind::Host(why), &host)));
+        }
     }
     leaks
 }

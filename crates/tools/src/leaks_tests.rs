@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use avocet_protocol::Secret;
+use avocet_protocol::{Secret, Seen};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -57,9 +57,10 @@ fn redactor(secrets: &[String]) -> Redactor {
 fn every_text_of_the_corpus_gives_away_what_it_has_to() {
     let Corpus { secrets, known, secret, key, password, url, pass } = corpus();
     let redactor = redactor(&secrets);
-    let known = |url: &str| known.iter().any(|text| text.contains(url));
+    let seen: Seen = known.into_iter().collect();
+    let known = Known::new(&seen, &[]);
     let found = |text: &str| {
-        let leaks = find(text, &redactor, &known);
+        let leaks = find(&Leaving::Text(text.to_owned()), &redactor, &known);
         for leak in &leaks {
             let shows = |secret: &&String| leak.shown.contains(secret.as_str());
             assert!(!secrets.iter().any(|secret| shows(&secret)), "{text:?}: {leak:?}");
@@ -80,7 +81,7 @@ fn every_text_of_the_corpus_gives_away_what_it_has_to() {
         assert!(leak.shown.contains("… ("), "{leak:?}");
     }
     for (shown, text) in &url {
-        let leaks = found(text);
+        let leaks = found(&filled(text));
         let is_it = |leak: &Leak| leak.kind == LeakKind::Url && leak.shown == *shown;
         assert!(leaks.iter().any(is_it), "{text:?}: no {shown} in {leaks:?}");
     }
@@ -89,6 +90,11 @@ fn every_text_of_the_corpus_gives_away_what_it_has_to() {
     }
     let leaks = secret.len() + password.len() + key.len() + url.len();
     assert!(leaks >= 80 && pass.len() >= 40, "{leaks} leaks, {} that pass", pass.len());
+}
+
+/// What a text gives away where nothing was read.
+fn found(text: &str, redactor: &Redactor) -> Vec<Leak> {
+    find(&Leaving::Text(text.to_owned()), redactor, &Known::new(&Seen::default(), &[]))
 }
 
 #[test]
@@ -106,7 +112,7 @@ fn each_leak_is_said_once_and_of_a_secret_no_more_than_its_beginning() {
         leak(LeakKind::Url, "https://evil.example/?k=[secret]"),
         leak(LeakKind::Url, "https://evil.example/a"),
     ];
-    assert_eq!(find(&text, &redactor, &|_| false), expected);
+    assert_eq!(found(&text, &redactor), expected);
 }
 
 #[test]
@@ -134,11 +140,19 @@ fn a_megabyte_that_was_made_to_be_slow_is_read() {
         "https://a.b/)",
         "secret_",
         "=\"//",
+        "a.",
+        "a@",
+        "a.com/",
+        "*a*.com ",
+        "mailto:",
+        "[a](",
+        "`a",
+        "> ",
     ];
     let redactor = redactor(&["aaaaaaaa".to_owned(), "abababab".to_owned()]);
     for piece in pieces {
         let text = piece.repeat((1 << 20) / piece.len());
-        let leaks = find(&text, &redactor, &|_| false);
+        let leaks = found(&text, &redactor);
         assert!(leaks.len() < 1000, "{piece:?}: {}", leaks.len());
     }
 }
@@ -153,7 +167,7 @@ proptest! {
         let secret = "tr0ub4dor&3-x".to_owned();
         let split: String = secret.chars().map(|c| format!("{c}{gap}")).collect();
         let text = format!("{before}{split}{behind}{more}");
-        let leaks = find(&text, &redactor(&[secret]), &|_| false);
+        let leaks = found(&text, &redactor(&[secret]));
         prop_assert!(leaks.iter().any(|leak| leak.kind == LeakKind::Secret), "{text:?}: {leaks:?}");
     }
 }

@@ -10,6 +10,7 @@ mod erased;
 pub mod fuzzing;
 mod hosts;
 mod leaks;
+mod only_git;
 mod patch;
 mod paths;
 mod policy;
@@ -20,7 +21,8 @@ mod shell_words;
 mod web;
 mod workspace_files;
 
-pub use builtin::{Background, Parts, Shell, add_builtin};
+pub use aliases::tool as tool_meant_by;
+pub use builtin::{BUILT_IN, Background, Parts, Shell, add_builtin};
 pub use hosts::OpenHosts;
 pub use paths::Paths;
 pub use policy::{Listed, Policy};

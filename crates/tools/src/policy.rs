@@ -69,17 +69,29 @@ impl Policy {
 
     /// What is done with a call of a tool that is there. What a person has allowed for the session is not
     /// looked at.
-    pub(crate) fn decide(&self, tool: &Description, caution: Caution, case: Case<'_>) -> Decision {
+    pub(crate) fn decide(&self, tool: &Description, caution: &Caution, case: Case<'_>) -> Decision {
         let is_believed = case.trust.suffices_for(tool.role);
         let reads_only = tool.class == ToolClass::Pure;
         let (by_itself, why) = match caution {
             Caution::Never => (Rule::Allow, ""),
             Caution::Always => (Rule::Ask, "it always needs to be allowed"),
+            Caution::Because(why) | Caution::EachTime(why) => (Rule::Ask, why.as_str()),
             Caution::ByTrust if is_believed || reads_only => (Rule::Allow, ""),
             Caution::ByTrust if case.trust == Trust::Low => (Rule::Ask, READ),
             Caution::ByTrust => (Rule::Ask, USERS),
         };
-        let by_itself = Decision { rule: by_itself, why: why.to_owned(), once_only: false };
+        let once_only = matches!(caution, Caution::EachTime(_));
+        let by_itself = Decision { rule: by_itself, why: why.to_owned(), once_only };
+        match self.by_rules(tool, case, &by_itself) {
+            decision if once_only && decision.rule != Rule::Deny => by_itself,
+            decision => decision,
+        }
+    }
+
+    /// What the operator's rules say of a call; `by_itself` where they say nothing.
+    fn by_rules(&self, tool: &Description, case: Case<'_>, by_itself: &Decision) -> Decision {
+        let is_believed = case.trust.suffices_for(tool.role);
+        let by_itself = by_itself.clone();
         let Some((pattern, said)) = self.said_of(&tool.name) else { return by_itself };
         let in_group = case.place.chat == ChatKind::Group;
         let cases = [

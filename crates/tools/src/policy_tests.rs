@@ -37,14 +37,14 @@ fn what_does_more_than_read_is_asked_for_after_others_words() {
         let place = private_place();
         let decided = [Trust::Full, Trust::User, Trust::Low].map(|trust| {
             let case = Case { role: Role::Owner, place: &place, trust };
-            Policy::default().decide(&tool("x", class), caution, case).rule
+            Policy::default().decide(&tool("x", class), &caution, case).rule
         });
         assert_eq!(decided, expected, "{class:?} {caution:?}");
     }
     let open = tool("x", Effect).for_everyone();
     let decided = [Trust::User, Trust::Low].map(|trust| {
         let case = Case { role: Role::User, place: &private_place(), trust };
-        Policy::default().decide(&open, ByTrust, case).rule
+        Policy::default().decide(&open, &ByTrust, case).rule
     });
     assert_eq!(decided, [Allow, Ask], "who may use it may ask for it");
 }
@@ -78,15 +78,15 @@ fn the_operators_word_counts_and_the_most_careful_of_several_cases() {
     for (said, case, expected) in table {
         let policy = policy(&[("*", word(Deny)), ("exec_*", said)]);
         assert_eq!(
-            policy.decide(&shell, Caution::ByTrust, case).rule,
+            policy.decide(&shell, &Caution::ByTrust, case).rule,
             expected,
             "{said:?} {case:?}"
         );
     }
     let named = policy(&[("exec_*", word(Deny)), ("exec_shell", word(Allow))]);
-    assert_eq!(named.decide(&shell, Caution::Always, trusted).rule, Allow, "the name says most");
-    assert_eq!(named.decide(&shell, Caution::Always, low).rule, Ask);
-    let why = policy(&[("exec_*", cases)]).decide(&shell, Caution::ByTrust, low).why;
+    assert_eq!(named.decide(&shell, &Caution::Always, trusted).rule, Allow, "the name says most");
+    assert_eq!(named.decide(&shell, &Caution::Always, low).rule, Ask);
+    let why = policy(&[("exec_*", cases)]).decide(&shell, &Caution::ByTrust, low).why;
     assert_eq!(why, "[tools.policy] \"exec_*\".low_trust = \"deny\"");
 }
 

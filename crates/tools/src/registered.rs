@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 
 use avocet_protocol::{
-    Arguments, Clock, Description, Evidence, ToolCall, ToolContext, ToolError, ToolOutcome, within,
+    Arguments, Clock, Description, Evidence, Leaving, ToolCall, ToolContext, ToolError,
+    ToolOutcome, within,
 };
 use avocet_supervise::catch;
 use jsonschema::Validator;
@@ -52,12 +53,22 @@ impl Registered {
         }
     }
 
-    pub(crate) fn review(
+    pub(crate) async fn review(
         &self,
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<Review, ToolError> {
-        self.tool.review(&*self.arguments(call)?, context)
+        self.tool.review(&*self.arguments(call)?, context).await
+    }
+
+    /// What a call sends out of the machine.
+    pub(crate) fn leaving(&self, call: &ToolCall) -> Result<Vec<Leaving>, ToolError> {
+        self.tool.leaving(&*self.arguments(call)?)
+    }
+
+    /// The files and directories that a call reads or changes.
+    pub(crate) fn paths(&self, call: &ToolCall) -> Result<Vec<String>, ToolError> {
+        self.tool.paths(&*self.arguments(call)?)
     }
 
     pub(crate) async fn prepare(

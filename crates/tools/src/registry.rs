@@ -1,22 +1,22 @@
 //! Every tool by its name, and whether a call of it may be made: whoever it is for, wherever it comes from,
 //! whatever was read before. No tool can forget it.
 
+mod decide;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, ChatKind, Clock, Content, Description, Evidence, Grant, Place, PreparedCall, Redactor,
-    Role, Rule, Tool, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome,
+    Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, Place, PreparedCall,
+    Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome,
     ToolOutput, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
 };
 use dashmap::DashMap;
 
-use crate::erased::Review;
-use crate::leaks::Leak;
 use crate::paths::Paths;
-use crate::policy::{Case, Decision, Policy};
+use crate::policy::{Case, Policy};
 use crate::registered::Registered;
 use crate::{aliases, approval, leaks, schema};
 
@@ -44,6 +44,8 @@ pub struct Registry {
     policy: Policy,
     approvals: Duration,
     redactor: Arc<Redactor>,
+    /// The hosts that the configuration names.
+    hosts: Arc<[String]>,
     paths: Arc<Paths>,
     /// The lists that are offered: made once for each case, so that they are the same at all times.
     offered: DashMap<(Role, Place), Arc<[ToolSpec]>>,
@@ -59,6 +61,7 @@ impl Registry {
             policy: Policy::default(),
             approvals: APPROVALS,
             redactor: Arc::default(),
+            hosts: Arc::default(),
             paths: Arc::default(),
             offered: DashMap::new(),
             clock,
@@ -77,10 +80,21 @@ impl Registry {
         Self { redactor, ..self }
     }
 
+    /// With the hosts that the configuration names, in lower case; `*.` before one stands for all names below it.
+    #[must_use]
+    pub fn with_hosts(self, hosts: Arc<[String]>) -> Self {
+        Self { hosts, ..self }
+    }
+
     /// Which paths are in use, where other registries have tools for the same directories.
     #[must_use]
     pub fn with_paths(self, paths: Arc<Paths>) -> Self {
         Self { paths, ..self }
+    }
+
+    /// The names of all tools, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.values().map(Registered::name)
     }
 
     /// Whether a pattern fits a tool.
@@ -151,7 +165,7 @@ impl Registry {
         if let Some(table) = self.policy.left_out(&description.name, case) {
             return Some(format!("is not among the tools here, by {table}"));
         }
-        let decision = self.policy.decide(description, Caution::Never, case);
+        let decision = self.policy.decide(description, &Caution::Never, case);
         (decision.rule == Rule::Deny).then(|| format!("is not allowed here: {}", decision.why))
     }
 
@@ -170,9 +184,7 @@ impl Registry {
     /// The tool of this name, or else that which others call so.
     fn find(&self, call: &ToolCall, case: Case<'_>) -> Result<&Registered, ToolError> {
         let name = call.name.as_str();
-        let alike = || self.tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
-        let other = || self.tools.get(aliases::tool(name)?);
-        self.tools.get(name).or_else(alike).or_else(other).ok_or_else(|| {
+        self.named(name).ok_or_else(|| {
             let names: Vec<&str> = self.available(case).map(Registered::name).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);
@@ -184,63 +196,6 @@ impl Registry {
             ToolError::NotFound(format!("{name}; {meant}{listed}"))
         })
     }
-}
-
-impl Registry {
-    /// What is done with a call: by the rules, by what it would carry away, and by what a person has
-    /// allowed for the session already.
-    fn decide(&self, registered: &Registered, review: &Review, context: &ToolContext) -> Decision {
-        let tool = &registered.description;
-        let decision = self.policy.decide(tool, review.caution, case(context));
-        if decision.rule == Rule::Deny || is_believed(context) || self.policy.lets_go(&tool.name) {
-            return decision;
-        }
-        let leaks = self.leaks(&review.leaving, context);
-        if leaks.is_empty() {
-            return decision;
-        }
-        // Where an address leads can be allowed for good; what a message carries, or a secret, cannot.
-        let once_only = tool.class != ToolClass::Pure
-            || leaks.iter().any(|leak| leak.kind != leaks::LeakKind::Url);
-        let why = format!("it would carry {}", and(&leaks));
-        Decision { rule: Rule::Ask, why, once_only }
-    }
-
-    /// What a person is asked; none if this is allowed for the session.
-    async fn approval(
-        &self,
-        registered: &Registered,
-        call: &ToolCall,
-        decision: &Decision,
-        context: &ToolContext,
-    ) -> Result<Option<WaitRequest>, ToolError> {
-        let Decision { why, once_only, .. } = decision;
-        let arguments = registered.arguments(call)?;
-        let question = registered.tool.question(&arguments, context).await?;
-        let question = question.unwrap_or_else(|| approval::plain(&arguments));
-        let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
-        if !once_only && context.grants.contains(&grant) {
-            return Ok(None);
-        }
-        let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
-        let mut request = approval::of_call(&tool, &question.shown, why, grant, self.approvals);
-        // What is asked stands in a chat.
-        if let Some(prompt) = &mut request.prompt {
-            prompt.text = self.redactor.redact(&prompt.text).into_owned();
-        }
-        Ok(Some(request))
-    }
-
-    /// What these texts would carry away.
-    fn leaks(&self, texts: &[String], context: &ToolContext) -> Vec<Leak> {
-        let known = |url: &str| context.seen.has(url);
-        texts.iter().flat_map(|text| leaks::find(text, &self.redactor, &known)).collect()
-    }
-}
-
-/// What would be carried away, in words.
-fn and(leaks: &[Leak]) -> String {
-    leaks.iter().map(Leak::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 /// Where a call comes from.
@@ -271,7 +226,7 @@ impl Toolbox for Registry {
     ) -> Result<PreparedCall, ToolError> {
         let registered = self.permitted(call, case(context))?;
         let named = |error| registered.named(call, error);
-        let review = registered.review(call, context).map_err(named)?;
+        let review = registered.review(call, context).await.map_err(named)?;
         let decision = self.decide(registered, &review, context);
         if decision.rule == Rule::Deny {
             let why = format!("{} is not allowed here: {}", registered.called(call), decision.why);
@@ -298,8 +253,8 @@ impl Toolbox for Registry {
     ) -> Result<ToolOutcome, ToolError> {
         let registered = self.permitted(call, case(context))?;
         let named = |error| registered.named(call, error);
-        let review = registered.review(call, context).map_err(named)?;
-        let _alone = self.paths.take(&review.paths, registered.description.class).await;
+        let paths = registered.paths(call).map_err(named)?;
+        let _alone = self.paths.take(&paths, registered.description.class).await;
         let outcome =
             registered.execute(call, context, self.clock.as_ref()).await.map_err(named)?;
         let (said, read) = (registered.description.trust, context.read.get());
@@ -315,9 +270,10 @@ impl Toolbox for Registry {
         if is_believed(context) {
             return None;
         }
-        let leaks = self.leaks(&[text.to_owned()], context);
+        let leaks = self.leaks(&[Leaving::Text(text.to_owned())], context);
         let shown = || self.redactor.redact(text);
-        (!leaks.is_empty()).then(|| approval::of_answer(&shown(), &and(&leaks), self.approvals))
+        (!leaks.is_empty())
+            .then(|| approval::of_answer(&shown(), &leaks::why(&leaks), self.approvals))
     }
 
     async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content {

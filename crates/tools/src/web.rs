@@ -12,7 +12,7 @@ pub(crate) mod search;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_net::{FetchError, GuardedClient, Page, Rule};
+use avocet_net::{FetchError, GuardedClient, Page, Rule, Url};
 use avocet_protocol::{Clock, ToolError, sanitise, within};
 use avocet_supervise::blocking;
 use schemars::JsonSchema;
@@ -20,6 +20,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::leaks::site;
 use cache::Cache;
 use kind::Kind;
 use search::Search;
@@ -63,6 +64,19 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Which redirects of a page are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Redirects {
+    Anywhere,
+    /// Those that stay on the site of the URL: a host elsewhere has not been looked at by the registry.
+    SameSite,
+}
+
+fn is_same_site(one: &Url, other: &Url) -> bool {
+    let site_of = |url: &Url| url.host_str().map(|host| site(host).to_owned());
+    site_of(one) == site_of(other)
+}
+
 /// A page as it is given.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct View {
@@ -101,11 +115,21 @@ impl Web {
     ///
     /// # Errors
     /// [`ToolError`] if it may not be asked for, is not there, or cannot be read.
-    pub(crate) async fn page(&self, url: &str, format: Format) -> Result<Arc<View>, ToolError> {
+    pub(crate) async fn page(
+        &self,
+        url: &str,
+        format: Format,
+        redirects: Redirects,
+    ) -> Result<Arc<View>, ToolError> {
         if let Some(view) = self.cache.get(url, format, self.clock.elapsed()) {
             return Ok(view);
         }
-        let page = self.client.get(url, &[ACCEPT]).await.map_err(refused)?;
+        let first = Url::parse(url).ok();
+        let follows = |next: &Url| match (redirects, &first) {
+            (Redirects::SameSite, Some(first)) => is_same_site(first, next),
+            (Redirects::SameSite, None) | (Redirects::Anywhere, _) => true,
+        };
+        let page = self.client.get_following(url, &[ACCEPT], &follows).await.map_err(refused)?;
         let (status, bytes) = (page.status, page.body.len());
         tracing::debug!(host = page.url.host_str(), status, bytes, "a page was fetched");
         let url_found = shortened(page.url.as_str());
@@ -232,6 +256,11 @@ fn refused(error: FetchError) -> ToolError {
         }
         error @ FetchError::Compressed => ToolError::ExecutionFailed(format!(
             "{error}: the server cannot be read from; look for the same elsewhere"
+        )),
+        FetchError::Elsewhere(url) => ToolError::ExecutionFailed(format!(
+            "the page redirects to another site, which is not followed after untrusted text was read; \
+             if you need it, fetch {}",
+            shortened(url.as_str())
         )),
         error => ToolError::ExecutionFailed(error.to_string()),
     }

@@ -22,9 +22,10 @@ impl WorkspaceFiles {
     async fn with<T: Send + 'static>(
         &self,
         path: &str,
+        trust: Trust,
         work: impl FnOnce(&Workspace, &str) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FilesError> {
-        let roots = self.0.on_behalf(Trust::Low, &LeastTrust::default());
+        let roots = self.0.on_behalf(trust, &LeastTrust::default());
         let path = path.to_owned();
         let done = blocking(move || work(roots.of(&path)?, &path)).await;
         let done = done.map_err(|panicked| FilesError(panicked.to_string()))?;
@@ -35,11 +36,12 @@ impl WorkspaceFiles {
 #[async_trait]
 impl Files for WorkspaceFiles {
     async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FilesError> {
-        self.with(path, move |one, path| one.read_up_to(&one.resolve(path)?, limit)).await
+        let read = move |one: &Workspace, path: &str| one.read_up_to(&one.resolve(path)?, limit);
+        self.with(path, Trust::Low, read).await
     }
 
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
-        let start = self.with(path, move |one, path| {
+        let start = self.with(path, Trust::Low, move |one, path| {
             let start = one.start_of(&one.resolve(path)?, limit)?;
             let trust = one.least_read();
             Ok(start.map(|(bytes, size)| FileStart { bytes, size, trust }))
@@ -47,8 +49,8 @@ impl Files for WorkspaceFiles {
         start.await
     }
 
-    async fn write(&self, path: &str, bytes: Vec<u8>) -> Result<(), FilesError> {
-        self.with(path, move |one, path| one.write_any(&one.resolve(path)?, &bytes)).await
+    async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {
+        self.with(path, trust, move |one, path| one.write_any(&one.resolve(path)?, &bytes)).await
     }
 }
 
@@ -65,7 +67,7 @@ mod tests {
         let files =
             WorkspaceFiles::new(Arc::new(Workspace::open(directory.path()).unwrap().into()));
         let large = vec![7; MAX_FILE_BYTES as usize + 1];
-        files.write("inbox/m1-0.bin", large.clone()).await.unwrap();
+        files.write("inbox/m1-0.bin", large.clone(), Trust::Low).await.unwrap();
         assert_eq!(files.read("inbox/m1-0.bin", u64::MAX).await.as_ref(), Ok(&large));
         let error = files.read("inbox/m1-0.bin", 10).await.unwrap_err().to_string();
         assert!(error.contains("at most 10 are read"), "{error}");
@@ -76,7 +78,7 @@ mod tests {
         for path in ["../m1-0.bin", "/etc/passwd"] {
             let error = files.read(path, 10).await.unwrap_err().to_string();
             assert!(error.contains("outside the workspace"), "{error}");
-            assert!(files.write(path, Vec::new()).await.is_err());
+            assert!(files.write(path, Vec::new(), Trust::Full).await.is_err());
         }
     }
 }

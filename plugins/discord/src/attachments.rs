@@ -4,13 +4,14 @@
 
 use avocet_net::{FetchError as NoPage, GuardedClient, Limits, Page, Rule};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
-use serenity::http::Route;
+use reqwest::header::HeaderMap;
 use serenity::model::channel::{Attachment as Sent, Message};
 use serenity::model::id::{AttachmentId, ChannelId, MessageId};
 
 use crate::Discord;
 use crate::fault::Fault;
 use crate::rest::REQUEST_LIMIT;
+use crate::routes::Route;
 
 /// What came with a message, or with the one that it forwards.
 pub(crate) fn of(message: &Message) -> Vec<Attachment> {
@@ -75,16 +76,19 @@ impl Discord {
         let client = GuardedClient::new(self.own.clone(), self.clock.clone(), limits);
         match client.get(url, &[]).await {
             Ok(Page { status: 200, body, .. }) => Ok(body),
-            Ok(page) => Err(failed(&Fault::answered(page.status, None, b""))),
+            Ok(page) => Err(failed(&Fault::answered(page.status, &HeaderMap::new(), b""))),
             Err(NoPage::Long(_)) => Err(FetchError::TooLarge { limit }),
             // The resolver may answer later.
             Err(NoPage::Refused(refusal)) if refusal.rule == Rule::NoAddress => {
                 Err(FetchError::Failed(refusal.to_string()))
             }
             Err(NoPage::Refused(refusal)) => Err(FetchError::Gone(refusal.to_string())),
-            Err(error @ (NoPage::Net(_) | NoPage::Slow(_) | NoPage::Compressed)) => {
-                Err(FetchError::Failed(error.to_string()))
-            }
+            Err(
+                error @ (NoPage::Net(_)
+                | NoPage::Slow(_)
+                | NoPage::Compressed
+                | NoPage::Elsewhere(_)),
+            ) => Err(FetchError::Failed(error.to_string())),
         }
     }
 }

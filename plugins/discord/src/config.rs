@@ -39,6 +39,31 @@ pub struct DiscordConfig {
     pub preview_seconds: u32,
 }
 
+impl DiscordConfig {
+    /// Checks the values of single keys.
+    ///
+    /// # Errors
+    /// The key whose value cannot be used, and what it has to be. The token is not shown.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        const PORTAL: &str = "the developer portal (your application, Bot)";
+        match self.token.as_ref().map(Secret::expose) {
+            Some("") => Err(("token", format!("it is empty; get a token from {PORTAL}"))),
+            Some(token) if !is_token(token) => {
+                let error = "it has characters that no token of a bot has: copy it again from";
+                Err(("token", format!("{error} {PORTAL}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Discord API, "Authentication".
+fn is_token(token: &str) -> bool {
+    let token = token.trim();
+    let token = token.strip_prefix("Bot ").unwrap_or(token);
+    !token.is_empty() && token.chars().all(|c| c.is_ascii_graphic())
+}
+
 impl Default for DiscordConfig {
     fn default() -> Self {
         Self {
@@ -52,6 +77,26 @@ impl Default for DiscordConfig {
             answer_all: false,
             message_content: true,
             preview_seconds: 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_refuses_what_is_no_token_without_showing_it() {
+        let check = |token: &str| {
+            let token = Some(Secret::new(token.to_owned()));
+            DiscordConfig { token, ..DiscordConfig::default() }.check()
+        };
+        for token in ["a.b.c", "MTIz.secret.token", " Bot a.b.c "] {
+            assert_eq!(check(token), Ok(()), "{token}");
+        }
+        for token in ["", "bot 12345", "a.b c", "a.b\u{e9}"] {
+            let (key, error) = check(token).unwrap_err();
+            assert!(key == "token" && (token.is_empty() || !error.contains(token)), "{error}");
         }
     }
 }

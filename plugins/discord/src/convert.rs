@@ -155,7 +155,7 @@ impl Bot<'_> {
 
     fn quote(&self, replied: &Message) -> Quote {
         let author = &replied.author;
-        let from = (author.id != self.me).then(|| author.display_name().to_owned());
+        let from = (author.id != self.me).then(|| display_name(author).to_owned());
         Quote { from, text: self.readable(&replied.content, &replied.mentions) }
     }
 
@@ -170,7 +170,7 @@ impl Bot<'_> {
         let mut text = text.to_owned();
         for user in mentions {
             for mark in marks(user.id) {
-                text = text.replace(&mark, &format!("@{}", user.display_name()));
+                text = text.replace(&mark, &format!("@{}", display_name(user)));
             }
         }
         text
@@ -224,11 +224,16 @@ fn sender(message: &Message) -> Result<Sender, IdError> {
     Ok(sender)
 }
 
+/// The name that Discord shows for a user: the one they chose, else their account's.
+fn display_name(user: &User) -> &str {
+    user.global_name.as_deref().unwrap_or(&user.name)
+}
+
 /// A user, by the name that they have in the place.
 pub(crate) fn person(user: &User, nick: Option<&str>) -> Result<Sender, IdError> {
     Ok(Sender {
         id: SenderId::parse(&user.id.to_string())?,
-        name: Some(nick.unwrap_or(user.display_name()).to_owned()),
+        name: Some(nick.unwrap_or(display_name(user)).to_owned()),
         is_bot: user.bot,
     })
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use serenity::http::DiscordJsonError;
+use reqwest::header::HeaderMap;
+use serde::Deserialize;
+use serde_json::Value;
 
 /// Why a request was not answered as it should.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +45,9 @@ impl Fault {
     }
 
     /// What the platform answered with a status that is no success.
-    pub(crate) fn answered(status: u16, retry_after: Option<f64>, body: &[u8]) -> Self {
+    pub(crate) fn answered(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         match status {
-            429 => Self::Wait(wait(retry_after, body)),
+            429 => Self::Wait(Limited::read(headers, body).wait),
             500.. => Self::Server(status),
             _ => Self::Refused(Refusal::read(status, body)),
         }
@@ -61,27 +63,83 @@ impl Fault {
     }
 }
 
-/// How long a 429 asks to wait: its body says it, or, where it comes from before the API, its header.
-fn wait(header: Option<f64>, body: &[u8]) -> Duration {
-    #[derive(serde::Deserialize)]
-    struct Limited {
-        retry_after: f64,
+/// What a 429 asks for (Discord API, "Rate Limits").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Limited {
+    pub(crate) wait: Duration,
+    pub(crate) scope: Scope,
+}
+
+/// What a 429 is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Requests of one kind in one channel.
+    Channel,
+    /// Every request of the bot. "Interaction endpoints are not bound to the bot's Global Rate Limit."
+    Bot,
+    /// Every request from this address: what stands before the API has shut it out, and writes no JSON.
+    Address,
+}
+
+impl Limited {
+    pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Said {
+            retry_after: f64,
+            #[serde(default)]
+            global: bool,
+        }
+        let header = |name| headers.get(name)?.to_str().ok();
+        let said: Option<Said> = serde_json::from_slice(body).ok();
+        let is_global = said.as_ref().is_some_and(|said| said.global)
+            || header("x-ratelimit-global").is_some()
+            || header("x-ratelimit-scope") == Some("global");
+        let (scope, default) = match &said {
+            _ if is_global => (Scope::Bot, 1.0),
+            Some(_) => (Scope::Channel, 1.0),
+            None => (Scope::Address, 60.0),
+        };
+        let seconds = said.map(|said| said.retry_after);
+        let seconds = seconds.or_else(|| header("retry-after")?.parse().ok());
+        let seconds = seconds.filter(|seconds| seconds.is_finite()).unwrap_or(default);
+        Self { wait: Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0)), scope }
     }
-    let said = serde_json::from_slice(body).ok().map(|Limited { retry_after }| retry_after);
-    let seconds = said.or(header).filter(|seconds| seconds.is_finite()).unwrap_or(1.0);
-    Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0))
 }
 
 impl Refusal {
     fn read(status: u16, body: &[u8]) -> Self {
-        let Ok(error) = serde_json::from_slice::<DiscordJsonError>(body) else {
+        let Ok(error) = serde_json::from_slice::<ErrorBody>(body) else {
             return Self { status, code: 0, words: format!("HTTP {status}") };
         };
         let mut words = error.message;
-        for part in error.errors {
-            words.push_str(&format!("; {}: {}", part.path, part.message));
-        }
+        add_errors(&error.errors, "", &mut words);
         Self { status, code: error.code, words }
+    }
+}
+
+/// The body of an error (Discord API, "Error Messages").
+#[derive(Deserialize)]
+struct ErrorBody {
+    code: isize,
+    message: String,
+    /// An object for each field of the request that is wrong, nested as the request is; the complaints
+    /// about a field are in its `_errors`.
+    #[serde(default)]
+    errors: Value,
+}
+
+/// Adds each complaint about a field, behind the field's path.
+fn add_errors(errors: &Value, path: &str, words: &mut String) {
+    for (name, value) in errors.as_object().into_iter().flatten() {
+        if name != "_errors" {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            add_errors(value, &path, words);
+            continue;
+        }
+        let messages = value.as_array().into_iter().flatten();
+        for message in messages.filter_map(|error| error["message"].as_str()) {
+            words.push_str(&format!("; {path}: {message}"));
+        }
     }
 }
 

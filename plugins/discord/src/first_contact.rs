@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use avocet_protocol::Timestamp;
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use serenity::http::{LightMethod, Route};
 use serenity::model::id::{ChannelId, UserId};
 
 use crate::Discord;
@@ -17,6 +17,7 @@ use crate::gaps::Look;
 use crate::places::{Place, described};
 use crate::reading::snowflake;
 use crate::receive::{Receiver, Stopped};
+use crate::routes::Route;
 
 /// What is read of a channel that was opened.
 #[derive(Debug, Deserialize)]
@@ -86,7 +87,7 @@ impl Receiver<'_> {
 impl Discord {
     pub(crate) async fn open_direct(&self, user: u64) -> Result<ChannelId, Fault> {
         let body = json!({ "recipient_id": user.to_string() });
-        let opened = self.rest.send(LightMethod::Post, Route::UserMeDmChannels, &body).await?;
+        let opened = self.rest.send(Method::POST, Route::UserMeDmChannels, &body).await?;
         opened.read().map(|Opened { id }| id)
     }
 }

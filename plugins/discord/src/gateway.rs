@@ -8,8 +8,9 @@
 //!   connection in a loop that never yields, until the next heartbeat fails.
 //! - It has no limit for making a connection, and it resumes at the ordinary address.
 //! - It spawns a task for every event, so that their order is lost.
+//! - It brings rustls 0.22, whose certificate checks have known vulnerabilities (RUSTSEC-2026-0049).
 //!
-//! What is here is the protocol alone: its types, its requests and its messages are serenity's.
+//! What is here is the protocol alone: its types and the bodies of its messages are serenity's.
 
 mod close;
 mod connection;
@@ -23,13 +24,13 @@ use std::time::Duration;
 use avocet_protocol::{ChannelContext, ChannelError};
 use avocet_supervise::Backoff;
 use serde_json::Value;
-use serenity::http::Route;
 use serenity::model::gateway::{BotGateway, Gateway as Address, SessionStartLimit};
 use serenity::model::id::{ApplicationId, GuildId, UserId};
 
 use crate::Discord;
 use crate::budget::Budget;
 use crate::fault::{Fault, Refusal};
+use crate::routes::Route;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// With its jitter 40 s: after a loss it receives again within 60 s if the platform is there (F9).

@@ -4,13 +4,13 @@
 use avocet_protocol::{ChannelContext, CommandHelp};
 use serde::Deserialize;
 use serde_json::Value;
-use serenity::http::{LightMethod, Request, Route};
 use serenity::model::id::{ApplicationId, ChannelId, MessageId};
 
 use crate::Discord;
 use crate::agenda::Subject;
 use crate::fault::Fault;
 use crate::places::{Described, Place};
+use crate::routes::Route;
 
 /// Messages in a page: the most that is given (Discord API, "Get Channel Messages").
 pub(crate) const PAGE: usize = 100;
@@ -109,10 +109,9 @@ impl Discord {
         side: &'static str,
         message: MessageId,
     ) -> Result<Vec<Value>, Fault> {
-        let parameters = vec![(side, message.to_string()), ("limit", PAGE.to_string())];
+        let parameters = [(side, message.to_string()), ("limit", PAGE.to_string())];
         let route = Route::ChannelMessages { channel_id };
-        let request = Request::new(route, LightMethod::Get).params(Some(parameters));
-        let mut page: Vec<Value> = self.rest.ask(request).await?.read()?;
+        let mut page: Vec<Value> = self.rest.get_with(route, &parameters).await?;
         page.sort_by_key(id);
         Ok(page)
     }

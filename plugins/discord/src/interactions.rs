@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use avocet_protocol::{CommandHelp, Content, DedupeKey, IdError, Inbound, within};
+use reqwest::Method;
 use serenity::builder::{
     CreateAllowedMentions, CreateCommand, CreateCommandOption, CreateInteractionResponse,
     CreateInteractionResponseMessage,
 };
-use serenity::http::{LightMethod, Route};
 use serenity::model::application::{
     CommandDataOption, CommandDataOptionValue, CommandInteraction, CommandOptionType, CommandType,
     ComponentInteraction, ComponentInteractionDataKind, Interaction,
@@ -21,6 +21,7 @@ use crate::Discord;
 use crate::convert::{Bot, kind, person};
 use crate::fault::Fault;
 use crate::places::Place;
+use crate::routes::Route;
 
 /// How long an interaction can be answered for the first time (Discord API, "Responding to an
 /// Interaction").
@@ -123,7 +124,7 @@ impl Discord {
         answer: &CreateInteractionResponse,
     ) {
         let route = Route::InteractionResponse { interaction_id, token };
-        let answering = self.rest.send(LightMethod::Post, route, answer);
+        let answering = self.rest.send(Method::POST, route, answer);
         match within(clock, ANSWER_LIMIT, answering).await {
             Ok(Ok(_)) => {}
             Ok(Err(fault)) => tracing::debug!(error = %fault, "an interaction was not answered"),
@@ -142,7 +143,7 @@ impl Discord {
     ) -> Result<(), Fault> {
         let offered: Vec<CreateCommand> = commands.iter().filter_map(slash_command).collect();
         let route = Route::Commands { application_id };
-        self.rest.send(LightMethod::Put, route, &offered).await.map(|_| ())
+        self.rest.send(Method::PUT, route, &offered).await.map(|_| ())
     }
 }
 

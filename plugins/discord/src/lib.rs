@@ -19,11 +19,14 @@ mod limits;
 mod misread;
 mod places;
 mod plan;
+mod probe;
 mod reading;
 mod receive;
 mod rest;
+mod routes;
 mod send;
 mod sent_before;
+mod uploads;
 mod urgent;
 
 use std::collections::BTreeSet;
@@ -36,16 +39,16 @@ use async_trait::async_trait;
 use avocet_channel_kit::Exchanges;
 use avocet_net::Interfaces;
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
-    Delivery, FetchError, Health, OnUnknown, Receipt, SendError,
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
+    Content, Delivery, FetchError, Health, LastExchanges, OnUnknown, Receipt, SendError,
 };
 use serenity::model::id::{ChannelId, UserId};
 
 pub use config::DiscordConfig;
 
-use limits::Limits;
 use rest::Rest;
 use sent_before::ClosedPasts;
+use uploads::Uploads;
 
 /// The platform takes five edits in five seconds; a sixth would wait.
 const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
@@ -68,8 +71,8 @@ pub struct Discord {
     health: Exchanges,
     /// What of the platform cannot be read, though it answers otherwise.
     unread: Mutex<Option<String>>,
-    limits: Limits,
     closed_pasts: ClosedPasts,
+    uploads: Uploads,
     /// The bot's own id, once the platform has said it.
     me: OnceLock<UserId>,
     /// The addresses of this host, at which no file is.
@@ -122,7 +125,7 @@ impl Discord {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DiscordError> {
         let token = config.token.as_ref().ok_or(DiscordError::NoToken)?;
-        let rest = Rest::new(token, &config.api_url)?;
+        let rest = Rest::new(token, &config.api_url, clock.clone())?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
         Ok(Self {
             name,
@@ -136,8 +139,8 @@ impl Discord {
             preview: (!preview.is_zero()).then_some(preview.max(FASTEST_PREVIEW)),
             health: Exchanges::new(clock.clone()),
             unread: Mutex::default(),
-            limits: Limits::default(),
             closed_pasts: ClosedPasts::default(),
+            uploads: Uploads::default(),
             me: OnceLock::new(),
             own: Arc::default(),
             clock,
@@ -208,7 +211,12 @@ impl Channel for Discord {
 
     fn pause_before(&self, delivery: &Delivery) -> Duration {
         let place = send::place(&delivery.address);
-        place.map_or(Duration::ZERO, |id| self.limits.pause(id.into(), self.clock.as_ref()))
+        let now = self.clock.elapsed();
+        place.map_or(Duration::ZERO, |id| self.rest.limits.pause(id.into(), now))
+    }
+
+    fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {
+        Some(self.uploads.max_bytes(chat.chat.as_str().parse().ok()))
     }
 
     fn preview_interval(&self) -> Option<Duration> {
@@ -231,6 +239,14 @@ impl Channel for Discord {
     /// An interaction is told once, to whoever is connected, and has failed after three seconds.
     fn forgets_presses(&self) -> bool {
         true
+    }
+
+    fn exchanges(&self) -> LastExchanges {
+        self.health.exchanges()
+    }
+
+    async fn probe(&self) -> Vec<Check> {
+        self.look().await
     }
 
     fn health(&self) -> Health {

@@ -1,39 +1,81 @@
-//! The platform says when a channel's bucket of requests is empty. What would be refused is not sent:
-//! a bot whose requests are refused too often is shut out.
+//! What the platform does not want to be asked yet: a channel whose bucket of requests is empty, or
+//! everything. A request that would be refused is not made: a bot whose requests are refused too often
+//! is shut out.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SendError};
+use avocet_protocol::SendError;
 use serenity::model::id::ChannelId;
 
-/// Until when, by the clock's `elapsed`, nothing is sent to a channel.
+use crate::fault::{Limited, Scope};
+
+/// Until when, by the clock's `elapsed`, what is not asked.
 #[derive(Debug, Default)]
-pub(crate) struct Limits(Mutex<HashMap<ChannelId, Duration>>);
+pub(crate) struct Limits(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    channels: HashMap<ChannelId, Duration>,
+    /// Everything but answers to interactions.
+    bot: Duration,
+    /// Everything from this address.
+    address: Duration,
+}
 
 impl Limits {
-    /// How long the bucket is still empty.
-    pub(crate) fn pause(&self, channel: ChannelId, clock: &dyn Clock) -> Duration {
-        let limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = limits.get(&channel).copied().unwrap_or_default();
-        until.saturating_sub(clock.elapsed())
+    /// How long nothing may be sent to the channel.
+    pub(crate) fn pause(&self, channel: ChannelId, now: Duration) -> Duration {
+        let held = self.held();
+        let of_channel = held.channels.get(&channel).copied().unwrap_or_default();
+        of_channel.max(held.bot).max(held.address).saturating_sub(now)
     }
 
     /// # Errors
-    /// [`SendError::RetryAfter`] while the bucket is empty.
-    pub(crate) fn check(&self, channel: ChannelId, clock: &dyn Clock) -> Result<(), SendError> {
-        match self.pause(channel, clock) {
+    /// [`SendError::RetryAfter`] while nothing may be sent to the channel.
+    pub(crate) fn check(&self, channel: ChannelId, now: Duration) -> Result<(), SendError> {
+        match self.pause(channel, now) {
             Duration::ZERO => Ok(()),
             pause => Err(SendError::RetryAfter(pause)),
         }
     }
 
-    /// The bucket is empty for so long.
-    pub(crate) fn exhausted(&self, channel: ChannelId, wait: Duration, clock: &dyn Clock) {
-        let now = clock.elapsed();
-        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.retain(|_, until| *until > now);
-        limits.insert(channel, now + wait);
+    /// How long no request may be made at all.
+    pub(crate) fn pause_of_account(&self, is_interaction: bool, now: Duration) -> Duration {
+        let Held { bot, address, .. } = *self.held();
+        let held = if is_interaction { address } else { bot.max(address) };
+        held.saturating_sub(now)
+    }
+
+    /// The channel's bucket is empty for so long.
+    pub(crate) fn exhausted(&self, channel: ChannelId, wait: Duration, now: Duration) {
+        let mut held = self.held();
+        held.channels.retain(|_, until| *until > now);
+        held.channels.insert(channel, now + wait);
+    }
+
+    /// Holds the account where a 429 is about more than one channel. A shorter hold than the one in
+    /// force changes nothing.
+    pub(crate) fn hold_account(&self, limited: &Limited, now: Duration) {
+        let mut held = self.held();
+        let until = match limited.scope {
+            Scope::Channel => return,
+            Scope::Bot => &mut held.bot,
+            Scope::Address => &mut held.address,
+        };
+        if *until <= now {
+            let (wait, scope) = (limited.wait, limited.scope);
+            tracing::warn!(
+                ?wait,
+                ?scope,
+                "Discord limits the whole bot; no request is made until then"
+            );
+        }
+        *until = (*until).max(now.saturating_add(limited.wait));
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -179,11 +179,17 @@ impl<'a> Receiver<'a> {
                 None => self.misunderstood(&data).await,
             },
             "GUILD_CREATE" => {
+                self.discord.uploads.learn_from(&data);
                 self.server(&data);
+                Ok(())
+            }
+            "GUILD_UPDATE" => {
+                self.discord.uploads.learn_from(&data);
                 Ok(())
             }
             "CHANNEL_CREATE" | "CHANNEL_UPDATE" | "THREAD_CREATE" | "THREAD_UPDATE"
             | "THREAD_LIST_SYNC" => {
+                self.discord.uploads.learn_from(&data);
                 self.places.learn_from(&data);
                 Ok(())
             }

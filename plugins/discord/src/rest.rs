@@ -1,21 +1,23 @@
-//! Requests to the REST API. serenity writes them; they are sent here.
+//! Requests to the REST API. serenity's builders write the bodies; the requests are sent here.
 //!
-//! serenity's own sender either limits its rate, and then ignores where the API is to be found, or does
-//! not, and then loses how long a 429 asks to wait where the answer has no `code`. Here the address
-//! holds and every 429 says how long; the outbox waits, as it does for every channel.
+//! serenity's own sender either limits the rate and then ignores `api_url`, or does not limit it and then
+//! loses `retry_after` where a 429 has no `code`. Here `api_url` holds and every 429 reports its wait; the
+//! outbox waits, as it does for every channel. While the platform limits the whole bot, no request is made.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{LoadedFile, Secret};
-use reqwest::RequestBuilder;
+use avocet_protocol::{Clock, LoadedFile, Secret};
 use reqwest::multipart::{Form, Part};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serenity::constants::USER_AGENT;
-use serenity::http::{LightMethod, Request, Route};
 
 use crate::DiscordError;
-use crate::fault::Fault;
+use crate::fault::{Fault, Limited};
+use crate::limits::Limits;
+use crate::routes::Route;
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -23,8 +25,6 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 /// How long a request with files may take.
 const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
-/// What serenity's routes begin with.
-const OFFICIAL: &str = "https://discord.com";
 
 /// The REST API, as one bot sees it.
 pub(crate) struct Rest {
@@ -32,6 +32,8 @@ pub(crate) struct Rest {
     /// With its `Bot `.
     token: Secret,
     base: String,
+    pub(crate) limits: Limits,
+    clock: Arc<dyn Clock>,
 }
 
 /// A successful answer.
@@ -46,9 +48,13 @@ impl Rest {
     /// [`DiscordError`] says what to change.
     #[expect(
         clippy::disallowed_methods,
-        reason = "serenity's requests go through a client of its version of reqwest, which net does not make"
+        reason = "net's clients make no PATCH, no PUT and no form of several files"
     )]
-    pub(crate) fn new(token: &Secret, api_url: &str) -> Result<Self, DiscordError> {
+    pub(crate) fn new(
+        token: &Secret,
+        api_url: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, DiscordError> {
         let token = token.expose().trim();
         let token = token.strip_prefix("Bot ").unwrap_or(token);
         if token.is_empty() {
@@ -69,7 +75,8 @@ impl Rest {
             .no_proxy()
             .build()
             .map_err(|error| DiscordError::Client(error.without_url().to_string()))?;
-        Ok(Self { client, token: Secret::new(format!("Bot {token}")), base })
+        let token = Secret::new(format!("Bot {token}"));
+        Ok(Self { client, token, base, limits: Limits::default(), clock })
     }
 
     /// Whether a URL is at the API's own place, as with a server that stands in for Discord.
@@ -88,7 +95,20 @@ impl Rest {
     /// # Errors
     /// [`Fault`].
     pub(crate) async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, Fault> {
-        self.ask(Request::new(route, LightMethod::Get)).await?.read()
+        self.get_with(route, &[]).await
+    }
+
+    /// Asks for something, with these parameters in the query.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(crate) async fn get_with<T: DeserializeOwned>(
+        &self,
+        route: Route<'_>,
+        parameters: &[(&str, String)],
+    ) -> Result<T, Fault> {
+        let request = self.request(Method::GET, route).query(parameters);
+        self.answer(route, request).await?.read()
     }
 
     /// Sends something.
@@ -97,12 +117,13 @@ impl Rest {
     /// [`Fault`].
     pub(crate) async fn send(
         &self,
-        method: LightMethod,
+        method: Method,
         route: Route<'_>,
         body: &impl Serialize,
     ) -> Result<Answer, Fault> {
         let body = serde_json::to_vec(body).map_err(|_| Fault::NotSent("it cannot be written"))?;
-        self.ask(Request::new(route, method).body(Some(body))).await
+        let request = self.request(method, route).header("content-type", "application/json");
+        self.answer(route, request.body(body)).await
     }
 
     /// Sends something with files (Discord API, "Uploading Files").
@@ -122,39 +143,38 @@ impl Rest {
             let part = Part::bytes(file.bytes.to_vec()).file_name(file.name.clone());
             form = form.part(format!("files[{place}]"), part);
         }
-        // serenity's requests take files only from its own builders, which do not give them away.
-        let request = self
-            .client
-            .post(route.path().replace(OFFICIAL, &self.base))
-            .timeout(UPLOAD_LIMIT)
+        let request = self.request(Method::POST, route).timeout(UPLOAD_LIMIT).multipart(form);
+        self.answer(route, request).await
+    }
+
+    /// A request with the token; a URL or header that cannot be sent is reported when it is sent.
+    fn request(&self, method: Method, route: Route<'_>) -> RequestBuilder {
+        self.client
+            .request(method, format!("{}{route}", self.base))
             .header("authorization", self.token.expose())
             .header("user-agent", USER_AGENT)
-            .multipart(form);
-        self.answer(request).await
     }
 
-    /// Makes a request.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    pub(crate) async fn ask(&self, request: Request<'_>) -> Result<Answer, Fault> {
-        debug_assert!(request.route_ref().path().starts_with(OFFICIAL), "so that it is replaced");
-        let request = request
-            .build(&self.client, self.token.expose(), Some(&self.base))
-            .map_err(|_| Fault::NotSent("no request can be made of it"))?;
-        self.answer(request).await
-    }
-
-    async fn answer(&self, request: RequestBuilder) -> Result<Answer, Fault> {
+    async fn answer(&self, route: Route<'_>, request: RequestBuilder) -> Result<Answer, Fault> {
+        let is_interaction = matches!(route, Route::InteractionResponse { .. });
+        let pause = self.limits.pause_of_account(is_interaction, self.clock.elapsed());
+        if !pause.is_zero() {
+            return Err(Fault::Wait(pause));
+        }
         let response = request.send().await.map_err(|error| Fault::of(&error))?;
         let status = response.status();
-        let number = |name| response.headers().get(name)?.to_str().ok()?.parse::<f64>().ok();
-        let retry_after = number("retry-after");
+        let headers = response.headers().clone();
+        let number = |name| headers.get(name)?.to_str().ok()?.parse::<f64>().ok();
         let exhausted = number("x-ratelimit-remaining").is_some_and(|left| left < 1.0);
         let reset = number("x-ratelimit-reset-after").filter(|_| exhausted);
         let body = response.bytes().await.map_err(|error| Fault::of(&error));
         if !status.is_success() {
-            return Err(Fault::answered(status.as_u16(), retry_after, &body.unwrap_or_default()));
+            let body = body.unwrap_or_default();
+            if status == StatusCode::TOO_MANY_REQUESTS {
+                let limited = Limited::read(&headers, &body);
+                self.limits.hold_account(&limited, self.clock.elapsed());
+            }
+            return Err(Fault::answered(status.as_u16(), &headers, &body));
         }
         let reset = reset.filter(|seconds| seconds.is_finite());
         let exhausted_for =
@@ -171,7 +191,7 @@ impl Rest {
         let status = response.status().as_u16();
         let mut response = match status {
             200 => response,
-            _ => return Err(Fault::answered(status, None, b"")),
+            _ => return Err(Fault::answered(status, response.headers(), b"")),
         };
         let mut bytes = Vec::new();
         while let Some(more) = response.chunk().await.map_err(|error| Fault::of(&error))? {

@@ -1,22 +1,23 @@
 //! A chunk on its way to the platform, and what its answer says of the outcome.
 //!
-//! Every create carries the outbox's id as a nonce that the platform enforces: for some minutes a
-//! second one with the same nonce makes nothing and returns the first. After that the channel's
+//! Every create carries the delivery's nonce, which the platform enforces: for some minutes a second
+//! create with the same nonce makes nothing and returns the first message. After that the channel's
 //! history is read before anything is made.
 
 use std::num::NonZeroU64;
 
 use avocet_protocol::{ChatAddress, Delivery, PlatformId, Receipt, SendError};
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 use serenity::builder::{CreateAllowedMentions, CreateMessage, EditMessage};
-use serenity::http::{LightMethod, Route};
 use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
 use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::CurrentUser;
 
 use crate::fault::{Fault, Refusal};
 use crate::rest::Answer;
+use crate::routes::Route;
 use crate::sent_before::is_about_the_past;
 use crate::{Discord, convert, plan};
 
@@ -55,16 +56,16 @@ impl Discord {
             self.edit(channel, id, delivery, &text).await?;
             return Ok(Receipt { platform_id: Some(shown_as.clone()) });
         }
-        let nonce = delivery.id.to_string();
         let mut made = match self.look_for(channel, delivery, &text).await? {
             Some(made) => made,
-            None => self.create(channel, delivery, &text, nonce.clone()).await?,
+            None => self.create(channel, delivery, &text, delivery.nonce.clone()).await?,
         };
         // It was made before, when it said less: as a preview. That may have been deleted since.
         if made.content.trim() != text.trim() {
             match self.edit(channel, made.id, delivery, &text).await {
                 Err(SendError::Gone) => {
-                    made = self.create(channel, delivery, &text, nonce + "-anew").await?;
+                    let nonce = format!("{}-anew", delivery.nonce);
+                    made = self.create(channel, delivery, &text, nonce).await?;
                 }
                 edited => edited?,
             }
@@ -81,7 +82,7 @@ impl Discord {
             return Ok(id.into());
         }
         let body = json!({ "recipient_id": id.to_string() });
-        let opened = self.rest.send(LightMethod::Post, Route::UserMeDmChannels, &body).await;
+        let opened = self.rest.send(Method::POST, Route::UserMeDmChannels, &body).await;
         let opened = opened.and_then(|answer| answer.read::<Opened>());
         opened.map(|opened| opened.id).map_err(|fault| self.outcome(&fault))
     }
@@ -99,7 +100,7 @@ impl Discord {
             .flags(MessageFlags::SUPPRESS_EMBEDS)
             .components(plan::buttons(&delivery.content.choices));
         let route = Route::ChannelMessage { channel_id, message_id };
-        match self.rest.send(LightMethod::Patch, route, &message).await {
+        match self.rest.send(Method::PATCH, route, &message).await {
             Ok(_) => {
                 self.health.works();
                 Ok(())
@@ -116,7 +117,7 @@ impl Discord {
         text: &str,
         nonce: String,
     ) -> Result<Made, SendError> {
-        self.limits.check(channel_id, self.clock.as_ref())?;
+        self.rest.limits.check(channel_id, self.clock.elapsed())?;
         let message = draft(delivery, text, nonce);
         let reference = self.reference(channel_id, delivery);
         let is_reply = reference.is_some();
@@ -131,7 +132,7 @@ impl Discord {
         let answer = answer.map_err(|fault| self.outcome(&fault))?;
         self.health.works();
         if let Some(wait) = answer.exhausted_for {
-            self.limits.exhausted(channel_id, wait, self.clock.as_ref());
+            self.rest.limits.exhausted(channel_id, wait, self.clock.elapsed());
         }
         answer.read().map_err(|fault| self.outcome(&fault))
     }
@@ -152,7 +153,7 @@ impl Discord {
     ) -> Result<Answer, Fault> {
         let route = Route::ChannelMessages { channel_id };
         match &delivery.files[..] {
-            [] => self.rest.send(LightMethod::Post, route, message).await,
+            [] => self.rest.send(Method::POST, route, message).await,
             files => self.rest.upload(route, message, files).await,
         }
     }
@@ -196,7 +197,7 @@ impl Discord {
     pub(crate) async fn show_typing(&self, address: &ChatAddress) {
         let Ok(channel_id) = self.target(address).await else { return };
         let route = Route::ChannelTyping { channel_id };
-        if let Err(fault) = self.rest.send(LightMethod::Post, route, &json!({})).await {
+        if let Err(fault) = self.rest.send(Method::POST, route, &json!({})).await {
             tracing::debug!(error = %fault, "typing is not shown");
         }
     }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use avocet_protocol::{Delivery, SendError};
 use serde::Deserialize;
 use serde_json::Value;
-use serenity::http::Route;
 use serenity::model::id::{ChannelId, MessageId, UserId};
 
 use crate::fault::{Fault, Refusal};
 use crate::places::{Described, Place};
 use crate::reading::snowflake;
+use crate::routes::Route;
 use crate::send::Made;
 use crate::{Discord, history};
 
@@ -57,7 +57,9 @@ impl Discord {
         text: &str,
     ) -> Result<Option<Made>, SendError> {
         let Some(first) = delivery.first_sent_at else { return Ok(None) };
-        if first.until(self.clock.now()) < NONCE_KEPT {
+        let now = self.clock.now();
+        // A clock that was set back behind the first send does not tell how long ago that was.
+        if first <= now && first.until(now) < NONCE_KEPT {
             return Ok(None);
         }
         let me = self.me().await.map_err(|fault| self.outcome(&fault))?;
@@ -135,7 +137,7 @@ impl Fit {
             return None;
         }
         if let Some(nonce) = message["nonce"].as_str() {
-            return (nonce == delivery.id.to_string()).then_some(Self::Whole);
+            return (nonce == delivery.nonce).then_some(Self::Whole);
         }
         let first = delivery.first_sent_at?;
         let made = history::id(message).created_at().unix_timestamp() * 1000;

@@ -2,11 +2,11 @@
 //! it: what goes wrong here is logged and that is all.
 
 use avocet_protocol::CommandHelp;
-use teloxide::RequestError;
-use teloxide::requests::{Request, Requester};
+use serde::de::IgnoredAny;
+use teloxide::payloads::{GetMyCommands, SetMyCommands};
 use teloxide::types::BotCommand;
 
-use crate::fault::fault;
+use crate::fault::Fault;
 use crate::receive::{Receiver, Stopped};
 
 /// Commands of a bot (Bot API, `setMyCommands`).
@@ -21,23 +21,23 @@ impl Receiver<'_> {
         match self.register(&ours).await {
             Ok(Ok(())) | Err(Stopped::Asked | Stopped::Because(_)) => {}
             Ok(Err(error)) => {
-                let (account, error) = (&self.telegram.account, fault(&error));
-                tracing::warn!(%account, error, "the platform does not complete the commands");
+                let account = &self.telegram.account;
+                tracing::warn!(%account, %error, "the platform does not complete the commands");
             }
         }
     }
 
-    async fn register(&self, ours: &[BotCommand]) -> Result<Result<(), RequestError>, Stopped> {
-        let client = &self.telegram.client;
-        let known = match self.asked(client.get_my_commands().send()).await? {
+    async fn register(&self, ours: &[BotCommand]) -> Result<Result<(), Fault>, Stopped> {
+        let api = &self.telegram.api;
+        let known: Vec<BotCommand> = match self.asked(api.call(GetMyCommands::new())).await? {
             Ok(known) => known,
             Err(error) => return Ok(Err(error)),
         };
         if known == ours {
             return Ok(Ok(()));
         }
-        let set = self.asked(client.set_my_commands(ours.to_vec()).send()).await?;
-        Ok(set.map(|_| tracing::debug!(count = ours.len(), "commands registered")))
+        let set = self.asked(api.call(SetMyCommands::new(ours.to_vec()))).await?;
+        Ok(set.map(|_: IgnoredAny| tracing::debug!(count = ours.len(), "commands registered")))
     }
 }
 

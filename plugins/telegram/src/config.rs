@@ -35,6 +35,39 @@ pub struct TelegramConfig {
     pub preview_seconds: u32,
 }
 
+impl TelegramConfig {
+    /// Checks the values of single keys.
+    ///
+    /// # Errors
+    /// The key whose value cannot be used, and what it has to be. The token is not shown.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let token = self.token.as_ref().map(Secret::expose);
+        if token == Some("") {
+            return Err(("token", "it is empty; get a token from @BotFather".to_owned()));
+        }
+        if token.is_some_and(|token| !is_token(token)) {
+            let error = "it is no token of a bot, which is a number, a colon and letters, as \
+                         @BotFather gives it: copy it again";
+            return Err(("token", error.to_owned()));
+        }
+        match self.poll_seconds {
+            1..=50 => Ok(()),
+            seconds => Err(("poll_seconds", format!("{seconds} is not a number from 1 to 50"))),
+        }
+    }
+}
+
+/// Bot API, "Authorizing your bot". Servers other than Telegram's own have shorter tokens.
+fn is_token(token: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    token.split_once(':').is_some_and(|(id, secret)| {
+        !id.is_empty()
+            && id.chars().all(|c| c.is_ascii_digit())
+            && !secret.is_empty()
+            && secret.chars().all(is_letter)
+    })
+}
+
 impl Default for TelegramConfig {
     fn default() -> Self {
         Self {
@@ -47,6 +80,28 @@ impl Default for TelegramConfig {
             numbered: false,
             poll_seconds: 50,
             preview_seconds: 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_refuses_what_is_no_token_without_showing_it() {
+        let check = |token: &str| {
+            let token = Some(Secret::new(token.to_owned()));
+            TelegramConfig { token, ..TelegramConfig::default() }.check()
+        };
+        for token in ["1:a", "4711:AA-secret_1"] {
+            assert_eq!(check(token), Ok(()), "{token}");
+        }
+        for token in ["", "bot 12345", "12345", "bot1:aa", ":aa", "1:", "1:a a", "1:aa\n", "1:a:b"]
+        {
+            let (key, error) = check(token).unwrap_err();
+            assert_eq!(key, "token", "{token:?}");
+            assert!(token.len() < 3 || !error.contains(token), "{error}");
         }
     }
 }

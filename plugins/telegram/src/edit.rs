@@ -1,27 +1,25 @@
 //! What changes in a chat without a new message: a message that is there already, and the sign that
 //! somebody writes.
 
-use avocet_protocol::{ChatAddress, Delivery, PlatformId};
-use teloxide::payloads::{EditMessageTextSetters, SendChatActionSetters};
-use teloxide::requests::{Request, Requester};
-use teloxide::types::{ChatAction, ChatId, MessageEntity, MessageId};
-use teloxide::{ApiError, RequestError};
+use avocet_protocol::{ChatAddress, PlatformId};
+use serde::de::IgnoredAny;
+use teloxide::payloads::{
+    DeleteMessage, EditMessageText, EditMessageTextSetters, SendChatAction, SendChatActionSetters,
+};
+use teloxide::types::{ChatAction, MessageId};
 
 use crate::Telegram;
-use crate::fault::fault;
+use crate::api::Made;
+use crate::attempt::Attempt;
+use crate::fault::Fault;
 use crate::moved::{Number, Place};
-use crate::send::{buttons, no_preview, topic};
+use crate::send::{buttons, no_preview};
+use crate::topic::{self, Lost};
 
 /// Whether an edit found no message to be made in.
-pub(crate) fn is_gone(error: &RequestError) -> bool {
-    matches!(
-        error,
-        RequestError::Api(
-            ApiError::MessageToEditNotFound
-                | ApiError::MessageCantBeEdited
-                | ApiError::MessageIdInvalid
-        )
-    )
+pub(crate) fn is_gone(fault: &Fault) -> bool {
+    let words = ["message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID"];
+    words.iter().any(|words| fault.says(words)) || Lost::of(fault).is_some()
 }
 
 impl Telegram {
@@ -29,34 +27,34 @@ impl Telegram {
     /// is left as it is.
     pub(crate) async fn edit_text(
         &self,
-        (chat, message): (ChatId, MessageId),
-        text: &str,
-        looks: Vec<MessageEntity>,
-        delivery: &Delivery,
-    ) -> Result<MessageId, RequestError> {
-        let mut request = self
-            .client
-            .edit_message_text(chat, message, text)
-            .entities(looks)
+        attempt: &Attempt<'_>,
+        message: MessageId,
+    ) -> Result<MessageId, Fault> {
+        let Attempt { delivery, place, text, looks, .. } = attempt;
+        let mut request = EditMessageText::new(place.chat, message, &text.text)
+            .entities(looks.clone())
             .link_preview_options(no_preview());
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        match request.send().await {
-            Err(RequestError::Api(ApiError::MessageNotModified)) => Ok(message),
-            edited => edited.map(|edited| edited.id),
+        match self.api.call(request).await {
+            Err(fault) if fault.says("message is not modified") => Ok(message),
+            edited => edited.map(Made::id),
         }
     }
 
     /// Shows for five seconds that somebody writes (Bot API, sendChatAction).
     pub(crate) async fn type_in(&self, chat: &ChatAddress) {
         let Ok(place) = self.place(chat) else { return };
-        let mut request = self.client.send_chat_action(place.chat, ChatAction::Typing);
-        if let Some(topic) = topic(chat) {
+        if !self.pace.spare_request(&chat.chat) {
+            return;
+        }
+        let mut request = SendChatAction::new(place.chat, ChatAction::Typing);
+        if let Some(topic) = topic::of(chat) {
             request = request.message_thread_id(topic);
         }
-        if let Err(error) = request.send().await {
-            tracing::debug!(%chat, error = fault(&error), "that somebody writes is not shown");
+        if let Err(error) = self.api.call::<IgnoredAny, _>(request).await {
+            tracing::debug!(%chat, %error, "the typing sign is not shown");
         }
     }
 
@@ -66,13 +64,11 @@ impl Telegram {
             return;
         };
         while let Some(message) = place.message(number) {
-            match self.client.delete_message(place.chat, message).send().await {
-                Err(RequestError::MigrateToChatId(new)) if new != place.chat => {
-                    place = Place::moved_to(new);
-                }
+            let request = DeleteMessage::new(place.chat, message);
+            match self.api.call::<IgnoredAny, _>(request).await {
+                Err(Fault::Moved(new)) if new != place.chat => place = Place::moved_to(new),
                 Err(error) => {
-                    let error = fault(&error);
-                    tracing::warn!(%chat, error, "a message could not be taken back");
+                    tracing::warn!(%chat, %error, "a message could not be deleted");
                     break;
                 }
                 Ok(_) => break,

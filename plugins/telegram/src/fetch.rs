@@ -3,16 +3,23 @@
 
 use avocet_protocol::FetchError;
 use futures_util::StreamExt;
+use serde::Deserialize;
 use teloxide::net::Download;
-use teloxide::requests::{Request, Requester};
-use teloxide::types::{File, FileId};
-use teloxide::{ApiError, RequestError};
+use teloxide::payloads::GetFile;
+use teloxide::types::FileId;
 
 use crate::Telegram;
-use crate::fault::fault;
+use crate::fault::{Fault, Refusal};
 
 /// Bytes of the largest file that the platform gives to a bot (Bot API, "getFile").
 const PLATFORM_LIMIT: u64 = 20 * 1024 * 1024;
+
+/// Where a file is (Bot API, `File`).
+#[derive(Deserialize)]
+struct Found {
+    file_path: String,
+    file_size: Option<u64>,
+}
 
 impl Telegram {
     /// The bytes of a file of at most `limit` bytes, whatever the platform says of its size.
@@ -21,20 +28,19 @@ impl Telegram {
         reference: &str,
         limit: u64,
     ) -> Result<Vec<u8>, FetchError> {
-        let asked = self.client.get_file(FileId(reference.to_owned())).send().await;
-        let File { meta, path } = asked.map_err(|error| refusal(&error, limit))?;
+        let asked = self.api.call(GetFile::new(FileId(reference.to_owned()))).await;
+        let Found { file_path, file_size } = asked.map_err(|fault| refusal(&fault, limit))?;
         let too_large = || FetchError::TooLarge { limit };
-        // This is how the client writes that the platform does not say it.
-        if meta.size != u32::MAX && u64::from(meta.size) > limit {
+        if file_size.is_some_and(|size| size > limit) {
             return Err(too_large());
         }
-        let mut pieces = self.client.download_file_stream(&path);
+        let mut pieces = self.api.bot().download_file_stream(&file_path);
         let mut bytes = Vec::new();
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|error| match error.status() {
                 // The path is good for an hour; asking again gives another.
                 Some(status) => FetchError::Failed(format!("the platform answered {status}")),
-                None => FetchError::Failed(fault(&RequestError::Network(error.into()))),
+                None => FetchError::Failed(Fault::of(&error).to_string()),
             })?;
             if (bytes.len() + piece.len()) as u64 > limit {
                 return Err(too_large());
@@ -45,18 +51,15 @@ impl Telegram {
     }
 }
 
-fn refusal(error: &RequestError, limit: u64) -> FetchError {
-    let RequestError::Api(refusal) = error else { return FetchError::Failed(fault(error)) };
-    let says = match refusal {
-        ApiError::Unknown(says) => says.clone(),
-        ApiError::InvalidToken => return FetchError::Failed(fault(error)),
-        other => other.to_string(),
-    };
-    if says.contains("file is too big") {
+fn refusal(fault: &Fault, limit: u64) -> FetchError {
+    if fault.says("file is too big") {
         return FetchError::TooLarge { limit: limit.min(PLATFORM_LIMIT) };
     }
-    match says.strip_prefix("Bad Request: ") {
+    let Fault::Refused(Refusal { words: Some(words), .. }) = fault else {
+        return FetchError::Failed(fault.to_string());
+    };
+    match words.strip_prefix("Bad Request: ") {
         Some(why) => FetchError::Gone(why.to_owned()),
-        None => FetchError::Failed(says),
+        None => FetchError::Failed(words.clone()),
     }
 }

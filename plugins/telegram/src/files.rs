@@ -1,26 +1,40 @@
 //! Files on their way to the platform: each is a message of its own, shown as a photo where it is
 //! one, and the text goes below it or before it.
 
-use avocet_channel_kit::Styled;
 use avocet_channel_kit::telegram::{MAX_CAPTION, size};
 use avocet_protocol::{
-    Attachment, AttachmentKind, Content, Delivery, LoadedFile, REPEAT_MARK, Receipt, SendError,
-    sanitise,
+    Attachment, AttachmentKind, Content, Delivery, LoadedFile, Receipt, SendError, sanitise,
 };
 use bytes::Bytes;
-use teloxide::payloads::{SendDocumentSetters, SendPhotoSetters};
-use teloxide::requests::{Request, Requester};
-use teloxide::types::{InputFile, MessageEntity, MessageId};
-use teloxide::{ApiError, RequestError};
+use reqwest::multipart::{Form, Part};
+use serde::Serialize;
+use teloxide::types::MessageId;
 
 use crate::Telegram;
-use crate::moved::Place;
+use crate::api::Made;
+use crate::attempt::{Attempt, LINES_ABOVE};
+use crate::fault::Fault;
 use crate::send;
 
-/// Bytes of a photo (Bot API, `sendPhoto`).
+const MEGABYTE: u64 = 1024 * 1024;
+/// Bytes of a file that a bot may send through Telegram's own server (Bot API, "Sending files").
+const MAX_BYTES: u64 = 50 * MEGABYTE;
+/// The same through a Bot API server of one's own (Bot API, "Using a Local Bot API Server").
+const MAX_BYTES_LOCAL: u64 = 2000 * MEGABYTE;
+/// Telegram's own server.
+const OFFICIAL_HOST: &str = "api.telegram.org";
+/// Bytes of a photo (Bot API, `sendPhoto`). A larger one is sent as a document.
 const MAX_PHOTO_BYTES: usize = 10 * 1024 * 1024;
 /// Characters of a file's name.
 const MAX_NAME: usize = 100;
+
+/// Bytes of the largest file that the Bot API server on this host takes.
+pub(crate) fn max_bytes(host: Option<&str>) -> u64 {
+    match host {
+        Some(OFFICIAL_HOST) => MAX_BYTES,
+        _ => MAX_BYTES_LOCAL,
+    }
+}
 
 /// Cuts a reply with files. One file has the text below it, if it fits; otherwise the text goes
 /// first. The buttons go with the last message.
@@ -44,18 +58,15 @@ fn alone(file: &Attachment) -> Content {
     Content { styles: Some(Vec::new()), attachments, ..Content::default() }
 }
 
-/// Also where it is sent again and marked.
+/// Also with the lines that may stand above it.
 fn fits_below(caption: &Content) -> bool {
-    size(&send::styled(caption)).saturating_add(REPEAT_MARK.len() + 1) <= MAX_CAPTION
+    size(&send::styled(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
 }
 
 /// A file on its way, and how it is tried.
 struct Upload<'a> {
-    delivery: &'a Delivery,
+    attempt: Attempt<'a>,
     file: &'a LoadedFile,
-    caption: Styled,
-    place: Place,
-    looks: Vec<MessageEntity>,
     as_photo: bool,
 }
 
@@ -67,58 +78,52 @@ impl Telegram {
             let why = "a message of Telegram has one file, and that is one of the workspace";
             return Err(SendError::Refused(why.to_owned()));
         };
-        let caption = send::marked(send::styled(&delivery.content), delivery.repeat);
-        let mut upload = Upload {
-            delivery,
-            file,
-            place: self.place(&delivery.address)?,
-            looks: send::looks(&caption)?,
-            caption,
-            as_photo: is_photo(attachment, file),
-        };
+        let attempt = Attempt::new(self, delivery)?;
+        let mut upload = Upload { attempt, file, as_photo: is_photo(attachment, file) };
         loop {
             match self.upload(&upload).await {
-                Ok(message) => return Ok(send::receipt(upload.place, message)),
-                Err(RequestError::MigrateToChatId(new)) if new != upload.place.chat => {
-                    upload.place = Place::moved_to(new);
-                }
-                Err(error) if send::is_about_looks(&error) && !upload.looks.is_empty() => {
-                    upload.looks.clear();
-                }
-                Err(error) if upload.as_photo && is_about_the_picture(&error) => {
+                Ok(message) => return Ok(send::receipt(&upload.attempt, message)),
+                Err(fault) if upload.as_photo && is_about_the_picture(&fault) => {
                     upload.as_photo = false;
                 }
-                Err(error) => return Err(send::outcome(&error)),
+                Err(fault) => upload.attempt = upload.attempt.adapt(self, &fault)?,
             }
+            self.pace.leave_again();
         }
     }
 
-    async fn upload(&self, upload: &Upload<'_>) -> Result<MessageId, RequestError> {
-        let Upload { delivery, place, caption, looks, .. } = upload;
-        let file = InputFile::memory(Bytes::from_owner(upload.file.bytes.clone()));
-        let file = file.file_name(name(&upload.file.name));
-        // The same for both, which have no type in common.
-        macro_rules! send {
-            ($method:ident) => {{
-                let mut request = self.uploads.$method(place.chat, file);
-                if !caption.text.is_empty() {
-                    request = request.caption(&caption.text).caption_entities(looks.clone());
-                }
-                if let Some(topic) = send::topic(&delivery.address) {
-                    request = request.message_thread_id(topic);
-                }
-                if let Some(replied) = send::reply_to(&delivery.content, *place) {
-                    request = request.reply_parameters(replied);
-                }
-                if !delivery.content.choices.is_empty() {
-                    request = request.reply_markup(send::buttons(&delivery.content.choices));
-                }
-                request.send().await
-            }};
-        }
-        let sent = if upload.as_photo { send!(send_photo) } else { send!(send_document) };
-        Ok(sent?.id)
+    async fn upload(&self, upload: &Upload<'_>) -> Result<MessageId, Fault> {
+        let method = if upload.as_photo { "sendPhoto" } else { "sendDocument" };
+        self.api.upload(method, upload.form()?).await.map(Made::id)
     }
+}
+
+impl Upload<'_> {
+    /// What `sendPhoto` and `sendDocument` have in common (Bot API).
+    fn form(&self) -> Result<Form, Fault> {
+        let Attempt { delivery, place, text: caption, looks, .. } = &self.attempt;
+        let bytes = Bytes::from_owner(self.file.bytes.clone());
+        let file = Part::stream(bytes).file_name(name(&self.file.name));
+        let mut form = Form::new().text("chat_id", place.chat.to_string());
+        if !caption.text.is_empty() {
+            form = form.text("caption", caption.text.clone());
+            form = form.text("caption_entities", json(looks)?);
+        }
+        if let Some(topic) = self.attempt.topic() {
+            form = form.text("message_thread_id", topic.to_string());
+        }
+        if let Some(replied) = self.attempt.reply_to() {
+            form = form.text("reply_parameters", json(&replied)?);
+        }
+        if !delivery.content.choices.is_empty() {
+            form = form.text("reply_markup", json(&send::buttons(&delivery.content.choices))?);
+        }
+        Ok(form.part(if self.as_photo { "photo" } else { "document" }, file))
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String, Fault> {
+    serde_json::to_string(value).map_err(|_| Fault::NotSent("it cannot be written"))
 }
 
 /// A picture by its name and by its first bytes: JPEG, PNG or WebP.
@@ -131,14 +136,8 @@ fn is_photo(attachment: &Attachment, file: &LoadedFile) -> bool {
 }
 
 /// Whether a refusal is about how the picture is shown, not about the message.
-fn is_about_the_picture(error: &RequestError) -> bool {
-    match error {
-        RequestError::Api(ApiError::ImageProcessFailed) => true,
-        RequestError::Api(ApiError::Unknown(text)) => {
-            text.contains("PHOTO_") || text.contains("IMAGE_") || text.contains("for a photo")
-        }
-        _ => false,
-    }
+fn is_about_the_picture(fault: &Fault) -> bool {
+    ["PHOTO_", "IMAGE_", "for a photo"].iter().any(|words| fault.says(words))
 }
 
 /// A name that is nothing but a name: its end, which says what it is, if it is too long.

@@ -2,6 +2,8 @@
 //! committed; messages go out one by one, rendered and cut as the platform wants them.
 
 mod album;
+mod api;
+mod attempt;
 mod bodies;
 mod commands;
 mod config;
@@ -16,8 +18,12 @@ mod misread;
 mod moved;
 mod pace;
 mod poll;
+mod probe;
 mod receive;
 mod send;
+mod token;
+mod topic;
+mod trouble;
 mod unreadable;
 mod update;
 
@@ -29,28 +35,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_channel_kit::{Exchanges, GroupConfig, Pace};
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Clock, Content,
-    Delivery, FetchError, Health, PlatformId, Receipt, Secret, SendError,
+    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
+    Content, Delivery, FetchError, Health, LastExchanges, PlatformId, Receipt, SendError,
 };
-use teloxide::net::default_reqwest_settings;
 
 pub use config::TelegramConfig;
 
+use api::Api;
 use moved::Moves;
 use receive::Receiver;
-
-/// How long a request may take besides the time that a poll is held open.
-const REQUEST_LIMIT: Duration = Duration::from_secs(30);
-/// How long the largest file may take; who sends it has a limit of its own by the file's size.
-const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
+use token::Token;
+use topic::LostTopics;
 
 /// A bot.
 pub struct Telegram {
     name: ChannelName,
     account: AccountName,
-    client: teloxide::Bot,
-    /// The same bot, with time for large files.
-    uploads: teloxide::Bot,
+    api: Api,
     /// Groups in which it answers without being mentioned.
     unmentioned: BTreeSet<i64>,
     /// Groups that have another id than they had.
@@ -62,6 +63,9 @@ pub struct Telegram {
     preview: Option<Duration>,
     health: Exchanges,
     pace: Pace,
+    token: Token,
+    lost_topics: LostTopics,
+    clock: Arc<dyn Clock>,
 }
 
 /// Without the client, which would show the token (F15).
@@ -104,28 +108,23 @@ impl Telegram {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, TelegramError> {
         let token = config.token.as_ref().ok_or(TelegramError::NoToken)?;
-        let poll_seconds = config.poll_seconds.clamp(1, 50);
-        let limit = Duration::from_secs(u64::from(poll_seconds)) + REQUEST_LIMIT;
-        let uploads = client(token, config, UPLOAD_LIMIT)?;
-        let client = client(token, config, limit)?;
-        // teloxide panics at the first request to a URL that cannot have a path, such as mailto:.
-        let url = client.api_url();
-        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(TelegramError::Url);
-        }
+        let poll_seconds = config.poll_seconds;
+        let api = Api::new(token, &config.api_url, poll_seconds)?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
         Ok(Self {
             name,
             account,
-            client,
-            uploads,
+            api,
             unmentioned: groups(config, |group| !group.mention)?,
             moves: Moves::new(groups(config, |_| true)?),
             numbered: config.numbered,
             poll_seconds,
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),
-            pace: Pace::new(pace::RATES, clock),
+            pace: Pace::new(pace::RATES, clock.clone()),
+            token: Token::new(),
+            lost_topics: LostTopics::default(),
+            clock,
         })
     }
 }
@@ -140,21 +139,6 @@ fn groups(
         parsed.ok_or_else(|| TelegramError::Group(id.clone()))
     });
     groups.collect()
-}
-
-/// The bot, as a client that gives a request so much time.
-fn client(
-    token: &Secret,
-    config: &TelegramConfig,
-    limit: Duration,
-) -> Result<teloxide::Bot, TelegramError> {
-    let client = default_reqwest_settings()
-        .timeout(limit)
-        .no_proxy()
-        .build()
-        .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
-    let url = config.api_url.parse().map_err(|_| TelegramError::Url)?;
-    Ok(teloxide::Bot::with_client(token.expose(), client).set_api_url(url))
 }
 
 #[async_trait]
@@ -172,12 +156,17 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        self.in_time(delivery).await?;
+        // It fails where a hold has begun since the turn, so that a ban is met by few requests.
+        let under_way = self.pace.leave(&delivery.address.chat).await;
+        let _under_way = under_way.map_err(SendError::RetryAfter)?;
         let sent = match delivery.content.attachments.is_empty() {
             true => self.send(delivery).await,
             false => self.send_file(delivery).await,
         };
         self.heed(delivery, &sent);
+        if sent.is_ok() {
+            self.account_accepted();
+        }
         sent
     }
 
@@ -188,12 +177,20 @@ impl Channel for Telegram {
         }
     }
 
+    fn max_file_bytes(&self, _chat: &ChatAddress) -> Option<u64> {
+        Some(files::max_bytes(self.api.host().as_deref()))
+    }
+
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         self.download(reference, limit).await
     }
 
-    fn pause_before(&self, delivery: &Delivery) -> Duration {
-        self.pause(delivery)
+    async fn turn(&self, delivery: &Delivery) -> Result<(), Duration> {
+        self.pace.turn(&delivery.address.chat, pace::is_group(delivery)).await
+    }
+
+    fn spare_turn(&self, delivery: &Delivery) -> Result<(), Duration> {
+        self.pace.spare_turn(&delivery.address.chat, pace::is_group(delivery))
     }
 
     fn preview_interval(&self) -> Option<Duration> {
@@ -206,6 +203,14 @@ impl Channel for Telegram {
 
     async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
         self.delete(chat, message).await;
+    }
+
+    fn exchanges(&self) -> LastExchanges {
+        self.health.exchanges()
+    }
+
+    async fn probe(&self) -> Vec<Check> {
+        self.look().await
     }
 
     fn health(&self) -> Health {

@@ -11,6 +11,7 @@ use teloxide::types::{ChatId, Message, MessageId};
 
 use crate::Telegram;
 use crate::receive::{Receiver, Stopped};
+use crate::topic::Lost;
 
 /// What the scope of a cursor begins with that says which chat a group has become.
 const SCOPE: &str = "moved ";
@@ -76,39 +77,53 @@ impl Place {
     }
 }
 
-/// The number of a message, and whether it was given anew, in the supergroup that a group has become.
+/// The number of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Number {
     pub(crate) id: MessageId,
+    /// Whether it was given anew, in the supergroup that a group has become.
     pub(crate) anew: bool,
+    /// Why the message is not in its topic.
+    pub(crate) lost: Option<Lost>,
 }
 
 impl Number {
-    /// The number of a message that was sent: `17` or `n17`.
+    /// The number of a message that was sent: `17`, or `n17` if it was given anew; with a `d` behind it
+    /// if the topic was deleted, with a `c` if it was closed.
     pub(crate) fn of_sent(id: &PlatformId) -> Option<Self> {
         let (id, anew) = match id.as_str().strip_prefix('n') {
             Some(id) => (id, true),
             None => (id.as_str(), false),
         };
-        Some(Self { id: MessageId(id.parse().ok()?), anew })
+        let lost = [('d', Lost::Deleted), ('c', Lost::Closed)];
+        let (id, lost) = lost
+            .into_iter()
+            .find_map(|(letter, lost)| Some((id.strip_suffix(letter)?, Some(lost))))
+            .unwrap_or((id, None));
+        Some(Self { id: MessageId(id.parse().ok()?), anew, lost })
     }
 
-    /// The number of a message that was heard, by its key: `m17` or `n17`. A pressed button has a key,
-    /// too, and is no message.
+    /// The number of a message that was received, by its key: `m17` or `n17`. A pressed button has a
+    /// key, too, and is no message.
     pub(crate) fn of_heard(key: &DedupeKey) -> Option<Self> {
         let (id, anew) = match key.as_str().split_at_checked(1)? {
             ("m", id) => (id, false),
             ("n", id) => (id, true),
             _ => return None,
         };
-        Some(Self { id: MessageId(id.parse().ok()?), anew })
+        Some(Self { id: MessageId(id.parse().ok()?), anew, lost: None })
     }
 }
 
-/// As [`Self::of_sent`] reads it.
+/// As [`Number::of_sent`] reads it.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", if self.anew { "n" } else { "" }, self.id)
+        let lost = match self.lost {
+            None => "",
+            Some(Lost::Deleted) => "d",
+            Some(Lost::Closed) => "c",
+        };
+        write!(f, "{}{}{lost}", if self.anew { "n" } else { "" }, self.id)
     }
 }
 

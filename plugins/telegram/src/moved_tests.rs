@@ -33,9 +33,16 @@ fn a_number_of_the_old_chat_is_none_of_the_new_one() {
         assert_eq!(number.to_string(), id);
         assert_eq!(place.message(number), is_there.then_some(MessageId(17)), "{id} {place:?}");
     }
+    for (id, lost) in [("17d", Some(Lost::Deleted)), ("n17c", Some(Lost::Closed))] {
+        let number = Number::of_sent(&id.parse().unwrap()).unwrap();
+        assert_eq!(
+            (number.lost, number.id, number.to_string()),
+            (lost, MessageId(17), id.to_owned())
+        );
+    }
     let heard = |key: &str| Number::of_heard(&key.parse().unwrap());
-    assert_eq!(heard("m17"), Some(Number { id: MessageId(17), anew: false }));
-    assert_eq!(heard("n17"), Some(Number { id: MessageId(17), anew: true }));
+    assert_eq!(heard("m17"), Some(Number { id: MessageId(17), anew: false, lost: None }));
+    assert_eq!(heard("n17"), Some(Number { id: MessageId(17), anew: true, lost: None }));
     assert_eq!(["c17", "17", "m", "mn17", "é"].map(heard), [None; 5]);
 }
 

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use avocet_protocol::within;
-use teloxide::RequestError;
-use teloxide::requests::{JsonRequest, Request};
 use teloxide::types::AllowedUpdate;
 
+use crate::album;
+use crate::fault::Fault;
 use crate::receive::{Receiver, Stopped};
 use crate::update::{Batch, GetUpdates};
-use crate::{album, fault};
 
 /// How much longer than its time a poll may hang before it is given up (F3).
 pub(crate) const GRACE: Duration = Duration::from_secs(15);
@@ -26,7 +25,7 @@ impl Receiver<'_> {
     pub(crate) async fn poll_whole_albums(
         &self,
         next: Option<i64>,
-    ) -> Result<Result<Batch, RequestError>, Stopped> {
+    ) -> Result<Result<Batch, Fault>, Stopped> {
         let mut polled = self.poll(next, self.telegram.poll_seconds).await?;
         while let Ok(batch) = &mut polled
             && album::may_go_on(&batch.updates)
@@ -46,18 +45,13 @@ impl Receiver<'_> {
     }
 
     /// Asks for updates, from `next` on; asking confirms those before it.
-    async fn poll(
-        &self,
-        next: Option<i64>,
-        seconds: u32,
-    ) -> Result<Result<Batch, RequestError>, Stopped> {
+    async fn poll(&self, next: Option<i64>, seconds: u32) -> Result<Result<Batch, Fault>, Stopped> {
         use AllowedUpdate::{CallbackQuery, EditedMessage, Message};
         let allowed_updates = [Message, EditedMessage, CallbackQuery];
         let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
-        let request = JsonRequest::new(self.telegram.client.clone(), payload);
         let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
-        let polled = within(self.context.clock.as_ref(), limit, request.send());
-        let polled = self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(fault::silent()));
+        let polled = within(self.context.clock.as_ref(), limit, self.telegram.api.call(payload));
+        let polled = self.unless_stopped(polled).await?.unwrap_or_else(|_| Err(Fault::timed_out()));
         Ok(polled.map(Batch::read))
     }
 }

@@ -6,24 +6,21 @@ use std::time::Duration;
 use avocet_protocol::{
     ChannelContext, ChannelError, Cursor, Inbound, PublishError, StoreError, within,
 };
-use avocet_supervise::{Backoff, patiently};
-use teloxide::requests::{Request, Requester};
+use avocet_supervise::patiently;
+use serde::de::IgnoredAny;
+use teloxide::payloads::{AnswerCallbackQuery, GetMe};
 use teloxide::types::{CallbackQueryId, Me};
-use teloxide::{ApiError, RequestError};
 
 use crate::convert::{Bot, Converted};
-use crate::fault::{self, fault};
+use crate::fault::Fault;
 use crate::moved::Moved;
 use crate::poll::GRACE;
+use crate::trouble::Trouble;
 use crate::update::{Batch, Update};
-use crate::{Telegram, album};
+use crate::{Telegram, album, token};
 
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// What the platform says where it finds nothing, and what that can mean.
-const NOT_FOUND: &str = "Not Found: check api_url, and whether the token is whole";
 /// How long the platform may take for anything else than a poll.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// How long after a poll that brought nothing but what has no id another is made. It would bring the
 /// same at once; who writes meanwhile does not wait for long.
 const NAMELESS_PAUSE: Duration = Duration::from_secs(5);
@@ -42,7 +39,7 @@ pub(crate) enum Stopped {
 }
 
 impl Receiver<'_> {
-    /// Receives until the daemon stops, or until only the operator can help.
+    /// Receives until the daemon stops, or until the log is closed.
     pub(crate) async fn run(&self) -> Result<(), ChannelError> {
         match self.receive().await {
             Ok(never) => match never {},
@@ -52,14 +49,14 @@ impl Receiver<'_> {
     }
 
     async fn receive(&self) -> Result<std::convert::Infallible, Stopped> {
-        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-        let me = loop {
-            match self.asked(self.telegram.client.get_me().send()).await? {
+        let mut trouble = Trouble::new();
+        let me: Me = loop {
+            match self.asked(self.telegram.api.call(GetMe::new())).await? {
                 Ok(me) => break me,
-                Err(error) => self.recover(&error, &mut backoff).await?,
+                Err(fault) => self.recover(&fault, &mut trouble).await?,
             }
         };
-        self.telegram.health.works();
+        self.works(&mut trouble);
         tracing::info!(account = %self.telegram.account, bot = me.username(), "connected");
         // Beside the polls: nobody waits for it.
         let offering = async {
@@ -67,7 +64,7 @@ impl Receiver<'_> {
             std::future::pending().await
         };
         tokio::select! {
-            stopped = self.take_updates(&me, backoff) => stopped,
+            stopped = self.take_updates(&me, trouble) => stopped,
             never = offering => never,
         }
     }
@@ -75,15 +72,14 @@ impl Receiver<'_> {
     async fn take_updates(
         &self,
         me: &Me,
-        mut backoff: Backoff,
+        mut trouble: Trouble,
     ) -> Result<std::convert::Infallible, Stopped> {
         let committed = self.remember().await?;
         let (mut next, mut nameless) = (None, 0);
         loop {
             match self.poll_whole_albums(next).await? {
                 Ok(Batch { updates, nameless: now }) => {
-                    self.telegram.health.works();
-                    backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+                    self.works(&mut trouble);
                     self.count_nameless(now.saturating_sub(nameless)).await?;
                     nameless = now;
                     if let Some(last) = updates.last() {
@@ -99,7 +95,7 @@ impl Receiver<'_> {
                         self.take(me, &together, furthest).await?;
                     }
                 }
-                Err(error) => self.recover(&error, &mut backoff).await?,
+                Err(fault) => self.recover(&fault, &mut trouble).await?,
             }
         }
     }
@@ -204,66 +200,58 @@ impl Receiver<'_> {
 
     /// The button stops glowing. What it said is committed, whatever becomes of this.
     async fn answer(&self, query: CallbackQueryId) {
-        let answering = self.telegram.client.answer_callback_query(query).send();
+        let answering = self.telegram.api.call(AnswerCallbackQuery::new(query));
         match within(self.context.clock.as_ref(), ANSWER_LIMIT, answering).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::debug!(error = fault(&error), "a button was not answered"),
+            Ok(Ok(IgnoredAny)) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a button was not answered"),
             Err(error) => tracing::debug!(%error, "a button was not answered"),
         }
     }
 
-    /// Waits as long as an error asks for, or returns it if waiting does not help.
-    async fn recover(&self, error: &RequestError, backoff: &mut Backoff) -> Result<(), Stopped> {
-        let unauthorized = match error {
-            RequestError::Api(ApiError::InvalidToken) => self.is_unauthorized().await?,
-            _ => false,
+    /// Notes that the platform answered as it should.
+    fn works(&self, trouble: &mut Trouble) {
+        self.telegram.health.works();
+        self.telegram.account_accepted();
+        let failures = trouble.ends();
+        if failures > 1 {
+            tracing::info!(account = %self.telegram.account, failures, "updates come again");
+        }
+    }
+
+    /// Waits before the platform is asked again: as long as a fault asks for, or longer each time.
+    async fn recover(&self, fault: &Fault, trouble: &mut Trouble) -> Result<(), Stopped> {
+        let wait = match fault {
+            fault if token::is_refused(fault) => self.telegram.account_refused(fault),
+            fault => self.note(fault, trouble),
         };
-        let text = match error {
-            RequestError::Api(ApiError::InvalidToken) => NOT_FOUND.to_owned(),
-            _ => fault(error),
-        };
-        let wait = match error {
-            RequestError::Api(ApiError::InvalidToken) if unauthorized => {
-                let error = format!(
-                    "Telegram does not know the token of [channels.{}] ({}); get the right one \
-                     from @BotFather",
-                    self.telegram.name, self.telegram.account
-                );
-                self.telegram.health.fails(&error);
-                return Err(Stopped::Because(ChannelError::Fatal(error)));
-            }
-            // Longer than the other's poll lasts, so that one of both finds out (F4).
-            RequestError::Api(ApiError::TerminatedByOtherGetUpdates) => {
-                Duration::from_secs(u64::from(self.telegram.poll_seconds)) + GRACE
-            }
-            RequestError::RetryAfter(seconds) => seconds.duration(),
-            _ => backoff.next_wait(),
-        };
-        tracing::warn!(account = %self.telegram.account, error = text, ?wait, "no updates");
-        self.telegram.health.fails(&text);
         self.unless_stopped(self.context.clock.sleep(wait)).await
     }
 
-    /// Whether the token is unknown. The client makes the same error of an address where nothing is
-    /// found, which may pass: a server that is being replaced, a proxy (F24).
-    async fn is_unauthorized(&self) -> Result<bool, Stopped> {
-        let client = &self.telegram.client;
-        let Ok(url) = client.api_url().join(&format!("/bot{}/getMe", client.token())) else {
-            return Ok(false);
+    /// Shows a fault in `status` and, if it is new, in the log. Returns how long to wait.
+    fn note(&self, fault: &Fault, trouble: &mut Trouble) -> Duration {
+        let wait = match fault {
+            // Longer than the other's poll lasts, so that one of both finds out (F4).
+            fault if fault.is(409) && fault.says("terminated by other getUpdates") => {
+                Duration::from_secs(u64::from(self.telegram.poll_seconds)) + GRACE
+            }
+            Fault::Wait(wait) => *wait,
+            _ => trouble.waits.next_wait(),
         };
-        let asked =
-            within(self.context.clock.as_ref(), ANSWER_LIMIT, client.client().get(url).send());
-        let answered = self.unless_stopped(asked).await?;
-        Ok(matches!(answered, Ok(Ok(answer)) if answer.status().as_u16() == 401))
+        let error = fault.to_string();
+        if let Some(times) = trouble.note(&error) {
+            tracing::warn!(account = %self.telegram.account, error, times, ?wait, "no updates");
+        }
+        self.telegram.health.fails(&error);
+        wait
     }
 
     /// A request that is given up when nothing comes.
     pub(crate) async fn asked<T>(
         &self,
-        request: impl Future<Output = Result<T, RequestError>>,
-    ) -> Result<Result<T, RequestError>, Stopped> {
+        request: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<Result<T, Fault>, Stopped> {
         let answered = within(self.context.clock.as_ref(), ANSWER_LIMIT, request);
-        Ok(self.unless_stopped(answered).await?.unwrap_or_else(|_| Err(fault::silent())))
+        Ok(self.unless_stopped(answered).await?.unwrap_or_else(|_| Err(Fault::timed_out())))
     }
 
     pub(crate) async fn unless_stopped<T>(

@@ -2,29 +2,27 @@
 
 use avocet_channel_kit::telegram::{self, Entity, EntityKind, entities};
 use avocet_channel_kit::{Styled, messages, render};
-use avocet_protocol::{
-    ChatAddress, Choice, Content, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError,
-};
-use teloxide::payloads::SendMessageSetters;
-use teloxide::requests::{Request, Requester};
+use avocet_protocol::{ChatAddress, Choice, Content, Delivery, PlatformId, Receipt, SendError};
+use teloxide::payloads::{SendMessage, SendMessageSetters};
 use teloxide::types::{
     ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity,
-    MessageEntityKind, MessageId, ReplyParameters, ThreadId,
+    MessageEntityKind, MessageId,
 };
-use teloxide::{ApiError, RequestError};
 
 use crate::Telegram;
+use crate::api::Made;
+use crate::attempt::{Attempt, LINES_ABOVE};
 use crate::edit;
-use crate::fault::{fault, refusal};
+use crate::fault::{DELETED_AT_ONCE, Fault, Refusal};
 use crate::moved::{Number, Place};
+use crate::token;
 
 /// Bytes of what a button says (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
 
 /// Cuts a text into messages, numbered or not. The buttons go with the last one.
 pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
-    // Room for the mark of a message that is sent again.
-    let limit = telegram::limit().reserving(REPEAT_MARK.len() + 1);
+    let limit = telegram::limit().reserving(LINES_ABOVE);
     let chunks = messages(&styled(reply), limit, numbered);
     let last = chunks.len().saturating_sub(1);
     let content = |(place, Styled { text, styles })| {
@@ -46,55 +44,50 @@ pub(crate) fn styled(content: &Content) -> Styled {
 }
 
 impl Telegram {
-    /// Sends a chunk to its chat, or to the supergroup that its chat has become. If the platform
-    /// refuses how the text looks, it gets the text (F23).
+    /// Sends a chunk to its chat, or edits the message that shows a part of it.
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        let mut place = self.place(&delivery.address)?;
-        let number = |shown| Number::of_sent(shown).ok_or(SendError::Gone);
-        let edited = delivery.shown_as.as_ref().map(number).transpose()?;
-        let text = marked(styled(&delivery.content), delivery.repeat && edited.is_none());
-        let mut looks = looks(&text)?;
+        let mut attempt = Attempt::new(self, delivery)?;
         loop {
-            let sent = match edited {
+            let sent = match attempt.edited {
                 Some(number) => {
-                    let message = place.message(number).ok_or(SendError::Gone)?;
-                    self.edit_text((place.chat, message), &text.text, looks.clone(), delivery).await
+                    let message = attempt.place.message(number).ok_or(SendError::Gone)?;
+                    self.edit_text(&attempt, message).await
                 }
-                None => self.send_text(place, &text.text, looks.clone(), delivery).await,
+                None => self.send_text(&attempt).await,
             };
             match sent {
-                Ok(message) => return Ok(receipt(place, message)),
-                Err(error) if edited.is_some() && edit::is_gone(&error) => {
+                Ok(message) => return Ok(receipt(&attempt, message)),
+                Err(fault) if attempt.edited.is_some() && edit::is_gone(&fault) => {
                     return Err(SendError::Gone);
                 }
-                Err(RequestError::MigrateToChatId(new)) if new != place.chat => {
-                    place = Place::moved_to(new);
-                }
-                Err(error) if is_about_looks(&error) && !looks.is_empty() => looks.clear(),
-                Err(error) => return Err(outcome(&error)),
+                Err(fault) => attempt = attempt.adapt(self, &fault)?,
             }
+            self.pace.leave_again();
         }
     }
 
-    async fn send_text(
-        &self,
-        place: Place,
-        text: &str,
-        looks: Vec<MessageEntity>,
-        delivery: &Delivery,
-    ) -> Result<MessageId, RequestError> {
-        let request = self.client.send_message(place.chat, text);
-        let mut request = request.entities(looks).link_preview_options(no_preview());
-        if let Some(topic) = topic(&delivery.address) {
+    async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageId, Fault> {
+        let Attempt { delivery, place, text, looks, .. } = attempt;
+        let request = SendMessage::new(place.chat, &text.text);
+        let mut request = request.entities(looks.clone()).link_preview_options(no_preview());
+        if let Some(topic) = attempt.topic() {
             request = request.message_thread_id(topic);
         }
-        if let Some(replied) = reply_to(&delivery.content, place) {
+        if let Some(replied) = attempt.reply_to() {
             request = request.reply_parameters(replied);
         }
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        Ok(request.send().await?.id)
+        self.api.call(request).await.map(Made::id)
+    }
+
+    /// What is known of a send that failed.
+    pub(crate) fn outcome(&self, fault: &Fault) -> SendError {
+        if token::is_refused(fault) {
+            self.account_refused(fault);
+        }
+        outcome(fault)
     }
 
     /// Where a chat is.
@@ -106,34 +99,9 @@ impl Telegram {
     }
 }
 
-/// The topic of a chat.
-pub(crate) fn topic(chat: &ChatAddress) -> Option<ThreadId> {
-    let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
-    Some(ThreadId(MessageId(topic)))
-}
-
-/// What a message replies to. Where that was deleted, or left behind, it replies to nothing.
-pub(crate) fn reply_to(content: &Content, place: Place) -> Option<ReplyParameters> {
-    let replied = place.message(Number::of_heard(content.reply_to.as_ref()?)?)?;
-    Some(ReplyParameters::new(replied).allow_sending_without_reply())
-}
-
 /// How a text looks, in the platform's terms.
 pub(crate) fn looks(text: &Styled) -> Result<Vec<MessageEntity>, SendError> {
     entities(text).into_iter().map(entity).collect()
-}
-
-pub(crate) fn marked(text: Styled, repeat: bool) -> Styled {
-    if !repeat {
-        return text;
-    }
-    let mark = format!("{REPEAT_MARK}\n");
-    let mut styles = text.styles;
-    for range in &mut styles {
-        range.start += mark.len();
-        range.end += mark.len();
-    }
-    Styled { text: mark + &text.text, styles }
 }
 
 fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
@@ -169,63 +137,45 @@ pub(crate) fn no_preview() -> LinkPreviewOptions {
     }
 }
 
-pub(crate) fn receipt(place: Place, id: MessageId) -> Receipt {
-    let number = Number { id, anew: place.moved };
+pub(crate) fn receipt(attempt: &Attempt<'_>, id: MessageId) -> Receipt {
+    let number = Number { id, anew: attempt.place.moved, lost: attempt.lost };
     Receipt { platform_id: PlatformId::parse(&number.to_string()).ok() }
 }
 
-/// Whether a refusal is about entities, not about the message.
-pub(crate) fn is_about_looks(error: &RequestError) -> bool {
-    match error {
-        RequestError::Api(ApiError::CantParseEntities(_)) => true,
-        RequestError::Api(ApiError::Unknown(text)) => text.contains("entit"),
-        _ => false,
+fn outcome(fault: &Fault) -> SendError {
+    let text = fault.to_string();
+    match fault {
+        Fault::Wait(wait) => SendError::RetryAfter(*wait),
+        Fault::NotSent(_) => SendError::Failed(text),
+        Fault::Broken(_) => SendError::Unknown(text),
+        Fault::Moved(_) => SendError::Refused(text),
+        Fault::Refused(refusal) => match refusal.turned_away_for() {
+            Some(wait) => SendError::RetryAfter(wait),
+            None => refused(refusal),
+        },
     }
 }
 
-/// What is known of a send that was answered with an error.
-pub(crate) fn outcome(error: &RequestError) -> SendError {
-    let text = fault(error);
-    match error {
-        RequestError::RetryAfter(seconds) => SendError::RetryAfter(seconds.duration()),
-        RequestError::Network(error) if error.is_connect() || error.is_builder() => {
-            SendError::Failed(text)
+fn refused(refusal: &Refusal) -> SendError {
+    let text = refusal.to_string();
+    match (refusal.code, &refusal.words) {
+        // The operator mends the token or api_url; until then messages wait.
+        (401 | 404, _) => SendError::Failed(text),
+        // Sending it again would end in the same way.
+        (500, Some(words)) if words.contains(DELETED_AT_ONCE) => {
+            SendError::Refused(refusal.with_advice())
         }
-        // Not a refusal: it may have been taken before the server failed.
-        RequestError::Api(ApiError::Unknown(text)) if is_trouble_of_its_own(text) => {
-            SendError::Unknown(text.clone())
-        }
-        // The operator gives the bot another token; until then messages wait.
-        RequestError::Api(ApiError::InvalidToken) => SendError::Failed(text),
-        RequestError::Api(_) | RequestError::MigrateToChatId(_) => {
-            SendError::Refused(refusal(error))
-        }
-        RequestError::Network(_) | RequestError::InvalidJson { .. } | RequestError::Io(_) => {
-            SendError::Unknown(text)
-        }
+        (500.., _) if refusal.is_certain_failure() => SendError::Failed(text),
+        (500.., _) => SendError::Unknown(text),
+        // Whoever says it, the message is too large.
+        (413, _) => SendError::Refused(text),
+        // Something in front of the Bot API does not let it pass. That is not about the message.
+        (400.., None) => SendError::Failed(text),
+        (400.., Some(_)) => SendError::Refused(refusal.with_advice()),
+        (..400, _) => SendError::Unknown(text),
     }
-}
-
-/// Whether an answer is about the platform and not about the message: 5xx in its words.
-fn is_trouble_of_its_own(text: &str) -> bool {
-    let words = ["Internal", "Bad Gateway", "Service Unavailable", "Gateway Time"];
-    words.iter().any(|words| text.starts_with(words))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn f5_trouble_of_the_platform_is_no_refusal() {
-        let cases = [
-            ("Bad Gateway", true),
-            ("Internal Server Error: restart", true),
-            ("Bad Request: chat not found", false),
-        ];
-        for (text, unknown) in cases {
-            let error = RequestError::Api(ApiError::Unknown(text.to_owned()));
-            assert_eq!(matches!(outcome(&error), SendError::Unknown(_)), unknown, "{text}");
-        }
-    }
-}
+#[path = "send_tests.rs"]
+mod tests;

@@ -1,19 +1,27 @@
 //! A conversation at a terminal: lines go in, what happens and what is said comes out.
 
+mod display;
+mod own;
+
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::Future;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Choice, Clock, DeliveryId, MessageId, MessageStatus, Outcome, StartedMessage, TurnEvent, TurnId,
+    Choice, Clock, DeliveryId, MessageId, MessageStatus, Outcome, SenderId, TurnEvent, TurnId,
 };
 use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture};
+use futures_util::stream::{self, FuturesUnordered, StreamExt};
 
-use crate::convert::{printed, safe};
 use crate::receive::{Input, Typed};
 use crate::screen::Screen;
+use display::Display;
+use own::OwnMessages;
 
 /// The daemon, as seen from the terminal.
 #[async_trait]
@@ -27,10 +35,10 @@ pub trait Link: fmt::Debug + Send + Sync {
     /// Waits for the outcome of a message.
     ///
     /// # Errors
-    /// Why nobody can tell.
+    /// Why the outcome is unknown.
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError>;
 
-    /// What is heard next.
+    /// Returns the next event or text of the chat.
     async fn hear(&self) -> Heard;
 
     /// The chunk has been shown.
@@ -81,78 +89,181 @@ pub enum Left {
     Disappointed,
 }
 
-/// A conversation at a terminal.
+const PROMPT: &str = "> ";
+const TICK: Duration = Duration::from_millis(250);
+const HOW_TO_LEAVE: &str = "Ctrl-D or /quit leaves.";
+const HOW_TO_ANSWER: &str = "I am waiting for your answer: yes, no, or the number of a choice. /stop ends the turn, Ctrl-D leaves.";
+
+/// A conversation at a terminal. A person can type at any time. Lines of a pipe are read one after another, each when
+/// those before it are answered.
 pub struct Chat {
     input: Box<dyn Input>,
-    display: Display,
-    /// Ctrl-C while nobody is prompted.
+    /// Ctrl-C while the terminal is not in the hands of the line editor.
     interrupts: flume::Receiver<()>,
-    left: Left,
+    talk: Talk,
 }
 
 impl fmt::Debug for Chat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chat").field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("Chat").field("left", &self.talk.left).finish_non_exhaustive()
     }
 }
 
-const PROMPT: &str = "> ";
-const TICK: Duration = Duration::from_millis(250);
-/// How long after the outcome of a message its reply may take to be heard.
-const GRACE: Duration = Duration::from_secs(2);
-/// Chunks that are recognised when they come again.
-const SEEN: usize = 256;
+type Sent = (String, Result<MessageId, LinkError>);
+type Ended = (MessageId, Result<MessageStatus, LinkError>);
+
+/// The state of a conversation.
+struct Talk {
+    link: Arc<dyn Link>,
+    clock: Arc<dyn Clock>,
+    display: Display,
+    own: OwnMessages,
+    /// Lines that are sent one after another.
+    to_send: VecDeque<String>,
+    sending: Fuse<BoxFuture<'static, Sent>>,
+    outcomes: FuturesUnordered<BoxFuture<'static, Ended>>,
+    left: Left,
+}
 
 impl Chat {
-    /// A conversation over `link`.
+    /// A conversation over `link` of the person whom the daemon calls `me`.
     #[must_use]
     pub fn new(
-        link: Arc<dyn Link>,
+        (link, me): (Arc<dyn Link>, SenderId),
         input: Box<dyn Input>,
         screen: Screen,
         style: Style,
         clock: Arc<dyn Clock>,
         interrupts: flume::Receiver<()>,
     ) -> Self {
-        let display = Display { link, screen, style, clock, seen: VecDeque::new() };
-        Self { input, display, interrupts, left: Left::Content }
+        let talk = Talk {
+            display: Display::new(link.clone(), screen, style, me),
+            link,
+            clock,
+            own: OwnMessages::default(),
+            to_send: VecDeque::new(),
+            sending: Fuse::terminated(),
+            outcomes: FuturesUnordered::new(),
+            left: Left::Content,
+        };
+        Self { input, interrupts, talk }
     }
 
     /// Talks until the input ends, or the person wants to leave.
-    pub async fn run(mut self, greeting: &str) -> Left {
-        if self.display.style == Style::Interactive {
-            self.display.screen.remark(greeting);
-        }
+    pub async fn run(self, greeting: &str) -> Left {
+        let Self { input, interrupts, mut talk } = self;
+        talk.display.remark(greeting);
+        let next = |mut input: Box<dyn Input>| async {
+            let typed = input.next(PROMPT).await.0;
+            Some((typed, input))
+        };
+        let typed = stream::unfold(input, next);
+        tokio::pin!(typed);
         loop {
-            match self.read().await {
-                Typed::End => return self.left,
-                Typed::Interrupt => self.display.screen.remark("Ctrl-D or /quit leaves."),
-                Typed::Unreadable(error) => self.not_sent(&error),
-                Typed::Line(line) => match line.trim() {
-                    "" => {}
-                    "/quit" | "/exit" => return self.left,
-                    text => self.ask(text).await,
-                },
+            talk.send_next();
+            talk.show_activity();
+            let (link, clock) = (talk.link.clone(), talk.clock.clone());
+            let deadline = talk.deadline();
+            tokio::select! {
+                biased;
+                Some(line) = typed.next(), if talk.takes_input() => {
+                    if talk.take(line).is_break() {
+                        return talk.left;
+                    }
+                }
+                Ok(()) = interrupts.recv_async() => {
+                    if !talk.is_busy() {
+                        return talk.left;
+                    }
+                    talk.to_send.push_back("/stop".to_owned());
+                }
+                sent = &mut talk.sending => talk.sent(sent),
+                // While a message is being sent its number is unknown, so events wait: they may be about it.
+                heard = link.hear(), if !talk.is_sending() => talk.hear(heard).await,
+                Some(ended) = talk.outcomes.next() => talk.ended(ended),
+                () = sleep_until(clock.as_ref(), deadline) => {}
             }
+            talk.own.forget_finished(talk.clock.elapsed());
+        }
+    }
+}
+
+/// Never returns without a deadline.
+fn sleep_until(clock: &dyn Clock, deadline: Option<Duration>) -> impl Future<Output = ()> {
+    let sleep = deadline.map(|deadline| clock.sleep(deadline.saturating_sub(clock.elapsed())));
+    async {
+        match sleep {
+            Some(sleep) => sleep.await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Talk {
+    fn is_interactive(&self) -> bool {
+        self.display.style == Style::Interactive
+    }
+
+    fn is_sending(&self) -> bool {
+        !self.sending.is_terminated()
+    }
+
+    /// Whether something was said whose answer is still to come, or a question about it.
+    fn is_busy(&self) -> bool {
+        self.is_sending() || !self.to_send.is_empty() || self.own.is_busy(self.clock.elapsed())
+    }
+
+    fn takes_input(&self) -> bool {
+        self.is_interactive() || !self.is_busy()
+    }
+
+    /// When something has to be looked at although nothing happens.
+    fn deadline(&self) -> Option<Duration> {
+        let now = self.clock.elapsed();
+        let tick = (self.is_interactive() && self.own.is_working()).then(|| now + TICK);
+        self.own.deadline(now).into_iter().chain(tick).min()
+    }
+
+    fn take(&mut self, typed: Typed) -> ControlFlow<()> {
+        self.display.screen.line_was_typed();
+        match typed {
+            Typed::End => return ControlFlow::Break(()),
+            // Ctrl-C must not throw away a turn that only waits for an answer.
+            Typed::Interrupt if self.own.is_asked() => self.display.remark(HOW_TO_ANSWER),
+            Typed::Interrupt if self.is_busy() => self.to_send.push_back("/stop".to_owned()),
+            Typed::Interrupt => self.display.remark(HOW_TO_LEAVE),
+            Typed::Unreadable(error) => self.not_sent(&error),
+            Typed::Line(line) => match line.trim() {
+                "" => {}
+                "/quit" | "/exit" => return ControlFlow::Break(()),
+                text => self.to_send.push_back(text.to_owned()),
+            },
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn send_next(&mut self) {
+        if !self.is_sending()
+            && let Some(text) = self.to_send.pop_front()
+        {
+            let link = self.link.clone();
+            let send = async move {
+                let sent = link.say(&text).await;
+                (text, sent)
+            };
+            self.sending = send.boxed().fuse();
         }
     }
 
-    /// The next line. What is heard meanwhile is shown above it.
-    async fn read(&mut self) -> Typed {
-        let Self { input, display, interrupts, .. } = self;
-        display.screen.set_prompting(display.style == Style::Interactive);
-        let reading = input.next(PROMPT);
-        tokio::pin!(reading);
-        let typed = loop {
-            tokio::select! {
-                biased;
-                typed = &mut reading => break typed.0,
-                Ok(()) = interrupts.recv_async() => break Typed::End,
-                heard = display.link.hear() => display.show_idle(heard).await,
-            }
+    fn sent(&mut self, (text, sent): Sent) {
+        let message = match sent {
+            Ok(message) => message,
+            Err(LinkError(error)) => return self.not_sent(&error),
         };
-        display.screen.set_prompting(false);
-        typed
+        self.display.know(message);
+        self.own.add(message, text.starts_with('/'), self.clock.elapsed());
+        let link = self.link.clone();
+        self.outcomes.push(async move { (message, link.outcome(message).await) }.boxed());
     }
 
     fn not_sent(&mut self, error: &str) {
@@ -160,223 +271,40 @@ impl Chat {
         self.left = Left::Disappointed;
     }
 
-    /// Says something and shows what comes of it, until there is an answer or a question.
-    async fn ask(&mut self, text: &str) {
-        let Self { display, interrupts, left, .. } = self;
-        let message = match display.link.say(text).await {
-            Ok(message) => message,
+    fn ended(&mut self, (message, ended): Ended) {
+        let (turn, outcome) = match ended {
+            Ok(status) => (status.turn, status.outcome),
             Err(LinkError(error)) => {
-                self.not_sent(&error);
-                return;
+                self.display.screen.remark(&error);
+                (None, None)
             }
         };
-        let mut view = View::new(message, display.clock.elapsed());
-        let link = display.link.clone();
-        let clock = display.clock.clone();
-        let mut outcome = link.outcome(message).boxed().fuse();
-        let mut grace = futures_util::future::Fuse::terminated();
-        while !view.is_over() {
-            display.show_activity(&view);
-            tokio::select! {
-                biased;
-                heard = link.hear() => display.show(&mut view, heard).await,
-                ended = &mut outcome => {
-                    match ended {
-                        Ok(status) => view.end(&status),
-                        Err(LinkError(error)) => display.screen.remark(&error),
-                    }
-                    if matches!(view.outcome, Some(Outcome::Error | Outcome::Dropped)) {
-                        *left = Left::Disappointed;
-                    }
-                    grace = clock.sleep(GRACE).boxed().fuse();
-                }
-                () = &mut grace => break,
-                Ok(()) = interrupts.recv_async() => {
-                    // Whether it could be stopped is said in the chat.
-                    drop(link.say("/stop").await);
-                }
-                () = clock.sleep(TICK), if display.style == Style::Interactive => {}
-            }
+        if matches!(outcome, Some(Outcome::Error | Outcome::Dropped)) {
+            self.left = Left::Disappointed;
         }
-        display.screen.end_line();
-    }
-}
-
-/// What is known of the answer that is being waited for.
-struct View {
-    message: MessageId,
-    turn: Option<TurnId>,
-    /// What is being written is heard from its beginning on.
-    streams: bool,
-    streamed: String,
-    activity: String,
-    since: Duration,
-    outcome: Option<Outcome>,
-    /// Something was said that may be the answer.
-    said: bool,
-    /// The turn waits for the person.
-    waits: bool,
-}
-
-impl View {
-    fn new(message: MessageId, since: Duration) -> Self {
-        Self {
-            message,
-            turn: None,
-            streams: false,
-            streamed: String::new(),
-            activity: "waiting".to_owned(),
-            since,
-            outcome: None,
-            said: false,
-            waits: false,
-        }
+        self.own.end(message, turn, self.clock.elapsed());
     }
 
-    fn end(&mut self, status: &MessageStatus) {
-        self.outcome = status.outcome;
-        self.turn = self.turn.or(status.turn);
-    }
-
-    /// The answer, or the question, has been shown.
-    fn is_over(&self) -> bool {
-        self.said && (self.outcome.is_some() || self.waits)
-    }
-}
-
-/// What is shown, and how.
-struct Display {
-    link: Arc<dyn Link>,
-    screen: Screen,
-    style: Style,
-    clock: Arc<dyn Clock>,
-    seen: VecDeque<DeliveryId>,
-}
-
-impl Display {
-    /// Shows what is heard while nothing is waited for.
-    async fn show_idle(&mut self, heard: Heard) {
+    async fn hear(&mut self, heard: Heard) {
         match heard {
-            Heard::Said(chunk) => self.say(None, chunk).await,
-            Heard::Remark(text) => self.screen.remark(&text),
-            Heard::Event(TurnEvent::Started { messages, .. }) => {
-                for other in messages {
-                    self.show_other(&other);
-                }
+            Heard::Said(chunk) => {
+                self.own.hear_text(chunk.turn);
+                self.display.say(chunk).await;
             }
-            Heard::Event(_) => {}
-        }
-    }
-
-    /// Shows what is heard while an answer is waited for.
-    async fn show(&mut self, view: &mut View, heard: Heard) {
-        match heard {
-            Heard::Said(chunk) => self.say(Some(view), chunk).await,
-            Heard::Remark(text) => {
-                // What is written may be missed from here on: it is shown when it is whole.
-                view.streams = false;
-                view.streamed.clear();
-                self.screen.remark(&text);
-            }
-            Heard::Event(event) => self.show_event(view, event),
-        }
-    }
-
-    fn show_event(&mut self, view: &mut View, event: TurnEvent) {
-        match event {
-            TurnEvent::Started { turn, messages } => {
-                if messages.iter().any(|one| one.id == view.message) {
-                    view.turn = Some(turn);
-                }
-                for other in messages.iter().filter(|one| one.id != view.message) {
-                    self.show_other(other);
-                }
-            }
-            TurnEvent::Condensing => {
-                view.activity = "condensing what was said before".to_owned();
-            }
-            TurnEvent::Thinking { .. } => {
-                view.activity = "thinking".to_owned();
-                view.streamed.clear();
-                view.streams = true;
-            }
-            TurnEvent::Text { delta } if view.streams => {
-                view.streamed.push_str(&delta);
-                self.stream(&delta);
-            }
-            TurnEvent::Text { .. } => {}
-            TurnEvent::Restarted => {
-                if !view.streamed.is_empty() {
-                    self.remark("(starting over)");
-                    view.streamed.clear();
-                }
-            }
-            TurnEvent::ToolStarted { name } => {
-                view.streamed.clear();
-                view.activity = format!("running {}", safe(&name));
-            }
-            TurnEvent::ToolFinished { name, ok } => {
-                let mark = if ok { "✓" } else { "✗" };
-                self.remark(&format!("{mark} {}", safe(&name)));
-            }
-            TurnEvent::Waiting { .. } => view.waits = true,
-            TurnEvent::Ended { .. } => {}
-        }
-    }
-
-    fn stream(&mut self, delta: &str) {
-        if self.style == Style::Interactive {
-            self.screen.stream(&safe(delta));
-        }
-    }
-
-    fn remark(&mut self, text: &str) {
-        if self.style == Style::Interactive {
-            self.screen.remark(text);
-        }
-    }
-
-    /// What somebody else says in the same chat.
-    fn show_other(&mut self, other: &StartedMessage) {
-        self.remark(&format!("{} says: {}", safe(&other.sender), safe(&other.text)));
-    }
-
-    /// The line that does not stay: what is going on, and for how long.
-    fn show_activity(&mut self, view: &View) {
-        if self.style == Style::Interactive && !view.said {
-            let seconds = self.clock.elapsed().saturating_sub(view.since).as_secs();
-            self.screen.status(&format!("{} … {seconds} s (Ctrl-C stops)", view.activity));
-        }
-    }
-
-    async fn say(&mut self, view: Option<&mut View>, chunk: SaidChunk) {
-        if !self.seen.contains(&chunk.id) {
-            self.seen.push_back(chunk.id);
-            if self.seen.len() > SEEN {
-                self.seen.pop_front();
-            }
-            let text = printed(&chunk.text, &chunk.choices, chunk.repeat);
-            match view {
-                None => self.screen.line(&text),
-                Some(view) => {
-                    self.say_answer(view, &text);
-                    view.said |= chunk.turn.is_none() || chunk.turn == view.turn;
-                }
+            Heard::Remark(text) => self.display.remark_of_link(&text),
+            Heard::Event(event) => {
+                self.own.hear(&event);
+                let follows = self.own.is_open();
+                self.display.show_event(event, follows);
             }
         }
-        self.link.shown(chunk.id).await;
     }
 
-    /// What has been streamed is not printed again.
-    fn say_answer(&mut self, view: &mut View, text: &str) {
-        let streamed = std::mem::take(&mut view.streamed);
-        let streamed = safe(&streamed);
-        match text.trim_start().strip_prefix(streamed.trim()) {
-            Some(rest) if self.style == Style::Interactive && !streamed.trim().is_empty() => {
-                self.screen.stream(rest);
-                self.screen.end_line();
-            }
-            _ => self.screen.line(text),
+    fn show_activity(&mut self) {
+        if self.own.is_working()
+            && let Some(since) = self.own.since()
+        {
+            self.display.show_activity(self.clock.elapsed().saturating_sub(since));
         }
     }
 }

@@ -1,10 +1,11 @@
 use std::io::{self, Write};
 use std::sync::Mutex;
 
-use avocet_protocol::SessionId;
+use avocet_protocol::{SessionId, StartedMessage, WaitKind};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 
+use super::own::GRACE;
 use super::*;
 use crate::receive::{Lines, TypedLine};
 
@@ -15,6 +16,10 @@ struct FakeLink {
     shown: Mutex<Vec<DeliveryId>>,
     answers: Mutex<VecDeque<Vec<Heard>>>,
     outcome: Option<Outcome>,
+    /// Messages that must have been sent before any has an outcome.
+    sent_first: usize,
+    /// Outcomes that were told.
+    told: Mutex<usize>,
     to_hear: (flume::Sender<Heard>, flume::Receiver<Heard>),
 }
 
@@ -25,8 +30,46 @@ impl FakeLink {
             shown: Mutex::default(),
             answers: Mutex::new(answers.into()),
             outcome,
+            sent_first: 0,
+            told: Mutex::default(),
             to_hear: flume::bounded(99),
         }
+    }
+}
+
+impl FakeLink {
+    fn is_quiet(&self) -> bool {
+        self.to_hear.1.is_empty()
+    }
+
+    fn has_answered(&self, lines: usize) -> bool {
+        self.is_quiet() && *self.told.lock().unwrap() == lines
+    }
+
+    fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+}
+
+/// A person who types the next line when the last one is answered.
+struct Person {
+    link: Arc<FakeLink>,
+    lines: std::str::Lines<'static>,
+    typed: usize,
+}
+
+#[async_trait]
+impl Input for Person {
+    async fn next(&mut self, _prompt: &str) -> TypedLine {
+        while !self.link.has_answered(self.typed) {
+            tokio::task::yield_now().await;
+        }
+        // What was heard last is still to be shown.
+        for _ in 0..9 {
+            tokio::task::yield_now().await;
+        }
+        self.typed += 1;
+        TypedLine(self.lines.next().map_or(Typed::End, |line| Typed::Line(line.to_owned())))
     }
 }
 
@@ -46,13 +89,16 @@ impl Link for FakeLink {
 
     async fn outcome(&self, id: MessageId) -> Result<MessageStatus, LinkError> {
         // The end of an answer comes after what happens in it.
-        while !self.to_hear.1.is_empty() {
+        while !self.is_quiet() || self.said.lock().unwrap().len() < self.sent_first {
             tokio::task::yield_now().await;
         }
         let session = SessionId::parse("terminal:local:a").unwrap();
         let turn = Some(TurnId(id.0));
         match self.outcome {
-            Some(_) => Ok(MessageStatus { id, session, turn, outcome: self.outcome, reply: None }),
+            Some(_) => {
+                *self.told.lock().unwrap() += 1;
+                Ok(MessageStatus { id, session, turn, outcome: self.outcome, reply: None })
+            }
             None => std::future::pending().await,
         }
     }
@@ -84,10 +130,15 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (Strin
     let paper = Paper::default();
     let screen = Screen::new(Box::new(paper.clone()), None, false);
     let group = Group::new("test");
-    let input = Lines::new(typed.as_bytes(), &group).unwrap();
+    let input: Box<dyn Input> = match style {
+        Style::Plain => Box::new(Lines::new(typed.as_bytes(), &group).unwrap()),
+        Style::Interactive => {
+            Box::new(Person { link: link.clone(), lines: typed.lines(), typed: 0 })
+        }
+    };
     let (_interrupt, interrupts) = flume::bounded(1);
     let clock = Arc::new(ManualClock::default());
-    let chat = Chat::new(link.clone(), Box::new(input), screen, style, clock.clone(), interrupts);
+    let chat = Chat::new(daemon(link), input, screen, style, clock.clone(), interrupts);
     let (left, ()) = tokio::select! {
         left = chat.run("hello") => (left, ()),
         // Nothing in a test takes longer than the grace.
@@ -100,6 +151,10 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (Strin
     };
     let paper = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
     (paper, left)
+}
+
+fn daemon(link: &Arc<FakeLink>) -> (Arc<dyn Link>, SenderId) {
+    (link.clone(), "uid:0".parse().unwrap())
 }
 
 fn chunk(id: i64, turn: Option<i64>, text: &str) -> Heard {
@@ -274,7 +329,7 @@ async fn what_others_say_in_the_chat_is_shown() {
 
 #[tokio::test]
 async fn a_question_gives_the_word_back() {
-    let waiting = Heard::Event(TurnEvent::Waiting { kind: avocet_protocol::WaitKind::Answer });
+    let waiting = Heard::Event(TurnEvent::Waiting { kind: WaitKind::Answer });
     let mut question = chunk(1, Some(1), "What colour?");
     if let Heard::Said(chunk) = &mut question {
         chunk.choices = vec![Choice::new("Blue", "blue")];
@@ -310,33 +365,5 @@ async fn what_is_not_taken_is_said_and_the_end_is_a_failure() {
     assert_eq!(left, Left::Disappointed);
 }
 
-/// An input that never says anything.
-#[derive(Debug)]
-struct Silent;
-
-#[async_trait]
-impl Input for Silent {
-    async fn next(&mut self, _prompt: &str) -> TypedLine {
-        std::future::pending().await
-    }
-}
-
-#[tokio::test]
-async fn f11_ctrl_c_stops_the_answer_that_is_waited_for() {
-    let link = Arc::new(FakeLink::new(Vec::new(), None));
-    let screen = Screen::new(Box::new(Paper::default()), None, false);
-    let (interrupt, interrupts) = flume::bounded(1);
-    let clock = Arc::new(ManualClock::default());
-    let (plain, silent) = (Style::Interactive, Box::new(Silent));
-    let mut chat = Chat::new(link.clone(), silent, screen, plain, clock, interrupts);
-    tokio::select! {
-        () = chat.ask("hang") => panic!("there is no answer"),
-        () = async {
-            interrupt.send_async(()).await.unwrap();
-            while link.said.lock().unwrap().len() < 2 {
-                tokio::task::yield_now().await;
-            }
-        } => {}
-    }
-    assert_eq!(*link.said.lock().unwrap(), ["hang", "/stop"]);
-}
+#[path = "chat_open_tests.rs"]
+mod open;

@@ -132,6 +132,11 @@ impl<P: ExternalPrinter + Send> Above for AbovePrompt<P> {
     fn print(&mut self, text: String) -> io::Result<()> {
         self.0.print(text).map_err(io::Error::other)
     }
+
+    fn columns(&self) -> usize {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        size.map(|size| usize::from(size.ws_col)).ok().filter(|columns| *columns > 1).unwrap_or(80)
+    }
 }
 
 /// Lines from a pipe or a file: no prompt, no editing.

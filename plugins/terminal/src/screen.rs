@@ -1,30 +1,42 @@
-//! What is shown: text that stays, and one line that does not.
+//! What is shown: text that stays, and one line that does not. Whatever comes from elsewhere passes
+//! [`printable`]; escape sequences are the screen's own.
 
 use std::fmt;
 use std::io::{self, Write};
 
+use avocet_protocol::printable;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Erases the row above the one where the next text begins.
+const ERASE_ABOVE: &str = "\u{1b}[1A\r\u{1b}[2K";
+const ERASE: &str = "\r\u{1b}[2K";
+
 /// Prints above the line that is being edited.
 pub trait Above: Send {
-    /// Prints text and a line break.
+    /// Prints text that ends with a line break.
     ///
     /// # Errors
     /// The terminal's error.
     fn print(&mut self, text: String) -> io::Result<()>;
+
+    /// How many characters a row of the terminal has.
+    fn columns(&self) -> usize;
 }
 
 /// The terminal's output, or a pipe.
 pub struct Screen {
     out: Box<dyn Write + Send>,
-    /// Where remarks go; none: between the texts.
+    /// Where remarks go; `None`: between the texts.
     remarks: Option<Box<dyn Write + Send>>,
+    /// Where a person types: all text goes above the line that is being edited.
     above: Option<Box<dyn Above>>,
     colour: bool,
-    /// Whether a person is typing: everything goes above the line.
-    prompting: bool,
-    /// Whether the cursor stands behind text that has not been ended.
-    in_line: bool,
-    /// Whether the line that does not stay is there.
-    status: bool,
+    /// The row at the end of a text that has not been ended.
+    row: String,
+    /// The line that does not stay, if it is there.
+    status: Option<String>,
+    /// Erases what the next text replaces.
+    erase: &'static str,
 }
 
 impl fmt::Debug for Screen {
@@ -37,8 +49,7 @@ impl Screen {
     /// A screen on `out`, in colour if that is wanted.
     #[must_use]
     pub fn new(out: Box<dyn Write + Send>, above: Option<Box<dyn Above>>, colour: bool) -> Self {
-        let remarks = None;
-        Self { out, remarks, above, colour, prompting: false, in_line: false, status: false }
+        Self { out, remarks: None, above, colour, row: String::new(), status: None, erase: "" }
     }
 
     /// The same screen with remarks elsewhere, so that `out` has the texts and nothing else.
@@ -47,68 +58,141 @@ impl Screen {
         Self { remarks: Some(remarks), ..self }
     }
 
-    pub(crate) fn set_prompting(&mut self, prompting: bool) {
-        self.end_line();
-        self.prompting = prompting;
+    /// The person has ended a line, so the rows above it are not the last ones any more.
+    pub(crate) fn line_was_typed(&mut self) {
+        if self.above.is_some() {
+            self.status = None;
+            self.row.clear();
+            self.erase = "";
+        }
     }
 
     /// More of a text that is being written.
     pub(crate) fn stream(&mut self, text: &str) {
-        self.clear_status();
-        self.write(text);
-        if let Some(last) = text.chars().last() {
-            self.in_line = last != '\n';
+        let printable = printable(text);
+        let text = printable.as_ref();
+        if text.is_empty() {
+            return;
         }
+        let Some(above) = &self.above else {
+            self.clear_status();
+            self.write(text);
+            let end = text.rfind('\n').map_or(0, |end| end + 1);
+            if end > 0 {
+                self.row.clear();
+            }
+            return self.row.push_str(&text[end..]);
+        };
+        let columns = above.columns();
+        self.clear_status();
+        if !self.row.is_empty() {
+            self.erase = ERASE_ABOVE;
+        }
+        // The width of a tab depends on where it stands.
+        let text = text.replace('\t', "    ");
+        let rows = rows(&format!("{}{text}", self.row), columns);
+        self.row = rows.last().cloned().unwrap_or_default();
+        let shown = rows.join("\n");
+        let end = if shown.ends_with('\n') { "" } else { "\n" };
+        self.write(&format!("{shown}{end}"));
     }
 
     /// A whole text, on lines of its own.
     pub(crate) fn line(&mut self, text: &str) {
+        self.own_line(&printable(text));
+    }
+
+    fn own_line(&mut self, text: &str) {
         self.end_line();
-        let above = self.above.as_mut().filter(|_| self.prompting);
-        match above {
-            // What the printer cannot print is not shown, and nothing else can be done about it.
-            Some(above) => above.print(format!("{text}\n")).unwrap_or_default(),
-            None => self.write(&format!("{text}\n")),
-        }
+        self.write(&format!("{text}\n"));
     }
 
     /// A remark of the program itself.
     pub(crate) fn remark(&mut self, text: &str) {
+        let text = printable(text);
         match &mut self.remarks {
             Some(remarks) => writeln!(remarks, "{text}").unwrap_or_default(),
-            None if self.colour => self.line(&format!("\u{1b}[2m{text}\u{1b}[0m")),
-            None => self.line(text),
+            None if self.colour => self.own_line(&format!("\u{1b}[2m{text}\u{1b}[0m")),
+            None => self.own_line(&text),
         }
     }
 
-    /// The line that does not stay. Not shown in the middle of a text, or where somebody types.
+    /// The line that does not stay. Not shown in the middle of a text.
     pub(crate) fn status(&mut self, text: &str) {
-        if self.in_line || self.prompting {
+        if !self.row.is_empty() || self.status.as_deref() == Some(text) {
             return;
         }
-        let text = if self.colour { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() };
-        self.write(&format!("\r\u{1b}[2K{text}"));
-        self.status = true;
+        let printable = printable(text);
+        let text = printable.as_ref();
+        self.clear_status();
+        if self.above.is_none() {
+            self.erase = ERASE;
+        }
+        let (shown, end) = match &self.above {
+            Some(above) => (rows(text, above.columns()).swap_remove(0), "\n"),
+            None => (text.to_owned(), ""),
+        };
+        let shown = if self.colour { format!("\u{1b}[2m{shown}\u{1b}[0m") } else { shown };
+        self.write(&format!("{shown}{end}"));
+        self.status = Some(text.to_owned());
     }
 
     pub(crate) fn end_line(&mut self) {
         self.clear_status();
-        if self.in_line {
+        if !self.row.is_empty() && self.above.is_none() {
             self.write("\n");
-            self.in_line = false;
         }
+        self.row.clear();
     }
 
+    /// The next text is printed in the place of the line that does not stay.
     fn clear_status(&mut self) {
-        if self.status {
-            self.write("\r\u{1b}[2K");
-            self.status = false;
+        if self.status.take().is_some() {
+            self.erase = if self.above.is_some() { ERASE_ABOVE } else { ERASE };
         }
     }
 
     /// A terminal that is gone shows nothing, and the input says so soon.
     fn write(&mut self, text: &str) {
-        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        let text = format!("{}{text}", std::mem::take(&mut self.erase));
+        let written = match &mut self.above {
+            Some(above) => above.print(text),
+            None => self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()),
+        };
         written.unwrap_or_default();
     }
 }
+
+/// Breaks a text into rows that are shorter than the terminal is wide, between words where that is possible. A row of
+/// the full width would push the cursor to the next one.
+fn rows(text: &str, columns: usize) -> Vec<String> {
+    let most = columns.saturating_sub(1).max(1);
+    let mut rows = Vec::new();
+    for line in text.split('\n') {
+        let mut rest = line;
+        while rest.width() > most && first_end(rest) < rest.len() {
+            let mut width = 0;
+            let fits = |(_, one): &(usize, char)| {
+                width += one.width().unwrap_or_default();
+                width <= most
+            };
+            let end = rest.char_indices().take_while(fits).last();
+            let end = end.map_or(0, |(at, one)| at + one.len_utf8()).max(first_end(rest));
+            let word = rest[..end].rfind(' ').map(|at| at + 1).filter(|at| *at > end / 2);
+            let (row, more) = rest.split_at(word.unwrap_or(end));
+            rows.push(row.to_owned());
+            rest = more;
+        }
+        rows.push(rest.to_owned());
+    }
+    rows
+}
+
+/// Where the first character ends.
+fn first_end(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
+
+#[cfg(test)]
+#[path = "screen_tests.rs"]
+mod tests;

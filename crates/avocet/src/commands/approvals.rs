@@ -2,26 +2,31 @@
 //! without one on its log.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
-use avocet_gateway::{ClientError, Decide, RpcError, answer_about_approvals};
-use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, sanitise};
+use avocet_gateway::{ClientError, Decide, ListApprovals, RpcError, answer_about_approvals};
+use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp};
 use avocet_session::Decisions;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Context;
 use crate::cli::{Approvals, ApprovalsCommand};
-use crate::commands::{Reached, reach};
+use crate::commands::{Reached, all_rows, reach};
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json, span};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
+use crate::redaction;
 
 pub(crate) async fn approvals(context: &Context, approvals: Approvals) -> Result<Exit, Failure> {
     match approvals.command {
         None => {
-            let open: Vec<OpenApproval> = ask(context, "approval.list", &json!({})).await?;
+            let page = async |last: Option<&OpenApproval>| {
+                let after = last.map(|last| last.id);
+                let list = ListApprovals { after, ..ListApprovals::default() };
+                ask::<Vec<OpenApproval>>(context, "approval.list", &list).await
+            };
+            let open = all_rows(ListApprovals::default().limit, page).await?;
             if approvals.json {
                 print_json(&open)?;
             } else {
@@ -49,16 +54,17 @@ async fn ask<A: DeserializeOwned>(
     method: &str,
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
-    let store = match reach(context, &configuration).await? {
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let log = match reach(context, &configuration).await? {
         Reached::Daemon(client) => return Ok(client.call(method, params).await?),
-        Reached::Log(store) => Arc::new(store),
+        Reached::Log(log) => log,
     };
     let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
-    let decisions = Decisions::in_log(store.clone(), store.clone());
-    let answer = answer_about_approvals(&decisions, method, params).await;
+    let decisions = Decisions::in_log(log.store.clone(), log.store.clone());
+    let redactor = redaction::redactor();
+    let answer = answer_about_approvals(&decisions, &redactor, method, params).await;
     drop(decisions);
-    Arc::unwrap_or_clone(store).close().await;
+    log.close().await;
     // There is no method here that is not one of these.
     let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
     let answer = answer.map_err(ClientError::Refused)?;
@@ -72,13 +78,12 @@ fn text(open: &[OpenApproval], now: Timestamp) -> String {
     let mut text = String::new();
     for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
         let left = span(now.until(*expires_at).as_secs());
-        let name = shown(tool);
         // Writing to a text cannot fail.
-        writeln!(text, "{id}  {name}  in {session}  (denied in {left})").unwrap_or_default();
+        writeln!(text, "{id}  {tool}  in {session}  (denied in {left})").unwrap_or_default();
         for (key, value) in arguments {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let value = shown(&value).replace('\n', "\n      ");
-            writeln!(text, "    {}: {value}", shown(key)).unwrap_or_default();
+            let value = value.replace('\n', "\n      ");
+            writeln!(text, "    {key}: {value}").unwrap_or_default();
         }
         let session = match grant {
             Some(_) => "  (--session: and what is like it)",
@@ -87,9 +92,4 @@ fn text(open: &[OpenApproval], now: Timestamp) -> String {
         writeln!(text, "    avocet approvals approve {id}{session}").unwrap_or_default();
     }
     text
-}
-
-/// What a model wrote cannot move the cursor.
-fn shown(text: &str) -> String {
-    sanitise(text).text.replace('\r', "")
 }

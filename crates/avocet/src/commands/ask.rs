@@ -1,6 +1,5 @@
 //! `avocet ask`: let the agent answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::{Ask, Asked, Client, ClientError, Wait};
@@ -11,15 +10,15 @@ use avocet_protocol::{
 
 use crate::Context;
 use crate::cli;
-use crate::commands::{LOOK_AGAIN, Reached, bus_to_log, connect, reach, text_or_stdin};
+use crate::commands::{LOOK_AGAIN, Log, Reached, bus_to_log, connect, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{print, print_json};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
 
 pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failure> {
     let cli::Ask { session, text, key, wait, timeout, json } = ask;
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
     let key = match key {
         Some(key) => key,
@@ -32,10 +31,9 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
             "no daemon runs, so nobody would answer; start one with `avocet run`, or leave out \
              --wait to have it answered at the next start",
         )),
-        Reached::Log(store) => {
-            let store = Arc::new(store);
-            let asked = into_log(context, &configuration, &store, ask).await;
-            Arc::unwrap_or_clone(store).close().await;
+        Reached::Log(log) => {
+            let asked = into_log(context, &log, ask).await;
+            log.close().await;
             let remark = "; no daemon runs, it is answered at its next start";
             report(&asked?, json, remark)
         }
@@ -60,8 +58,7 @@ pub(crate) async fn run(context: &Context, ask: cli::Ask) -> Result<Exit, Failur
 /// The message goes into the log as if it had come over the socket.
 async fn into_log(
     context: &Context,
-    configuration: &Configuration,
-    store: &Arc<avocet_store::SqliteStore>,
+    Log { store, configuration }: &Log,
     ask: Ask,
 ) -> Result<Asked, Failure> {
     let Ask { session, text, key } = ask;
@@ -89,16 +86,20 @@ async fn outcome(
             Err(ClientError::Refused(refusal)) if refusal.is_transient() => {}
             answer => return Ok(answer?),
         }
-        client = reconnect(context, configuration).await;
+        client = reconnect(context, configuration).await?;
     }
 }
 
-async fn reconnect(context: &Context, configuration: &Configuration) -> Client {
+async fn reconnect(context: &Context, configuration: &Configuration) -> Result<Client, Failure> {
     let clock: &dyn Clock = context.clock.as_ref();
     loop {
         clock.sleep(LOOK_AGAIN * 4).await;
-        if let Some(client) = connect(context, configuration).await {
-            return client;
+        match connect(context, configuration).await {
+            Ok(Some(client)) => return Ok(client),
+            Ok(None) => {}
+            // The daemon is about to end.
+            Err(failure) if failure.exit == Exit::NoDaemon => {}
+            Err(failure) => return Err(failure),
         }
     }
 }

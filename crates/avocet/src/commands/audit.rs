@@ -1,6 +1,6 @@
 //! `avocet audit`: what was decided and done, by whom, and whether the table of it is whole.
 
-use avocet_protocol::{Audit as Port, AuditFilter, AuditRow, Timestamp, sanitise};
+use avocet_protocol::{Audit as Port, AuditFilter, AuditRow, Timestamp, printable};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
@@ -12,18 +12,18 @@ use crate::cli::{Audit, AuditCommand};
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
 
 pub(crate) async fn run(context: &Context, audit: Audit) -> Result<Exit, Failure> {
-    let Audit { command, session, since, kind, limit, json } = audit;
+    let Audit { command, session, since, kind, limit, before, json } = audit;
     if let Some(AuditCommand::Verify { json }) = command {
         return verify(context, json).await;
     }
     let zone = TimeZone::system();
     let since = since.map(|since| moment_of(&since, context.clock.now(), &zone)).transpose()?;
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
     let rows = match look(context, &configuration)? {
-        Some(log) => log.audit_rows(&AuditFilter { session, since, kind, limit }).await?,
+        Some(log) => log.audit_rows(&AuditFilter { session, since, kind, before, limit }).await?,
         None => Vec::new(),
     };
     if json {
@@ -31,13 +31,17 @@ pub(crate) async fn run(context: &Context, audit: Audit) -> Result<Exit, Failure
     } else if rows.is_empty() {
         print("Nothing of this kind was decided or done.\n")?;
     } else {
-        print(&table(&rows, &zone))?;
+        let mut text = String::new();
+        if let Some(first) = rows.first().filter(|_| rows.len() == limit as usize) {
+            text = format!("There may be more: avocet audit --before {}\n", first.sequence);
+        }
+        print(&(text + &table(&rows, &zone)))?;
     }
     Ok(Exit::Done)
 }
 
 async fn verify(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
     let file = &configuration.head_file;
     let checked = match look(context, &configuration)? {
         Some(log) => check(&log, file).await?,
@@ -126,10 +130,10 @@ fn second(at: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
-/// What others wrote cannot move the cursor, nor fill the screen.
+/// A text that does not fill the screen.
 fn shown(text: &str) -> String {
     const LENGTH: usize = 100;
-    let line = sanitise(text).text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = printable(text).split_whitespace().collect::<Vec<_>>().join(" ");
     match line.chars().count() {
         0..=LENGTH => line,
         _ => line.chars().take(LENGTH - 1).chain(['…']).collect(),

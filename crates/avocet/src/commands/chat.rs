@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::Client;
-use avocet_protocol::DaemonStatus;
-use avocet_terminal::{Chat, Input, Left, Lines, Prompt, Screen, Style};
+use avocet_protocol::{DaemonStatus, SenderId};
+use avocet_terminal::{Chat, Input, Left, Lines, Link, Prompt, Screen, Style};
 use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
@@ -18,14 +18,14 @@ use crate::commands::{LOOK_AGAIN, STARTING, connect};
 use crate::daemon::Daemon;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
-use crate::places::{Configuration, wants_colour};
+use crate::places::{Configuration, Uses, wants_colour};
 use crate::{logging, registry};
 
 /// How long an answer that is under way may take to finish when the person leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &Context, chat: cli::Chat) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
     let log = logging::to_remarks(context.cli.log.as_deref())?;
     let session =
         session_id(&chat.chat).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
@@ -54,10 +54,14 @@ async fn join_or_start(
 ) -> Result<(Client, Option<Daemon>), Failure> {
     let began = context.clock.elapsed();
     loop {
-        if let Some(client) = connect(context, configuration).await {
+        if let Some(client) = connect(context, configuration).await? {
             return Ok((client, None));
         }
-        match Daemon::start(context, configuration, start_empty).await {
+        let started = match Configuration::load(context, Uses::Everything) {
+            Ok(whole) => Daemon::start(context, &whole, start_empty).await,
+            Err(failure) => Err(failure),
+        };
+        match started {
             Ok(daemon) => {
                 let client = Client::connect(&configuration.socket, &context.root).await?;
                 return Ok((client, Some(daemon)));
@@ -116,7 +120,11 @@ async fn talk(
             interrupt.try_send(()).unwrap_or_default();
         }
     });
-    let chat = Chat::new(Arc::new(link), input, screen, style, context.clock.clone(), interrupts);
+    // The daemon names those who speak over its socket by their user id.
+    let me = format!("uid:{}", rustix::process::geteuid().as_raw());
+    let me = SenderId::parse(&me).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+    let link = (Arc::new(link) as Arc<dyn Link>, me);
+    let chat = Chat::new(link, input, screen, style, context.clock.clone(), interrupts);
     let mut terminate = tokio::signal::unix::signal(SignalKind::terminate())?;
     let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup())?;
     Ok(tokio::select! {

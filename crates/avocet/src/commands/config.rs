@@ -1,13 +1,15 @@
 //! `avocet config`: what holds, and what does not.
 
-use avocet_config::DEFAULTS;
+use std::path::Path;
+
+use avocet_config::{DEFAULTS, Document, Unresolved};
 use avocet_sandbox::Access;
 use serde_json::{Map, Value, json};
 
 use crate::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json};
-use crate::places::{Agent, Configuration};
+use crate::output::{columns, print, print_json, warning};
+use crate::places::{Agent, Configuration, Uses};
 use crate::roots::{self, Root};
 use crate::workspaces::guarded;
 
@@ -15,19 +17,41 @@ const NO_FILE: &str =
     "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)";
 
 pub(crate) fn check(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Check)?;
     // What does not exist yet is made by the daemon, not by a check.
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
         guarded(&configuration, &agent.workspace)?;
     }
     roots::open(&configuration)?;
+    let unresolved = configuration.document.unresolved();
     if json {
         print_json(&as_json(&configuration))?;
         return Ok(Exit::Done);
     }
     print(&columns(&rows(&configuration)))?;
-    print("The configuration can be used.\n")?;
+    for Unresolved { error, .. } in unresolved {
+        warning(&error.to_string());
+    }
+    print(match unresolved.is_empty() {
+        true => "The configuration can be used.\n",
+        false => {
+            "The configuration can be used by a daemon for which these references have a value.\n"
+        }
+    })?;
     Ok(Exit::Done)
+}
+
+/// A value that has a reference without a value here.
+fn unresolved(Unresolved { key, error }: &Unresolved) -> Value {
+    json!({ "key": key, "error": error.to_string() })
+}
+
+/// A path, unless the key that it comes from has no value here.
+fn place(document: &Document, key: &str, path: &Path) -> String {
+    match document.is_unresolved(key) {
+        true => format!("unknown here: `{key}` has a reference without a value"),
+        false => path.display().to_string(),
+    }
 }
 
 fn as_json(configuration: &Configuration) -> Value {
@@ -51,6 +75,7 @@ fn as_json(configuration: &Configuration) -> Value {
         "agents": others,
         "read": beside(Access::Read),
         "write": beside(Access::Change),
+        "unresolved": document.unresolved().iter().map(unresolved).collect::<Vec<_>>(),
     });
     for agent in defaults {
         found["workspace"] = json!(agent.workspace);
@@ -64,18 +89,22 @@ fn rows(configuration: &Configuration) -> Vec<Vec<String>> {
     let path =
         document.path().map_or_else(|| NO_FILE.to_owned(), |path| path.display().to_string());
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let mut rows = vec![row("configuration", path), row("data", data_dir.display().to_string())];
+    let mut rows =
+        vec![row("configuration", path), row("data", place(document, "data_dir", data_dir))];
     for Agent { profile, workspace } in agents {
         let (model, workspace) = (profile.agent.model.clone(), workspace.display().to_string());
         if profile.name == DEFAULTS {
             rows.push(row("workspace", workspace));
-            rows.push(row("socket", socket.display().to_string()));
+            rows.push(row("socket", place(document, "gateway.socket", socket)));
             rows.push(row("model", model));
         } else {
             let sessions = profile.sessions.join(", ");
             let value = format!("{model} for {sessions} in {workspace}");
             rows.push(row(&format!("agent {}", profile.name), value));
         }
+    }
+    if let Some(directory) = &configuration.backups {
+        rows.push(row("copies", directory.display().to_string()));
     }
     rows.extend(roots.iter().map(|Root { path, access, .. }| {
         let name = match access {

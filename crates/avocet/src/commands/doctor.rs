@@ -1,299 +1,203 @@
-//! `avocet doctor`: whether everything is there that the daemon needs, what it does without, and how to mend that.
+//! `avocet doctor`: whether everything is there that the daemon needs, what it does without, and what to do
+//! about the rest. A daemon that runs looks after itself: its user, its secrets and its sandbox are not those
+//! of whoever asks.
 
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use avocet_sandbox::{Behind, Cgroups, Walls};
-use serde::Serialize;
+use avocet_gateway::{Client, ClientError, Doctor};
+use avocet_outbox::Channels;
+use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, within};
+use avocet_sandbox::Cgroups;
+use serde_json::json;
 
 use crate::Context;
+use crate::checkup::{Examiner, walls};
+use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json};
-use crate::places::Configuration;
-use crate::roots;
+use crate::models::Models;
+use crate::output::{one_line, print, print_json};
+use crate::places::{Configuration, Uses};
+use crate::registry;
 use crate::shell::Shells;
 
-/// What was found of one thing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Check {
-    name: String,
-    state: State,
-    says: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<&'static str>,
-}
+/// How long a daemon may take to look after itself.
+const LIMIT: Duration = Duration::from_secs(30);
+/// The names of checks whose fix is in the configuration.
+const CONFIGURATION: [&str; 2] = ["configuration", "directories"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Good,
-    /// It goes without.
-    Fair,
-    Bad,
-}
-
-/// What is looked at, in its order.
-#[derive(Debug, Serialize)]
-struct Findings {
-    avocet: Vec<Check>,
-    walls: Vec<Check>,
-}
-
-pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let configuration = match Configuration::load(&context.cli) {
+pub(crate) async fn run(context: &Context, doctor: cli::Doctor) -> Result<Exit, Failure> {
+    let cli::Doctor { offline, json } = doctor;
+    let configuration = match Configuration::load(context, Uses::Daemon) {
         Ok(configuration) => configuration,
         Err(Failure { exit, error }) => {
-            let check =
-                bad("configuration", format!("{error:#}"), "correct it; the rest is not looked at");
-            show(&Findings { avocet: vec![check], walls: Vec::new() }, json)?;
+            let says = format!("{error:#}");
+            let check = Check::bad("configuration", says, "correct it; the rest is not looked at");
+            show(&Checkup { avocet: vec![check], ..Checkup::default() }, json)?;
             return Ok(exit);
         }
     };
-    let shells = Shells::probe(&configuration, None, &context.clock, 0, &context.root).await?;
-    let daemon = connect(context, &configuration).await.is_some();
-    let refused = configuration.agents.iter().find_map(|agent| shells.unsafe_for(&agent.workspace));
-    let findings = Findings {
-        avocet: of_avocet(&configuration, daemon),
-        walls: of_walls(
-            &shells.walls,
-            &System {
-                is_root: fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0),
-                has_filter: Path::new("/proc/sys/kernel/seccomp").exists(),
-                cgroup: Cgroups::delegated().map(drop).map_err(|why| why.to_string()),
-                without: configuration.settings.sandbox.allow_unsandboxed_shell,
-                refused,
-                hosts: shells.hosts(),
-                closed: shells.warning_of_hosts(),
-            },
-        ),
-    };
-    show(&findings, json)?;
-    Ok(exit(&findings, &shells.walls))
-}
-
-fn exit(findings: &Findings, walls: &Walls) -> Exit {
-    if findings.avocet.iter().any(|check| check.state == State::Bad) {
-        Exit::Configuration
-    } else if walls.hold() {
-        Exit::Done
-    } else {
-        Exit::NoWalls
-    }
-}
-
-fn of_avocet(configuration: &Configuration, daemon: bool) -> Vec<Check> {
-    let Configuration { document, data_dir, settings, socket, roots, .. } = configuration;
-    let path = document
-        .path()
-        .map_or("none; the defaults hold".to_owned(), |path| path.display().to_string());
-    let data = data_dir.display();
-    let mut checks = vec![good("configuration", path)];
-    checks.push(match writable(data_dir) {
-        Ok(true) => good("data", format!("{data} can be written to")),
-        Ok(false) => good("data", format!("{data} is made at the first start")),
-        Err(error) => {
-            bad("data", format!("{data}: {error}"), "give it to the daemon's user, or set data_dir")
+    let path = configuration.document.path();
+    let path = path.map_or("none; the defaults hold".to_owned(), |path| path.display().to_string());
+    let mut own = vec![Check::good("configuration", path)];
+    let mut checkup = match connect(context, &configuration).await {
+        Err(Failure { error, .. }) => {
+            own.push(Check::bad("daemon", format!("{error:#}"), "see its log, and restart it"));
+            Checkup::default()
         }
-    });
-    if !roots.is_empty() {
-        let found = roots::check(document, roots, &configuration.others());
-        checks.push(match found {
-            Ok(places) => good("directories", format!("{} beside the workspaces", places.len())),
-            Err(Failure { error, .. }) => {
-                bad("directories", format!("{error:#}"), "correct [tools] read and write")
+        Ok(Some(client)) => {
+            let asked = of_daemon(&client, &configuration, offline, &mut own);
+            let answered = within(context.clock.as_ref(), LIMIT, asked).await;
+            match answered {
+                Ok(checkup) => checkup?,
+                Err(_) => {
+                    let says = format!("does not answer within {} s", LIMIT.as_secs());
+                    own.push(Check::bad("daemon", says, "see its log, and restart it"));
+                    Checkup::default()
+                }
             }
-        });
-    }
-    let at = socket.display();
-    checks.push(match daemon {
-        true => good("daemon", format!("answers at {at}")),
-        false => fair("daemon", format!("none answers at {at}"), "start it: avocet run"),
-    });
-    let names: Vec<_> = settings.providers.keys().cloned().collect();
-    checks.push(match names.is_empty() {
-        true => fair(
-            "models",
-            "no provider".to_owned(),
-            "name one: [providers.NAME] in the configuration",
-        ),
-        false => good("models", names.join(", ")),
-    });
-    checks
-}
-
-/// Whether a directory can be written to; false if it is not there.
-fn writable(directory: &Path) -> std::io::Result<bool> {
-    if !directory.try_exists()? {
-        return Ok(false);
-    }
-    let path = directory.join(format!(".doctor-{}", std::process::id()));
-    File::create_new(&path)?;
-    fs::remove_file(path)?;
-    Ok(true)
-}
-
-/// What the walls depend on beside themselves.
-#[derive(Debug)]
-struct System {
-    is_root: bool,
-    has_filter: bool,
-    /// Whether it leaves control groups to us; else why not.
-    cgroup: Result<(), String>,
-    /// Whether the operator does without walls.
-    without: bool,
-    /// Why a workspace has no shell whatever the walls.
-    refused: Option<String>,
-    /// The hosts that are open to programs.
-    hosts: Option<String>,
-    /// Why those are not open that the operator has opened.
-    closed: Option<&'static str>,
-}
-
-fn of_walls(walls: &Walls, system: &System) -> Vec<Check> {
-    const NAMESPACES: &str = "let ordinary users make user namespaces (user.max_user_namespaces, \
-        kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns); in a service or a \
-        container, allow unshare and mount";
-    const LANDLOCK: &str = "Linux 6.12 or newer, with landlock in /sys/kernel/security/lsm; in a container, \
-        allow its system calls";
-    const FILTER: &str = "a kernel with CONFIG_SECCOMP_FILTER";
-    let best = walls.best();
-    let wall = |name: &str, wall: &Result<(), String>, gives: &str, fix| match wall {
-        Ok(()) => good(name, gives.to_owned()),
-        // One of them does.
-        Err(why) if best != Behind::Nothing => fair(name, why.clone(), fix),
-        Err(why) => bad(name, why.clone(), fix),
+        }
+        Ok(None) => {
+            let at = configuration.socket.display();
+            let says = format!("none answers at {at}; the rest is checked from this shell");
+            own.push(Check::fair("daemon", says, "start it: avocet run"));
+            of_this_process(context, offline).await?
+        }
     };
-    let mut checks = vec![
-        wall(
-            "namespaces",
-            &walls.namespaces,
-            "files, processes and network of its own",
-            NAMESPACES,
-        ),
-        wall("Landlock", &walls.landlock, "version 6 or newer", LANDLOCK),
-    ];
-    checks.push(match system.has_filter {
-        true => good("system calls", "filtered (seccomp)".to_owned()),
-        false => bad("system calls", "the kernel filters none".to_owned(), FILTER),
-    });
-    checks.push(secrets(best));
-    checks.push(match &system.cgroup {
-        Ok(()) => good("cgroup", "one for each program".to_owned()),
-        Err(why) => fair(
-            "cgroup",
-            format!("none for programs of a daemon started here: memory is limited by process, not in all ({why})"),
-            "run it as a service with Delegate=memory pids, as systemd/avocet.service has it",
-        ),
-    });
-    checks.push(match (system.is_root, best) {
-        (false, _) => good("user", "an ordinary one".to_owned()),
-        (true, Behind::Namespaces) => fair(
-            "user",
-            "root: the number of processes is limited from Linux 6.14".to_owned(),
-            "run it as an ordinary user",
-        ),
-        (true, Behind::Landlock | Behind::Nothing) => fair(
-            "user",
-            "root: nothing limits the number of processes".to_owned(),
-            "run it as an ordinary user",
-        ),
-    });
-    checks.push(shell(best, system));
-    checks.extend(network(best, system));
-    checks
+    own.append(&mut checkup.avocet);
+    checkup.avocet = own;
+    show(&checkup, json)?;
+    Ok(exit(&checkup))
 }
 
-fn secrets(best: Behind) -> Check {
-    const WHY: &str = "programs see those of the workspace (.env, keys)";
-    match best {
-        Behind::Namespaces => {
-            good("secret files", "programs do not see those of the workspace".to_owned())
+/// What a daemon finds of itself.
+async fn of_daemon(
+    client: &Client,
+    configuration: &Configuration,
+    offline: bool,
+    own: &mut Vec<Check>,
+) -> Result<Checkup, Failure> {
+    let status: DaemonStatus = client.call("status", &json!({})).await?;
+    let at = configuration.socket.display();
+    let (version, pid) = (&status.version, status.pid.unwrap_or_default());
+    own.push(Check::good("daemon", format!("process {pid}, version {version}, answers at {at}")));
+    match client.call::<Checkup>("doctor", &Doctor { offline }).await {
+        Ok(checkup) => Ok(checkup),
+        Err(ClientError::Refused(refusal)) => {
+            let says = format!("version {version} does not look after itself ({refusal})");
+            own.push(Check::fair("checkup", says, "restart the daemon with this version"));
+            Ok(Checkup::default())
         }
-        Behind::Landlock | Behind::Nothing => fair(
-            "secret files",
-            WHY.to_owned(),
-            "namespaces, or keep them outside of the workspace",
-        ),
+        Err(error) => Err(error.into()),
     }
 }
 
-fn shell(best: Behind, system: &System) -> Check {
-    const FIX: &str = "see above, or accept that with [sandbox] allow_unsandboxed_shell = true";
-    if let Some(why) = &system.refused {
-        return fair(
-            "exec_shell",
-            format!("off for a workspace: {why}"),
-            "see the log of the daemon",
-        );
+/// What a daemon would find that is started in this shell.
+async fn of_this_process(context: &Context, offline: bool) -> Result<Checkup, Failure> {
+    let configuration = Configuration::load(context, Uses::Log)?;
+    let Configuration { document, settings, .. } = &configuration;
+    let shells = Shells::probe(&configuration, None, &context.clock, 0, &context.root).await?;
+    let cgroup = Cgroups::delegated().map(drop).map_err(|why| why.to_string());
+    let channels = registry::channels(document, settings, &context.clock)?.channels;
+    let channels = channels.into_iter().map(|one| one.channel).collect();
+    let examiner = Examiner {
+        channels: Arc::new(Channels::new(channels)),
+        models: Arc::new(Models::new(document, settings, context.clock.clone())?),
+        walls: walls::checks(&configuration, &shells, cgroup),
+        is_daemon: false,
+        clock: context.clock.clone(),
+        configuration,
+    };
+    Ok(examiner.examine(offline).await)
+}
+
+/// How a script is told of it: first what has to be corrected, then what is down, then the sandbox.
+pub(crate) fn exit(checkup: &Checkup) -> Exit {
+    let bad = |checks: &[Check], is_meant: fn(&str) -> bool| {
+        checks.iter().any(|check| check.state == CheckState::Bad && is_meant(&check.name))
+    };
+    let Checkup { avocet, providers, channels, walls } = checkup;
+    if bad(avocet, |name| CONFIGURATION.contains(&name)) {
+        Exit::Configuration
+    } else if bad(avocet, |_| true) || bad(providers, |_| true) || bad(channels, |_| true) {
+        Exit::Down
+    } else if bad(walls, |name| ["namespaces", "Landlock"].contains(&name)) {
+        Exit::NoWalls
+    } else {
+        Exit::Done
     }
-    match (best, system.without) {
-        (Behind::Namespaces, _) => good("exec_shell", "on, behind namespaces".to_owned()),
-        (Behind::Landlock, _) => good("exec_shell", "on, behind Landlock alone".to_owned()),
-        (Behind::Nothing, false) => bad("exec_shell", "off: there are no walls".to_owned(), FIX),
-        (Behind::Nothing, true) => bad(
-            "exec_shell",
-            "ON WITHOUT WALLS: programs may do all that the daemon's user may".to_owned(),
-            "set [sandbox] allow_unsandboxed_shell to false",
-        ),
-    }
 }
 
-/// The network of programs; nothing where there are none.
-fn network(best: Behind, System { without, hosts, closed, .. }: &System) -> Option<Check> {
-    const FIX: &str = "namespaces (see above), or take the hosts out of [sandbox]";
-    Some(match (best, hosts, closed) {
-        (_, _, Some(why)) => fair("network", (*why).to_owned(), FIX),
-        (Behind::Nothing, ..) if !without => return None,
-        (Behind::Nothing, ..) => {
-            fair("network", "that of the host: there are no walls".to_owned(), "see above")
-        }
-        (_, Some(hosts), None) => {
-            good("network", format!("programs reach {hosts} alone, by a proxy"))
-        }
-        (_, None, None) => good("network", "programs have none".to_owned()),
-    })
+fn show(checkup: &Checkup, json: bool) -> Result<(), Failure> {
+    if json { print_json(checkup) } else { print(&text(checkup)) }
 }
 
-fn good(name: &str, says: String) -> Check {
-    Check { name: name.to_owned(), state: State::Good, says, fix: None }
-}
-
-fn fair(name: &str, says: String, fix: &'static str) -> Check {
-    Check { name: name.to_owned(), state: State::Fair, says, fix: Some(fix) }
-}
-
-fn bad(name: &str, says: String, fix: &'static str) -> Check {
-    Check { name: name.to_owned(), state: State::Bad, says, fix: Some(fix) }
-}
-
-fn show(findings: &Findings, json: bool) -> Result<(), Failure> {
-    if json { print_json(findings) } else { print(&text(findings)) }
-}
-
-/// A line for each, with a sign.
-fn text(findings: &Findings) -> String {
+/// A line for each check, with a sign.
+pub(crate) fn text(checkup: &Checkup) -> String {
     let mut text = String::new();
-    for (title, checks) in [("avocet", &findings.avocet), ("walls", &findings.walls)] {
-        if checks.is_empty() {
-            continue;
-        }
+    for (title, checks) in checkup.sections().filter(|(_, checks)| !checks.is_empty()) {
         text.push_str(&format!("{title}\n"));
+        let width =
+            checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0).max(13);
         for Check { name, state, says, fix } in checks {
             let sign = match state {
-                State::Good => "✓",
-                State::Fair => "!",
-                State::Bad => "✗",
+                CheckState::Good => "✓",
+                CheckState::Fair => "!",
+                CheckState::Bad => "✗",
             };
-            let fix = fix.map(|fix| format!(" -> {fix}")).unwrap_or_default();
-            text.push_str(&format!("  {sign} {name:13}  {says}{fix}\n"));
+            let fix = fix.as_ref().map(|fix| format!(" -> {fix}")).unwrap_or_default();
+            let line = format!("  {sign} {name:width$}  {says}{fix}");
+            text.push_str(&one_line(&line));
+            text.push('\n');
         }
     }
     text
 }
 
 #[cfg(test)]
-#[path = "doctor_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn bad(name: &str) -> Check {
+        Check::bad(name, "it is not there", "make it")
+    }
+
+    #[test]
+    fn exit_says_first_what_has_to_be_corrected_then_what_is_down_then_the_sandbox() {
+        let walls = vec![bad("namespaces"), bad("Landlock"), bad("exec_shell")];
+        let no_walls = Checkup { walls, ..Checkup::default() };
+        let down = Checkup { channels: vec![bad("telegram:main")], ..no_walls.clone() };
+        let wrong = Checkup { avocet: vec![bad("directories")], ..down.clone() };
+        let disk = Checkup { avocet: vec![bad("data")], ..Checkup::default() };
+        let fair = Checkup {
+            avocet: vec![Check::fair("daemon", "none", "avocet run")],
+            walls: vec![Check::fair("namespaces", "none", "see above"), bad("system calls")],
+            ..Checkup::default()
+        };
+        let table = [
+            (no_walls, Exit::NoWalls),
+            (down, Exit::Down),
+            (wrong, Exit::Configuration),
+            (disk, Exit::Down),
+            (fair, Exit::Done),
+        ];
+        for (checkup, expected) in table {
+            assert_eq!(exit(&checkup), expected, "{checkup:?}");
+        }
+    }
+
+    #[test]
+    fn text_has_a_line_for_each_check_whatever_is_in_it() {
+        let checkup = Checkup {
+            avocet: vec![Check::good("configuration", "none")],
+            providers: vec![Check::bad("local/x", "says \u{1b}[2J\nmore", "avocet ask me hello")],
+            ..Checkup::default()
+        };
+        assert_eq!(
+            text(&checkup),
+            "avocet\n  ✓ configuration  none\nproviders\n  ✗ local/x        says [2J more -> avocet ask me \
+             hello\n"
+        );
+    }
+}

@@ -6,6 +6,7 @@ pub(crate) mod audit;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod copies;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod people;
@@ -22,17 +23,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_bus::Bus;
-use avocet_gateway::{Client, MAX_LINE_BYTES};
+use avocet_gateway::{Client, ClientError, MAX_LINE_BYTES};
 use avocet_outbox::Channels;
-use avocet_protocol::{ChatAddress, Deliveries};
+use avocet_protocol::{ChatAddress, Clock, Deliveries, within};
 use avocet_store::{Holder, OpenError, SqliteStore};
+use serde_json::{Value, json};
 
 use crate::Context;
 use crate::daemon::open_options;
 use crate::exit::{Exit, Failure};
-use crate::places::Configuration;
+use crate::output;
+use crate::places::{Configuration, Uses};
 use crate::registry;
 
+/// How soon a daemon that is not busy answers.
+const SOON: Duration = Duration::from_secs(2);
+/// How long a command waits for a daemon that has no place for its connection.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a daemon that is starting may take to open its socket.
 const STARTING: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -40,24 +47,114 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A daemon, or the log of one that does not run.
 enum Reached {
     Daemon(Client),
-    Log(SqliteStore),
+    Log(Box<Log>),
 }
 
-/// Connects to the daemon; none if none runs.
-async fn connect(context: &Context, configuration: &Configuration) -> Option<Client> {
-    Client::connect(&configuration.socket, &context.root).await.ok()
+/// The log of a daemon that does not run.
+struct Log {
+    store: Arc<SqliteStore>,
+    /// As [`Uses::Log`] reads it.
+    configuration: Configuration,
+}
+
+impl Log {
+    async fn close(self) {
+        Arc::unwrap_or_clone(self.store).close().await;
+    }
+}
+
+/// Connects to the daemon; `None` if none runs. Where the daemon has no place for the connection, or is slow, says so
+/// and waits for a while.
+async fn connect(
+    context: &Context,
+    configuration: &Configuration,
+) -> Result<Option<Client>, Failure> {
+    let (clock, began) = (context.clock.as_ref(), context.clock.elapsed());
+    let mut waiting = Waiting::default();
+    loop {
+        let Ok(client) = Client::connect(&configuration.socket, &context.root).await else {
+            return Ok(None);
+        };
+        let why = match place(clock, &client, &mut waiting).await {
+            Ok(()) => return Ok(Some(client)),
+            Err(ClientError::Lost) => return Err(ClientError::Lost.into()),
+            Err(refusal) => refusal.to_string(),
+        };
+        if clock.elapsed().saturating_sub(began) > PATIENCE {
+            return Err(Failure::new(Exit::TryLater, why));
+        }
+        waiting.say(&why);
+        clock.sleep(LOOK_AGAIN * 4).await;
+    }
+}
+
+/// Waits until the daemon has answered once: then the connection has its place.
+async fn place(
+    clock: &dyn Clock,
+    client: &Client,
+    waiting: &mut Waiting,
+) -> Result<(), ClientError> {
+    let params = json!({});
+    let ping = client.call::<Value>("ping", &params);
+    tokio::pin!(ping);
+    let answer = match within(clock, SOON, &mut ping).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            waiting.say(&format!("it has not answered for {} s", SOON.as_secs()));
+            ping.await
+        }
+    };
+    match answer {
+        // An older daemon does not know the method, and has answered all the same.
+        Err(ClientError::Refused(refusal)) if !refusal.is_transient() => Ok(()),
+        answer => answer.map(drop),
+    }
+}
+
+/// Says once why a command waits for the daemon.
+#[derive(Debug, Default)]
+struct Waiting {
+    has_said: bool,
+}
+
+impl Waiting {
+    fn say(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.has_said, true) {
+            output::warning(&format!("waiting for the daemon: {why}"));
+        }
+    }
+}
+
+/// Every row of a list that comes in pages of `limit` rows, each behind the last row that is known.
+async fn all_rows<T>(
+    limit: u32,
+    page: impl AsyncFn(Option<&T>) -> Result<Vec<T>, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut all = Vec::new();
+    loop {
+        let more = page(all.last()).await?;
+        let is_last = more.len() < limit as usize;
+        all.extend(more);
+        if is_last {
+            return Ok(all);
+        }
+    }
 }
 
 /// Connects to the daemon, or takes its log if none runs. Waits for one that is just starting.
 async fn reach(context: &Context, configuration: &Configuration) -> Result<Reached, Failure> {
     let began = context.clock.elapsed();
     loop {
-        if let Some(client) = connect(context, configuration).await {
+        if let Some(client) = connect(context, configuration).await? {
             return Ok(Reached::Daemon(client));
         }
-        let options = open_options(configuration, Holder::Command, false);
+        // What is written into the log has no secrets, as far as they are known here.
+        let configuration = Configuration::load(context, Uses::Log)?;
+        let options = open_options(&configuration, Holder::Command, false);
         match SqliteStore::open(options, context.clock.clone(), &context.root).await {
-            Ok(store) => return Ok(Reached::Log(store)),
+            Ok(store) => {
+                return Ok(Reached::Log(Box::new(Log { store: Arc::new(store), configuration })));
+            }
             Err(error @ OpenError::Locked { .. }) => {
                 if context.clock.elapsed().saturating_sub(began) > STARTING {
                     return Err(error.into());

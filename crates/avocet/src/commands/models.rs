@@ -2,15 +2,16 @@
 
 use std::fmt::Display;
 
-use avocet_llm::{Fact, Known, ToolStyle};
+use avocet_llm::{Fact, Known, TextCalls, ToolStyle};
 use avocet_protocol::{Models as _, Price};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Context;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::{columns, print, print_json};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
 use crate::registry::Made;
 
 const LEGEND: &str = "In brackets, who says so: your table [models], the provider's table, the model's \
@@ -24,7 +25,7 @@ struct Row {
 }
 
 pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let Configuration { document, settings, .. } = Configuration::load(&context.cli)?;
+    let Configuration { document, settings, .. } = Configuration::load(context, Uses::Log)?;
     let models = Models::new(&document, &settings, context.clock.clone())?;
     let mut rows = Vec::new();
     for name in models.configured() {
@@ -65,22 +66,20 @@ impl Row {
                 "free".to_owned(),
             ];
         };
-        let Known { context, max_output, images, tools, price } = known;
+        let Known { context, max_output, images, tools, text_calls, price } = known;
         vec![
             self.name.clone(),
             cell(context, |tokens| thousands(*tokens)),
             cell(max_output, |tokens| thousands(*tokens)),
             cell(images, |images| if *images { "yes" } else { "no" }),
-            match tools {
-                None => "native (assumed)".to_owned(),
-                tools => cell(tools, tool_word),
-            },
+            tool_cell(tools, text_calls),
             cell(price, price_text),
         ]
     }
 
     fn json(&self) -> Value {
-        let Some(Known { context, max_output, images, tools, price }) = &self.known else {
+        let Some(Known { context, max_output, images, tools, text_calls, price }) = &self.known
+        else {
             return json!({ "model": self.name, "embedded": true });
         };
         json!({
@@ -90,6 +89,7 @@ impl Row {
             "max_output": fact(max_output, |tokens| json!(tokens)),
             "images": fact(images, |images| json!(images)),
             "tools": fact(tools, |tools| json!(tools)),
+            "text_calls": fact(text_calls, |text_calls| json!(text_calls)),
             "price": fact(price, |price| json!(price)),
         })
     }
@@ -103,6 +103,17 @@ fn cell<T, S: Display>(fact: &Fact<T>, shown: impl Fn(&T) -> S) -> String {
     }
 }
 
+fn tool_cell(tools: &Fact<ToolStyle>, text_calls: &Fact<TextCalls>) -> String {
+    let tools = match tools {
+        None => "native (assumed)".to_owned(),
+        tools => cell(tools, word),
+    };
+    match text_calls {
+        None => tools,
+        text_calls => format!("{tools}, as text: {}", cell(text_calls, word)),
+    }
+}
+
 fn fact<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
     match fact {
         None => Value::Null,
@@ -110,8 +121,9 @@ fn fact<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
     }
 }
 
-fn tool_word(tools: &ToolStyle) -> String {
-    json!(tools).as_str().unwrap_or_default().to_owned()
+/// The word that the configuration has for a value.
+fn word(value: &impl Serialize) -> String {
+    json!(value).as_str().unwrap_or_default().to_owned()
 }
 
 fn price_text(price: &Price) -> String {

@@ -2,10 +2,11 @@
 //! With a daemon through its socket, without one on its log.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
-use avocet_gateway::{AddLink, Approve, ClientError, Deny, Remove, RemoveLink, RpcError};
-use avocet_protocol::{ChatLink, Pairing, Person, Timestamp, sanitise};
+use avocet_gateway::{
+    AddLink, Approve, ClientError, Deny, ListLinks, ListPeople, Remove, RemoveLink, RpcError,
+};
+use avocet_protocol::{ChatLink, Pairing, Person, Timestamp};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::Context;
 use crate::cli::{Link, PairCommand, PeopleCommand};
-use crate::commands::{Reached, bus_to_log, reach};
+use crate::commands::{Reached, all_rows, bus_to_log, reach};
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, moment, print, print_json, span};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
 
 pub(crate) async fn pair(context: &Context, command: PairCommand) -> Result<Exit, Failure> {
     match command {
@@ -45,7 +46,12 @@ pub(crate) async fn pair(context: &Context, command: PairCommand) -> Result<Exit
 pub(crate) async fn people(context: &Context, command: PeopleCommand) -> Result<Exit, Failure> {
     match command {
         PeopleCommand::List { json } => {
-            let people: Vec<Person> = ask(context, "people.list", &json!({})).await?;
+            let page = async |last: Option<&Person>| {
+                let after = last.map(|last| last.id.clone());
+                let list = ListPeople { after, ..ListPeople::default() };
+                ask::<Vec<Person>>(context, "people.list", &list).await
+            };
+            let people = all_rows(ListPeople::default().limit, page).await?;
             show(json, &people, || people_text(&people, &TimeZone::system()))
         }
         PeopleCommand::Remove { person } => {
@@ -59,7 +65,12 @@ pub(crate) async fn people(context: &Context, command: PeopleCommand) -> Result<
 pub(crate) async fn link(context: &Context, link: Link) -> Result<Exit, Failure> {
     let Link { into, chat, remove, json } = link;
     let (Some(into), Some(chat)) = (into, chat) else {
-        let links: Vec<ChatLink> = ask(context, "link.list", &json!({})).await?;
+        let page = async |last: Option<&ChatLink>| {
+            let after = last.map(|last| last.chat.clone());
+            let list = ListLinks { after, ..ListLinks::default() };
+            ask::<Vec<ChatLink>>(context, "link.list", &list).await
+        };
+        let links = all_rows(ListLinks::default().limit, page).await?;
         return show(json, &links, || links_text(&links));
     };
     if remove {
@@ -76,16 +87,16 @@ async fn ask<A: DeserializeOwned>(
     method: &str,
     params: &(impl Serialize + Sync),
 ) -> Result<A, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
-    let store = match reach(context, &configuration).await? {
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let log = match reach(context, &configuration).await? {
         Reached::Daemon(client) => return Ok(client.call(method, params).await?),
-        Reached::Log(store) => Arc::new(store),
+        Reached::Log(log) => log,
     };
     let params = serde_json::to_value(params).map_err(std::io::Error::from)?;
-    let bus = bus_to_log(context, &configuration, &store).await?;
+    let bus = bus_to_log(context, &log.configuration, &log.store).await?;
     let answer = avocet_gateway::answer_at_the_door(&bus, method, params).await;
     drop(bus);
-    Arc::unwrap_or_clone(store).close().await;
+    log.close().await;
     // There is no method here that is not one of the door.
     let answer: Result<Value, RpcError> = answer.unwrap_or(Ok(Value::Null));
     let answer = answer.map_err(ClientError::Refused)?;
@@ -150,9 +161,9 @@ fn who(name: Option<&str>, id: &avocet_protocol::PersonId) -> String {
     }
 }
 
-/// What people call themselves cannot move the cursor, nor fill the screen.
+/// A name that does not fill the screen.
 fn shown(name: Option<&str>) -> String {
     const LENGTH: usize = 64;
-    let name = sanitise(name.unwrap_or_default()).text;
+    let name = name.unwrap_or_default();
     name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()
 }

@@ -8,7 +8,7 @@ use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{
     Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, Timestamp,
-    TurnId, TurnRecord, TurnState, Turns, thousands,
+    TurnId, TurnRecord, TurnState, Turns, Undelivered, thousands,
 };
 use avocet_session::Events;
 use avocet_store::SqliteStore;
@@ -20,14 +20,16 @@ use crate::cli;
 use crate::commands::{bus_to_log, look};
 use crate::daemon::agents;
 use crate::exit::{Exit, Failure};
+use crate::models::Models;
 use crate::output::{columns, print, print_json};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
+use crate::redaction;
 use crate::registry;
 use crate::shell::Shells;
 use crate::workspaces::AgentWorkspaces;
 
 pub(crate) async fn run(context: &Context, asked: cli::Prompt) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Log)?;
     let session = &asked.session;
     let nothing = || Failure::new(Exit::Failed, format!("nothing was said in {session} yet"));
     let store = Arc::new(look(context, &configuration)?.ok_or_else(nothing)?);
@@ -36,10 +38,13 @@ pub(crate) async fn run(context: &Context, asked: cli::Prompt) -> Result<Exit, F
     let bus = Arc::new(bus_to_log(context, &configuration, &store).await?);
     let turn = next_turn(last, &asked.message, context.clock.now());
     let prompt = ask(context, &configuration, &store, &bus, &turn, chosen.as_deref()).await?;
+    let redactor = redaction::redactor();
     if asked.json {
-        print_json(&as_json(&prompt))?;
+        let mut json = as_json(&prompt);
+        redactor.redact_json(&mut json);
+        print_json(&json)?;
     } else {
-        print(&text(&prompt))?;
+        print(&redactor.redact(&text(&prompt)))?;
     }
     Ok(Exit::Done)
 }
@@ -65,6 +70,7 @@ fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
         origin: Origin::Messages(vec![message]),
         steps: Vec::new(),
         notice: None,
+        undelivered: Undelivered::default(),
         session: last.session,
     }
 }
@@ -85,7 +91,8 @@ async fn ask(
     let parts = (store, &channels, bus, &Arc::new(Events::default()));
     // Nothing runs: what it would be called does not matter.
     let shells = Shells::probe(configuration, None, &context.clock, 0, &context.root).await?;
-    let agents = agents(context, configuration, (&workspaces, &shells), parts)?;
+    let models = Arc::new(Models::new(document, settings, context.clock.clone())?);
+    let agents = agents(context, configuration, &models, (&workspaces, &shells), parts)?;
     let asked_by = match turn.origin {
         Origin::Messages(_) => Vec::new(),
         Origin::Child { .. } => store.asked_by(turn.id).await?,

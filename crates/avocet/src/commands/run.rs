@@ -9,12 +9,13 @@ use crate::Context;
 use crate::cli::Run;
 use crate::daemon::Daemon;
 use crate::exit::{Exit, Failure};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
 use crate::{logging, systemd};
 
 pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
-    logging::to_stderr(&configuration.settings.log, context.cli.log.as_deref())?;
+    let configuration = Configuration::load(context, Uses::Everything)?;
+    let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
+    logging::to_stderr(log, level, &context.clock, &context.root)?;
     let mut signals = Signals::new()?;
     let daemon = tokio::select! {
         daemon = Daemon::start(context, &configuration, run.start_empty) => daemon?,
@@ -43,8 +44,15 @@ pub(crate) async fn run(context: &Context, run: Run) -> Result<Exit, Failure> {
         }
         error = systemd::watch(&daemon, context.clock.as_ref()) => Err(Failure::from(error)),
     };
-    systemd::stopping("stopping; running answers may finish");
     let hurry = CancellationToken::new();
+    match &ended {
+        Ok(_) => systemd::stopping("stopping; running answers may finish"),
+        Err(failure) => {
+            systemd::stopping(&format!("stopping: {}", failure.error));
+            // What would be finished now could not be kept.
+            hurry.cancel();
+        }
+    }
     let drain = Duration::from_secs(settings.daemon.drain_seconds);
     let stopping = daemon.stop(drain, &hurry);
     tokio::pin!(stopping);

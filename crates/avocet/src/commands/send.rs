@@ -1,7 +1,5 @@
 //! `avocet send`: deliver this.
 
-use std::sync::Arc;
-
 use avocet_gateway::{Send, Sent};
 use avocet_protocol::{Content, Outbound, Publish};
 
@@ -11,11 +9,11 @@ use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{print, print_json};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
 
 pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Failure> {
     let cli::Send { chat, text, key, json } = send;
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
     let text = text_or_stdin(text)?;
     let key = match key {
         Some(key) => key,
@@ -26,13 +24,12 @@ pub(crate) async fn run(context: &Context, send: cli::Send) -> Result<Exit, Fail
             let send = Send { chat, text, key: Some(key) };
             (client.call("send", &send).await?, "")
         }
-        Reached::Log(store) => {
-            let store = Arc::new(store);
-            let bus = bus_to_log(context, &configuration, &store).await?;
+        Reached::Log(log) => {
+            let bus = bus_to_log(context, &log.configuration, &log.store).await?;
             let message = Outbound { address: chat, content: Content::text(text) };
             let sent = bus.send(message, key).await;
             drop(bus);
-            Arc::unwrap_or_clone(store).close().await;
+            log.close().await;
             let sent = sent?;
             let sent = Sent { delivery: sent.id, duplicate: sent.duplicate };
             (sent, "; no daemon runs, it goes out at its next start")

@@ -2,52 +2,102 @@
 
 use std::fmt::Write;
 
+use avocet_gateway::ShowSession;
 use avocet_protocol::{
-    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionSummary, TurnRecord, sanitise,
+    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionRow, SessionSummary,
+    TranscriptPage, TurnRecord,
 };
 use jiff::tz::TimeZone;
+use serde_json::json;
 
 use crate::Context;
 use crate::cli::{SessionsList, SessionsShow};
-use crate::commands::look;
+use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, moment, print, print_json};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
+use crate::redaction;
 
 /// Characters of a result that a transcript shows.
 const SHOWN: usize = 300;
 
 pub(crate) async fn list(context: &Context, list: SessionsList) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
     let sessions = match look(context, &configuration)? {
-        Some(log) => log.sessions(list.limit).await?,
+        Some(log) => log.sessions(list.limit, list.after.as_ref()).await?,
         None => Vec::new(),
     };
     if list.json {
         print_json(&sessions)?;
+    } else if sessions.is_empty() && list.after.is_some() {
+        print("There are no more sessions.\n")?;
     } else if sessions.is_empty() {
         print("There are no sessions yet.\n")?;
     } else {
-        print(&list_text(&sessions, &TimeZone::system()))?;
+        let mut text = list_text(&sessions, &TimeZone::system());
+        if let Some(last) = sessions.last().filter(|_| sessions.len() == list.limit as usize) {
+            let row = SessionRow { used_at: last.used_at, session: last.session.clone() };
+            text.push_str(&format!("There may be more: avocet sessions list --after {row}\n"));
+        }
+        print(&text)?;
     }
     Ok(Exit::Done)
 }
 
 pub(crate) async fn show(context: &Context, show: SessionsShow) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
-    let turns = match look(context, &configuration)? {
-        Some(log) => log.transcript(&show.session, show.turns).await?,
-        None => Vec::new(),
-    };
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let turns = turns(context, &configuration, &show).await?;
     if show.json {
         print_json(&turns)?;
+    } else if let Some(before) = show.before.filter(|_| turns.is_empty()) {
+        print(&format!("Nothing was said in {} before {before}.\n", show.session))?;
     } else if turns.is_empty() {
         let message = format!("nothing was said in {} yet", show.session);
         return Err(Failure::new(Exit::Failed, message));
     } else {
-        print(&transcript(&turns, &TimeZone::system()))?;
+        let mut text = transcript(&turns, &TimeZone::system());
+        if let Some(first) = turns.first().filter(|_| turns.len() == show.turns as usize) {
+            let (session, id) = (&show.session, first.id);
+            let more = format!("There may be more: avocet sessions show {session} --before {id}\n");
+            text.insert_str(0, &more);
+        }
+        print(&text)?;
     }
     Ok(Exit::Done)
+}
+
+/// The turns that are shown, without secrets, oldest first. A daemon that runs is asked: it knows all secrets of the
+/// configuration, and this process may not.
+async fn turns(
+    context: &Context,
+    configuration: &Configuration,
+    show: &SessionsShow,
+) -> Result<Vec<TurnRecord>, Failure> {
+    let SessionsShow { session, turns, before, .. } = show;
+    let client = connect(context, configuration).await?;
+    let log = if client.is_none() { look(context, configuration)? } else { None };
+    let (mut shown, mut before) = (Vec::new(), *before);
+    while shown.len() < *turns as usize {
+        let wanted = *turns - u32::try_from(shown.len()).unwrap_or(*turns);
+        let mut page: Vec<TurnRecord> = match (&client, &log) {
+            (Some(client), _) => {
+                let show = ShowSession { session: session.clone(), turns: wanted, before };
+                client.call("sessions.show", &show).await?
+            }
+            (None, Some(log)) => {
+                let page = TranscriptPage { turns: wanted, before, bytes: usize::MAX };
+                let mut page = json!(log.transcript_page(session, page).await?);
+                redaction::redactor().redact_json(&mut page);
+                serde_json::from_value(page).map_err(std::io::Error::from)?
+            }
+            (None, None) => Vec::new(),
+        };
+        let Some(first) = page.first() else { break };
+        before = Some(first.id);
+        page.append(&mut shown);
+        shown = page;
+    }
+    Ok(shown)
 }
 
 fn list_text(sessions: &[SessionSummary], zone: &TimeZone) -> String {
@@ -82,7 +132,7 @@ fn write_turn(text: &mut String, turn: &TurnRecord, zone: &TimeZone) {
         step.steered.iter().for_each(|one| write_message(text, one));
     }
     if let Some(notice) = &turn.notice {
-        line(text, &format!("! {}", safe(notice)));
+        line(text, &format!("! {notice}"));
     }
 }
 
@@ -107,11 +157,11 @@ fn write_call(text: &mut String, call: &LoggedCall) {
             format!("{mark} {}", shorten(&value))
         }
     };
-    line(text, &format!("· {} {} {outcome}", safe(name), shorten(&arguments.to_string())));
+    line(text, &format!("· {name} {} {outcome}", shorten(&arguments.to_string())));
 }
 
 fn said(text: &mut String, who: &str, what: &str) {
-    line(text, &format!("{}: {}", safe(who), safe(what)));
+    line(text, &format!("{who}: {what}"));
 }
 
 fn line(text: &mut String, line: &str) {
@@ -120,16 +170,11 @@ fn line(text: &mut String, line: &str) {
 }
 
 fn shorten(value: &str) -> String {
-    let words = safe(value).split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = value.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.chars().count() <= SHOWN {
         return words;
     }
     format!("{}…", words.chars().take(SHOWN).collect::<String>())
-}
-
-/// What models and tools wrote cannot move the cursor.
-fn safe(text: &str) -> String {
-    sanitise(text).text
 }
 
 #[cfg(test)]

@@ -1,63 +1,110 @@
-//! `avocet status`: how the daemon and its log fare.
+//! `avocet status`: the state of the daemon, of what it depends on, and of its log. Nothing is asked for it
+//! but the daemon.
 
-use avocet_protocol::{DaemonStatus, LogStatus, Query};
+use std::path::Path;
+
+use avocet_protocol::{
+    ChannelStatus, DaemonStatus, DiskStatus, LastExchanges, LogStatus, ProviderStatus, Query,
+    RolledBack, StuckChat, Timestamp,
+};
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::commands::{connect, look};
 use crate::exit::{Exit, Failure};
-use crate::output::{columns, print, print_json, span};
-use crate::places::Configuration;
-use crate::{Context, audit};
+use crate::output::{ago, columns, last_failure, moment, print, print_json, span};
+use crate::places::{Configuration, Uses};
+use crate::{Context, audit, disk};
 
 pub(crate) async fn run(context: &Context, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
-    let status: DaemonStatus = match connect(context, &configuration).await {
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let status: DaemonStatus = match connect(context, &configuration).await? {
         Some(client) => client.call("status", &json!({})).await?,
-        None => {
-            let log = look(context, &configuration)?;
-            DaemonStatus {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                pid: None,
-                uptime_seconds: 0,
-                data_dir: configuration.data_dir.display().to_string(),
-                model: configuration.settings.agents.defaults.model.clone(),
-                log: match &log {
-                    Some(log) => log.log_status().await?,
-                    None => LogStatus::default(),
-                },
-                audit_fault: match &log {
-                    Some(log) => audit::check(log, &configuration.head_file).await?.fault,
-                    None => None,
-                },
-                channels: Vec::new(),
-                warnings: Vec::new(),
-            }
-        }
+        None => without_daemon(context, &configuration).await?,
     };
-    let exit = if status.pid.is_some() { Exit::Done } else { Exit::NoDaemon };
     if json {
         print_json(&status)?;
     } else {
-        print(&text(&status))?;
+        print(&text(&status, context.clock.now()))?;
     }
-    Ok(exit)
+    Ok(exit(&status))
 }
 
-fn text(status: &DaemonStatus) -> String {
-    let DaemonStatus { version, pid, uptime_seconds, data_dir, model, log, .. } = status;
-    let daemon = match pid {
-        Some(pid) => {
-            format!("process {pid}, version {version}, up {}", span(*uptime_seconds))
-        }
-        None => "not running".to_owned(),
-    };
+/// How a script is told of it.
+fn exit(status: &DaemonStatus) -> Exit {
+    match status.pid {
+        None => Exit::NoDaemon,
+        Some(_) if status.is_something_down() => Exit::Down,
+        Some(_) => Exit::Done,
+    }
+}
+
+/// What the log says of a daemon that does not run.
+async fn without_daemon(
+    context: &Context,
+    configuration: &Configuration,
+) -> Result<DaemonStatus, Failure> {
+    let log = look(context, configuration)?;
+    let data_dir = &configuration.data_dir;
+    Ok(DaemonStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: None,
+        uptime_seconds: 0,
+        data_dir: data_dir.display().to_string(),
+        model: configuration.settings.agents.defaults.model.clone(),
+        log: match &log {
+            Some(log) => log.log_status().await?,
+            None => LogStatus::default(),
+        },
+        audit_fault: match &log {
+            Some(log) => audit::check(log, &configuration.head_file).await?.fault,
+            None => None,
+        },
+        disk: disk::status(Path::new(data_dir), LastExchanges::default()),
+        providers: Vec::new(),
+        channels: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+type Row = Vec<String>;
+
+fn row(name: impl Into<String>, value: impl Into<String>) -> Row {
+    vec![name.into(), value.into()]
+}
+
+/// The page, from the daemon outwards: itself, its log, its disk, its providers, its channels.
+fn text(status: &DaemonStatus, now: Timestamp) -> String {
+    let mut rows = vec![daemon(status)];
+    rows.extend(log(status));
+    rows.push(disk_row(&status.disk, now));
+    rows.extend(status.providers.iter().map(|one| provider(one, now)));
+    rows.extend(status.channels.iter().map(|one| channel(one, now)));
+    rows.extend(status.log.stuck.iter().map(|one| row("stuck", stuck(one, now))));
+    let ignored = status.log.ignored.iter();
+    rows.extend(
+        ignored.map(|one| row(&one.account, format!("{} ignored: {}", one.count, one.reason))),
+    );
+    rows.extend(status.warnings.iter().map(|warning| row("warning", warning)));
+    columns(&rows)
+}
+
+fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> Row {
+    row(
+        "daemon",
+        match pid {
+            Some(pid) => format!("process {pid}, version {version}, up {}", span(*uptime_seconds)),
+            None => "not running".to_owned(),
+        },
+    )
+}
+
+fn log(DaemonStatus { data_dir, model, log, audit_fault, .. }: &DaemonStatus) -> Vec<Row> {
     let LogStatus { epoch, sessions, messages, queued, running, waiting, .. } = log;
-    let LogStatus { pending, unconfirmed, dead, ignored, .. } = log;
-    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let LogStatus { pending, unconfirmed, dead, rolled_back, .. } = log;
     let mut rows = vec![
-        row("daemon", daemon),
         row("data", format!("{data_dir} (start {epoch})")),
-        row("model", model.clone()),
+        row("model", model),
         row("messages", format!("{messages} in {sessions} sessions, {queued} wait")),
         row("turns", format!("{running} run, {waiting} wait for something")),
         row(
@@ -65,62 +112,76 @@ fn text(status: &DaemonStatus) -> String {
             format!("{pending} to be delivered, {unconfirmed} unconfirmed, {dead} given up"),
         ),
     ];
-    if let Some(fault) = &status.audit_fault {
+    if let Some(RolledBack { at, why }) = rolled_back {
+        let at = moment(*at, &TimeZone::UTC);
+        rows.push(row("older state", format!("since {at} UTC: {why}")));
+    }
+    if let Some(fault) = audit_fault {
         rows.push(row("audit", format!("{fault}; see `avocet audit verify`")));
     }
-    for channel in &status.channels {
-        let fault = channel.fault.as_ref().map_or("up".to_owned(), |why| format!("down: {why}"));
-        rows.push(row(&channel.account, fault));
-    }
-    for one in ignored {
-        rows.push(row(&one.account, format!("{} ignored: {}", one.count, one.reason)));
-    }
-    rows.extend(status.warnings.iter().map(|warning| row("warning", warning.clone())));
-    columns(&rows)
+    rows
+}
+
+fn disk_row(DiskStatus { free_bytes, fault, writes }: &DiskStatus, now: Timestamp) -> Row {
+    let free = free_bytes
+        .map_or("free space unknown".to_owned(), |free| format!("{} free", disk::bytes(free)));
+    row(
+        "disk",
+        match fault {
+            None => format!("up: {free}{}", last_failure(writes, now)),
+            Some(fault) => format!("down: {fault}{}; {free}", failing(writes, now)),
+        },
+    )
+}
+
+fn provider(ProviderStatus { provider, fault, requests }: &ProviderStatus, now: Timestamp) -> Row {
+    let name = format!("provider {provider}");
+    row(
+        name,
+        match (fault, requests.success) {
+            (Some(fault), _) => format!("down: {fault}{}", failing(requests, now)),
+            (None, Some(at)) => {
+                format!("up: last answer {}{}", ago(at, now), last_failure(requests, now))
+            }
+            (None, None) => format!("not asked yet{}", last_failure(requests, now)),
+        },
+    )
+}
+
+fn channel(ChannelStatus { account, fault, exchanges }: &ChannelStatus, now: Timestamp) -> Row {
+    row(
+        account,
+        match (fault, exchanges.success) {
+            (Some(fault), _) => format!("down: {fault}"),
+            (None, Some(at)) => {
+                format!("up: last exchange {}{}", ago(at, now), last_failure(exchanges, now))
+            }
+            (None, None) => "up".to_owned(),
+        },
+    )
+}
+
+/// A chat that does not get its messages.
+fn stuck(one: &StuckChat, now: Timestamp) -> String {
+    let StuckChat { chat, since, attempts, behind, error } = one;
+    let since = ago(*since, now);
+    format!("{chat} since {since}, {behind} wait behind it, {attempts} attempts: {error}")
+}
+
+/// How long something has failed.
+fn failing(last: &LastExchanges, now: Timestamp) -> String {
+    let Some(failure) = &last.failure else { return String::new() };
+    let count = match failure.in_a_row {
+        0 | 1 => String::new(),
+        count => format!("{count} times in a row, "),
+    };
+    let success = match last.success {
+        Some(at) => format!("last success {}", ago(at, now)),
+        None => "no success since the start".to_owned(),
+    };
+    format!(" ({count}last {}; {success})", ago(failure.at, now))
 }
 
 #[cfg(test)]
-mod tests {
-    use avocet_protocol::{ChannelStatus, Ignored};
-
-    use super::*;
-
-    #[test]
-    fn the_status_is_a_page() {
-        let status = DaemonStatus {
-            version: "0.1.0".to_owned(),
-            pid: Some(4711),
-            uptime_seconds: 11_520,
-            data_dir: "/var/lib/avocet".to_owned(),
-            model: "local/qwen3".to_owned(),
-            log: LogStatus {
-                epoch: 7,
-                sessions: 3,
-                messages: 120,
-                queued: 1,
-                running: 2,
-                waiting: 1,
-                pending: 4,
-                unconfirmed: 1,
-                dead: 0,
-                ignored: vec![Ignored {
-                    account: "telegram:work".to_owned(),
-                    reason: "not mentioned".to_owned(),
-                    count: 12,
-                }],
-            },
-            audit_fault: Some("row 3 was changed".to_owned()),
-            channels: vec![
-                ChannelStatus {
-                    account: "telegram:work".to_owned(),
-                    fault: Some("409".to_owned()),
-                },
-                ChannelStatus { account: "terminal:local".to_owned(), fault: None },
-            ],
-            warnings: vec!["PROGRAMS RUN WITHOUT WALLS".to_owned()],
-        };
-        insta::assert_snapshot!(text(&status));
-        let down = DaemonStatus { pid: None, channels: Vec::new(), ..status };
-        assert!(text(&down).starts_with("daemon         not running\n"), "{}", text(&down));
-    }
-}
+#[path = "status_tests.rs"]
+mod tests;

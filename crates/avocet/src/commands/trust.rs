@@ -1,6 +1,7 @@
-//! `avocet trust`: how far the agent believes files, and a person's word that it may. On the files themselves,
-//! whether or not a daemon runs: of what its programs do, nothing is known here.
+//! `avocet trust`: shows the trust of files and directories, and changes it. It works on the files themselves, whether or
+//! not a daemon runs: what the daemon's programs do meanwhile is not known here.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::Trust;
@@ -12,28 +13,41 @@ use crate::cli;
 use crate::commands::connect;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, error, print, print_json, warning};
-use crate::places::{Configuration, given};
+use crate::places::{Configuration, Uses, given};
 use crate::roots;
 use crate::workspaces::guarded;
 
-/// A file, and how far it is believed.
+/// A file or directory, and its trust.
 #[derive(Debug, Serialize)]
 struct Shown {
     file: PathBuf,
     trust: Trust,
-    why: &'static str,
-    /// What it was before somebody said that it may be believed.
+    why: Cow<'static, str>,
+    /// What it was before this command changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     was: Option<Trust>,
 }
 
+/// What is done with the trust of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Show,
+    Believe,
+    Distrust,
+}
+
 pub(crate) async fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(&context.cli)?;
+    let configuration = Configuration::load(context, Uses::Log)?;
     let workspaces = open(&configuration)?;
+    let change = match (asked.believe, asked.untrusted) {
+        (true, _) => Change::Believe,
+        (false, true) => Change::Distrust,
+        (false, false) => Change::Show,
+    };
     let mut shown = Vec::new();
     let mut exit = Exit::Done;
     for file in &asked.files {
-        match look(&workspaces, file, asked.believe) {
+        match look(&workspaces, file, change) {
             Ok(one) => shown.push(one),
             Err(failure) => {
                 error(&format!("{:#}", failure.error));
@@ -44,16 +58,16 @@ pub(crate) async fn run(context: &Context, asked: &cli::Trust) -> Result<Exit, F
     if asked.json {
         print_json(&shown)?;
     } else {
-        print(&columns(&shown.iter().map(row).collect::<Vec<_>>()))?;
+        print(&columns(&shown.iter().map(|shown| row(shown, change)).collect::<Vec<_>>()))?;
     }
     // Only the daemon knows what its programs do, and marks it when they have ended.
-    if !shown.is_empty() && connect(context, &configuration).await.is_some() {
-        warning(match asked.believe {
-            true => {
+    if !shown.is_empty() && connect(context, &configuration).await?.is_some() {
+        warning(match change {
+            Change::Believe => {
                 "the daemon runs: if one of its programs has one of these files open or changes it, it is marked \
                  again; look once more when they have ended"
             }
-            false => {
+            Change::Show | Change::Distrust => {
                 "the daemon runs: this is what the marks say, and what its programs are changing has none yet"
             }
         });
@@ -71,7 +85,7 @@ fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     Ok(opened)
 }
 
-fn look(workspaces: &[Workspace], file: &Path, believe: bool) -> Result<Shown, Failure> {
+fn look(workspaces: &[Workspace], file: &Path, change: Change) -> Result<Shown, Failure> {
     let place = place(file)?;
     let holds = |workspace: &&Workspace| place.starts_with(workspace.root());
     // Of workspaces in one another, the inner one knows what came with its messages.
@@ -85,7 +99,11 @@ fn look(workspaces: &[Workspace], file: &Path, believe: bool) -> Result<Shown, F
         Failure::new(Exit::Failed, message)
     })?;
     let path = workspace.resolve("").map_err(failed)?.join(below);
-    let was = believe.then(|| workspace.believe(&path)).transpose().map_err(failed)?;
+    let was = match change {
+        Change::Show => None,
+        Change::Believe => Some(workspace.believe(&path).map_err(failed)?),
+        Change::Distrust => Some(workspace.distrust(&path).map_err(failed)?),
+    };
     let Standing { trust, why } = workspace.standing(&path).map_err(failed)?;
     Ok(Shown { file: file.to_owned(), trust, why, was })
 }
@@ -112,12 +130,14 @@ fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn row(shown: &Shown) -> Vec<String> {
+fn row(shown: &Shown, change: Change) -> Vec<String> {
     let Shown { file, trust, why, was } = shown;
-    let said = match was {
-        None => format!("it {why}"),
-        Some(Trust::Full) => "it was believed already".to_owned(),
-        Some(was) => format!("believed from now on; it was {}", was.word()),
+    let said = match (change, was) {
+        (Change::Show, _) | (_, None) => format!("it {why}"),
+        (Change::Believe, Some(Trust::Full)) => "it was believed already".to_owned(),
+        (Change::Believe, Some(was)) => format!("believed from now on; it was {}", was.word()),
+        (Change::Distrust, Some(Trust::Low)) => "it was untrusted already".to_owned(),
+        (Change::Distrust, Some(was)) => format!("untrusted from now on; it was {}", was.word()),
     };
     vec![file.display().to_string(), trust.word().to_owned(), said]
 }

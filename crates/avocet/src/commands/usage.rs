@@ -11,47 +11,70 @@ use crate::cli::Usage;
 use crate::commands::look;
 use crate::exit::{Exit, Failure};
 use crate::output::{columns, print, print_json};
-use crate::places::Configuration;
+use crate::places::{Configuration, Uses};
 
 const DAY: Duration = Duration::from_hours(24);
 /// Characters of the longest bar.
 const BAR: usize = 20;
 
 pub(crate) async fn run(context: &Context, usage: Usage) -> Result<Exit, Failure> {
-    let Usage { by, days, json } = usage;
-    let configuration = Configuration::load(&context.cli)?;
+    let Usage { by, days, limit, skip, json } = usage;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
     let since = context.clock.now().day_start().before((days - 1) * DAY);
     let rows = match look(context, &configuration)? {
         Some(log) => log.usage(by.into(), since).await?,
         None => Vec::new(),
     };
+    let listed = Listed::of(&rows, limit, skip);
     if json {
-        print_json(&to_json(by.into(), since, &rows))?;
+        print_json(&to_json(by.into(), since, &listed))?;
     } else if rows.is_empty() {
         print(&format!("Nothing was spent {}.\n", period(days)))?;
     } else {
-        print(&table(by.into(), &rows, io::stdout().is_terminal()))?;
+        print(&table(by.into(), &listed, io::stdout().is_terminal()))?;
     }
     Ok(Exit::Done)
+}
+
+/// The rows that are shown.
+struct Listed<'r> {
+    rows: &'r [UsageRow],
+    /// The sum of those that are not shown, if there are any.
+    others: Option<UsageRow>,
+    all: UsageRow,
+}
+
+impl<'r> Listed<'r> {
+    fn of(all: &'r [UsageRow], limit: u32, skip: u32) -> Self {
+        let (before, rest) = all.split_at(all.len().min(skip as usize));
+        let (rows, behind) = rest.split_at(rest.len().min(limit as usize));
+        let count = before.len() + behind.len();
+        let others = UsageRow { of: format!("{count} others"), ..sum(before.iter().chain(behind)) };
+        Self { rows, others: (count > 0).then_some(others), all: sum(all) }
+    }
 }
 
 fn period(days: u32) -> String {
     if days == 1 { "today (UTC)".to_owned() } else { format!("in the last {days} days") }
 }
 
-fn sum(rows: &[UsageRow]) -> UsageRow {
-    let total = rows.iter().fold(Total::default(), |sum, row| sum + row.total);
-    UsageRow { of: "all".to_owned(), answers: rows.iter().map(|row| row.answers).sum(), total }
+fn sum<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
+    let none = UsageRow { of: "all".to_owned(), answers: 0, total: Total::default() };
+    rows.into_iter().fold(none, |sum, row| UsageRow {
+        answers: sum.answers + row.answers,
+        total: sum.total + row.total,
+        ..sum
+    })
 }
 
 /// Figures are aligned to the right, so that they can be compared.
-fn table(by: UsageBy, rows: &[UsageRow], bars: bool) -> String {
-    let all = sum(rows);
+fn table(by: UsageBy, listed: &Listed<'_>, bars: bool) -> String {
+    let Listed { rows, others, all } = listed;
     let head = [by.word(), "answers", "tokens in", "cached", "tokens out", "cost"];
     let mut cells = vec![head.map(str::to_owned).to_vec()];
-    cells.extend(rows.iter().map(cells_of));
-    if rows.len() > 1 {
-        cells.push(cells_of(&all));
+    cells.extend(rows.iter().chain(others).map(cells_of));
+    if cells.len() > 2 {
+        cells.push(cells_of(all));
     }
     align(&mut cells);
     if bars {
@@ -107,7 +130,7 @@ fn bar(share: f64) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-fn to_json(by: UsageBy, since: Timestamp, rows: &[UsageRow]) -> Value {
+fn to_json(by: UsageBy, since: Timestamp, listed: &Listed<'_>) -> Value {
     let rows_of = |row: &UsageRow| {
         let mut value = figures(row);
         value[by.word()] = json!(row.of);
@@ -115,8 +138,9 @@ fn to_json(by: UsageBy, since: Timestamp, rows: &[UsageRow]) -> Value {
     };
     json!({
         "since": since.0,
-        "rows": rows.iter().map(rows_of).collect::<Vec<_>>(),
-        "total": figures(&sum(rows)),
+        "rows": listed.rows.iter().map(rows_of).collect::<Vec<_>>(),
+        "others": listed.others.as_ref().map(figures),
+        "total": figures(&listed.all),
     })
 }
 

@@ -19,13 +19,13 @@ fn rows() -> Vec<UsageRow> {
 
 #[test]
 fn usage_is_a_table_with_its_sums() {
-    insta::assert_snapshot!(table(UsageBy::Model, &rows(), false));
+    insta::assert_snapshot!(table(UsageBy::Model, &Listed::of(&rows(), 50, 0), false));
 }
 
 #[test]
 fn on_a_terminal_bars_show_whose_share_is_how_large() {
-    insta::assert_snapshot!(table(UsageBy::Model, &rows(), true));
-    let table_of = |rows: &[UsageRow]| table(UsageBy::Session, rows, true);
+    insta::assert_snapshot!(table(UsageBy::Model, &Listed::of(&rows(), 50, 0), true));
+    let table_of = |rows: &[UsageRow]| table(UsageBy::Session, &Listed::of(rows, 50, 0), true);
     let of_tokens = table_of(&[
         row("terminal:local:a", 1, Usage::new(300, 0), None),
         row("terminal:local:b", 1, Usage::new(100, 0), None),
@@ -35,14 +35,14 @@ fn on_a_terminal_bars_show_whose_share_is_how_large() {
 
 #[test]
 fn one_row_needs_no_sum() {
-    let table = table(UsageBy::Day, &rows()[..1], false);
+    let table = table(UsageBy::Day, &Listed::of(&rows()[..1], 50, 0), false);
     assert_eq!(table.lines().count(), 2, "{table}");
     assert!(table.starts_with("day "), "{table}");
 }
 
 #[test]
 fn programs_get_dollars_and_null_where_the_price_is_unknown() {
-    let found = to_json(UsageBy::Model, Timestamp(5), &rows());
+    let found = to_json(UsageBy::Model, Timestamp(5), &Listed::of(&rows(), 50, 0));
     assert_eq!((&found["since"], &found["rows"][0]["model"]), (&json!(5), &json!("claude/sonnet")));
     let costs: Vec<&Value> = (0..3).map(|row| &found["rows"][row]["cost_usd"]).collect();
     assert_eq!(costs, [&json!(9.0), &json!(0.0042), &Value::Null]);
@@ -51,5 +51,21 @@ fn programs_get_dollars_and_null_where_the_price_is_unknown() {
         "output": 46_178, "cost_usd": 9.0042, "unpriced_tokens": 12_400,
     });
     assert_eq!(found["total"], total);
-    assert_eq!(to_json(UsageBy::Day, Timestamp(5), &[])["total"]["cost_usd"], json!(0.0));
+    assert_eq!(
+        to_json(UsageBy::Day, Timestamp(5), &Listed::of(&[], 50, 0))["total"]["cost_usd"],
+        json!(0.0)
+    );
+}
+
+#[test]
+fn table_adds_up_the_rows_that_it_does_not_show() {
+    let table = table(UsageBy::Model, &Listed::of(&rows(), 1, 1), false);
+    let firsts: Vec<&str> = table.lines().map(|line| line.split("  ").next().unwrap()).collect();
+    assert_eq!(firsts, ["model", "openai/gpt", "2 others", "all"], "{table}");
+    let found = to_json(UsageBy::Model, Timestamp(5), &Listed::of(&rows(), 1, 0));
+    assert_eq!(found["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&found["others"]["answers"], &found["total"]["answers"]),
+        (&json!(10), &json!(1210))
+    );
 }

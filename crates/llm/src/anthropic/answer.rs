@@ -1,11 +1,11 @@
 //! An answer, put together from the events of its stream (Anthropic API reference, "Streaming
 //! Messages"), or read whole from a server that does not stream.
 
-use avocet_protocol::{Arguments, ToolCall, Usage};
+use avocet_protocol::{Arguments, ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::asking::{Answer, Fault, Piece, Said};
+use crate::asking::{Answer, Fault, ITEM, Piece, Said};
 use crate::finish::{Ended, Finish};
 use crate::null::or_default;
 
@@ -15,6 +15,7 @@ pub(crate) struct PartialAnswer {
     blocks: Vec<PartialBlock>,
     usage: WireUsage,
     stop_reason: Option<String>,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -131,8 +132,9 @@ struct WireError {
 
 impl Answer for PartialAnswer {
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
-        let event: Event = serde_json::from_str(data)
-            .map_err(|error| format!("an event is no part of an answer ({error})"))?;
+        let event: Event = serde_json::from_str(data).map_err(|error| {
+            format!("an event is no part of an answer ({})", plain_json(&error))
+        })?;
         match event {
             Event::MessageStart { message } => self.usage.update(message.usage),
             Event::ContentBlockStart { index, content_block } => {
@@ -161,6 +163,14 @@ impl Answer for PartialAnswer {
 
     fn has_ended(&self) -> bool {
         self.stop_reason.is_some()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn cut(&mut self) {
+        self.stop_reason = Some("max_tokens".to_owned());
     }
 
     fn finish(self) -> Result<Said, Fault> {
@@ -201,15 +211,21 @@ impl Answer for PartialAnswer {
         said.reasoning = (!thoughts.is_empty()).then_some(Value::Array(thoughts));
         Ok(said)
     }
-
-    fn whole(body: &str) -> Result<Said, Fault> {
-        let mut answer = Self::default();
-        answer.take(body)?;
-        answer.finish()
-    }
 }
 
 impl Block {
+    /// Bytes of what it begins with.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text { text } => text.len(),
+            Self::ToolUse { name, input: Value::Null } => name.len(),
+            Self::ToolUse { name, input } => name.len() + input.to_string().len(),
+            Self::Thinking { thinking, signature } => thinking.len() + signature.len(),
+            Self::RedactedThinking { data } => data.len(),
+            Self::Other => 0,
+        }
+    }
+
     fn says_nothing(&self) -> bool {
         match self {
             Self::Text { text } => text.is_empty(),
@@ -226,6 +242,7 @@ impl PartialAnswer {
             Block::ToolUse { .. } | Block::RedactedThinking { .. } => Piece::Unseen,
             Block::Thinking { .. } | Block::Other => Piece::KeepAlive,
         };
+        self.bytes += ITEM + block.bytes();
         self.blocks.push(PartialBlock { index, block, json: String::new() });
         piece
     }
@@ -235,6 +252,7 @@ impl PartialAnswer {
         let Some(partial) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
             return Err(format!("a piece belongs to block {index}, which has not begun").into());
         };
+        self.bytes += delta.bytes();
         match (&mut partial.block, delta) {
             (Block::Text { text }, Delta::Text { text: more }) => {
                 text.push_str(&more);
@@ -254,6 +272,18 @@ impl PartialAnswer {
             }
             (_, Delta::Other) | (Block::Other, _) => Ok(Piece::Unseen),
             _ => Err(format!("a piece of block {index} is not of its kind").into()),
+        }
+    }
+}
+
+impl Delta {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text { text } => text.len(),
+            Self::Input { partial_json } => partial_json.len(),
+            Self::Thinking { thinking } => thinking.len(),
+            Self::Signature { signature } => signature.len(),
+            Self::Other => 0,
         }
     }
 }

@@ -63,7 +63,7 @@ impl AnthropicConfig {
         check_url(&self.base_url)
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }
 }

@@ -11,8 +11,9 @@ use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
     Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
 };
+use serde_json::Value;
 
-use crate::asking::Endpoint;
+use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::facts::{BuiltIn, host};
 use crate::known::Served;
 use answer::PartialAnswer;
@@ -42,16 +43,6 @@ impl Anthropic {
         config: &AnthropicConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        let endpoint = Endpoint {
-            name: format!("{provider}/{model}"),
-            url: format!("{}/v1/messages", config.base_url.trim_end_matches('/')),
-            api_key: config.api_key.clone(),
-            headers,
-            retries: config.max_retries,
-            limits: config.limits(),
-            http: HttpClient::new()?,
-            clock,
-        };
         // The API counts thoughts as output. What the operator says of a model wins over what is well
         // known, and a quarter is for the answer.
         let known = BuiltIn::of(model, host(&config.base_url)).facts.max_output;
@@ -63,6 +54,17 @@ impl Anthropic {
             thinking_tokens: config.thinking_tokens.map(|tokens| tokens.min(most_tokens / 4 * 3)),
             most_tokens,
             caching: config.prompt_caching,
+        };
+        let endpoint = Endpoint {
+            name: format!("{provider}/{model}"),
+            url: format!("{}/v1/messages", config.base_url.trim_end_matches('/')),
+            api_key: config.api_key.clone(),
+            headers,
+            retries: config.max_retries,
+            limits: config.limits(),
+            max_answer: max_answer(Some(options.max_tokens(options.thinking_tokens))),
+            http: HttpClient::new()?,
+            clock,
         };
         Ok(Self { endpoint, options, images: config.images.unwrap_or_default() })
     }
@@ -100,7 +102,25 @@ impl Model for Anthropic {
     }
 }
 
-impl Served for Anthropic {}
+#[async_trait]
+impl Served for Anthropic {
+    /// A model has names that the list does not show (Anthropic API reference, "Get a Model").
+    async fn probe(&self) -> Result<Probe, ModelError> {
+        let (endpoint, model) = (&self.endpoint, &self.options.model);
+        let models = endpoint.url.replace("/v1/messages", "/v1/models");
+        let one = format!("{models}/{model}");
+        if !model.is_empty() && endpoint.look::<PartialAnswer>(&one).await?.is_some() {
+            return Ok(Probe::Works);
+        }
+        let names = |list: &Value| texts(&list["data"], "id");
+        let list = format!("{models}?limit=1000");
+        match endpoint.listed::<PartialAnswer>(&list, names, model).await? {
+            Some(found) => Ok(found),
+            None if model.is_empty() => Ok(Probe::KeyUnchecked),
+            None => endpoint.begins::<PartialAnswer>(|request| self.body(request)).await,
+        }
+    }
+}
 
 #[cfg(test)]
 #[path = "tests.rs"]

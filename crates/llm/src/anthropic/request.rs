@@ -115,16 +115,20 @@ enum CacheControl {
     Ephemeral,
 }
 
+impl Options {
+    /// The limit as the API has it, where this many tokens are for thoughts.
+    pub(super) fn max_tokens(&self, thinking: Option<u32>) -> u32 {
+        self.max_tokens.saturating_add(thinking.unwrap_or_default()).min(self.most_tokens)
+    }
+}
+
 impl<'r> Body<'r> {
     /// `name` is that of the model, by which it knows its own reasoning.
     pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
         let budget = options.thinking_tokens.filter(|_| may_think(&request.messages, name));
         let mut body = Self {
             model: &options.model,
-            max_tokens: options
-                .max_tokens
-                .saturating_add(budget.unwrap_or_default())
-                .min(options.most_tokens),
+            max_tokens: options.max_tokens(budget),
             stream: true,
             thinking: budget.map(|budget_tokens| Thinking { budget_tokens }),
             system: Vec::new(),

@@ -6,15 +6,18 @@ use avocet_net::HttpResponse;
 use avocet_protocol::ModelError;
 use serde_json::Value;
 
-use super::{Answer, Endpoint, MAX_BODY};
+use super::{Answer, Endpoint};
 use crate::detail::says;
 use crate::openai::codes;
+
+/// Bytes of a refusal that are read. A few hundred of them are shown.
+const MAX_REFUSAL: usize = 64 * 1024;
 
 impl Endpoint {
     /// What an answer other than 200 means.
     pub(super) async fn refusal<A: Answer>(&self, response: HttpResponse) -> ModelError {
         let (status, retry_after) = (response.status(), response.retry_after());
-        let body = response.text(MAX_BODY).await.unwrap_or_default();
+        let body = response.text(MAX_REFUSAL).await.unwrap_or_default();
         let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
         let says = says(&error).unwrap_or(&body);
         let (code, kind) = (&error["error"]["code"], &error["error"]["type"]);

@@ -4,6 +4,7 @@
 mod calls;
 mod errors;
 mod history;
+mod length;
 mod limits;
 mod pictures;
 mod retries;
@@ -106,13 +107,16 @@ struct Setup {
     key: &'static str,
     retries: usize,
     first_token_seconds: u64,
+    /// `None` for the default of the provider.
+    max_output_tokens: Option<u32>,
     images: bool,
 }
 
 impl Setup {
     /// As by default, with the fake's key and for a model that sees.
     fn of<W: Wire>() -> Self {
-        Self { key: W::KEY, retries: 3, first_token_seconds: 120, images: true }
+        let (retries, first_token_seconds, max_output_tokens) = (3, 120, None);
+        Self { key: W::KEY, retries, first_token_seconds, max_output_tokens, images: true }
     }
 
     /// One that does not ask again.
@@ -176,6 +180,14 @@ macro_rules! suite {
             history::thoughts_of_another_model_are_not_sent,
             history::thoughts_that_led_to_calls_are_given_back_unchanged,
             history::what_is_left_of_a_step_is_taken_back_without_the_call_that_only_ended_it,
+            length::a_line_without_an_end_is_an_error_and_ends_what_was_said,
+            length::a_million_empty_calls_are_cut,
+            length::a_server_that_ignores_the_token_limit_is_cut_near_it,
+            length::an_endless_answer_that_is_not_streamed_is_cut,
+            length::an_endless_refusal_is_an_error_in_a_few_words,
+            length::an_endless_text_is_cut_and_says_so,
+            length::endless_arguments_are_cut_and_cannot_run,
+            length::endless_thoughts_are_cut,
             limits::f20_a_silent_model_is_cut_although_the_connection_lives,
             limits::f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_total,
             limits::f20_an_answer_that_is_whole_needs_no_end_of_its_connection,

@@ -32,6 +32,10 @@ impl Dialect for Harmony {
         "harmony"
     }
 
+    fn has_control_words(&self) -> bool {
+        true
+    }
+
     fn syntax(&self) -> &'static str {
         "Write a message on the commentary channel to functions.NAME, with the arguments as a JSON \
          object. One message per call."

@@ -22,6 +22,10 @@ impl Dialect for Llama {
         "llama"
     }
 
+    fn has_control_words(&self) -> bool {
+        true
+    }
+
     fn syntax(&self) -> &'static str {
         "Write <|python_tag|> and, in the same line, a JSON object with \"name\" and \"parameters\". \
          One line per call."

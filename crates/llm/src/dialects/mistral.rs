@@ -18,6 +18,10 @@ impl Dialect for Mistral {
         "mistral"
     }
 
+    fn has_control_words(&self) -> bool {
+        true
+    }
+
     fn syntax(&self) -> &'static str {
         "Write [TOOL_CALLS] and, in the same line, a JSON list of objects with \"name\" and \
          \"arguments\"."

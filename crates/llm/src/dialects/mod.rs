@@ -14,6 +14,7 @@ mod react;
 mod read;
 mod schema;
 mod shell;
+mod stray;
 mod stream;
 mod tags;
 mod words;
@@ -24,9 +25,9 @@ use std::fmt;
 use avocet_protocol::{Message, SentCall, ToolCall, ToolSpec};
 
 pub(crate) use call::{given_arguments, known_elsewhere, repaired};
-#[cfg(any(test, feature = "testing"))]
 pub(crate) use read::Read;
 pub(crate) use read::Reader;
+pub(crate) use stray::is_meant;
 pub(crate) use stream::Streamed;
 
 /// Every dialect, in the order in which a text is tried.
@@ -60,6 +61,11 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
 
     /// Whether the list of tools says what else they and their arguments are called.
     fn tells_aliases(&self) -> bool {
+        false
+    }
+
+    /// Whether calls stand between control words, which models use for nothing else.
+    fn has_control_words(&self) -> bool {
         false
     }
 

@@ -15,6 +15,12 @@ pub(crate) struct Read {
     pub(crate) calls: Vec<ToolCall>,
     /// How the first call is written.
     pub(crate) dialect: Option<&'static dyn Dialect>,
+    /// More text follows a call.
+    pub(crate) is_followed: bool,
+    /// A result that the model makes up follows a call.
+    pub(crate) is_made_up: bool,
+    /// A call stands in a quote.
+    pub(crate) is_quoted: bool,
     /// The model says that all is done.
     pub(crate) is_done: bool,
 }
@@ -48,6 +54,8 @@ pub(super) struct State {
     known: usize,
     /// At the start of a line.
     is_line: bool,
+    /// The line is in a quote.
+    in_quote: bool,
     /// Nothing but blanks since the last call.
     just_called: bool,
     /// Nothing that follows counts.
@@ -63,6 +71,7 @@ impl Default for State {
             code: Code::default(),
             known: 0,
             is_line: true,
+            in_quote: false,
             just_called: false,
             is_over: false,
             is_cut: false,
@@ -136,7 +145,11 @@ impl State {
 
     fn next(&mut self, reader: &Reader<'_>, rest: &str, is_all: bool) -> Next {
         if self.is_over {
+            self.read.is_followed |= !rest.trim().is_empty();
             return Next::Skip(rest.len());
+        }
+        if self.is_line && !self.code.is_fenced() {
+            self.in_quote = rest[..code::lead(rest)].contains('>');
         }
         let place = Place {
             rest,
@@ -263,6 +276,7 @@ impl State {
         match sight {
             Sight::Calls(bytes, text, calls) => {
                 self.say(&text);
+                self.read.is_quoted |= self.in_quote;
                 self.read.calls.extend(calls);
                 self.read.dialect = self.read.dialect.or(dialect);
                 self.just_called = true;
@@ -274,6 +288,7 @@ impl State {
             }
             Sight::MadeUp => {
                 self.is_over = true;
+                self.read.is_made_up = true;
                 rest.len()
             }
             Sight::Nothing | Sight::Open | Sight::Plain(_) => 0,
@@ -283,6 +298,7 @@ impl State {
     fn say(&mut self, text: &str) {
         let kept = text.trim_end();
         if !kept.is_empty() {
+            self.read.is_followed |= !self.read.calls.is_empty();
             let kept = if self.just_called { self.part(kept) } else { kept };
             if self.read.is_done && self.read.text.is_empty() {
                 self.blanks.clear();

@@ -64,7 +64,14 @@ const K: u64 = 1024;
 const M: u64 = 1024 * K;
 
 const fn family(patterns: &'static [&'static str]) -> Family {
-    let facts = Facts { context: None, max_output: None, images: None, tools: None, price: None };
+    let facts = Facts {
+        context: None,
+        max_output: None,
+        images: None,
+        tools: None,
+        text_calls: None,
+        price: None,
+    };
     Family { patterns, facts, dialect: None, price: None }
 }
 

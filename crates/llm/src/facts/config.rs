@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Facts;
-use crate::ToolStyle;
+use crate::{TextCalls, ToolStyle};
 
 /// What the operator says of a model, or of all whose names fit a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
@@ -21,6 +21,9 @@ pub struct ModelConfig {
     pub images: Option<bool>,
     /// How it calls tools: as `tools` in a provider's table.
     pub tools: Option<ToolStyle>,
+    /// What is done with a call that it writes as text although it calls tools natively: as `text_calls` in
+    /// a provider's table.
+    pub text_calls: Option<TextCalls>,
     /// What its tokens cost.
     pub price: Option<PriceConfig>,
 }
@@ -71,14 +74,15 @@ impl ModelConfig {
 
 impl From<ModelConfig> for Facts {
     fn from(config: ModelConfig) -> Self {
-        let ModelConfig { context, max_output, images, tools, price } = config;
+        let ModelConfig { context, max_output, images, tools, text_calls, price } = config;
         let price = price.map(|PriceConfig { input, output, cached, cache_write }| Price {
             input,
             output,
             cached,
             cache_write,
         });
-        Self { context, max_output: max_output.map(u64::from), images, tools, price }
+        let max_output = max_output.map(u64::from);
+        Self { context, max_output, images, tools, text_calls, price }
     }
 }
 

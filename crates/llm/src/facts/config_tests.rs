@@ -10,7 +10,7 @@ fn config(json: Value) -> ModelConfig {
 fn each_key_is_that_of_the_pattern_which_says_most() {
     let table = [
         ("*", json!({ "images": false, "context": 1000 })),
-        ("local/*", json!({ "context": 2000, "tools": "json" })),
+        ("local/*", json!({ "context": 2000, "tools": "json", "text_calls": "run" })),
         ("local/qwen3*", json!({ "tools": "hermes" })),
         ("local/qwen3", json!({ "price": { "input": 1, "output": 2.5 } })),
     ];
@@ -22,6 +22,7 @@ fn each_key_is_that_of_the_pattern_which_says_most() {
         max_output: None,
         images: Some(false),
         tools: Some(ToolStyle::Hermes),
+        text_calls: Some(TextCalls::Run),
         price: Some(price),
     };
     assert_eq!(table.of("local/qwen3"), expected);

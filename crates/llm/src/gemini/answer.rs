@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage};
+use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::signatures::Signatures;
-use crate::asking::{Answer, Fault, Piece, Said};
+use crate::asking::{Answer, Fault, ITEM, Piece, Said};
 use crate::detail::says;
 use crate::dialects::given_arguments;
 use crate::finish::Finish;
@@ -24,6 +24,7 @@ pub(crate) struct PartialAnswer {
     usage: WireUsage,
     end: Option<End>,
     blocked: Option<String>,
+    bytes: usize,
 }
 
 /// Why an answer ended.
@@ -96,8 +97,9 @@ impl Answer for PartialAnswer {
     const FAREWELL: Duration = Duration::MAX;
 
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
-        let chunk: Chunk = serde_json::from_str(data)
-            .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
+        let chunk: Chunk = serde_json::from_str(data).map_err(|error| {
+            format!("an event is no chunk of an answer ({})", plain_json(&error))
+        })?;
         if let Some(error) = chunk.error {
             let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
             let whole = serde_json::json!({ "error": error });
@@ -129,6 +131,14 @@ impl Answer for PartialAnswer {
         self.end.is_some()
     }
 
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn cut(&mut self) {
+        self.end = Some(End { reason: "MAX_TOKENS".to_owned(), message: String::new() });
+    }
+
     fn finish(self) -> Result<Said, Fault> {
         let is_empty = self.text.is_empty() && self.calls.is_empty();
         if let Some(reason) = self.blocked.filter(|_| is_empty) {
@@ -154,17 +164,16 @@ impl Answer for PartialAnswer {
     }
 
     /// One chunk, or, from a server that does not stream events, a list of all of them.
-    fn whole(body: &str) -> Result<Said, Fault> {
-        let mut answer = Self::default();
+    fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
         match serde_json::from_str(body) {
             Ok(Value::Array(chunks)) => {
                 for chunk in chunks {
-                    answer.take(&chunk.to_string())?;
+                    self.take(&chunk.to_string())?;
                 }
+                Ok(())
             }
-            _ => drop(answer.take(body)?),
+            _ => self.take(body).map(drop),
         }
-        answer.finish()
     }
 
     /// A wrong key is told as a bad argument, when to come back in the body, and that it is not today,
@@ -189,13 +198,16 @@ impl PartialAnswer {
     /// Takes a part, and says whether there is anything of the answer in it.
     fn add(&mut self, part: Part) -> bool {
         let Part { text, thought, thought_signature, function_call } = part;
+        self.bytes += thought_signature.as_ref().map_or(0, String::len);
         if let Some(call) = function_call {
+            self.bytes += ITEM + call.name.len() + call.args.to_string().len();
             self.calls.push(call);
             self.signatures.calls.push(thought_signature);
             return true;
         }
         self.signatures.text = thought_signature.or(self.signatures.text.take());
         let text = text.unwrap_or_default();
+        self.bytes += text.len();
         match thought {
             true => self.thought += text.len() as u64,
             false => self.text.push_str(&text),

@@ -14,8 +14,9 @@ use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
     Arguments, Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
 };
+use serde_json::Value;
 
-use crate::asking::Endpoint;
+use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::known::Served;
 use answer::PartialAnswer;
 use request::{Body, Options};
@@ -41,6 +42,11 @@ impl Gemini {
         config: &GeminiConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
+        let options = Options {
+            max_output_tokens: config.max_output_tokens,
+            thinking_tokens: config.thinking_tokens,
+            wants_signatures: signatures::are_wanted(model),
+        };
         let endpoint = Endpoint {
             name: format!("{provider}/{model}"),
             url: url(&config.base_url, model),
@@ -48,13 +54,9 @@ impl Gemini {
             headers,
             retries: config.max_retries,
             limits: config.limits(),
+            max_answer: max_answer(options.max_tokens()),
             http: HttpClient::new()?,
             clock,
-        };
-        let options = Options {
-            max_output_tokens: config.max_output_tokens,
-            thinking_tokens: config.thinking_tokens,
-            wants_signatures: signatures::are_wanted(model),
         };
         Ok(Self { endpoint, options, images: config.images.unwrap_or(true) })
     }
@@ -64,8 +66,11 @@ impl Gemini {
 fn url(base_url: &str, model: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     let collection = if model.contains('/') { "" } else { "models/" };
-    format!("{base_url}/v1beta/{collection}{model}:streamGenerateContent?alt=sse")
+    format!("{base_url}/v1beta/{collection}{model}{ASK}")
 }
+
+/// What is behind the address of a model where it is asked.
+const ASK: &str = ":streamGenerateContent?alt=sse";
 
 fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("x-goog-api-key", key.expose().to_owned())).into_iter().collect()
@@ -105,7 +110,28 @@ impl Model for Gemini {
     }
 }
 
-impl Served for Gemini {}
+#[async_trait]
+impl Served for Gemini {
+    /// Gemini API reference, "models.get" and "models.list".
+    async fn probe(&self) -> Result<Probe, ModelError> {
+        let endpoint = &self.endpoint;
+        let one = endpoint.url.trim_end_matches(ASK);
+        let (list, model) = one.rsplit_once('/').unwrap_or((one, ""));
+        if !model.is_empty() && endpoint.look::<PartialAnswer>(one).await?.is_some() {
+            return Ok(Probe::Works);
+        }
+        let names = |list: &Value| {
+            let names = texts(&list["models"], "name")?.into_iter();
+            Some(names.map(|name| name.trim_start_matches("models/").to_owned()).collect())
+        };
+        let list = format!("{list}?pageSize=1000");
+        match endpoint.listed::<PartialAnswer>(&list, names, model).await? {
+            Some(found) => Ok(found),
+            None if model.is_empty() => Ok(Probe::KeyUnchecked),
+            None => endpoint.begins::<PartialAnswer>(|request| self.body(request)).await,
+        }
+    }
+}
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -251,15 +251,20 @@ impl GenerationConfig {
     }
 }
 
-/// The API counts what is thought as output.
+impl Options {
+    /// The limit as the API has it: what is thought counts as output.
+    pub(super) fn max_tokens(&self) -> Option<u32> {
+        let thought = self.thinking_tokens.unwrap_or_default();
+        self.max_output_tokens.map(|most| most.saturating_add(thought))
+    }
+}
+
 impl From<&Options> for GenerationConfig {
     fn from(options: &Options) -> Self {
-        let Options { max_output_tokens, thinking_tokens, .. } = *options;
-        let thought = thinking_tokens.unwrap_or_default();
+        let thinking = options.thinking_tokens;
         Self {
-            max_output_tokens: max_output_tokens.map(|most| most.saturating_add(thought)),
-            thinking_config: thinking_tokens
-                .map(|thinking_budget| ThinkingConfig { thinking_budget }),
+            max_output_tokens: options.max_tokens(),
+            thinking_config: thinking.map(|thinking_budget| ThinkingConfig { thinking_budget }),
         }
     }
 }

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage};
+use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::asking::{Answer, Fault, Framing, Piece, Said};
+use crate::asking::{Answer, Fault, Framing, ITEM, Piece, Said};
 use crate::dialects::given_arguments;
 use crate::finish::Finish;
 
@@ -20,6 +20,7 @@ pub(crate) struct PartialAnswer {
     usage: Usage,
     /// Why it ended.
     done: Option<String>,
+    bytes: usize,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -62,7 +63,7 @@ impl Answer for PartialAnswer {
 
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
         let line: Line = serde_json::from_str(data)
-            .map_err(|error| format!("a line is no part of an answer ({error})"))?;
+            .map_err(|error| format!("a line is no part of an answer ({})", plain_json(&error)))?;
         if let Some(error) = line.error {
             return Err(Fault::Status(500, error));
         }
@@ -70,7 +71,11 @@ impl Answer for PartialAnswer {
         let (content, thinking) = (content.unwrap_or_default(), thinking.unwrap_or_default());
         let calls = tool_calls.unwrap_or_default();
         let is_alive = !thinking.is_empty() || !calls.is_empty();
-        self.calls.extend(calls.into_iter().map(|call| call.function));
+        for Call { function } in calls {
+            self.bytes += ITEM + function.name.len() + function.arguments.to_string().len();
+            self.calls.push(function);
+        }
+        self.bytes += content.len() + thinking.len();
         self.text.push_str(&content);
         self.thinking.push_str(&thinking);
         if line.done {
@@ -87,6 +92,14 @@ impl Answer for PartialAnswer {
 
     fn has_ended(&self) -> bool {
         self.done.is_some()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn cut(&mut self) {
+        self.done = Some("length".to_owned());
     }
 
     fn finish(self) -> Result<Said, Fault> {
@@ -113,12 +126,6 @@ impl Answer for PartialAnswer {
             truncated: ended.truncated,
             filtered: ended.filtered,
         })
-    }
-
-    fn whole(body: &str) -> Result<Said, Fault> {
-        let mut answer = Self::default();
-        answer.take(body)?;
-        answer.finish()
     }
 }
 

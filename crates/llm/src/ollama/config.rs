@@ -5,7 +5,7 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Limits, ToolStyle};
+use crate::{Limits, TextCalls, ToolStyle};
 
 /// The smallest context that a conversation with tools fits into, in tokens.
 const SMALLEST_CONTEXT: u64 = 2048;
@@ -42,6 +42,9 @@ pub struct OllamaConfig {
     /// How the models call tools, as for kind `openai`; by default `native` for those of which the
     /// server says that they can, and `json` for the others.
     pub tools: Option<ToolStyle>,
+    /// What is done with a call that a model writes as text although its calls are native, as for kind
+    /// `openai`.
+    pub text_calls: Option<TextCalls>,
 }
 
 impl Default for OllamaConfig {
@@ -59,6 +62,7 @@ impl Default for OllamaConfig {
             think: None,
             keep_alive_seconds: None,
             tools: None,
+            text_calls: None,
         }
     }
 }
@@ -96,7 +100,7 @@ impl OllamaConfig {
         self.base_url.trim_end_matches('/')
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
     }
 }

@@ -13,8 +13,9 @@ use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
     Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price, Secret,
 };
+use serde_json::Value;
 
-use crate::asking::Endpoint;
+use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::facts::Learned;
 use crate::known::Served;
 use answer::PartialAnswer;
@@ -61,6 +62,7 @@ impl Ollama {
             headers,
             retries: config.max_retries,
             limits: config.limits(),
+            max_answer: max_answer(config.max_output_tokens),
             http,
             clock,
         };
@@ -127,6 +129,25 @@ impl Served for Ollama {
     async fn learned(&self) -> Learned {
         let Card { images, tools, .. } = self.cards.card().await;
         Learned { facts: self.facts().await, images, native_tools: tools }
+    }
+
+    /// Ollama API, "List Local Models".
+    async fn probe(&self) -> Result<Probe, ModelError> {
+        let (endpoint, model) = (&self.endpoint, &self.cards.model);
+        let names = |list: &Value| texts(&list["models"], "name");
+        let url = format!("{}/api/tags", self.config.server());
+        let listed = endpoint.listed::<PartialAnswer>(&url, names, model).await;
+        match listed.map_err(|error| self.advised(error))? {
+            // Models in the cloud can be asked without being fetched.
+            Some(Probe::NoModel { .. }) if is_in_the_cloud(model) => Ok(Probe::KeyUnchecked),
+            Some(found) => Ok(found),
+            None => {
+                let detail =
+                    "there is no list of models; is base_url the address of an Ollama server?";
+                let (model, detail) = (endpoint.name.clone(), detail.to_owned());
+                Err(ModelError::Refused { model, detail, lasting: true })
+            }
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! An answer, put together from the events of its stream, or read whole from a server that does not
 //! stream.
 
-use avocet_protocol::{ToolCall, Usage};
+use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::codes;
-use crate::asking::{Answer, Fault, Piece, Said};
+use crate::asking::{Answer, Fault, ITEM, Piece, Said};
 use crate::dialects::repaired;
 use crate::finish::Finish;
 use crate::null::or_default;
@@ -20,6 +20,7 @@ pub(crate) struct PartialAnswer {
     thought: u64,
     usage: Usage,
     finish: Option<String>,
+    bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -105,8 +106,9 @@ impl Answer for PartialAnswer {
         if data.trim() == "[DONE]" {
             return Ok(Piece::End);
         }
-        let chunk: Chunk = serde_json::from_str(data)
-            .map_err(|error| format!("an event is no chunk of an answer ({error})"))?;
+        let chunk: Chunk = serde_json::from_str(data).map_err(|error| {
+            format!("an event is no chunk of an answer ({})", plain_json(&error))
+        })?;
         if let Some(error) = chunk.error {
             return Err(failed(&error));
         }
@@ -131,6 +133,14 @@ impl Answer for PartialAnswer {
         self.finish.is_some()
     }
 
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn cut(&mut self) {
+        self.finish = Some("length".to_owned());
+    }
+
     fn finish(self) -> Result<Said, Fault> {
         let Some(reason) = self.finish else {
             return Err("the stream ended before the answer did".to_owned().into());
@@ -150,12 +160,6 @@ impl Answer for PartialAnswer {
             truncated: ended.truncated,
             filtered: ended.filtered,
         })
-    }
-
-    fn whole(body: &str) -> Result<Said, Fault> {
-        let mut answer = Self::default();
-        answer.take(body)?;
-        answer.finish()
     }
 }
 
@@ -196,6 +200,7 @@ impl PartialAnswer {
         let thought = thought.unwrap_or_default() + parts;
         let is_alive = thought > 0 || !calls.is_empty();
         self.thought += thought as u64;
+        self.bytes += text.len() + thought;
         calls.into_iter().for_each(|call| self.take_call(call));
         self.text.push_str(&text);
         match text.is_empty() {
@@ -219,9 +224,11 @@ impl PartialAnswer {
         let place = place.filter(|place| !self.calls[*place].ends_before(&id, &name));
         let place = place.unwrap_or_else(|| {
             self.calls.push(PartialCall { index, ..PartialCall::default() });
+            self.bytes += ITEM;
             self.calls.len() - 1
         });
         let call = &mut self.calls[place];
+        let before = call.bytes();
         if !id.is_empty() {
             call.id = id;
         }
@@ -234,10 +241,15 @@ impl PartialAnswer {
             Some(Value::String(text)) => call.arguments.push_str(&text),
             Some(other) => call.arguments.push_str(&other.to_string()),
         }
+        self.bytes += call.bytes().saturating_sub(before);
     }
 }
 
 impl PartialCall {
+    fn bytes(&self) -> usize {
+        self.id.len() + self.name.len() + self.arguments.len()
+    }
+
     /// Whether a piece in its place is of another call all the same: some servers give all calls one
     /// index. It is not by a new id alone, which some servers make for every piece.
     fn ends_before(&self, id: &str, name: &str) -> bool {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::quirks::{MaxTokensField, OpenAiApi, SystemRole};
-use crate::{Limits, ToolStyle};
+use crate::{Limits, TextCalls, ToolStyle};
 
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -42,6 +42,11 @@ pub struct OpenAiConfig {
     /// for models and servers without native calls: `harmony`, `hermes`, `json`, `llama`, `mistral`,
     /// `react`, `shell`, `xml`. By default what is known of each model, `native` if nothing is.
     pub tools: Option<ToolStyle>,
+    /// What is done with a call that a model writes as text although its calls are native. `ask`, the
+    /// default: it runs by itself if it only reads; an owner is asked before any other; it is plain text if
+    /// more text follows, or if it is framed as an example or a question. `run`: it runs, as a native call
+    /// does. `ignore`: it is plain text.
+    pub text_calls: Option<TextCalls>,
     /// How much chance there is in what is written, 0 to 2; the provider's own value by default.
     pub temperature: Option<f64>,
     /// What the limit of an answer is called: `max_tokens`, or `max_completion_tokens`, which is the
@@ -80,6 +85,7 @@ impl Default for OpenAiConfig {
             reasoning_effort: None,
             images: None,
             tools: None,
+            text_calls: None,
             temperature: None,
             max_tokens_field: None,
             system_role: SystemRole::System,
@@ -113,7 +119,7 @@ impl OpenAiConfig {
     }
 
     /// What comes at once begins at its end.
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         let first = if self.stream { self.first_token_seconds } else { self.total_seconds };
         Limits::of_seconds(first, self.gap_seconds, self.total_seconds)
     }

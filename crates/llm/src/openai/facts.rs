@@ -38,6 +38,11 @@ impl Context {
         Self { url, known: Mutex::new(Known::Nothing) }
     }
 
+    /// Where the list of models is.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// What the server says of the model that it calls `model`; none if it does not.
     pub(super) async fn asked(&self, endpoint: &Endpoint, model: &str) -> Option<u64> {
         let now = endpoint.clock.elapsed();

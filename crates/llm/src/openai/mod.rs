@@ -17,8 +17,9 @@ use avocet_net::NetError;
 use avocet_protocol::{
     Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
 };
+use serde_json::Value;
 
-use crate::asking::Endpoint;
+use crate::asking::{Endpoint, Probe, max_answer, texts};
 use crate::known::Served;
 use answer::PartialAnswer;
 use facts::Context;
@@ -57,6 +58,7 @@ impl OpenAi {
             headers,
             retries: config.max_retries,
             limits: config.limits(),
+            max_answer: max_answer(config.max_output_tokens),
             http: config.client()?,
             clock,
         };
@@ -123,7 +125,24 @@ impl Model for OpenAi {
     }
 }
 
-impl Served for OpenAi {}
+#[async_trait]
+impl Served for OpenAi {
+    async fn probe(&self) -> Result<Probe, ModelError> {
+        let (endpoint, model) = (&self.endpoint, &self.options.model);
+        let names = |list: &Value| texts(&list["data"], "id");
+        let listed = endpoint.listed::<PartialAnswer>(self.context.url(), names, model).await?;
+        match (listed, self.api) {
+            (Some(found), _) => Ok(found),
+            (None, _) if model.is_empty() => Ok(Probe::KeyUnchecked),
+            (None, OpenAiApi::Chat) => {
+                endpoint.begins::<PartialAnswer>(|request| self.body(request)).await
+            }
+            (None, OpenAiApi::Responses) => {
+                endpoint.begins::<responses::PartialAnswer>(|request| self.body(request)).await
+            }
+        }
+    }
+}
 
 #[cfg(test)]
 #[path = "tests.rs"]

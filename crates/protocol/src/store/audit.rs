@@ -63,11 +63,13 @@ pub enum AuditKind {
     Trusted,
     /// What was allowed for a session is not any more.
     Withdrawn,
+    /// The log was put back to an earlier state: `restored`, `recovered`, or found so at a start (`found`).
+    RolledBack,
 }
 
 impl AuditKind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Started,
         Self::Finished,
         Self::Refused,
@@ -84,6 +86,7 @@ impl AuditKind {
         Self::Unlinked,
         Self::Trusted,
         Self::Withdrawn,
+        Self::RolledBack,
     ];
 
     /// The word in the log and in what the CLI prints.
@@ -106,6 +109,7 @@ impl AuditKind {
             Self::Unlinked => "unlinked",
             Self::Trusted => "trusted",
             Self::Withdrawn => "withdrawn",
+            Self::RolledBack => "rolled-back",
         }
     }
 }
@@ -176,6 +180,8 @@ pub struct AuditFilter {
     pub since: Option<Timestamp>,
     /// Of this kind.
     pub kind: Option<AuditKind>,
+    /// Before the row of this number.
+    pub before: Option<i64>,
     /// So many at most.
     pub limit: u32,
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MessageId, NewInbound,
-    Planned, QueueMode, Resolution, SessionId, SettledPairing, TurnId, WaitId, WaitKind,
+    Planned, QueueMode, Resolution, SenderId, SessionId, SettledPairing, TurnId, WaitId, WaitKind,
 };
 
 /// Inbound messages: acceptance, dedupe, cursors, commands.
@@ -76,10 +76,28 @@ pub enum AcceptedAs {
     Queued,
     /// It had come before.
     Duplicate,
+    /// Its key was used for another message of the chat, which is the one that is named. It is not in the log.
+    KeyTaken,
     /// It was the answer to the question that the session's turn waited for.
     Answer,
+    /// It decides about what the session's turn waits for: it is the command of a choice, and acts as one.
+    Decision,
+    /// It waits in its lane behind a question that a person has to decide.
+    Behind(OpenQuestion),
     /// It ended the session's turn and its children (queue mode interrupt) and waits in its lane.
     Interrupt(Vec<TurnId>),
+    /// A part of the log is lost, and the message was written while that part was used: it may have been answered.
+    /// So it is dropped, and its chat is told once.
+    Unsure,
+}
+
+/// A question that a person has to decide, and that the chat was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// What it is about.
+    pub wait: WaitId,
+    /// Whether the person who wrote can answer it in the chat with a plain word.
+    pub can_answer: bool,
 }
 
 /// What became of a correction.
@@ -134,6 +152,16 @@ pub enum CommandAction {
         /// How.
         resolution: Resolution,
     },
+    /// Runs a call again that a crash interrupted and a person decides about. Where no call waits for that, runs
+    /// the session's last failed turn again: a new turn for the same messages. A turn that failed more than a day
+    /// ago, before the last `/new`, or that was run again already, is left alone, and so is every turn while another
+    /// one is open.
+    Retry {
+        /// Which wait; `None` for the one that was open when the command came.
+        wait: Option<WaitId>,
+        /// Whose messages the failed turn must have; `None` for an owner, who may run any turn again.
+        sender: Option<SenderId>,
+    },
     /// What the session has read so far may be believed.
     Believe,
     /// Sends again what was given up as unconfirmed or dead in the command's chat.
@@ -167,6 +195,6 @@ pub enum CommandEffect {
     Stopped(Vec<TurnId>),
     /// So many chunks wait in the outbox again.
     Resent(u64),
-    /// The turn of this session goes on.
+    /// This session has a turn to run: one that waited, or one that failed.
     Resolved(SessionId),
 }

@@ -13,9 +13,14 @@ use crate::{
 /// Outgoing messages: order, attempts, what became of them.
 #[async_trait]
 pub trait Outbox: fmt::Debug + Send + Sync {
-    /// Commits a message of another process. One whose key was used before is absorbed. Durable
-    /// when this returns.
-    async fn enqueue(&self, message: &Planned, key: &DedupeKey) -> Result<Enqueued>;
+    /// Commits a message of another process. A message whose key was used before is absorbed; if `said`, the message
+    /// before it was planned, is not what the key was used for, the result says so. Durable when this returns.
+    async fn enqueue(
+        &self,
+        message: &Planned,
+        key: &DedupeKey,
+        said: Option<&Content>,
+    ) -> Result<Enqueued>;
 
     /// Chats that have something to be delivered.
     async fn open_chats(&self) -> Result<Vec<ChatAddress>>;
@@ -50,7 +55,12 @@ pub trait Outbox: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preview {
     /// It was begun just now, and its message is to be sent.
-    Begun(DeliveryId),
+    Begun {
+        /// The row of the outbox.
+        id: DeliveryId,
+        /// As [`Delivery::nonce`].
+        nonce: String,
+    },
     /// The chat has a message that it is shown in.
     Shown(DeliveryId, PlatformId),
     /// Something waits for the chat and goes first; it was not begun.
@@ -84,8 +94,10 @@ pub enum Showing {
 pub struct Enqueued {
     /// Its first chunk.
     pub id: DeliveryId,
-    /// It had come before.
+    /// A message with its key had come before.
     pub duplicate: bool,
+    /// That was another message.
+    pub key_taken: bool,
 }
 
 /// The chunk that a chat is to get next.
@@ -99,6 +111,12 @@ pub struct Head {
     pub attempts: u32,
     /// Not to be sent before this.
     pub not_before: Timestamp,
+    /// When `not_before` was set: a wall clock that was set back since then must not prolong the wait.
+    pub held_at: Timestamp,
+    /// When it failed first; `None` if every send so far was refused only for a while.
+    pub failing_since: Option<Timestamp>,
+    /// Why the last send failed.
+    pub error: Option<String>,
     /// Whether it only tells of another message's fate.
     pub notice: bool,
 }

@@ -109,6 +109,8 @@ pub struct NewStep {
     pub text: String,
     /// The calls, in order. Not empty.
     pub calls: Vec<ToolCall>,
+    /// See [`ModelReply::written`](crate::ModelReply::written).
+    pub written: Option<String>,
     /// What the model wants to have back with them.
     pub reasoning: Option<Reasoning>,
     /// What the model call cost.

@@ -41,8 +41,13 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// can go on because of it: the parent's.
     async fn settle(&self, turn: TurnId, settlement: &Settlement) -> Result<Option<SessionId>>;
 
+    /// Reserves the id of a wait that is about to begin, so that its prompt can name it. An id that is
+    /// never used (the process died before [`Turns::wait`]) leaves a gap.
+    async fn reserve_wait(&self) -> Result<WaitId>;
+
     /// The call waits, and with it the turn: prompt and writes are committed together with the wait.
-    async fn wait(&self, wait: &NewWait) -> Result<WaitId>;
+    /// Durable when this returns.
+    async fn wait(&self, wait: &NewWait) -> Result<()>;
 
     /// Gives a running turn back without counting an attempt: an orderly stop.
     async fn release(&self, turn: TurnId) -> Result<()>;
@@ -75,8 +80,11 @@ pub trait Turns: fmt::Debug + Send + Sync {
 pub enum Claim {
     /// Nothing to do, or a turn that waits holds the lane's place.
     Nothing,
-    /// The next turn was running when the process died: it is taken alone, with `suspects`.
-    Suspect,
+    /// The next turn was running when the process died: it is taken with `suspects`, while no other suspect runs.
+    Suspect {
+        /// How often a process died while it ran; at least 1.
+        deaths: u32,
+    },
     /// What was said so far is to be condensed. [`Turns::compacted`] ends that.
     Compact {
         /// The command that wants it.
@@ -95,9 +103,9 @@ pub enum Claim {
 pub struct Claimed {
     /// The turn.
     pub turn: TurnRecord,
-    /// How often a process died while it ran.
+    /// How often a process died while it ran, since it last came further: a recorded step or a finished call.
     pub attempts: u32,
-    /// How often a process died while it was the only one that ran.
+    /// Of these, how often it was the only turn that ran.
     pub deaths_alone: u32,
     /// The model that the session has chosen, as `provider/model`; none for the agent's.
     pub model: Option<String>,
@@ -134,15 +142,17 @@ pub struct Answer {
 /// A turn about to wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWait {
+    /// From [`Turns::reserve_wait`]; used once.
+    pub id: WaitId,
     /// The call that waits.
     pub call: CallId,
     /// For what.
     pub kind: WaitKind,
     /// Until when.
     pub expires_at: Timestamp,
-    /// What is said in the chat. `{wait}` in its texts becomes the id of the wait.
+    /// What is said in the chat; names the wait.
     pub prompt: Option<Planned>,
-    /// What is said elsewhere, to whom it matters; with `{wait}` as above.
+    /// What is said elsewhere, to people who can decide; names the wait.
     pub notices: Vec<Planned>,
     /// What the tool writes.
     pub writes: Vec<LogWrite>,
@@ -153,11 +163,11 @@ pub struct NewWait {
 }
 
 impl NewWait {
-    /// A wait that nobody is told of.
+    /// A wait without a prompt.
     #[must_use]
-    pub fn new(call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
+    pub fn new(id: WaitId, call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
         let (prompt, notices, writes, grant, shown) = (None, Vec::new(), Vec::new(), None, None);
-        Self { call, kind, expires_at, prompt, notices, writes, grant, shown }
+        Self { id, call, kind, expires_at, prompt, notices, writes, grant, shown }
     }
 }
 

@@ -5,6 +5,7 @@ use super::*;
 const LIMITS: CellLimits = CellLimits {
     processes: 64,
     memory_bytes: 1 << 30,
+    disk_bytes: 0,
     file_bytes: 0,
     open_files: 0,
     cpu_seconds: 0,

@@ -1,27 +1,36 @@
-//! What programs do not see although it is below what they may see: secrets by their names, and the sockets
-//! of others.
+//! Files and sockets that programs do not see although they are below a directory that programs do see: secrets by
+//! their names, and sockets that other processes listen on.
 
-use std::collections::VecDeque;
-use std::fs;
-use std::io::ErrorKind;
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fs::{self, File, FileType};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::plan::Plan;
-use crate::secrets::{BadPattern, Secrets};
+use super::plan::{Plan, Root};
+use super::protect::{Protect, ReadOnly};
+use crate::protection::{BadPath, Protection};
+use crate::secrets::{BadPattern, SECRET_FILES, Secrets, is_of_packages};
 
-/// Entries of a root that are looked at. A larger tree may have secrets that nobody knows of.
+/// Entries of a root that are looked at. A larger tree may hold secrets that the search does not find.
 const LOOK_AT: usize = 1_000_000;
 
 /// Bytes of a path, below the kernel's limit.
 const MOST_PATH: usize = 4000;
 
-/// What is concealed, as it is now.
+/// Bytes of a PEM file that are searched for a private key.
+const MOST_PEM: u64 = 1024 * 1024;
+
+/// What a search through the roots of a sandbox has found.
 #[derive(Debug, Default)]
 pub(super) struct Concealed {
-    /// Directories by whose names the files in them are secrets: under another name they would be none.
-    pub(super) pinned: Vec<PathBuf>,
-    /// Secrets, and directories of which nobody knows what is in them.
-    pub(super) covered: Vec<PathBuf>,
+    /// Directories whose names make the files in them secrets: under another name they would be none.
+    pub(super) pinned: BTreeSet<PathBuf>,
+    /// Secrets, and directories that cannot be searched for secrets.
+    pub(super) covered: BTreeSet<PathBuf>,
+    /// Protected paths.
+    pub(super) read_only: ReadOnly,
 }
 
 /// Why it is not known what to conceal.
@@ -29,80 +38,193 @@ pub(super) struct Concealed {
 pub(super) enum Unknown {
     #[error(transparent)]
     Pattern(#[from] BadPattern),
+    #[error(transparent)]
+    Path(#[from] BadPath),
     #[error(
-        "{0} has too many files to look for secrets in, more than {LOOK_AT}: its operator has to \
-        choose a smaller workspace"
+        "{0} has too many files to search for secrets, more than {LOOK_AT}: the operator has to choose a smaller \
+        workspace"
     )]
-    TooMany(PathBuf),
+    TooManyToChange(PathBuf),
+    #[error(
+        "{0} has too many files to search for secrets, more than {LOOK_AT}: the operator has to name a smaller \
+        directory in [sandbox] read, or show all of it to programs with {SECRET_FILES} = [\"{0}/*\"]"
+    )]
+    TooManyToRead(PathBuf),
 }
 
-/// The secrets in what may be changed; the roots are below `new`.
-pub(super) fn concealed(plan: &Plan, new: &Path) -> Result<Concealed, Unknown> {
-    let mut found = Concealed::default();
-    let Some(but) = &plan.secrets_but else { return Ok(found) };
-    let secrets = Secrets::new(but, &[])?;
-    for root in plan.writable() {
-        let place = new.join(root.strip_prefix("/").unwrap_or(root));
-        look(root, &place, &secrets, &mut found)?;
-    }
-    Ok(found)
-}
-
-/// Looks through a root, which is at this place.
-fn look(
-    root: &Path,
-    place: &Path,
-    secrets: &Secrets,
-    found: &mut Concealed,
-) -> Result<(), Unknown> {
-    let mut looked_at = 0;
-    let mut open = VecDeque::from([PathBuf::new()]);
-    while let Some(directory) = open.pop_front() {
-        let entries = match fs::read_dir(place.join(&directory)) {
-            Ok(entries) => entries,
-            // A root may be a file; and what was removed just now has nothing in it.
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) =>
-            {
-                continue;
-            }
-            Err(_) => {
-                found.covered.push(root.join(directory));
-                continue;
-            }
+/// The secrets and the protected paths in these roots of a plan; the root directory of the sandbox is at `new`.
+pub(super) fn concealed<'r>(
+    plan: &'r Plan,
+    roots: impl Iterator<Item = &'r Root> + Clone,
+    new: &'r Path,
+) -> Result<Concealed, Unknown> {
+    let protection = Protection::new(&plan.protected)?;
+    let protect = Protect {
+        protection: &protection,
+        rights: &plan.rights,
+        new,
+        roots: plan.writable().collect(),
+        found: ReadOnly::default(),
+    };
+    let mut search = Search { new, found: Concealed::default(), linked: BTreeSet::new(), protect };
+    for root in roots.clone() {
+        let secrets = plan.secrets_but.as_ref().map(|but| Secrets::new(but, &[])).transpose()?;
+        // Of what is only read, its own path counts: everything in a directory called `.ssh` is a secret.
+        let secrets = match root.writable {
+            true => secrets,
+            false => secrets.map(|secrets| secrets.below(&root.path)),
         };
-        for entry in entries {
-            looked_at += 1;
-            if looked_at > LOOK_AT {
-                return Err(Unknown::TooMany(root.to_owned()));
-            }
-            let entry =
-                entry.and_then(|entry| Ok((directory.join(entry.file_name()), entry.file_type()?)));
-            match entry {
-                // Nothing could be mounted there, but a program could go there step by step.
-                Ok((path, _)) if place.as_os_str().len() + path.as_os_str().len() > MOST_PATH => {
-                    found.covered.push(root.join(&directory));
-                    break;
-                }
-                Ok((path, kind)) if kind.is_dir() => {
-                    if Secrets::is_of_secrets(&path) {
-                        found.pinned.push(root.join(&path));
-                    }
-                    open.push_back(path);
-                }
-                Ok((path, kind)) if kind.is_file() && secrets.why(&path, false).is_some() => {
-                    found.covered.push(root.join(path));
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(_) => {
-                    found.covered.push(root.join(&directory));
-                    break;
-                }
-            }
+        let protects = root.writable && !protection.is_none();
+        if protects || secrets.as_ref().is_some_and(|secrets| !secrets.opens_everything()) {
+            search.look_through(root, secrets.as_ref())?;
         }
     }
-    Ok(())
+    if !search.linked.is_empty() || !search.protect.found.linked.is_empty() {
+        for root in roots {
+            search.look_for_links(root)?;
+        }
+    }
+    let read_only = search.protect.found;
+    Ok(Concealed { read_only, ..search.found })
+}
+
+/// A search through the roots.
+struct Search<'n> {
+    /// Where the root directory of the sandbox is.
+    new: &'n Path,
+    found: Concealed,
+    /// Device and inode of each secret with more than one name.
+    linked: BTreeSet<(u64, u64)>,
+    protect: Protect<'n>,
+}
+
+/// The entries of a directory.
+type Entries = [(OsString, FileType)];
+
+impl Search<'_> {
+    fn look_through(&mut self, root: &Root, secrets: Option<&Secrets>) -> Result<(), Unknown> {
+        self.walk(root, |search, place, directory, entries| {
+            if root.writable {
+                search.protect.look(root, directory, entries);
+            }
+            let Some(secrets) = secrets else { return Ok(()) };
+            for (name, _) in entries.iter().filter(|(_, kind)| kind.is_file()) {
+                let path = directory.join(name);
+                let is_secret = secrets.why(&path, false).is_some();
+                let there = place.join(&path);
+                if is_secret && (root.writable || !is_public(&there)) {
+                    match fs::symlink_metadata(there) {
+                        Ok(found) => search.cover(root, &path, &found),
+                        Err(error) if error.kind() == ErrorKind::NotFound => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Covers further names of secrets, and protects those of protected files. They may be anything.
+    fn look_for_links(&mut self, root: &Root) -> Result<(), Unknown> {
+        self.walk(root, |search, place, directory, entries| {
+            for (name, _) in entries.iter().filter(|(_, kind)| kind.is_file()) {
+                let path = directory.join(name);
+                let Ok(found) = fs::symlink_metadata(place.join(&path)) else { continue };
+                let (id, path) = ((found.dev(), found.ino()), root.path.join(path));
+                if search.linked.contains(&id) {
+                    search.found.covered.insert(path);
+                } else if root.writable && search.protect.found.linked.contains(&id) {
+                    search.protect.found.paths.insert(path);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn cover(&mut self, root: &Root, path: &Path, found: &fs::Metadata) {
+        if found.nlink() > 1 {
+            self.linked.insert((found.dev(), found.ino()));
+        }
+        if root.writable {
+            let above = path.ancestors().skip(1).filter(|above| Secrets::is_of_secrets(above));
+            self.found.pinned.extend(above.map(|above| root.path.join(above)));
+        }
+        self.found.covered.insert(root.path.join(path));
+    }
+
+    /// Calls `look` with each directory of a root: with the place of the root, the path from there, and the entries.
+    /// Links are not followed. A directory that cannot be searched is covered as a whole.
+    fn walk(
+        &mut self,
+        root: &Root,
+        mut look: impl FnMut(&mut Self, &Path, &Path, &Entries) -> io::Result<()>,
+    ) -> Result<(), Unknown> {
+        let place = self.new.join(root.path.strip_prefix("/").unwrap_or(&root.path));
+        let mut looked_at = 0;
+        let mut open = VecDeque::from([PathBuf::new()]);
+        while let Some(directory) = open.pop_front() {
+            if !root.writable && is_of_packages(&root.path.join(&directory)) {
+                continue;
+            }
+            let listed = list(&place, &directory).and_then(|entries| {
+                looked_at += entries.len();
+                look(self, &place, &directory, &entries)?;
+                Ok(entries)
+            });
+            match listed {
+                Ok(entries) => {
+                    let below = entries.into_iter().filter(|(_, kind)| kind.is_dir());
+                    open.extend(below.map(|(name, _)| directory.join(name)));
+                }
+                // A root may be a file; and a directory may have been removed just now.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => {}
+                // Programs cannot read it either, nor change its mode.
+                Err(_) if !root.writable => {}
+                Err(_) => drop(self.found.covered.insert(root.path.join(directory))),
+            }
+            if looked_at > LOOK_AT {
+                let path = root.path.clone();
+                return Err(match root.writable {
+                    true => Unknown::TooManyToChange(path),
+                    false => Unknown::TooManyToRead(path),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn list(place: &Path, directory: &Path) -> io::Result<Vec<(OsString, FileType)>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(place.join(directory))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let length = place.as_os_str().len() + directory.as_os_str().len() + name.len() + 2;
+        // Nothing could be mounted there, but a program could go there step by step.
+        if length > MOST_PATH {
+            return Err(io::Error::from(ErrorKind::InvalidFilename));
+        }
+        match entry.file_type() {
+            Ok(kind) => entries.push((name, kind)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(entries)
+}
+
+/// Whether a file in a directory that is only read is a PEM file without a private key: certificates have to be
+/// readable, or no program connects to anything.
+fn is_public(file: &Path) -> bool {
+    if file.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("pem")) {
+        return false;
+    }
+    const MARK: &[u8] = b"PRIVATE KEY";
+    let mut text = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MOST_PEM).read_to_end(&mut text));
+    let is_whole = read.is_ok_and(|read| (read as u64) < MOST_PEM);
+    is_whole && !text.windows(MARK.len()).any(|part| part == MARK)
 }
 
 /// Where somebody listens now below one of these paths: a mount that is read-only keeps nobody from a socket. Which

@@ -1,8 +1,10 @@
 //! The last stage: it gives up what it may, and becomes the program.
 
+use std::convert::Infallible;
+use std::ffi::{CString, NulError};
 use std::fs;
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,15 +13,19 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, Scope, path_beneath_rules,
 };
+use nix::fcntl::AtFlags;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::{Mode, umask};
+use nix::unistd::{AccessFlags, access, dup2_stderr, dup2_stdin, execveat};
+use rustix::fs::{OFlags, open};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
 };
 
+use super::conceal::concealed;
 use super::filter;
-use super::plan::{CellLimits, DEVICES, HIDDEN, OF_THE_KERNEL, Plan};
+use super::plan::{CellLimits, DEVICES, HIDDEN, OF_THE_KERNEL, Plan, Rights};
 use super::stage::{Fault, Report, Walled, tell};
 
 /// The newest Landlock that is known here; a kernel with an older one gives what it has.
@@ -42,28 +48,62 @@ pub(super) fn run(plan: &Plan) -> Result<(), Fault> {
     drop_capabilities(plan.namespaces).walled("capabilities")?;
     rustix::thread::set_no_new_privs(true).walled("no new privileges")?;
     if plan.walled {
-        restrict_paths(plan).walled("Landlock")?;
+        restrict_paths(plan)?;
     }
     // Standard error is how stages report; the program writes both into one stream.
     let report = std::io::stderr().as_fd().try_clone_to_owned().walled("the report")?;
     let output = std::io::stdout().as_fd().try_clone_to_owned().walled("the output")?;
-    if plan.walled {
-        filter::apply(plan.namespaces).walled("the system call filter")?;
-    }
     let [name, arguments @ ..] = &plan.program[..] else {
         return Err(Fault(Report::Program("there is no program to run".to_owned())));
     };
-    let environment = plan.environment.iter().map(|(name, value)| (name, value));
-    let failed = Command::new(name)
-        .args(arguments)
-        .env_clear()
-        .envs(environment)
-        .stdin(Stdio::null())
-        .stderr(Stdio::from(output))
-        .exec();
+    // It is looked up while programs can still be executed.
+    let alone = (plan.rights == Rights::Alone).then(|| find(plan, name)).transpose()?;
+    if plan.walled {
+        filter::apply(plan).walled("the system call filter")?;
+    }
+    let failed = match alone {
+        Some(program) => become_alone(plan, &program, &output),
+        None => Command::new(name)
+            .args(arguments)
+            .env_clear()
+            .envs(plan.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stderr(Stdio::from(output))
+            .exec(),
+    };
     let Fault(fault) = program_fault(plan, &failed);
     tell(&mut fs::File::from(report), &fault);
     Ok(())
+}
+
+/// Opens a program that is in `PATH`.
+fn find(plan: &Plan, name: &str) -> Result<OwnedFd, Fault> {
+    let path = plan.environment.iter().find(|(name, _)| name == "PATH");
+    let directories = path.map_or("", |(_, path)| path.as_str()).split(':').map(Path::new);
+    let mut places = directories.map(|directory| directory.join(name));
+    let found = places.find(|place| access(place, AccessFlags::X_OK).is_ok() && place.is_file());
+    let found = found.ok_or_else(|| program_fault(plan, &ErrorKind::NotFound.into()))?;
+    open(&found, OFlags::PATH | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+        .map_err(|error| program_fault(plan, &error.into()))
+}
+
+/// Becomes a program that cannot execute another one. Returns why it did not.
+fn become_alone(plan: &Plan, program: &OwnedFd, output: &OwnedFd) -> std::io::Error {
+    let texts = |texts: &mut dyn Iterator<Item = String>| -> Result<Vec<CString>, NulError> {
+        texts.map(CString::new).collect()
+    };
+    let become_it = || -> std::io::Result<Infallible> {
+        let arguments = texts(&mut plan.program.iter().cloned())?;
+        let pairs = plan.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        let environment = texts(&mut { pairs })?;
+        dup2_stdin(fs::File::open("/dev/null")?)?;
+        dup2_stderr(output)?;
+        Ok(execveat(program, c"", &arguments, &environment, AtFlags::AT_EMPTY_PATH)?)
+    };
+    match become_it() {
+        Ok(never) => match never {},
+        Err(error) => error,
+    }
 }
 
 fn program_fault(plan: &Plan, error: &std::io::Error) -> Fault {
@@ -114,9 +154,21 @@ fn drop_capabilities(of_namespace: bool) -> rustix::io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
-/// The second wall around files, and around processes and sockets outside; the first where there are no
-/// namespaces: then all of it has to hold.
-fn restrict_paths(plan: &Plan) -> Result<(), landlock::RulesetError> {
+/// Applies Landlock. With namespaces it is the second layer around files, processes and sockets; without them it is the
+/// first one, and all of it has to hold.
+fn restrict_paths(plan: &Plan) -> Result<(), Fault> {
+    let mut hidden: Vec<PathBuf> = HIDDEN.iter().map(PathBuf::from).collect();
+    hidden.extend_from_slice(&plan.hidden);
+    if !plan.namespaces {
+        // Landlock grants rights to a whole directory. Where programs may change files, secrets stay visible: without
+        // the right to their directory, programs could make no files beside them.
+        let read = plan.roots.iter().filter(|root| !root.writable);
+        hidden.extend(concealed(plan, read, Path::new("/")).walled("secrets")?.covered);
+    }
+    restrict(plan, &hidden).walled("Landlock")
+}
+
+fn restrict(plan: &Plan, hidden: &[PathBuf]) -> Result<(), landlock::RulesetError> {
     let (abi, level) = match plan.namespaces {
         true => (LANDLOCK, CompatLevel::BestEffort),
         false => (LEAST, CompatLevel::HardRequirement),
@@ -140,19 +192,18 @@ fn restrict_paths(plan: &Plan) -> Result<(), landlock::RulesetError> {
             .add_rules(path_beneath_rules(plan.writable(), all))?
     } else {
         created
-            .add_rules(path_beneath_rules(without_hidden(plan, plan.readable()), read))?
-            .add_rules(path_beneath_rules(without_hidden(plan, plan.writable()), all))?
+            .add_rules(path_beneath_rules(without_hidden(hidden, plan.readable()), read))?
+            .add_rules(path_beneath_rules(without_hidden(hidden, plan.writable()), all))?
             .add_rules(path_beneath_rules(OF_THE_KERNEL, AccessFs::ReadFile))?
     };
     created.add_rules(path_beneath_rules(DEVICES, device))?.restrict_self()?;
     Ok(())
 }
 
-/// These paths without what is hidden below them: Landlock takes nothing back, so that of a directory
-/// with something hidden in it, everything else is given instead.
-fn without_hidden<'a>(plan: &Plan, paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
-    let hidden = HIDDEN.iter().map(Path::new).chain(plan.hidden.iter().map(PathBuf::as_path));
-    let hidden: Vec<_> = hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
+/// These paths without what is hidden below them. Landlock takes no right back, so a directory with something hidden in
+/// it is replaced by its other entries.
+fn without_hidden<'a>(hidden: &[PathBuf], paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let hidden: Vec<_> = hidden.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     let paths = paths.filter_map(|path| fs::canonicalize(path).ok());
     paths.flat_map(|path| shown(path, &hidden)).collect()
 }

@@ -9,6 +9,8 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 
+use super::plan::{Plan, Rights};
+
 /// The last system call that is known here (Linux 6.18, `listns`): a newer one is none, so that libraries
 /// fall back to those that the filter understands.
 const LAST: c_long = 470;
@@ -143,11 +145,15 @@ const NAMESPACES: [i32; 8] = [
 
 /// Applies the filters, for good. Without namespaces of its own the program has no sockets but
 /// connected pairs, and changes nothing of what is not its own.
-pub(super) fn apply(has_namespaces: bool) -> Result<(), Box<dyn std::error::Error>> {
-    // The stricter of both decides.
+pub(super) fn apply(plan: &Plan) -> Result<(), Box<dyn std::error::Error>> {
+    // The strictest of them decides.
     apply_filter(&known()?)?;
-    apply_filter(&refusals(has_namespaces)?)?;
+    apply_filter(&refusals(plan.namespaces)?)?;
     apply_filter(&attributes()?)?;
+    apply_filter(&large_mappings(plan.limits.memory_bytes)?)?;
+    if plan.rights == Rights::Alone {
+        apply_filter(&no_execution()?)?;
+    }
     Ok(())
 }
 
@@ -165,6 +171,29 @@ fn attributes() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let (allow, absent) =
         (SeccompAction::Allow, SeccompAction::Errno(libc::EOPNOTSUPP.cast_unsigned()));
     Ok(SeccompFilter::new(rules, allow, absent, std::env::consts::ARCH.try_into()?)?.try_into()?)
+}
+
+/// A program that is alone executes no other one: what it starts as is executed by `execveat`, which no C library uses
+/// for anything else.
+fn no_execution() -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let rules = BTreeMap::from([(libc::SYS_execve, Vec::new())]);
+    let (allow, refuse) =
+        (SeccompAction::Allow, SeccompAction::Errno(libc::EACCES.cast_unsigned()));
+    Ok(SeccompFilter::new(rules, allow, refuse, std::env::consts::ARCH.try_into()?)?.try_into()?)
+}
+
+/// A shared mapping without a file may not be larger than the memory limit: only the meter would see it, which looks
+/// now and then.
+fn large_mappings(most: u64) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    const LENGTH: u8 = 1;
+    const FLAGS: u8 = 3;
+    let shared = set(FLAGS, (libc::MAP_SHARED | libc::MAP_ANONYMOUS).cast_unsigned());
+    let large = rule(&[(LENGTH, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, most), shared])?;
+    let rules = BTreeMap::from([(libc::SYS_mmap, vec![large])]);
+    let (allow, no_memory) =
+        (SeccompAction::Allow, SeccompAction::Errno(libc::ENOMEM.cast_unsigned()));
+    Ok(SeccompFilter::new(rules, allow, no_memory, std::env::consts::ARCH.try_into()?)?
+        .try_into()?)
 }
 
 fn refusals(has_namespaces: bool) -> Result<BpfProgram, Box<dyn std::error::Error>> {

@@ -4,6 +4,7 @@
 use nix::errno::Errno;
 use nix::sys::wait::{WaitStatus, wait};
 
+use super::meter::Meter;
 use super::plan::Plan;
 use super::root;
 use super::stage::{Fault, Report, Stage, Walled, tell};
@@ -13,18 +14,23 @@ pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     nix::unistd::sethostname("cell").walled("the name of the host")?;
     root::build(plan)?;
     // The kernel kills the namespace with its first process.
-    hold(line, || ())
+    hold(line, plan, || ())
 }
 
-/// Starts the last stage, waits for its end, reaps what it leaves behind, and reports. `kill` kills
-/// whatever is left.
-pub(super) fn hold(line: &str, kill: fn()) -> Result<(), Fault> {
+/// Starts the last stage, measures what it uses up, waits for its end, reaps its orphans, and reports. `kill` kills the
+/// processes that are left.
+pub(super) fn hold(line: &str, plan: &Plan, kill: fn()) -> Result<(), Fault> {
+    let meter = Meter::new(plan);
     let program = Stage::Exec.start(line).walled("the last stage")?;
     tree::leash(kill)?;
+    meter.start(kill)?;
     let id = i32::try_from(program.id()).unwrap_or_default();
     let report = loop {
         match wait() {
-            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == id => break Report::Code(code),
+            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == id => {
+                // A program may have ended before the meter saw what it wrote.
+                break meter.over().map_or(Report::Code(code), Report::Over);
+            }
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == id => {
                 break Report::Signal(signal as i32);
             }

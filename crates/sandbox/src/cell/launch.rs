@@ -16,14 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroups;
 use super::conceal::sockets_below;
+use super::meter::Over;
 use super::network::{Proxy, Reached, environment, take_listener, url};
 use super::output::Output;
-use super::plan::{CellLimits, Plan, Root};
+use super::plan::{CellLimits, Plan, Rights, Root};
 use super::stage::{ARGUMENT, FIRST, Report};
+use crate::Protection;
 
 /// How long everything in a cell may take to die.
 const DYING: Duration = Duration::from_secs(5);
-/// The signal of whoever is killed for memory.
+/// The signal that a program is killed with for memory or disk.
 const KILLED: i32 = 9;
 /// Bytes of a report.
 const MAX_REPORT: u64 = 64 * 1024;
@@ -45,9 +47,11 @@ pub struct Cell {
     pub readable: Vec<PathBuf>,
     /// What is not seen although it is below one of those.
     pub hidden: Vec<PathBuf>,
-    /// With namespaces: whether files of `writable` are out of sight that have the names of secrets, and by which
-    /// patterns some are not; they are as those of [`Workspace::guarded`](crate::Workspace::guarded).
+    /// Whether files with the names of secrets are hidden, and the patterns of those that are shown all the same, as in
+    /// [`Workspace::guarded`](crate::Workspace::guarded). Files of `writable` are hidden with namespaces only.
     pub secrets_but: Option<Vec<String>>,
+    /// The paths that programs may not change although they are in `writable`: with namespaces they are read-only.
+    pub protection: Arc<Protection>,
     /// All of the environment of programs, but for what says where the proxy is.
     pub environment: Vec<(String, String)>,
     /// The way to the hosts that are open; none where none are. Cells without namespaces have no network, and
@@ -76,6 +80,8 @@ pub struct Order {
     pub cancel: CancellationToken,
     /// Is told the hosts that it reaches, as it does.
     pub reached: Reached,
+    /// Its rights beside those that all programs have.
+    pub rights: Rights,
 }
 
 /// What became of a program.
@@ -180,16 +186,21 @@ impl Cell {
             cut
         };
         end(&mut warden).await.map_err(start)?;
-        let no_memory = group.is_some_and(|group| group.is_out_of_memory());
-        if no_memory {
-            let why = self.out_of_memory();
+        let report = first_report(&lines);
+        let over = match &report {
+            Ok(Report::Over(over)) => Some(*over),
+            _ if group.is_some_and(|group| group.is_out_of_memory()) => Some(Over::Memory),
+            _ => None,
+        };
+        if let Some(over) = over {
+            let why = self.killed_for(over);
             heard(why.as_bytes());
             output.push(why.as_bytes());
         }
-        let ended = match (cut, reported(&lines)) {
+        let ended = match (cut, reported(report)) {
             (Some(cut), _) => cut,
-            // Whoever would have reported was killed with it.
-            (None, Err(CellError::Wall(_))) if no_memory => Ended::Signal(KILLED),
+            // The stage that reports was killed with the program.
+            (None, Err(CellError::Wall(_))) if over.is_some() => Ended::Signal(KILLED),
             (None, reported) => reported?,
         };
         Ok(Ran { ended, output, reached: order.reached.hosts() })
@@ -221,12 +232,19 @@ impl Cell {
         std::future::pending().await
     }
 
-    fn out_of_memory(&self) -> String {
-        let megabytes = self.limits.memory_bytes >> 20;
-        format!(
-            "\n[killed for memory: its processes together reached {megabytes} MB, [sandbox] \
-             max_memory_megabytes]\n"
-        )
+    /// Why the program was killed, behind its output.
+    fn killed_for(&self, over: Over) -> String {
+        const MEGABYTE: u32 = 20;
+        match over {
+            Over::Memory => format!(
+                "\n[killed for memory: its processes together reached {} MB, [sandbox] max_memory_megabytes]\n",
+                self.limits.memory_bytes >> MEGABYTE
+            ),
+            Over::Disk => format!(
+                "\n[killed: its processes together wrote more than {} MB to disk, [sandbox] max_disk_megabytes]\n",
+                self.limits.disk_bytes >> MEGABYTE
+            ),
+        }
     }
 
     fn plan(&self, order: &Order) -> Result<String, CellError> {
@@ -242,7 +260,10 @@ impl Cell {
             roots: readable.chain(self.writable.iter().map(root(true))).collect(),
             hidden: [&self.hidden[..], &sockets].concat(),
             secrets_but: self.secrets_but.clone(),
+            protected: self.protection.patterns().to_vec(),
+            rights: order.rights.clone(),
             limits: self.limits,
+            meters_memory: self.cgroups.is_none(),
             namespaces: self.namespaces,
             proxied: self.opened().is_some(),
             walled: self.walled,
@@ -274,16 +295,20 @@ async fn read_report(from: impl AsyncRead + Unpin, lines: &mut Vec<u8>) {
 }
 
 /// The first line: stages report once, and the later ones only if the earlier ones came that far.
-fn reported(lines: &[u8]) -> Result<Ended, CellError> {
+fn first_report(lines: &[u8]) -> Result<Report, CellError> {
     let line = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    match serde_json::from_slice(line) {
-        Ok(Report::Code(code)) => Ok(Ended::Code(code)),
-        Ok(Report::Signal(signal)) => Ok(Ended::Signal(signal)),
-        Ok(Report::Wall(wall)) => Err(CellError::Wall(wall)),
-        Ok(Report::Program(error)) => Err(CellError::Program(error)),
-        Err(_) => {
-            let said = String::from_utf8_lossy(lines);
-            Err(CellError::Wall(format!("the cell ended without a report: {}", said.trim())))
-        }
+    serde_json::from_slice(line).map_err(|_| {
+        let text = String::from_utf8_lossy(lines);
+        CellError::Wall(format!("the cell ended without a report: {}", text.trim()))
+    })
+}
+
+fn reported(report: Result<Report, CellError>) -> Result<Ended, CellError> {
+    match report? {
+        Report::Code(code) => Ok(Ended::Code(code)),
+        Report::Signal(signal) => Ok(Ended::Signal(signal)),
+        Report::Over(_) => Ok(Ended::Signal(KILLED)),
+        Report::Wall(wall) => Err(CellError::Wall(wall)),
+        Report::Program(error) => Err(CellError::Program(error)),
     }
 }

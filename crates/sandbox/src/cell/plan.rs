@@ -4,15 +4,20 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::protection::Kind;
+
 /// What a program may use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellLimits {
     /// Processes and threads at the same time. Holds for ordinary users, and for root where the
     /// kernel counts by PID namespace (Linux 6.14) or the cell has a control group.
     pub processes: u64,
-    /// Bytes of memory that one process may write to; all of them together, and what they keep in `/tmp`, where the
-    /// cell has a control group.
+    /// Bytes of memory. With a control group, all processes together. Without one, what one process has for itself and
+    /// what all of them share: shared mappings, segments, and files in `/tmp` and `/dev/shm`.
     pub memory_bytes: u64,
+    /// Bytes that all processes together may write to disk, less what they remove before it is written; and bytes by
+    /// which the directories that they may change may grow.
+    pub disk_bytes: u64,
     /// Bytes that one file may have, and all files in `/tmp` together.
     pub file_bytes: u64,
     /// Files that one process may have open.
@@ -27,6 +32,7 @@ impl Default for CellLimits {
         Self {
             processes: 512,
             memory_bytes: 4 * GIB,
+            disk_bytes: 10 * GIB,
             file_bytes: GIB,
             open_files: 1024,
             cpu_seconds: 600,
@@ -39,6 +45,49 @@ impl Default for CellLimits {
 pub(crate) struct Root {
     pub(crate) path: PathBuf,
     pub(crate) writable: bool,
+}
+
+/// The rights of a program beside those that all have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rights {
+    /// Any program. Protected paths are read-only.
+    #[default]
+    Ordinary,
+    /// git, which may change the configuration of these repositories and the protected files in them. Hooks stay
+    /// read-only.
+    Git(Vec<GitPlace>),
+    /// A program that cannot execute any other one.
+    Alone,
+}
+
+/// A repository in which git may change protected paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitPlace {
+    /// The directory whose files are checked out; `None` for a bare repository.
+    pub worktree: Option<PathBuf>,
+    /// Directories with configuration: of the worktree and of the whole repository.
+    pub git_dirs: Vec<PathBuf>,
+}
+
+impl GitPlace {
+    /// Whether its paths can be written down for the stages: others get no rights of their own.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        self.worktree.iter().chain(&self.git_dirs).all(|path| path.to_str().is_some())
+    }
+}
+
+impl Rights {
+    pub(crate) fn may_change(&self, path: &Path, kind: Kind) -> bool {
+        let Self::Git(places) = self else { return false };
+        places.iter().any(|GitPlace { worktree, git_dirs }| match kind {
+            Kind::Config | Kind::Link => {
+                git_dirs.iter().any(|directory| path.starts_with(directory))
+            }
+            Kind::Other => worktree.as_ref().is_some_and(|worktree| path.starts_with(worktree)),
+            Kind::Hooks => false,
+        })
+    }
 }
 
 /// What runs in a cell, and behind which walls. One line of JSON on the standard input of each stage.
@@ -54,10 +103,14 @@ pub(crate) struct Plan {
     pub(crate) roots: Vec<Root>,
     /// What it does not see below the roots.
     pub(crate) hidden: Vec<PathBuf>,
-    /// Patterns of files that are seen in what may be changed although they have the names of secrets, which
-    /// are not; none if all are seen.
+    /// Patterns of files that are shown although they have the names of secrets; `None` if all secrets are shown.
     pub(crate) secrets_but: Option<Vec<String>>,
+    /// Patterns of protected paths.
+    pub(crate) protected: Vec<String>,
+    pub(crate) rights: Rights,
     pub(crate) limits: CellLimits,
+    /// Whether memory is measured, because no control group limits it.
+    pub(crate) meters_memory: bool,
     /// Whether the kernel gives namespaces.
     pub(crate) namespaces: bool,
     /// Whether programs find a proxy in their network.

@@ -56,16 +56,22 @@ pub(super) fn build(plan: &Plan) -> Result<(), Fault> {
     let mounts = Mounts::of_this_process().walled("the mounts of the system")?;
     scaffold().walled("the place to build in")?;
     system(&mounts).walled("the system")?;
-    devices().walled("the devices")?;
-    processes(plan.limits.processes, plan.limits.memory_bytes).walled("/proc of its own")?;
-    scratch("/tmp", plan.limits.file_bytes).walled("/tmp of its own")?;
+    let memory = plan.limits.memory_bytes;
+    devices(memory).walled("the devices")?;
+    processes(plan.limits.processes, memory).walled("/proc of its own")?;
+    scratch("/tmp", plan.limits.file_bytes.min(memory)).walled("/tmp of its own")?;
     for root in &plan.roots {
         bind(&root.path, root.writable, &mounts)
             .map_err(|error| Fault::wall(&root.path.display().to_string(), error))?;
     }
-    let concealed = concealed(plan, Path::new(NEW)).walled("secrets")?;
-    for path in concealed.pinned {
-        pin(&path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
+    let concealed = concealed(plan, plan.roots.iter(), Path::new(NEW)).walled("secrets")?;
+    // A directory comes before those in it, so that no mount is copied.
+    for path in concealed.pinned.union(&concealed.read_only.pinned) {
+        pin(path).map_err(|error| Fault::wall(&path.display().to_string(), error))?;
+    }
+    for path in &concealed.read_only.paths {
+        let protected = unless_gone(protect(path));
+        protected.map_err(|error| Fault::wall(&path.display().to_string(), error))?;
     }
     let hidden = HIDDEN.iter().map(PathBuf::from).chain(plan.hidden.clone());
     for path in hidden.chain(concealed.covered) {
@@ -102,7 +108,7 @@ fn system(mounts: &Mounts) -> nix::Result<()> {
     Ok(())
 }
 
-fn devices() -> nix::Result<()> {
+fn devices(memory: u64) -> nix::Result<()> {
     for device in DEVICES.map(Path::new) {
         let place = make_place(device)?;
         mount(Some(&of_host(device)), &place, NONE, MsFlags::MS_BIND, NONE)?;
@@ -115,7 +121,7 @@ fn devices() -> nix::Result<()> {
     ] {
         symlink(target, inside(name)).map_err(errno)?;
     }
-    scratch("/dev/shm", 64 << 20)
+    scratch("/dev/shm", memory.min(64 << 20))
 }
 
 /// A `/proc` with the processes of the cell alone. What is in it about the whole system is read-only,
@@ -207,6 +213,13 @@ fn pin(path: &Path) -> nix::Result<()> {
     let place = inside(path);
     let pinned = mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE);
     unless_gone(pinned)
+}
+
+/// Makes a path below a root read-only, if it is there.
+fn protect(path: &Path) -> nix::Result<()> {
+    let place = inside(path);
+    mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
+    restrict(&place, false, kept(statvfs(&place)?.flags()))
 }
 
 /// Covers a path below a root, if it is there.

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use super::meter::Over;
 use super::plan::Plan;
 use super::{exec, init, warden};
 
@@ -24,6 +25,8 @@ pub(crate) enum Report {
     Code(i32),
     /// It was killed by this signal.
     Signal(i32),
+    /// It was killed, because its processes together exceeded this limit.
+    Over(Over),
     /// It was never started: this wall could not be built.
     Wall(String),
     /// It was never started: there is no such program, or it cannot be run.

@@ -29,7 +29,7 @@ pub(super) fn leash(kill: fn()) -> Result<(), Fault> {
 pub(super) fn kill_below() {
     let own = Pid::this();
     loop {
-        for pid in below(own.as_raw()).into_iter().chain(children()) {
+        for pid in below(own.as_raw()).into_iter().chain(children("self")) {
             // It may have ended by itself.
             kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap_or_default();
         }
@@ -43,13 +43,24 @@ pub(super) fn kill_below() {
     }
 }
 
-/// Our children, which are told to us also where `/proc` hides them; orphans become ours.
-fn children() -> Vec<i32> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+/// The children of a process, which the kernel tells also where `/proc` hides them.
+fn children(parent: &str) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let listed =
         threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let parsed = |list: String| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>();
     listed.flat_map(parsed).collect()
+}
+
+/// This process, which reaps the orphans below it, and all processes below it.
+pub(super) fn below_and_self() -> Vec<i32> {
+    let mut all = vec![Pid::this().as_raw()];
+    let mut next = 0;
+    while let Some(parent) = all.get(next) {
+        all.extend(children(&parent.to_string()));
+        next += 1;
+    }
+    all
 }
 
 /// The processes below `root`, by what `/proc` says of their parents.

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::launch::{Cell, CellError, Ended, Order};
 use super::network::Reached;
+use super::plan::Rights;
 
 /// How long building the walls once may take.
 const PROBING: Duration = Duration::from_secs(10);
@@ -45,6 +46,7 @@ impl Walls {
                     output: 0,
                     cancel: CancellationToken::new(),
                     reached: Reached::default(),
+                    rights: Rights::default(),
                 };
                 match cell.run(order).await {
                     Ok(ran) if ran.ended == Ended::Code(0) => Ok(()),

@@ -16,15 +16,19 @@ use super::plan::Plan;
 use super::stage::{Fault, Stage, Walled};
 use super::tree;
 
-/// What building the file system takes, and giving up rights.
-const NEEDED: [CapabilitySet; 3] =
-    [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP, CapabilitySet::SYS_RESOURCE];
+/// The rights to build the file system, to give up rights, and to measure processes that have made themselves unreadable.
+const NEEDED: [CapabilitySet; 4] = [
+    CapabilitySet::SYS_ADMIN,
+    CapabilitySet::SETPCAP,
+    CapabilitySet::SYS_PTRACE,
+    CapabilitySet::SYS_RESOURCE,
+];
 
 pub(super) fn run(line: &str, plan: &Plan) -> Result<(), Fault> {
     close_inherited();
     if !plan.namespaces {
         prctl::set_child_subreaper(true).walled("reaping")?;
-        return hold(line, tree::kill_below);
+        return hold(line, plan, tree::kill_below);
     }
     leave_user_namespace()?;
     // A process that will have children in another PID namespace starts no thread.

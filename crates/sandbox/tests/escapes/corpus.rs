@@ -68,8 +68,12 @@ pub(crate) enum Load {
     Memory,
     /// Of memory, but reserved only.
     Segments,
+    /// Memory that processes share.
+    Shared,
     Processor,
     Disk,
+    /// What all processes write together.
+    Written,
     Open,
 }
 
@@ -85,8 +89,10 @@ impl Load {
             Self::Time => {}
             Self::Forks => limits.processes = 64,
             Self::Memory | Self::Segments => limits.memory_bytes = 256 << 20,
+            Self::Shared => limits.memory_bytes = 128 << 20,
             Self::Processor => limits.cpu_seconds = 1,
             Self::Disk => limits.file_bytes = 8 << 20,
+            Self::Written => limits.disk_bytes = 64 << 20,
             Self::Open => limits.open_files = 64,
         }
         limits

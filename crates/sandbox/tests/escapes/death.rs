@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, Order, Reached};
+use avocet_sandbox::{Cell, CellLimits, Order, Reached, Rights};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +86,7 @@ fn cell(workspace: &Path, mark: String, namespaces: bool) -> Cell {
         writable: vec![workspace.to_owned()],
         readable: Vec::new(),
         hidden: Vec::new(),
+        protection: Arc::default(),
         secrets_but: Some(Vec::new()),
         environment: [("PATH", "/usr/bin:/bin".to_owned()), ("MARK", mark)]
             .map(|(name, value)| (name.to_owned(), value))
@@ -105,5 +106,6 @@ fn order(workspace: &Path) -> Order {
         output: 1024,
         cancel: CancellationToken::new(),
         reached: Reached::default(),
+        rights: Rights::default(),
     }
 }

@@ -51,6 +51,7 @@ impl Host {
         for path in ["hidden/secret.txt", "deep/hidden.txt"] {
             fs::write(readable.path().join(path), &secret).unwrap();
         }
+        keep_secrets(readable.path(), &secret);
         fs::write(Path::new("/dev/shm").join(&mark), &secret).unwrap();
         let abstract_name =
             |kind: &str| SocketAddr::from_abstract_name(format!("{mark}{kind}")).unwrap();
@@ -201,6 +202,35 @@ impl Drop for Host {
             Command::new("ipcrm").args(["-m", id]).status().map(drop).unwrap_or_default();
         }
     }
+}
+
+/// What a person keeps in a directory that programs may read: secrets by their names, one of them with a second name,
+/// and files that look alike and hold none.
+fn keep_secrets(readable: &Path, secret: &str) {
+    let secrets = [
+        ".cargo/credentials.toml",
+        ".env",
+        "keys/id_ed25519",
+        "keys/server.key",
+        ".kube/config",
+        ".gnupg/secring",
+        ".config/gh/hosts.yml",
+        ".docker/config.json",
+    ];
+    let private = format!("-----BEGIN PRIVATE KEY-----\n{secret}\n");
+    let content = secrets.map(|path| (path, secret)).into_iter().chain([
+        ("keys/private.pem", private.as_str()),
+        ("keys/bundle.pem", "-----BEGIN CERTIFICATE-----\nof everybody\n"),
+        (".cargo/config.toml", "[build]\n"),
+        (".cargo/registry/src/a-1.0.0/test.key", "of a package\n"),
+        (".config/gh/config.yml", "editor: vi\n"),
+    ]);
+    for (path, content) in content {
+        let path = readable.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    fs::hard_link(readable.join(".env"), readable.join("deep/second-name")).unwrap();
 }
 
 fn fill(victim: &Path, secret: &str) {

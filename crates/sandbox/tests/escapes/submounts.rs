@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Cell, CellLimits, Ended, Order, Reached};
+use avocet_sandbox::{Cell, CellLimits, Ended, Order, Reached, Rights};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -65,6 +65,7 @@ async fn try_to_write(read: &Path) {
         writable: vec![workspace.path().to_owned()],
         readable: vec![read.to_owned()],
         hidden: Vec::new(),
+        protection: Arc::default(),
         secrets_but: None,
         environment: [("PATH", "/usr/bin:/bin".to_owned()), ("READ", read.display().to_string())]
             .map(|(name, value)| (name.to_owned(), value))
@@ -81,6 +82,7 @@ async fn try_to_write(read: &Path) {
         output: 4096,
         cancel: CancellationToken::new(),
         reached: Reached::default(),
+        rights: Rights::default(),
     };
     let ran = cell.run(order).await.unwrap();
     let text = ran.output.text();

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_sandbox::{Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached, Walls};
+use avocet_sandbox::{
+    Cell, CellError, CellLimits, Ended, Order, Proxy, Ran, Reached, Rights, Walls,
+};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -258,6 +260,7 @@ impl Trials {
                 .chain(self.toolchain.clone())
                 .collect(),
             hidden,
+            protection: Arc::default(),
             secrets_but: Some(vec!["open.pem".to_owned()]),
             environment,
             proxy: (kind == Kind::Opened).then(|| Arc::new(Nowhere) as Arc<dyn Proxy>),
@@ -278,6 +281,7 @@ pub(crate) fn toolchain() -> Option<PathBuf> {
 fn workspace(attempt: &str, kind: Kind) -> TempDir {
     let workspace = TempDir::new_in("/var/tmp").unwrap();
     fs::write(workspace.path().join("attempt.py"), attempt).unwrap();
+    keep_repositories(workspace.path());
     if kind.has_namespaces() {
         fs::create_dir(workspace.path().join("hidden")).unwrap();
         for directory in ["deep/.ssh", "deep/.docker"] {
@@ -294,8 +298,49 @@ fn workspace(attempt: &str, kind: Kind) -> TempDir {
             fs::write(workspace.path().join(name), SECRET).unwrap();
         }
         fs::write(workspace.path().join("open.pem"), "open").unwrap();
+        fs::hard_link(workspace.path().join(".env"), workspace.path().join("second-name")).unwrap();
     }
     workspace
+}
+
+/// What is protected in a workspace before a program starts: repositories of every kind, and files of editors and
+/// shells.
+fn keep_repositories(workspace: &Path) {
+    const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+    let put = |path: &str, text: &str| {
+        let path = workspace.join("kept").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let git_dirs =
+        ["mine/.git", "mine/.git/modules/part", "odd/place", "hookless/.git", "elsewhere/.git"];
+    for git_dir in git_dirs {
+        put(&format!("{git_dir}/config"), CONFIG);
+        put(&format!("{git_dir}/HEAD"), "ref: refs/heads/main\n");
+        for directory in ["objects", "refs/heads"] {
+            fs::create_dir_all(workspace.join("kept").join(git_dir).join(directory)).unwrap();
+        }
+        if git_dir != "hookless/.git" {
+            put(&format!("{git_dir}/hooks/pre-push"), "#!/bin/sh\n");
+        }
+    }
+    put("mine/part/.git", "gitdir: ../.git/modules/part\n");
+    put("mine/.git/worktrees/side/HEAD", "ref: refs/heads/side\n");
+    put("mine/.git/worktrees/side/commondir", "../..\n");
+    put("mine/.git/worktrees/side/locked", "");
+    put(
+        "elsewhere/.git/config",
+        "[core]\n\trepositoryformatversion = 0\n\thooksPath = team/hooks\n[include]\n\tpath = ../shared\n",
+    );
+    put("elsewhere/team/hooks/pre-commit", "#!/bin/sh\n");
+    put("elsewhere/shared", "[user]\n\tname = A\n");
+    for path in
+        ["mine/.envrc", "mine/.vscode/settings.json", "mine/.idea/a.xml", ".bashrc", "mine/file"]
+    {
+        put(path, "kept\n");
+    }
+    fs::hard_link(workspace.join("kept/mine/.git/config"), workspace.join("second-config"))
+        .unwrap();
 }
 
 fn order(workspace: &Path, script: &str, load: Option<Load>) -> Order {
@@ -310,6 +355,7 @@ fn order(workspace: &Path, script: &str, load: Option<Load>) -> Order {
         output: 64 * 1024,
         cancel: CancellationToken::new(),
         reached: Reached::default(),
+        rights: Rights::default(),
     }
 }
 

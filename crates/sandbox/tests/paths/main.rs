@@ -36,11 +36,14 @@ struct Case {
     #[serde(default)]
     make: Vec<String>,
     #[serde(default)]
+    opened: Vec<String>,
+    #[serde(default)]
     later: Vec<String>,
     #[serde(default)]
     paths: Vec<String>,
     #[serde(default)]
     reads: Vec<String>,
+    refused: Option<String>,
 }
 
 #[test]
@@ -67,6 +70,8 @@ fn try_all(corpus: &Corpus, kind: Kind) {
                 let path = world.given(&world.filled(path));
                 let before = world.state();
                 let roots = world.open();
+                case.opened.iter().try_for_each(|step| world.make(step)).unwrap();
+                let before = if case.opened.is_empty() { before } else { world.state() };
                 let resolved = roots.of(&path).and_then(|one| Ok((one, one.resolve(&path)?)));
                 case.later.iter().try_for_each(|step| world.make(step)).unwrap();
                 let unchanged = world.unchanged();
@@ -76,6 +81,13 @@ fn try_all(corpus: &Corpus, kind: Kind) {
                 *(if result.is_ok() { &mut done } else { &mut refused }) += 1;
                 assert_eq!(world.unchanged(), unchanged, "{}: {name} of {path:?}", case.name);
                 let after = world.state();
+                let is_refused =
+                    |text: &String| result.as_ref().is_err_and(|error| error.contains(text));
+                assert!(
+                    case.refused.as_ref().is_none_or(is_refused),
+                    "{}: {name}: {said}",
+                    case.name
+                );
                 if said.contains(CANARY) || before != after {
                     let path = path.chars().take(80).collect::<String>();
                     let what = format!("{}: {name} of {path:?}: {said}", case.name);

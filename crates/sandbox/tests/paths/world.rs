@@ -131,6 +131,13 @@ impl World {
     /// One step of the corpus.
     pub(crate) fn make(&self, step: &str) -> io::Result<()> {
         let step = self.filled(step);
+        if step.starts_with("replace") {
+            fs::rename(self.root(), self.directory.path().join("moved away"))?;
+            return match step.split_once(" -> ") {
+                Some((_, target)) => symlink(target, self.root()),
+                None => fs::create_dir(self.root()),
+            };
+        }
         let (verb, rest) = step.split_once(' ').unwrap();
         let (name, target) = rest.split_once(" -> ").unwrap_or((rest, ""));
         let path = self.root().join(OsStr::from_bytes(&unescaped(name)));

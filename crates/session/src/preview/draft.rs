@@ -68,6 +68,7 @@ impl Draft {
             TurnEvent::Started { .. }
             | TurnEvent::Condensing
             | TurnEvent::Waiting { .. }
+            | TurnEvent::Resumed
             | TurnEvent::Ended { .. } => {}
         }
     }

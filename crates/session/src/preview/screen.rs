@@ -67,12 +67,12 @@ impl Screen<'_> {
         let (id, platform_id) = match place {
             Place::Over => return Showed::nothing(place),
             Place::In(id, platform_id) => (id, platform_id),
-            // What the platform would keep waiting is not begun.
-            Place::Nowhere if !self.pause_before(&content).is_zero() => {
+            // A preview that would have to wait is not begun.
+            Place::Nowhere if self.spare_turn(&content, None).is_err() => {
                 return Showed::nothing(Place::Nowhere);
             }
             Place::Nowhere => match outbox.begin_preview(self.turn, self.chat, &content).await {
-                Ok(Preview::Begun(id)) => return self.begin(id, content).await,
+                Ok(Preview::Begun { id, nonce }) => return self.begin(id, nonce, content).await,
                 Ok(Preview::Shown(id, platform_id)) => (id, platform_id),
                 Ok(Preview::Later) => return Showed::nothing(Place::Nowhere),
                 Ok(Preview::Over) => return Showed::nothing(Place::Over),
@@ -86,14 +86,16 @@ impl Screen<'_> {
         self.edit(id, platform_id, content).await
     }
 
-    fn pause_before(&self, content: &Content) -> Duration {
+    /// Takes a turn of the platform that no message needs.
+    fn spare_turn(&self, content: &Content, shown_as: Option<&PlatformId>) -> Result<(), Duration> {
         let new = Delivery::new(DeliveryId(0), self.chat.clone(), content.clone());
-        self.channel.pause_before(&new)
+        self.channel.spare_turn(&Delivery { shown_as: shown_as.cloned(), ..new })
     }
 
     /// The first send.
-    async fn begin(self, id: DeliveryId, content: Content) -> Showed {
-        let sent = self.deliver(id, &content, None).await;
+    async fn begin(self, id: DeliveryId, nonce: String, content: Content) -> Showed {
+        let first = Delivery { nonce, ..self.delivery(id, &content) };
+        let sent = self.deliver(first).await;
         tracing::debug!(%id, ok = sent.is_ok(), "the preview is sent");
         let refused = |hold: Duration| Showing::Refused {
             not_before: self.lanes.parts.clock.now().after(hold),
@@ -116,10 +118,15 @@ impl Screen<'_> {
         Showed { place, content, hold: None }
     }
 
-    /// What comes later. An edit that was not taken is made again after an interval.
+    /// Shows more in the same message. An edit that was left out or not taken is made again after an
+    /// interval.
     async fn edit(self, id: DeliveryId, platform_id: PlatformId, content: Content) -> Showed {
         let place = Place::In(id, platform_id.clone());
-        match self.deliver(id, &content, Some(platform_id.clone())).await {
+        if let Err(pause) = self.spare_turn(&content, Some(&platform_id)) {
+            return Showed { place, content: None, hold: Some(pause) };
+        }
+        let shown_as = Some(platform_id.clone());
+        match self.deliver(Delivery { shown_as, ..self.delivery(id, &content) }).await {
             Ok(_) => {
                 let showing = Showing::Shown { content: content.clone(), platform_id };
                 self.note(id, &showing).await;
@@ -137,17 +144,12 @@ impl Screen<'_> {
         }
     }
 
-    async fn deliver(
-        &self,
-        id: DeliveryId,
-        content: &Content,
-        shown_as: Option<PlatformId>,
-    ) -> Result<Receipt, SendError> {
-        let delivery = Delivery {
-            turn: Some(self.turn),
-            shown_as,
-            ..Delivery::new(id, self.chat.clone(), content.clone())
-        };
+    fn delivery(&self, id: DeliveryId, content: &Content) -> Delivery {
+        let turn = Some(self.turn);
+        Delivery { turn, ..Delivery::new(id, self.chat.clone(), content.clone()) }
+    }
+
+    async fn deliver(&self, delivery: Delivery) -> Result<Receipt, SendError> {
         let clock = self.lanes.parts.clock.as_ref();
         match within(clock, SHOW_LIMIT, catch(self.channel.deliver(&delivery))).await {
             Ok(Ok(sent)) => sent,

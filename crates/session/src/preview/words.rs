@@ -32,7 +32,7 @@ pub(super) fn are_few(words: &str) -> bool {
 }
 
 /// The text with a sign that it goes on, behind its last fence.
-pub(super) fn unfinished(text: &str) -> String {
+pub(crate) fn unfinished(text: &str) -> String {
     match open_fence(text) {
         Some(fence) => format!("{text}\n{fence}\n{GOES_ON}"),
         None => format!("{text} {GOES_ON}"),

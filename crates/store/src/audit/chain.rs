@@ -149,16 +149,17 @@ const ROW: &str = "SELECT sequence, at, kind, session, turn, call, actor, tool, 
     outcome, previous, hash FROM audit";
 
 fn list(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
-    let AuditFilter { session, since, kind, limit } = filter;
+    let AuditFilter { session, since, kind, before, limit } = filter;
     let mut rows = db.rows(
         &format!(
             "{ROW} WHERE (?1 IS NULL OR session = ?1) AND (?2 IS NULL OR at >= ?2) \
-                 AND (?3 IS NULL OR kind = ?3) ORDER BY sequence DESC LIMIT ?4"
+                 AND (?3 IS NULL OR kind = ?3) AND sequence < ?4 ORDER BY sequence DESC LIMIT ?5"
         ),
         params![
             session.as_ref().map(SessionId::as_str),
             since.map(|since| since.0),
             kind.map(AuditKind::word),
+            before.unwrap_or(i64::MAX),
             limit,
         ],
         read_row,
@@ -229,7 +230,12 @@ impl Walk {
         if hash(row) != row.hash || sequence <= last {
             return Err(AuditFault::Changed(sequence));
         }
-        if sequence != last + 1 {
+        // The numbers before the row of a roll-back were used by the state that is lost. That they are gone is no
+        // fault unless one of them was noted outside.
+        let noted = self.noted.as_ref().map(|noted| noted.sequence);
+        let is_explained = row.kind == AuditKind::RolledBack.word()
+            && noted.is_none_or(|noted| !(last + 1..sequence).contains(&noted));
+        if sequence != last + 1 && !is_explained {
             return Err(AuditFault::Missing { first: last + 1, last: sequence - 1 });
         }
         if row.previous != previous {

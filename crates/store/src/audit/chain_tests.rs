@@ -45,9 +45,15 @@ async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
         arguments: Arguments::Object(arguments.as_object().unwrap().clone()),
     };
     let calls = arguments.iter().map(call).collect();
-    let (text, reasoning, usage) = (String::new(), None, Usage::default());
-    let trust = avocet_protocol::Trust::Full;
-    let step = NewStep { number: 0, text, calls, reasoning, usage, trust };
+    let step = NewStep {
+        number: 0,
+        text: String::new(),
+        calls,
+        written: None,
+        reasoning: None,
+        usage: Usage::default(),
+        trust: avocet_protocol::Trust::Full,
+    };
     store.record_step(turn, &step).await.unwrap();
     for (ordinal, _) in (0..).zip(arguments) {
         store.start_call(CallId { turn, step: 0, ordinal }, ToolClass::Effect, None).await.unwrap();
@@ -205,4 +211,37 @@ async fn rows_that_are_appended_together_follow_each_other() {
     assert!(done.iter().all(Result::is_ok));
     let check = store.check_audit(None).await.unwrap();
     assert_eq!((check.rows, check.fault), (300, None));
+}
+
+/// A restored copy has fewer rows than the database that it replaces. The row of the roll-back explains the missing
+/// numbers, unless a head among them was noted outside of the database.
+#[tokio::test]
+async fn an_audit_gap_before_a_roll_back_is_explained() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path();
+    let store = open(path).await;
+    start_calls(&store, &[json!({}), json!({})]).await;
+    store.close().await;
+    let (file, now) = (path.join("copy.db"), Timestamp(1_767_300_000_000));
+    crate::back_up(path, &file, now, &crate::CancelCopy::default()).unwrap();
+    let clock = ManualClock::default();
+    let lock = crate::Lock::take(path, Holder::Command, &clock).await.unwrap();
+    let (redactor, audit_head) = (Redactor::default(), Some(9));
+    let replace =
+        crate::Replace { directory: path, lock: &lock, audit_head, redactor: &redactor, now };
+    replace.restore(&file).unwrap();
+    drop(lock);
+    let store = open(path).await;
+    let last = store.audit_head().await.unwrap().unwrap();
+    assert!(last.sequence > 9, "{last:?}");
+    assert_eq!(store.check_audit(None).await.unwrap().fault, None);
+    assert_eq!(store.check_audit(Some(&last)).await.unwrap().fault, None);
+    let lost = AuditHead { sequence: 9, hash: "0".repeat(64) };
+    let fault = store.check_audit(Some(&lost)).await.unwrap().fault;
+    assert!(matches!(fault, Some(AuditFault::Missing { last: 9, .. })), "{fault:?}");
+    // Without that row, the gap is a fault.
+    let log = Connection::open(path.join(DATABASE)).unwrap();
+    log.execute("DELETE FROM audit WHERE kind = 'rolled-back'", ()).unwrap();
+    let fault = store.check_audit(None).await.unwrap().fault;
+    assert!(matches!(fault, Some(AuditFault::Missing { .. })), "{fault:?}");
 }

@@ -219,7 +219,7 @@ impl Socket {
     }
 
     pub(super) async fn send_text(&mut self, text: &str) {
-        self.0.send(Message::Text(text.to_owned())).await.unwrap();
+        self.0.send(Message::text(text)).await.unwrap();
     }
 
     /// The next payload.
@@ -229,7 +229,7 @@ impl Socket {
 
     pub(super) async fn next_text(&mut self) -> String {
         match self.0.next().await {
-            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Text(text))) => text.as_str().to_owned(),
             other => panic!("no payload, but {other:?}"),
         }
     }

@@ -1,6 +1,5 @@
 //! A connection to the gateway: bytes in and out. What is said is `session.rs`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::{SinkExt, StreamExt};
@@ -80,7 +79,7 @@ async fn converse(shared: &Shared, id: u64, stream: TcpStream) -> Result<u16, Er
         changed.mark_unchanged();
         while let Some(frame) = next_frame(shared, id) {
             match frame {
-                Frame::Text(text) => socket.send(Message::Text(text)).await?,
+                Frame::Text(text) => socket.send(Message::text(text)).await?,
                 Frame::Close(code, why) => return close(socket, code, why).await,
                 Frame::Drop => return Ok(reset(socket.get_ref())),
             }
@@ -108,7 +107,7 @@ async fn close(
     code: u16,
     why: String,
 ) -> Result<u16, Error> {
-    let frame = CloseFrame { code: code.into(), reason: Cow::from(why) };
+    let frame = CloseFrame { code: code.into(), reason: why.into() };
     socket.close(Some(frame)).await?;
     while let Some(Ok(_)) = socket.next().await {}
     // The client's own code is an echo of the platform's.
@@ -118,7 +117,7 @@ async fn close(
 /// The client closes.
 async fn closed(
     mut socket: WebSocketStream<TcpStream>,
-    frame: Option<CloseFrame<'static>>,
+    frame: Option<CloseFrame>,
 ) -> Result<u16, Error> {
     let code = frame.map_or(NO_CODE, |frame| frame.code.into());
     // The answer to the close is sent by reading on.

@@ -213,6 +213,8 @@ async fn a_file_beyond_the_limit_is_refused() {
     let refusal = upload(&known, NOTHING, &[("a.txt", b"four")]).await.refusal();
     assert_eq!(refusal, (413, 40005, "Request entity too large".to_owned()));
     assert_eq!(known.fake.sent().len(), 1);
+    known.fake.boost(known.guild, 2);
+    assert_eq!(upload(&known, NOTHING, &[("a.txt", b"four")]).await.status, 200);
 }
 
 #[tokio::test]

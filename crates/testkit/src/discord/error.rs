@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 pub struct ApiError {
     /// HTTP status.
     pub status: u16,
-    /// The JSON error code. Without one and without `retry_after`, the answer is no JSON: it is
-    /// that of a proxy.
+    /// The JSON error code.
     pub code: Option<i64>,
     /// What it says: `Unknown Channel`.
     pub message: String,
@@ -21,6 +20,8 @@ pub struct ApiError {
     pub retry_after: Option<Duration>,
     /// 429: the limit is that of the whole bot.
     pub global: bool,
+    /// The answer comes from a proxy in front of the API and is plain text.
+    pub is_plain: bool,
 }
 
 impl ApiError {
@@ -28,7 +29,9 @@ impl ApiError {
     #[must_use]
     pub fn new(status: u16, code: i64, message: &str) -> Self {
         let message = message.to_owned();
-        Self { status, code: Some(code), message, errors: None, retry_after: None, global: false }
+        let (errors, retry_after) = (None, None);
+        let (global, is_plain) = (false, false);
+        Self { status, code: Some(code), message, errors, retry_after, global, is_plain }
     }
 
     /// 401: the token is wrong or was reset.
@@ -104,6 +107,13 @@ impl ApiError {
         Self { global: true, ..Self::rate_limited(retry_after) }
     }
 
+    /// 429 of everything from this address, in the words of Cloudflare.
+    #[must_use]
+    pub fn shut_out(retry_after: Duration) -> Self {
+        let retry_after = Some(retry_after);
+        Self { is_plain: true, retry_after, ..Self::new(429, 0, "error code: 1015") }
+    }
+
     /// 500, in the words of the platform.
     #[must_use]
     pub fn internal() -> Self {
@@ -113,10 +123,13 @@ impl ApiError {
     /// 502, as a proxy of the platform says it: not in JSON.
     #[must_use]
     pub fn bad_gateway() -> Self {
-        Self { code: None, ..Self::new(502, 0, "error code: 502") }
+        Self { is_plain: true, ..Self::new(502, 0, "error code: 502") }
     }
 
     pub(super) fn body(&self) -> String {
+        if self.is_plain {
+            return self.message.clone();
+        }
         let mut body = json!({ "message": self.message });
         if let Some(code) = self.code {
             body["code"] = json!(code);
@@ -124,19 +137,15 @@ impl ApiError {
         if let Some(errors) = &self.errors {
             body["errors"] = errors.clone();
         }
-        match self.retry_after {
-            Some(after) => {
-                body["retry_after"] = json!(after.as_secs_f64());
-                body["global"] = json!(self.global);
-            }
-            None if self.code.is_none() => return self.message.clone(),
-            None => {}
+        if let Some(after) = self.retry_after {
+            body["retry_after"] = json!(after.as_secs_f64());
+            body["global"] = json!(self.global);
         }
         body.to_string()
     }
 
     pub(super) fn media_type(&self) -> &'static str {
-        if self.code.is_none() && self.retry_after.is_none() {
+        if self.is_plain {
             return "text/plain; charset=UTF-8";
         }
         "application/json"
@@ -146,11 +155,12 @@ impl ApiError {
     /// seconds, rounded up.
     pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
         let Some(after) = self.retry_after else { return Vec::new() };
+        let mut headers = vec![("retry-after", after.as_millis().div_ceil(1000).to_string())];
+        if self.is_plain {
+            return headers;
+        }
         let scope = if self.global { "global" } else { "user" };
-        let mut headers = vec![
-            ("retry-after", after.as_millis().div_ceil(1000).to_string()),
-            ("x-ratelimit-scope", scope.to_owned()),
-        ];
+        headers.push(("x-ratelimit-scope", scope.to_owned()));
         if self.global {
             headers.push(("x-ratelimit-global", "true".to_owned()));
         }

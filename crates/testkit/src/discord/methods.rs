@@ -118,7 +118,7 @@ impl Platform {
     /// A file, by a link that is still good.
     fn download(&self, call: &Call) -> Answer {
         let gone = || ApiError {
-            code: None,
+            is_plain: true,
             ..ApiError::new(404, 0, "This content is no longer available.")
         };
         let until = call.query.get("ex").and_then(|hex| i64::from_str_radix(hex, 16).ok());

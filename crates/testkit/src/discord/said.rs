@@ -166,10 +166,21 @@ impl Platform {
     /// The bot comes into a new guild.
     pub(super) fn add_guild(&mut self, name: &str) -> u64 {
         let id = self.next_id();
-        self.world.guilds.insert(id, Guild { id, name: name.to_owned(), left: false });
+        self.world.guilds.insert(id, Guild { id, name: name.to_owned(), tier: 0, left: false });
         let body = self.world.guild_create(&self.world.guilds[&id]);
         self.dispatch("GUILD_CREATE", GUILDS, |_| body.clone());
         id
+    }
+
+    /// A guild is boosted to this tier.
+    pub(super) fn boost(&mut self, guild: u64, tier: u8) {
+        self.world.guilds.get_mut(&guild).expect("a guild").tier = tier;
+        let mut body = self.world.guild_create(&self.world.guilds[&guild]);
+        // "GUILD_UPDATE: a guild object", without what only GUILD_CREATE has.
+        for only in ["joined_at", "channels", "threads", "members", "member_count", "unavailable"] {
+            body.as_object_mut().unwrap().remove(only);
+        }
+        self.dispatch("GUILD_UPDATE", GUILDS, |_| body.clone());
     }
 
     /// The bot leaves a guild, or comes back.

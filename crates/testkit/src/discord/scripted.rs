@@ -54,7 +54,7 @@ impl DiscordFake {
         self.change(|platform| platform.rules.allowed_mentions = on);
     }
 
-    /// How many bytes a file may have that the bot uploads.
+    /// How many bytes a file may have that the bot uploads, where no boost allows more.
     pub fn limit_uploads(&self, bytes: usize) {
         self.change(|platform| platform.rules.file_size = bytes);
     }

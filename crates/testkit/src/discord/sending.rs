@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::draft::Draft;
+use super::draft::{Draft, Rules};
 use super::error::ApiError;
 use super::form::FormErrors;
 use super::mentions::{Mention, told};
@@ -19,7 +19,8 @@ const HISTORY_LIMIT: u64 = 100;
 impl Platform {
     pub(super) fn create_message(&mut self, call: &Call) -> Answer {
         let channel = self.world.writable(call.major)?.id;
-        let draft = Draft::read(call, &call.body, self.rules)?;
+        let file_size = self.world.boosted_limit(channel).unwrap_or(self.rules.file_size);
+        let draft = Draft::read(call, &call.body, Rules { file_size, ..self.rules })?;
         if draft.is_empty() {
             return Err(empty());
         }

@@ -30,6 +30,8 @@ impl User {
 pub(super) struct Guild {
     pub(super) id: u64,
     pub(super) name: String,
+    /// How far it is boosted: from 0 to 3.
+    pub(super) tier: u8,
     /// The bot was thrown out.
     pub(super) left: bool,
 }
@@ -103,6 +105,17 @@ impl World {
     pub(super) fn dm(&self, user: u64) -> Option<u64> {
         let is_it = |channel: &&Channel| channel.place == Place::Dm { user };
         self.channels.values().find(is_it).map(|channel| channel.id)
+    }
+
+    /// Bytes of a file that the channel takes, where they are more than in one that is not boosted.
+    pub(super) fn boosted_limit(&self, channel: u64) -> Option<usize> {
+        const MEGABYTE: usize = 1024 * 1024;
+        let guild = self.channels.get(&channel)?.guild()?;
+        match self.guilds[&guild].tier {
+            2 => Some(50 * MEGABYTE),
+            3 => Some(100 * MEGABYTE),
+            _ => None,
+        }
     }
 
     /// A channel that the bot can read.
@@ -205,7 +218,7 @@ impl World {
             "explicit_content_filter": 0, "roles": [self.everyone(guild)], "emojis": [],
             "features": [], "mfa_level": 0, "application_id": null, "system_channel_id": null,
             "system_channel_flags": 0, "rules_channel_id": null, "vanity_url_code": null,
-            "description": null, "banner": null, "premium_tier": 0,
+            "description": null, "banner": null, "premium_tier": guild.tier,
             "premium_subscription_count": 0, "preferred_locale": "en-US",
             "public_updates_channel_id": null, "nsfw_level": 0, "stickers": [],
             "premium_progress_bar_enabled": false, "joined_at": iso(START), "large": false,

@@ -57,6 +57,7 @@ enum Closed {
 #[derive(Debug, Default)]
 struct Chat {
     threads: BTreeSet<i64>,
+    closed_threads: BTreeSet<i64>,
     /// The number of the newest message.
     last: i64,
     /// Date of every message, the bot's and the others'.
@@ -91,6 +92,27 @@ impl Chats {
     /// Makes a topic known.
     pub(super) fn open_thread(&mut self, chat: i64, thread: i64) {
         self.chats.entry(chat).or_default().threads.insert(thread);
+    }
+
+    /// A topic and what the bot said there are deleted.
+    pub(super) fn delete_thread(&mut self, chat: i64, thread: i64) {
+        let found = self.chats.entry(chat).or_default();
+        found.threads.remove(&thread);
+        let in_it = |sent: &&mut SentMessage| sent.chat == chat && sent.thread == Some(thread);
+        for sent in self.sent.iter_mut().filter(in_it) {
+            sent.deleted = true;
+            found.messages.remove(&sent.id);
+        }
+    }
+
+    /// A topic takes messages, or none but those of its administrators.
+    pub(super) fn close_thread(&mut self, chat: i64, thread: i64, close: bool) {
+        let closed = &mut self.chats.entry(chat).or_default().closed_threads;
+        if close {
+            closed.insert(thread)
+        } else {
+            closed.remove(&thread)
+        };
     }
 
     pub(super) fn block(&mut self, chat: i64) {
@@ -137,7 +159,11 @@ impl Chats {
     }
 
     pub(super) fn check_thread(&self, chat: i64, thread: i64) -> Result<(), ApiError> {
-        if self.chats[&chat].threads.contains(&thread) {
+        let found = &self.chats[&chat];
+        if found.closed_threads.contains(&thread) {
+            return Err(ApiError::bad_request("TOPIC_CLOSED"));
+        }
+        if found.threads.contains(&thread) {
             return Ok(());
         }
         Err(ApiError::bad_request("message thread not found"))

@@ -127,3 +127,21 @@ async fn a_chat_that_takes_the_bot_back_takes_messages_and_so_does_the_new_super
     let args = json!({ "chat_id": -1_000_000_000_020_i64, "text": "x" });
     call(&fake, "sendMessage", &args).await.result();
 }
+
+#[tokio::test]
+async fn topic_that_is_closed_or_deleted_takes_no_messages() {
+    let fake = fake().await;
+    let send = json!({ "chat_id": FORUM, "message_thread_id": 5, "text": "x" });
+    let said = call(&fake, "sendMessage", &send).await.result();
+    fake.close_topic(FORUM, 5);
+    let closed = (400, "Bad Request: TOPIC_CLOSED".to_owned());
+    assert_eq!(call(&fake, "sendMessage", &send).await.refusal(), closed);
+    fake.reopen_topic(FORUM, 5);
+    call(&fake, "sendMessage", &send).await.result();
+    fake.delete_topic(FORUM, 5);
+    let deleted = (400, "Bad Request: message thread not found".to_owned());
+    assert_eq!(call(&fake, "sendMessage", &send).await.refusal(), deleted);
+    let edit = json!({ "chat_id": FORUM, "message_id": said["message_id"], "text": "y" });
+    let gone = (400, "Bad Request: message to edit not found".to_owned());
+    assert_eq!(call(&fake, "editMessageText", &edit).await.refusal(), gone);
+}

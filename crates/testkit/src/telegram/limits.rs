@@ -1,5 +1,5 @@
-//! How fast a bot may speak: as strict as the platform's FAQ states it, without the bursts that the
-//! platform lets pass on good days.
+//! How fast a bot may send: as strict as the platform's FAQ states it, without the bursts that the
+//! platform lets pass on good days. A limit of the whole bot can come with a ban.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,13 +11,23 @@ use super::wire::ApiError;
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// When the bot spoke, if its limits are enforced.
+/// When the bot sent something, if its limits are enforced.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     enforced: bool,
     /// To any chat.
     all: Vec<Timestamp>,
     chats: BTreeMap<i64, Vec<Timestamp>>,
+    ban: Option<Ban>,
+}
+
+/// What follows on too many messages in a second.
+#[derive(Debug)]
+struct Ban {
+    messages: usize,
+    lasts: Duration,
+    until: Timestamp,
+    sent: Vec<Timestamp>,
 }
 
 impl Limits {
@@ -25,22 +35,39 @@ impl Limits {
         self.enforced = true;
     }
 
-    /// Counts a call that says something in a chat: 1 a second there, 20 a minute in a group, 30 a
+    /// One message too many in a second, and everything that the bot sends is refused for a while.
+    pub(super) fn ban_above(&mut self, messages: usize, lasts: Duration) {
+        self.ban = Some(Ban { messages, lasts, until: Timestamp(0), sent: Vec::new() });
+    }
+
+    /// Counts a call that sends something to a chat: 1 a second there, 20 a minute in a group, 30 a
     /// second in all.
     pub(super) fn take(&mut self, chat: i64, now: Timestamp) -> Result<(), ApiError> {
+        if let Some(ban) = &mut self.ban {
+            if now >= ban.until && !wait(&ban.sent, ban.messages, SECOND, now).is_zero() {
+                ban.until = now.after(ban.lasts);
+            }
+            flood(now.until(ban.until))?;
+            ban.sent.push(now);
+        }
         if !self.enforced {
             return Ok(());
         }
         let own = self.chats.entry(chat).or_default();
         let in_group = if chat < 0 { wait(own, 20, MINUTE, now) } else { Duration::ZERO };
         let wait = wait(own, 1, SECOND, now).max(in_group).max(wait(&self.all, 30, SECOND, now));
-        if !wait.is_zero() {
-            let seconds = wait.as_millis().div_ceil(1000);
-            return Err(ApiError::flood(u32::try_from(seconds).unwrap()));
-        }
+        flood(wait)?;
         own.push(now);
         self.all.push(now);
         Ok(())
+    }
+}
+
+/// 429 with the wait in whole seconds, unless it is zero.
+fn flood(wait: Duration) -> Result<(), ApiError> {
+    match u32::try_from(wait.as_millis().div_ceil(1000)).unwrap() {
+        0 => Ok(()),
+        seconds => Err(ApiError::flood(seconds)),
     }
 }
 
@@ -80,6 +107,22 @@ mod tests {
         call(&fake, "sendMessage", &json!({ "chat_id": GROUP, "text": "x" })).await.result();
         fake.advance(SECOND);
         call(&fake, "sendMessage", &text("4")).await.result();
+    }
+
+    #[tokio::test]
+    async fn bot_that_sends_too_much_in_a_second_is_banned_from_every_chat() {
+        let fake = fake().await;
+        fake.ban_above(2, 3 * SECOND);
+        let to_group = json!({ "chat_id": GROUP, "text": "x" });
+        call(&fake, "sendMessage", &text("1")).await.result();
+        call(&fake, "sendMessage", &to_group).await.result();
+        let refused = (429, "Too Many Requests: retry after 3".to_owned());
+        assert_eq!(call(&fake, "sendMessage", &text("2")).await.refusal(), refused);
+        fake.advance(2 * SECOND);
+        let refused = (429, "Too Many Requests: retry after 1".to_owned());
+        assert_eq!(call(&fake, "sendMessage", &to_group).await.refusal(), refused);
+        fake.advance(SECOND);
+        call(&fake, "sendMessage", &to_group).await.result();
     }
 
     #[test]

@@ -28,6 +28,7 @@ impl Bot {
             "setmycommands" => self.set_my_commands(call),
             "getmycommands" => Ok(Value::Array(self.commands.clone())),
             "deletewebhook" => Ok(self.delete_webhook(call)),
+            "getwebhookinfo" => Ok(self.webhook_info()),
             _ => Err(ApiError::new(404, "Not Found: method not found")),
         }
     }
@@ -197,6 +198,11 @@ impl Bot {
         commands.iter().try_for_each(check_command)?;
         self.commands = commands;
         Ok(Value::Bool(true))
+    }
+
+    fn webhook_info(&self) -> Value {
+        let url = if self.webhook { "https://hooks.example.org/bot" } else { "" };
+        json!({ "url": url, "has_custom_certificate": false, "pending_update_count": self.updates.waiting().len() })
     }
 
     fn delete_webhook(&mut self, call: &Call) -> Value {

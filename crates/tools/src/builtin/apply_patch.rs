@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Trust,
-    Verdict,
+    Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Trust, Verdict,
 };
 use avocet_sandbox::{Workspace, digest};
 use schemars::JsonSchema;
@@ -70,10 +70,12 @@ impl Tool for ApplyPatch {
         Description::new("apply_patch", ToolClass::Verifiable, TEXT)
     }
 
+    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+        self.files.caution(paths_of(&arguments.patch)).await
+    }
+
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        let files = parse(&arguments.patch).unwrap_or_default();
-        let both = files.iter().flat_map(|file| [file.change.old(), file.change.new_path()]);
-        both.flatten().map(|path| self.files.roots.place(path)).collect()
+        paths_of(&arguments.patch).iter().map(|path| self.files.roots.place(path)).collect()
     }
 
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
@@ -229,6 +231,13 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// The paths that a patch names.
+fn paths_of(patch: &str) -> Vec<String> {
+    let files = parse(patch).unwrap_or_default();
+    let both = files.iter().flat_map(|file| [file.change.old(), file.change.new_path()]);
+    both.flatten().map(str::to_owned).collect()
 }
 
 /// A file after its hunks, and what is to be said of where they fitted.

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, Choice, Content, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    WaitKind, WaitRequest,
+    Caution, Choice, Content, Description, Leaving, Tool, ToolClass, ToolContext, ToolError,
+    ToolOutcome, WaitKind, WaitRequest,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 const DEFAULT_MINUTES: u64 = 24 * 60;
 /// Bytes of an option: what the Bot API takes with a button (`InlineKeyboardButton.callback_data`).
@@ -68,12 +69,17 @@ impl Tool for AskUser {
         }))
     }
 
-    fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
+    async fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
         Caution::Never
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
-        [std::slice::from_ref(&arguments.question), &arguments.options].concat()
+    fn answered(&self, result: &Value) -> Option<String> {
+        result["answer"].as_str().map(str::to_owned)
+    }
+
+    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+        let Arguments { question, options, .. } = arguments;
+        options.iter().chain([question]).cloned().map(Leaving::Text).collect()
     }
 }
 

@@ -1,7 +1,7 @@
-//! Files as they go with a message: by reference, and only what could be read.
+//! Files that go with a message: by reference, after a check that each can be read and sent.
 
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, MAX_SENT_FILE_BYTES, ToolError,
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, MAX_SENT_FILE_BYTES, ToolError,
 };
 use avocet_sandbox::Roots;
 
@@ -11,19 +11,34 @@ use super::files::tool_error;
 const PICTURES: [(&str, &str); 4] =
     [("jpeg", "image/jpeg"), ("jpg", "image/jpeg"), ("png", "image/png"), ("webp", "image/webp")];
 
-/// Looks at every file, so that the model hears now what cannot be sent.
-pub(super) fn attachments(roots: &Roots, paths: &[String]) -> Result<Vec<Attachment>, ToolError> {
-    paths.iter().map(|path| attachment(roots, path)).collect()
+/// Where files are sent, and the largest that is taken there.
+pub(super) struct Recipient {
+    pub(super) address: ChatAddress,
+    /// The platform's limit in bytes. `None` if only ours holds.
+    pub(super) max_file_bytes: Option<u64>,
 }
 
-fn attachment(roots: &Roots, given: &str) -> Result<Attachment, ToolError> {
+/// Checks every file before the call is finished, so that the model is told of a file that would be
+/// refused instead of "sent".
+pub(super) fn attachments(
+    roots: &Roots,
+    paths: &[String],
+    to: &Recipient,
+) -> Result<Vec<Attachment>, ToolError> {
+    paths.iter().map(|path| attachment(roots, path, to)).collect()
+}
+
+fn attachment(roots: &Roots, given: &str, to: &Recipient) -> Result<Attachment, ToolError> {
     let workspace = roots.of(given).map_err(tool_error)?;
     let path = workspace.resolve(given).map_err(tool_error)?;
     let unfit = |why: String| Err(ToolError::ExecutionFailed(format!("{} {why}", path.as_given())));
+    // Ours bounds the memory that a send takes, whatever the platform allows.
+    let limit = to.max_file_bytes.map_or(MAX_SENT_FILE_BYTES, |max| max.min(MAX_SENT_FILE_BYTES));
     match workspace.size(&path).map_err(tool_error)? {
         0 => unfit("is empty, and empty files cannot be sent".to_owned()),
-        bytes if bytes > MAX_SENT_FILE_BYTES => unfit(format!(
-            "is {bytes} bytes long; files of at most {MAX_SENT_FILE_BYTES} bytes can be sent"
+        bytes if bytes > limit => unfit(format!(
+            "is {bytes} bytes long; files of at most {limit} bytes can be sent to {}",
+            to.address
         )),
         bytes => Ok(described(&path.to_string(), bytes)),
     }

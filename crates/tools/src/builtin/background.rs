@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, LeastTrust, SessionId, ToolContext, ToolError, Trust, within};
-use avocet_sandbox::{Cell, CellError, Ended, Order, Ran, Reached, Watch};
-use avocet_supervise::{Group, blocking};
+use avocet_sandbox::{Cell, CellError, Ended, Order, Ran, Reached, Rights};
+use avocet_supervise::Group;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::programs::tell_reached;
+use super::watched::{Notes, Watched};
 
 /// Programs of one session that run at the same time.
 const MOST_OF_ONE: usize = 8;
@@ -52,7 +52,8 @@ pub(super) struct Errand {
     pub(super) directory: PathBuf,
     /// What the model wants; no more than the operator allows.
     pub(super) limit: Option<Duration>,
-    pub(super) watch: Watch,
+    pub(super) watched: Watched,
+    pub(super) rights: Rights,
 }
 
 #[derive(Debug)]
@@ -66,8 +67,10 @@ struct Program {
     cancel: CancellationToken,
     heard: Mutex<Heard>,
     changed: Notify,
-    /// What it reads, until it has ended.
-    watch: Mutex<Option<Watch>>,
+    /// What it reads and does, until it has ended.
+    watched: Mutex<Option<Watched>>,
+    /// What it has left at protected paths, once it has ended.
+    aside: Mutex<Vec<String>>,
     /// The hosts that it has reached so far.
     reached: Reached,
     /// How far what it prints may be believed.
@@ -103,7 +106,7 @@ impl Background {
         errand: Errand,
         session: &SessionId,
     ) -> Result<Value, ToolError> {
-        let Errand { cell, command, program, directory, limit, watch } = errand;
+        let Errand { cell, command, program, directory, limit, watched, rights } = errand;
         let limit = limit.map_or(self.longest, |limit| limit.min(self.longest));
         let started = self.clock.elapsed();
         let entered = {
@@ -121,8 +124,9 @@ impl Background {
                 cancel: self.group.token().child_token(),
                 heard: Mutex::default(),
                 changed: Notify::new(),
-                reached: watch.reached(),
-                watch: Mutex::new(Some(watch)),
+                reached: watched.reached(),
+                watched: Mutex::new(Some(watched)),
+                aside: Mutex::default(),
                 read: LeastTrust::default(),
             });
             table.programs.insert(number, entered.clone());
@@ -130,7 +134,7 @@ impl Background {
         };
         let (cancel, reached) = (entered.cancel.clone(), entered.reached.clone());
         // What it prints is kept here.
-        let order = Order { program, directory, limit, output: 0, cancel, reached };
+        let order = Order { program, directory, limit, output: 0, cancel, reached, rights };
         let mut cell = Cell::clone(&cell);
         cell.limits.cpu_seconds = cell.limits.cpu_seconds.max(self.longest.as_secs());
         let (clock, id) = (self.clock.clone(), entered.id.clone());
@@ -292,8 +296,8 @@ impl Program {
 
     /// The least trust of what it has read so far.
     fn trust(&self) -> Trust {
-        if let Some(watch) = &*self.watch() {
-            self.read.lower(watch.least());
+        if let Some(watched) = &*self.watched() {
+            self.read.lower(watched.least());
         }
         self.read.get()
     }
@@ -301,13 +305,14 @@ impl Program {
     /// Nothing of it is left: what it has changed is marked.
     async fn settle(&self) {
         self.read.lower(self.trust());
-        let Some(watch) = self.watch().take() else { return };
-        let read = blocking(move || watch.settle()).await;
-        self.read.lower(read.unwrap_or(Trust::Low));
+        let Some(watched) = self.watched().take() else { return };
+        let (read, aside) = watched.settle().await;
+        self.read.lower(read);
+        *self.aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
     }
 
-    fn watch(&self) -> MutexGuard<'_, Option<Watch>> {
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    fn watched(&self) -> MutexGuard<'_, Option<Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn runs(&self) -> bool {
@@ -361,7 +366,8 @@ impl Program {
             Some(Ok(Ended::Cancelled)) => drop(put("ended", "killed".into())),
             Some(Err(error)) => drop(put("ended", format!("never started: {error}").into())),
         }
-        tell_reached(&mut state, self.reached.hosts());
+        let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Notes { reached: self.reached.hosts(), aside, read_only: Vec::new() }.add_to(&mut state);
         state
     }
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use avocet_sandbox::Workspace;
+use avocet_sandbox::{Rights, Workspace};
 use avocet_testkit::{ManualClock, tool_context};
 use tempfile::TempDir;
 
@@ -45,13 +45,16 @@ fn background(clock: &Arc<ManualClock>, start: i64) -> Arc<Background> {
 /// What cannot even be started ends at once.
 fn errand(clock: &Arc<ManualClock>) -> Errand {
     let (command, program) = ("make".to_owned(), vec!["make".to_owned()]);
+    let (cell, rights) = (Arc::new(nowhere(clock.clone())), Rights::Ordinary);
+    let workspace = Workspace::open(TempDir::new().unwrap().path()).unwrap();
     Errand {
-        cell: Arc::new(nowhere(clock.clone())),
+        watched: Watched::new(&cell, &rights, &workspace),
+        cell,
+        rights,
         command,
         program,
         directory: "/".into(),
         limit: None,
-        watch: Workspace::open(TempDir::new().unwrap().path()).unwrap().watch(),
     }
 }
 

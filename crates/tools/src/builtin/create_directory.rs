@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Caution, Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
 use avocet_sandbox::{Access, EntryKind, Workspace};
 use schemars::JsonSchema;
@@ -41,6 +41,10 @@ impl Tool for CreateDirectory {
             it needs itself: use this for one that is to be empty.";
         Description::new("create_directory", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
+    }
+
+    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+        self.files.caution(vec![arguments.path.clone()]).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Caution, Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::{Access, EntryKind, Removed, Workspace};
+use avocet_sandbox::{Access, EntryKind, Removed, Workspace, WorkspacePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -44,6 +44,18 @@ impl Tool for DeleteFile {
             is removed and not what it leads to.";
         Description::new("delete_file", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
+    }
+
+    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+        let is_recursive = arguments.recursive.unwrap_or(false);
+        let find = move |workspace: &Workspace, path: &WorkspacePath| match workspace.kind(path) {
+            _ if workspace.is_protected(path) => Some(path.clone()),
+            Ok(Some(EntryKind::Directory)) if is_recursive => {
+                workspace.protected_below(path).ok()?
+            }
+            _ => None,
+        };
+        self.files.caution_by(vec![arguments.path.clone()], find).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {

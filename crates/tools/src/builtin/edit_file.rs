@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Verdict,
 };
 use avocet_sandbox::{Access, MAX_FILE_BYTES, Workspace};
 use schemars::JsonSchema;
@@ -78,6 +79,10 @@ impl Tool for EditFile {
             true), start_line and end_line (lines to replace), or insert_line.";
         Description::new("edit_file", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
+    }
+
+    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+        self.files.caution(vec![arguments.path.clone()]).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {

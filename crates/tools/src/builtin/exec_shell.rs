@@ -1,22 +1,23 @@
 //! `exec_shell`: a shell command behind walls.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Caution, Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{Behind, Roots};
+use avocet_sandbox::{Behind, GitPlace, Rights, Roots};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::background::Errand;
-use super::programs::{
-    Done, ENDING, Programs, Shell, Wanted, code_block, shown_directory, tell_reached,
-};
+use super::files::tool_error;
+use super::programs::{Done, ENDING, Programs, Shell, Wanted, code_block, shown_directory};
 use crate::courtesy;
+use crate::only_git::only_git;
 
 /// What a command may take that says nothing about it.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
@@ -31,6 +32,28 @@ pub(super) struct ExecShell {
 impl ExecShell {
     pub(super) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
         Self { programs: Programs::new(roots, shell) }
+    }
+
+    /// The rights of a command: git by itself may change the repositories in which it is called, as far as they are
+    /// trusted.
+    async fn rights(&self, command: &str, working_dir: Option<&str>) -> Rights {
+        let Some(called) = only_git(command) else { return Rights::Ordinary };
+        let working_dir = working_dir.unwrap_or_default().to_owned();
+        let places = self.programs.files().look(move |workspace| {
+            let places = called.iter().map(|directory| {
+                let below = Path::new(&working_dir).join(directory).display().to_string();
+                let path = workspace.resolve(&below).map_err(tool_error)?;
+                workspace.repository(&path).map_err(tool_error)
+            });
+            places.collect::<Result<Vec<_>, ToolError>>()
+        });
+        // Where git is not understood, it has no more rights than other programs.
+        let places = places.await.unwrap_or_default();
+        if places.is_empty() || places.iter().any(|repository| repository.untrusted.is_some()) {
+            return Rights::Ordinary;
+        }
+        let places = places.into_iter().filter_map(|repository| repository.place);
+        Rights::Git(places.filter(GitPlace::is_text).collect())
     }
 }
 
@@ -55,6 +78,8 @@ impl Tool for ExecShell {
 
     fn describe(&self) -> Description {
         const SEES: &str = "It sees the workspace and the system's programs, nothing else";
+        const KEEPS: &str = "What git, shells and editors run outside (.git/config, .git/hooks, .envrc, .vscode and the \
+            like) is read-only; a command of nothing but git may still change its repository";
         let shell = &self.programs.shell;
         let walls = match (shell.walls, shell.hosts()) {
             (Behind::Namespaces | Behind::Landlock, None) => {
@@ -72,7 +97,7 @@ impl Tool for ExecShell {
         };
         let text = format!(
             "Run a shell command in the workspace and get its exit code and output (standard output \
-             and standard error together). {walls}; nobody can type into it, and what it leaves \
+             and standard error together). {walls}. {KEEPS}. Nobody can type into it, and what it leaves \
              running is killed. What is to go on without being waited for runs with background: it \
              survives the end of the turn and /stop, but no restart of the daemon. To read, write or \
              search files, use the file tools."
@@ -81,7 +106,7 @@ impl Tool for ExecShell {
         Description { time_limit, ..Description::new("exec_shell", ToolClass::Effect, text) }
     }
 
-    fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
         self.programs.shell.caution()
     }
 
@@ -94,13 +119,14 @@ impl Tool for ExecShell {
         let Shell { cell, longest, commands, background: programs, walls: _ } =
             &self.programs.shell;
         courtesy::check(&command, commands).map_err(ToolError::PermissionDenied)?;
+        let rights = self.rights(&command, working_dir.as_deref()).await;
         let directory = self.programs.directory(working_dir, context).await?;
         let program = ["/bin/sh", "-c", &command].map(str::to_owned).to_vec();
         let limit = timeout.map(Duration::from_secs);
         if background.unwrap_or(false) {
-            let watch = self.programs.watch(context).await?;
+            let watched = self.programs.watch(&rights, context).await?;
             let cell = cell.clone();
-            let errand = Errand { cell, command, program, directory, limit, watch };
+            let errand = Errand { cell, command, program, directory, limit, watched, rights };
             return Ok(programs.start(errand, &context.session)?.into());
         }
         let wanted = Wanted {
@@ -109,19 +135,20 @@ impl Tool for ExecShell {
             environment: Vec::new(),
             limit: limit.unwrap_or(DEFAULT_LIMIT).min(*longest),
             output: MAX_OUTPUT,
+            rights,
         };
-        let Done { end, output, reached } = self.programs.run(wanted, context).await?;
+        let Done { end, output, notes } = self.programs.run(wanted, context).await?;
         let (end, number) = end.named();
         let mut result = Map::new();
         result.insert(end.to_owned(), number.into());
         result.insert("output".to_owned(), output.text().into());
-        tell_reached(&mut result, reached);
+        notes.add_to(&mut result);
         Ok(Value::Object(result).into())
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
+    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
         let leaves = self.programs.shell.hosts().is_some();
-        leaves.then(|| arguments.command.clone()).into_iter().collect()
+        leaves.then(|| Leaving::Data(arguments.command.clone())).into_iter().collect()
     }
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {

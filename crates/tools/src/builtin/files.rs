@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Evidence, Question, ToolContext, ToolError, Verdict};
-use avocet_sandbox::{Access, FileError, Roots, Workspace, WorkspacePath, digest};
+use avocet_protocol::{Caution, Evidence, Question, ToolContext, ToolError, Verdict};
+use avocet_sandbox::{Access, FileError, PROTECTED, Roots, Workspace, WorkspacePath, digest};
 use avocet_supervise::blocking;
 use serde_json::json;
 use similar::TextDiff;
 
-use crate::approval::fenced;
+use crate::approval::{fenced, one_line};
 
 /// The workspace and the directories beside it, as tools use them.
 #[derive(Debug, Clone)]
@@ -64,6 +64,38 @@ impl Files {
     ) -> Result<T, ToolError> {
         run(self.roots.apart(), move |roots| work(roots.of(&path).map_err(tool_error)?, &path))
             .await
+    }
+
+    /// How careful the policy is with a change of these paths: a person has to allow each change of a protected one.
+    pub(super) async fn caution(&self, paths: Vec<String>) -> Caution {
+        self.caution_by(paths, |workspace, path| workspace.is_protected(path).then(|| path.clone()))
+            .await
+    }
+
+    /// The same where `find` says which protected path would be changed with each.
+    pub(super) async fn caution_by(
+        &self,
+        paths: Vec<String>,
+        find: impl Fn(&Workspace, &WorkspacePath) -> Option<WorkspacePath> + Send + 'static,
+    ) -> Caution {
+        let found = run(self.roots.apart(), move |roots| {
+            let found = paths.iter().find_map(|path| {
+                // What cannot be resolved is not changed.
+                let workspace = roots.of(path).ok()?;
+                find(workspace, &workspace.resolve(path).ok()?)
+            });
+            Ok(found)
+        });
+        match found.await {
+            Ok(Some(path)) => Caution::EachTime(format!(
+                "git, a shell or an editor runs what {} holds, outside of the sandbox ({PROTECTED})",
+                one_line(&path.to_string())
+            )),
+            Ok(None) => Caution::ByTrust,
+            Err(error) => Caution::EachTime(format!(
+                "it is not known whether these files are protected: {error}"
+            )),
+        }
     }
 
     fn on_behalf(&self, context: &ToolContext) -> Roots {
@@ -151,8 +183,8 @@ pub(super) fn evidence(
     after: &[u8],
 ) -> Result<Evidence, ToolError> {
     let path = workspace.resolve(given).map_err(tool_error)?;
-    workspace.can_change(&path).map_err(tool_error)?;
     let before = state(workspace, &path)?;
+    workspace.can_write(&path).map_err(tool_error)?;
     Ok(Evidence { subject: path.to_string(), before, after: digest(after) })
 }
 
@@ -193,12 +225,14 @@ pub(super) fn tool_error(error: FileError) -> ToolError {
     match error {
         FileError::Outside { .. } => ToolError::InvalidPath(text),
         FileError::NotFound { .. } => ToolError::FileNotFound(text),
-        FileError::WrongKind { .. } | FileError::TooLarge { .. } | FileError::NotEmpty { .. } => {
-            ToolError::ExecutionFailed(text)
-        }
+        FileError::WrongKind { .. }
+        | FileError::TooLarge { .. }
+        | FileError::NotEmpty { .. }
+        | FileError::Replaced { .. } => ToolError::ExecutionFailed(text),
         FileError::Secret { .. }
         | FileError::Shared { .. }
         | FileError::ReadOnly { .. }
+        | FileError::Protected { .. }
         | FileError::Refused { .. } => ToolError::PermissionDenied(text),
     }
 }

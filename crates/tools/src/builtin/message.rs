@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, ChatAddress, Content, Description, Destinations, LogWrite, Question, Role, Roles,
-    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+    Caution, ChatAddress, Content, Description, Destinations, Leaving, LogWrite, Question, Role,
+    Roles, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Parts;
-use super::attachments::attachments;
+use super::attachments::{Recipient, attachments};
 use super::files::Files;
 use crate::approval::fenced;
 
@@ -55,7 +55,7 @@ impl Tool for Message {
         Description::new("message", ToolClass::InLog, TEXT).for_everyone()
     }
 
-    fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
         let chat = arguments.chat.as_deref().and_then(|chat| chat.parse().ok());
         let is_here = arguments.chat.is_none() || (chat.is_some() && chat == context.chat);
         match is_here && arguments.files.is_empty() {
@@ -67,8 +67,8 @@ impl Tool for Message {
         }
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.text.clone()]
+    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+        vec![Leaving::Text(arguments.text.clone())]
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
@@ -99,23 +99,25 @@ impl Tool for Message {
             let why = "sending files of the workspace is for owners";
             return Err(ToolError::PermissionDenied(why.to_owned()));
         }
-        let attachments =
-            self.files.all(context, move |roots| attachments(roots, &arguments.files));
-        let content = Content { attachments: attachments.await?, ..Content::text(arguments.text) };
-        if content.is_empty() {
-            return Err(ToolError::InvalidArgs("text is empty, and there are no files".to_owned()));
-        }
         let address = match arguments.chat {
             None => context.chat.clone().ok_or_else(|| {
                 ToolError::InvalidArgs("this turn has no chat of its own; give chat".to_owned())
             })?,
             Some(chat) => self.permitted(&chat, context)?,
         };
+        let max_file_bytes = self.destinations.max_file_bytes(&address);
+        let to = Recipient { address: address.clone(), max_file_bytes };
+        let attachments =
+            self.files.all(context, move |roots| attachments(roots, &arguments.files, &to));
+        let content = Content { attachments: attachments.await?, ..Content::text(arguments.text) };
+        if content.is_empty() {
+            return Err(ToolError::InvalidArgs("text is empty, and there are no files".to_owned()));
+        }
         let planned = self
             .destinations
             .plan(&address, &content)
             .map_err(|error| ToolError::InvalidArgs(error.to_string()))?;
-        let value = json!(format!("sent to {address}"));
+        let value = json!(format!("on its way to {address}"));
         let writes = vec![LogWrite::Message(planned)];
         Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, writes)))
     }

@@ -29,6 +29,7 @@ mod read_result;
 mod run_tests;
 mod search_files;
 mod walk;
+mod watched;
 mod web_fetch;
 mod web_search;
 mod write_file;
@@ -57,6 +58,38 @@ pub struct Parts {
     pub web: Arc<Web>,
 }
 
+/// The names of all built-in tools, those included that need a sandbox.
+pub const BUILT_IN: [&str; 28] = [
+    "apply_patch",
+    "ask_user",
+    "create_directory",
+    "delete_file",
+    "edit_file",
+    "exec_shell",
+    "git_add",
+    "git_branches",
+    "git_commit",
+    "git_diff",
+    "git_log",
+    "git_push",
+    "git_status",
+    "git_switch",
+    "list_directory",
+    "memory_read",
+    "memory_write",
+    "message",
+    "outline",
+    "process_kill",
+    "process_poll",
+    "read_file",
+    "read_result",
+    "run_tests",
+    "search_files",
+    "web_fetch",
+    "web_search",
+    "write_file",
+];
+
 /// Adds every built-in tool.
 ///
 /// # Errors
@@ -73,14 +106,14 @@ pub fn add_builtin(registry: &mut Registry, parts: &Parts) -> Result<(), Already
     }
     if let Some(shell) = &parts.shell {
         let git = || git::Git::new(parts.roots.clone(), shell.clone());
-        registry.add(git::GitAdd(git()), Origin::BuiltIn)?;
+        registry.add(git::GitAdd(git().changing()), Origin::BuiltIn)?;
         registry.add(git::GitBranches(git()), Origin::BuiltIn)?;
-        registry.add(git::GitCommit(git()), Origin::BuiltIn)?;
+        registry.add(git::GitCommit(git().changing()), Origin::BuiltIn)?;
         registry.add(git::GitDiff(git()), Origin::BuiltIn)?;
         registry.add(git::GitLog(git()), Origin::BuiltIn)?;
-        registry.add(git::GitPush(git()), Origin::BuiltIn)?;
+        registry.add(git::GitPush(git().changing()), Origin::BuiltIn)?;
         registry.add(git::GitStatus(git()), Origin::BuiltIn)?;
-        registry.add(git::GitSwitch(git()), Origin::BuiltIn)?;
+        registry.add(git::GitSwitch(git().changing()), Origin::BuiltIn)?;
     }
     registry.add(list_directory::ListDirectory::new(parts), Origin::BuiltIn)?;
     registry.add(memory_read::MemoryRead::new(parts), Origin::BuiltIn)?;

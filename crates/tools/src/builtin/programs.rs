@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
-use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Roots, Watch};
-
-use avocet_supervise::blocking;
-use serde_json::{Map, Value};
+use avocet_protocol::{Caution, ToolContext, ToolError};
+use avocet_sandbox::{Behind, Cell, CellError, Ended, Order, Output, Rights, Roots, Workspace};
 
 use super::background::Background;
 use super::files::{Files, tool_error};
+use super::watched::{Notes, Watched, refused};
 use crate::courtesy;
 
 /// What a time-out keeps of the output, in characters from its end.
@@ -68,6 +66,8 @@ pub(super) struct Wanted {
     pub(super) limit: Duration,
     /// Bytes of its output that are kept.
     pub(super) output: usize,
+    /// Its rights beside those that all programs have.
+    pub(super) rights: Rights,
 }
 
 /// A program that ended by itself.
@@ -75,8 +75,8 @@ pub(super) struct Wanted {
 pub(super) struct Done {
     pub(super) end: End,
     pub(super) output: Output,
-    /// The hosts that it has reached.
-    pub(super) reached: Vec<String>,
+    /// What is to be told beside it.
+    pub(super) notes: Notes,
 }
 
 /// How a program ended by itself.
@@ -129,17 +129,18 @@ impl Programs {
         wanted: Wanted,
         context: &ToolContext,
     ) -> Result<Done, ToolError> {
-        let Wanted { program, directory, environment, limit, output } = wanted;
+        let Wanted { program, directory, environment, limit, output, rights } = wanted;
         let mut cell = Cell::clone(&self.shell.cell);
         cell.environment.extend(environment);
         let cancel = context.cancel.clone();
-        // What it reads is watched as long as anything of it is there.
-        let watch = self.watch(context).await?;
-        let order = Order { program, directory, limit, output, cancel, reached: watch.reached() };
+        // The program is watched until nothing of it is left.
+        let watched = self.watch(&rights, context).await?;
+        let (reached, read_only) = (watched.reached(), watched.read_only());
+        let order = Order { program, directory, limit, output, cancel, reached, rights };
         let ran = cell.run(order).await;
-        let read = blocking(move || watch.settle()).await;
-        // Whatever it was, an error may tell it.
-        context.read.lower(read.unwrap_or(Trust::Low));
+        let (read, aside) = watched.settle().await;
+        // An error may tell what the program has read.
+        context.read.lower(read);
         let ran = ran.map_err(cell_error)?;
         let end = match ran.ended {
             Ended::Code(code) => End::Code(code),
@@ -149,25 +150,26 @@ impl Programs {
                 return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()));
             }
         };
-        Ok(Done { end, output: ran.output, reached: ran.reached })
+        let read_only = refused(&ran.output.text(), read_only);
+        let notes = Notes { reached: ran.reached, aside, read_only };
+        Ok(Done { end, output: ran.output, notes })
     }
 
-    /// What is to run from now on is watched.
-    pub(super) async fn watch(&self, context: &ToolContext) -> Result<Watch, ToolError> {
-        self.files.with(context, |workspace| Ok(workspace.watch())).await
+    /// Watches a program that starts after this.
+    pub(super) async fn watch(
+        &self,
+        rights: &Rights,
+        context: &ToolContext,
+    ) -> Result<Watched, ToolError> {
+        let (cell, rights) = (self.shell.cell.clone(), rights.clone());
+        let watch = move |workspace: &Workspace| Ok(Watched::new(&cell, &rights, workspace));
+        self.files.with(context, watch).await
     }
 
     /// Refuses a program that the operator's list does not have.
     pub(super) fn check_allowed(&self, program: &str) -> Result<(), ToolError> {
         let allowed = courtesy::check_allowed(program, &self.shell.commands);
         allowed.map_err(ToolError::PermissionDenied)
-    }
-}
-
-/// Adds the hosts that a program has reached to what is told of it.
-pub(super) fn tell_reached(result: &mut Map<String, Value>, reached: Vec<String>) {
-    if !reached.is_empty() {
-        result.insert("reached".to_owned(), reached.into());
     }
 }
 

@@ -17,6 +17,7 @@ pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> Cell {
         program: "/nowhere/cell".into(),
         namespaces: true,
         walled: true,
+        protection: Arc::default(),
         secrets_but: None,
         writable: Vec::new(),
         readable: Vec::new(),
@@ -86,12 +87,13 @@ async fn whoever_has_to_allow_a_program_sees_all_of_it() {
     );
 }
 
-#[test]
-fn a_push_is_always_asked_about() {
+#[tokio::test]
+async fn a_push_is_always_asked_about() {
     let directory = TempDir::new().unwrap();
     let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
     let push = GitPush(Git::new(roots, shell()));
-    assert_eq!(push.caution(&arguments(&push, &json!({})), &tool_context()), Caution::Always);
+    let caution = push.caution(&arguments(&push, &json!({})), &tool_context()).await;
+    assert_eq!(caution, Caution::Always);
 }
 
 #[test]

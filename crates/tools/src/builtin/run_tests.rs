@@ -20,14 +20,14 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{Output, Roots, Workspace};
+use avocet_sandbox::{Output, Rights, Roots, Workspace};
 use avocet_supervise::blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::programs::{
-    Done, ENDING, End, Programs, Shell, Wanted, code_block, last, shown_directory, tell_reached,
+    Done, ENDING, End, Programs, Shell, Wanted, code_block, last, shown_directory,
 };
 use framework::{Framework, Plan};
 use report::Report;
@@ -87,7 +87,7 @@ impl Tool for RunTests {
         Description { time_limit, ..Description::new("run_tests", ToolClass::Effect, text) }
     }
 
-    fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
         self.programs.shell.caution()
     }
 
@@ -106,9 +106,10 @@ impl Tool for RunTests {
             environment: framework::environment(),
             limit: limit.min(self.programs.shell.longest),
             output: MAX_OUTPUT,
+            rights: Rights::Ordinary,
         };
         let ran = self.programs.run(wanted, context).await;
-        let Done { end, output, reached } = ran.map_err(|error| match error {
+        let Done { end, output, notes } = ran.map_err(|error| match error {
             ToolError::ExecutionFailed(why) if why.contains("there is no program") => {
                 ToolError::ExecutionFailed(format!("{why}. {}", framework::WHERE_PROGRAMS_ARE))
             }
@@ -135,7 +136,7 @@ impl Tool for RunTests {
             result["hint"] = hint.into();
         }
         if let Some(result) = result.as_object_mut() {
-            tell_reached(result, reached);
+            notes.add_to(result);
         }
         Ok(result.into())
     }

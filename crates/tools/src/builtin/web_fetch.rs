@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_net::Url;
 use avocet_protocol::{
-    Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Parts;
-use crate::web::{Format, View, Web};
+use crate::web::{Format, Redirects, View, Web};
 
 /// Bytes that are given at once by default.
 const DEFAULT_LENGTH: usize = 16 * 1024;
@@ -60,16 +60,20 @@ impl Tool for WebFetch {
     async fn execute(
         &self,
         arguments: Arguments,
-        _context: &ToolContext,
+        context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { url, format, offset, length } = arguments;
-        let view = self.web.page(url.trim(), format.unwrap_or_default()).await?;
+        let redirects = match context.trust.suffices_for(context.role) {
+            true => Redirects::Anywhere,
+            false => Redirects::SameSite,
+        };
+        let view = self.web.page(url.trim(), format.unwrap_or_default(), redirects).await?;
         let length = length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
         Ok(part(&view, offset.unwrap_or(0), length)?.into())
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.url.clone()]
+    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+        vec![Leaving::Url(arguments.url.trim().to_owned())]
     }
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {

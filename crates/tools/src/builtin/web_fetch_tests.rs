@@ -41,7 +41,7 @@ async fn a_person_is_asked_about_the_exact_url_and_allows_its_host() {
     let fetch = WebFetch { web: web() };
     for (url, asked) in table {
         let arguments: Arguments = arguments(json!({ "url": url }));
-        assert_eq!(fetch.leaving(&arguments), [url]);
+        assert_eq!(fetch.leaving(&arguments), [Leaving::Url(url.trim().to_owned())]);
         let question = fetch.question(&arguments, &tool_context()).await;
         let question = question.as_ref().map(|it| (it.shown.as_str(), it.scope.as_str()));
         assert_eq!(question, asked);
@@ -52,7 +52,8 @@ async fn a_person_is_asked_about_the_exact_url_and_allows_its_host() {
 async fn a_search_sends_its_words_away() {
     let arguments: web_search::Arguments = arguments(json!({ "query": "the `mill`\nturns" }));
     let search = WebSearch::of(web());
-    assert_eq!(search.leaving(&arguments), ["the `mill`\nturns"]);
+    let query = Leaving::Data("the `mill`\nturns".to_owned());
+    assert_eq!(search.leaving(&arguments), [query]);
     let question = search.question(&arguments, &tool_context()).await.unwrap();
     assert_eq!(question.shown, "Search the web (duckduckgo) for `the 'mill' turns`");
     assert_eq!(question.scope, "duckduckgo");

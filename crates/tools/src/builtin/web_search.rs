@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,8 +82,13 @@ impl Tool for WebSearch {
         .into())
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<String> {
-        vec![arguments.query.clone()]
+    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+        vec![Leaving::Data(arguments.query.clone())]
+    }
+
+    fn found(&self, result: &Value) -> Vec<String> {
+        let results = result["results"].as_array().into_iter().flatten();
+        results.filter_map(|found| found["url"].as_str().map(str::to_owned)).collect()
     }
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
+    Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Verdict,
 };
 use avocet_sandbox::Access;
 use schemars::JsonSchema;
@@ -40,6 +41,10 @@ impl Tool for WriteFile {
             change a part of a file, use edit_file.";
         Description::new("write_file", ToolClass::Verifiable, TEXT)
             .and(&self.files.also(Access::Change))
+    }
+
+    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+        self.files.caution(vec![arguments.path.clone()]).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {

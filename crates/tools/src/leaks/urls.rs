@@ -1,70 +1,31 @@
-//! URLs in a text, in whatever way they are written, and whether they can carry data.
+//! Links in a text, in whatever way they are written, and whether they can carry data.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use avocet_net::Url;
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use regex::{Captures, Regex};
 
-/// Labels before a site's own name that say what part of it is meant, and nothing else.
-const USUAL: [&str; 46] = [
-    "about",
-    "api",
-    "app",
-    "archive",
-    "blog",
-    "cdn",
-    "community",
-    "crates",
-    "dev",
-    "developer",
-    "developers",
-    "doc",
-    "docs",
-    "download",
-    "downloads",
-    "en",
-    "forum",
-    "forums",
-    "ftp",
-    "gist",
-    "git",
-    "help",
-    "home",
-    "info",
-    "learn",
-    "mail",
-    "maps",
-    "media",
-    "mobile",
-    "news",
-    "old",
-    "packages",
-    "play",
-    "portal",
-    "raw",
-    "shop",
-    "static",
-    "status",
-    "store",
-    "support",
-    "test",
-    "translate",
-    "web",
-    "wiki",
-    "ww2",
-    "www",
-];
-/// Second-level names under which countries have names registered.
-const SECOND_LEVEL: [&str; 10] = ["ac", "co", "com", "edu", "go", "gov", "ne", "net", "or", "org"];
+use super::known::Known;
+use super::sites::is_top_level;
+
 /// Ports that say nothing.
 const USUAL_PORTS: [&str; 4] = ["80", "443", "8080", "8443"];
+/// Schemes of links to somebody, which have no host.
+const TO_SOMEBODY: [&str; 6] = ["mailto", "sms", "smsto", "sip", "tel", "xmpp"];
 
-/// The URLs that a text has leave with it: none that is known, and none that just names a site. Each
-/// once.
-pub(super) fn leaving(text: &str, known: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
+/// The links in a text that give something away to those who serve them: each that was not read word for
+/// word and says more than a host, or whose host is not known. `for_people` are texts that are shown: there
+/// clients make links of hosts and mail addresses without a scheme, too.
+pub(super) fn leaving(text: &str, for_people: bool, known: &Known<'_>) -> BTreeSet<String> {
     let mut leaving = BTreeSet::new();
+    let tells = |link: &str| {
+        let tells = says_more(link) || host(link).is_some_and(|host| !known.may_be_linked(&host));
+        tells && !known.has_read(link) && !is_read_address(link, known)
+    };
     // What is a URL as it stands is not read in another way, too.
     let mut rest = Cow::Borrowed(text);
     for read in
@@ -72,21 +33,66 @@ pub(super) fn leaving(text: &str, known: &dyn Fn(&str) -> bool) -> BTreeSet<Stri
     {
         let reading = read(&rest);
         let found: Vec<Range<usize>> = urls(&reading).collect();
-        let mut without = String::with_capacity(reading.len());
-        let mut end = 0;
-        for range in found {
-            let url = &reading[range.clone()];
-            if carries_data(url) && !known(url) {
-                leaving.insert(url.to_owned());
-            }
-            without.push_str(&reading[end..range.start]);
-            without.push(' ');
-            end = range.end;
-        }
-        without.push_str(&reading[end..]);
-        rest = Cow::Owned(without);
+        let links = found.iter().map(|range| &reading[range.clone()]);
+        leaving.extend(links.filter(|link| tells(link)).map(str::to_owned));
+        rest = Cow::Owned(blanked(&reading, &found));
+    }
+    if for_people {
+        let shown = shown(text);
+        let shown = blanked(&shown, &urls(&shown).collect::<Vec<_>>());
+        let links = bare(&shown).map(|range| &shown[range]).filter(|link| is_on_top_level(link));
+        leaving.extend(links.filter(|link| tells(link)).map(str::to_owned));
     }
     leaving
+}
+
+/// Whether the top-level domain of a link's host exists: no client makes a link of another one.
+fn is_on_top_level(link: &str) -> bool {
+    let host = host(link);
+    host.is_some_and(|host| host.rsplit('.').next().is_some_and(is_top_level))
+}
+
+/// A Markdown text as it is shown, without code: in that no client makes links.
+fn shown(text: &str) -> String {
+    let (mut shown, mut in_code) = (String::with_capacity(text.len()), false);
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Text(_) if in_code => {}
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                shown.push_str(&text);
+            }
+            // Marks of style join the words on both sides; everything else divides them.
+            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. })
+            | Event::End(
+                TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link,
+            ) => {}
+            _ => shown.push('\n'),
+        }
+    }
+    shown
+}
+
+/// A text with blanks in the place of ranges, which are in order; as long as before.
+fn blanked(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut blanked = String::with_capacity(text.len());
+    let mut end = 0;
+    for range in ranges {
+        blanked.push_str(&text[end..range.start]);
+        blanked.extend(std::iter::repeat_n(' ', range.len()));
+        end = range.end;
+    }
+    blanked + &text[end..]
+}
+
+/// The hosts that a text names, in lower case and ASCII: in URLs, in mail addresses, and alone.
+pub(super) fn hosts(text: &str) -> BTreeSet<String> {
+    let found: Vec<Range<usize>> = urls(text).collect();
+    let in_urls = found.iter().filter_map(|range| host(&text[range.clone()]));
+    let without = blanked(text, &found);
+    let alone = bare(&without).filter_map(|range| host(&without[range]));
+    in_urls.chain(alone).collect()
 }
 
 fn as_it_stands(text: &str) -> Cow<'_, str> {
@@ -105,6 +111,7 @@ fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     static URL: LazyLock<Regex> = LazyLock::new(|| {
         regex(
             r#"(?ix) (?: https?:[/\\]*[^\s/\\<>"`'()] | [a-z][a-z0-9+.-]*:[/\\]{2,} | \bwww\d?\.
+                | \b(?:mailto|sms|smsto|sip|tel|xmpp):[^\s<>"`'()]
                 | \]\(\s*<?[/\\]{2} | \b(?:src|href)\s*=\s*["']?[/\\]{2} ) [^\s<>"`]* "#,
         )
     });
@@ -117,6 +124,23 @@ fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
         let start = found.start() + lead.unwrap_or(0);
         let url = trimmed(&text[start..found.end()]);
         (!url.is_empty()).then(|| start..start + url.len())
+    })
+}
+
+/// Where hosts and mail addresses stand without a scheme, with what follows a host.
+fn bare(text: &str) -> impl Iterator<Item = Range<usize>> {
+    static BARE: LazyLock<Regex> = LazyLock::new(|| {
+        regex(
+            r#"(?x) (?:[\p{L}\p{N}._%+-]+@)? (?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}
+                (?: :[0-9]{1,5}\b )? (?: [/?\#][^\s<>"`]* )? "#,
+        )
+    });
+    BARE.find_iter(text).filter_map(|found| {
+        // Parts of paths and of mentions are no hosts.
+        let is_part = text[..found.start()].ends_with(['/', '\\', '@', '$', '~'])
+            || text[found.end()..].starts_with('_');
+        let link = trimmed(found.as_str());
+        (!is_part).then(|| found.start()..found.start() + link.len())
     })
 }
 
@@ -147,8 +171,18 @@ fn trimmed(url: &str) -> &str {
     url
 }
 
-/// Whether there is more in it than the name of a site that anybody could have named.
-fn carries_data(url: &str) -> bool {
+/// The parts of a link.
+struct Parts<'u> {
+    /// In lower case; empty if there is none.
+    scheme: String,
+    /// The host as it is written, with a user name before it.
+    host: &'u str,
+    port: &'u str,
+    /// The path, the query and the fragment.
+    behind: &'u str,
+}
+
+fn parts(url: &str) -> Parts<'_> {
     let (scheme, rest) = match url.split_once(':') {
         Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             (scheme.to_ascii_lowercase(), rest)
@@ -165,11 +199,42 @@ fn carries_data(url: &str) -> bool {
         }
         _ => (host, ""),
     };
+    Parts { scheme, host, port, behind }
+}
+
+/// Whether there is more in a link than the name of a host: a path, a user, or a host in a spelling or an
+/// alphabet in which it can be written in many ways.
+pub(super) fn says_more(url: &str) -> bool {
+    let Parts { scheme, host, port, behind } = parts(url);
+    if TO_SOMEBODY.contains(&scheme.as_str()) {
+        return true;
+    }
     if scheme == "file" || is_this_machine(host) {
         return false;
     }
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    let is_name = host.bytes().all(is_of_name) && !host.bytes().all(|byte| byte.is_ascii_digit());
     let is_usual_port = port.is_empty() || USUAL_PORTS.contains(&port);
-    !(matches!(behind, "" | "/") && is_usual_port && is_plain_name(host))
+    !matches!(behind, "" | "/") || !is_usual_port || !is_name
+}
+
+/// The host of a link as it is looked up: in lower case and ASCII. `None` if there is none, or if it is this
+/// machine.
+pub(crate) fn host(url: &str) -> Option<String> {
+    let Parts { scheme, host, .. } = parts(url);
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    if scheme == "file" || TO_SOMEBODY.contains(&&*scheme) && scheme != "mailto" {
+        return None;
+    }
+    let read = Url::parse(&format!("http://{host}/")).ok()?;
+    let read = read.host_str()?.trim_end_matches('.').to_owned();
+    (!is_this_machine(&read)).then_some(read)
+}
+
+/// Whether a link is one to a mail address that was read without `mailto:`.
+fn is_read_address(url: &str, known: &Known<'_>) -> bool {
+    let address = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("mailto:"));
+    address.is_some_and(|_| !url.contains('?') && known.has_read(&url[7..]))
 }
 
 fn is_this_machine(host: &str) -> bool {
@@ -177,31 +242,6 @@ fn is_this_machine(host: &str) -> bool {
         |host: &str| host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
     host.eq_ignore_ascii_case("localhost")
         || is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
-}
-
-/// The name of a site, and before it nothing but usual labels: what somebody registered cannot be chosen
-/// anew for every secret.
-fn is_plain_name(host: &str) -> bool {
-    let host = host.to_ascii_lowercase();
-    let labels: Vec<&str> = host.strip_suffix('.').unwrap_or(&host).split('.').collect();
-    let is_label = |label: &&str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !label.starts_with("xn--")
-    };
-    let [before @ .., site, top] = &labels[..] else { return false };
-    let is_country = top.len() == 2 && SECOND_LEVEL.contains(site);
-    let before = match before {
-        [before @ .., _] if is_country => before,
-        before => before,
-    };
-    let languages = before.iter().filter(|label| label.len() == 2).count();
-    let is_usual = |label: &&str| label.len() == 2 || USUAL.contains(label);
-    labels.iter().all(is_label)
-        && top.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && before.len() <= 2
-        && languages <= 1
-        && before.iter().all(is_usual)
 }
 
 /// As CommonMark reads a target: without the backslashes before punctuation, and with what entities stand

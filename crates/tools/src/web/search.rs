@@ -87,6 +87,12 @@ impl SearchConfig {
         }
     }
 
+    /// Where the engine is.
+    #[must_use]
+    pub fn place(&self) -> Option<&str> {
+        self.base_url.as_deref().or(self.known()?.place)
+    }
+
     fn known(&self) -> Option<&'static Provider> {
         PROVIDERS.iter().find(|known| known.name == self.provider)
     }

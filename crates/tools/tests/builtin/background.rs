@@ -74,7 +74,8 @@ async fn a_poll_waits_no_longer_than_it_is_told_and_can_be_stopped() {
 #[tokio::test]
 async fn a_program_is_killed_with_all_that_it_has_started() {
     let world = World::new().await;
-    let script = "(while :; do echo $$ > alive; sleep 0.01; done) & setsid sleep 1000 & echo started; sleep 1000";
+    // The loop comes last: once it writes, the rest has started.
+    let script = "setsid sleep 1000 & echo started; while :; do echo $$ > alive; sleep 0.01; done & sleep 1000";
     let id = start(&world, script).await;
     until(|| world.workspace.path().join("alive").exists()).await;
     let killed = world.value("process_kill", json!({"id": id})).await;

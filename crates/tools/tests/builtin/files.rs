@@ -408,3 +408,33 @@ async fn list_directory_shows_type_and_size() {
     let listed = world.value("list_directory", json!({"path": "a"})).await;
     assert_eq!(listed, json!([{"name": "x", "type": "file", "size": 0}]));
 }
+
+#[tokio::test]
+async fn a_replaced_workspace_is_refused_by_file_tools_and_programs_alike() {
+    let world = World::new().await;
+    world.put("a.txt", "old\n");
+    let root = world.workspace.path();
+    fs::rename(root, root.with_extension("old")).unwrap();
+    fs::create_dir(root).unwrap();
+    world.put("a.txt", "new\n");
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "a.txt"})),
+        ("write_file", json!({"path": "a.txt", "content": "x"})),
+        ("list_directory", json!({})),
+        ("search_files", json!({"pattern": "o"})),
+        ("exec_shell", json!({"command": "cat a.txt"})),
+        ("exec_shell", json!({"command": "cat a.txt", "background": true})),
+        ("git_status", json!({})),
+        ("run_tests", json!({})),
+    ] {
+        let error = world.error(tool, arguments).await;
+        assert!(
+            error.contains("restart the daemon") && error.contains("another directory is"),
+            "{tool}: {error}"
+        );
+    }
+    fs::remove_dir_all(root).unwrap();
+    fs::rename(root.with_extension("old"), root).unwrap();
+    let read = world.value("exec_shell", json!({"command": "cat a.txt"})).await;
+    assert_eq!(read["output"], "old\n");
+}

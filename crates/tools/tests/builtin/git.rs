@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use avocet_protocol::Toolbox;
 use serde_json::{Value, json};
@@ -26,6 +27,13 @@ async fn shell(world: &World, command: &str) -> String {
     let ran = world.value("exec_shell", json!({ "command": command })).await;
     assert_eq!(ran["exit_code"], 0, "{command}: {ran}");
     ran["output"].as_str().unwrap().to_owned()
+}
+
+/// Runs a script as the operator does, outside of the sandbox.
+fn outside(world: &World, script: &str) {
+    let mut command = Command::new("sh");
+    let ran = command.args(["-c", script]).current_dir(world.workspace.path()).output().unwrap();
+    assert!(ran.status.success(), "{script}: {ran:?}");
 }
 
 #[tokio::test]
@@ -76,9 +84,11 @@ async fn whoever_commits_is_whom_the_repository_names_or_avocet() {
     };
     let log = world.value("git_log", json!({})).await;
     assert_eq!(log[0]["author"], "Avocet <avocet@localhost>");
-    shell(&world, "git config user.email me@example.org; echo 2 > a.txt").await;
+    shell(&world, "git config user.email me@example.org").await;
+    world.put("a.txt", "2\n");
     assert_eq!(commit().await, "Avocet <me@example.org>");
-    shell(&world, "git config user.name Me; echo 3 > a.txt").await;
+    shell(&world, "git config user.name Me").await;
+    world.put("a.txt", "3\n");
     assert_eq!(commit().await, "Me <me@example.org>");
 }
 
@@ -102,13 +112,14 @@ async fn branches_are_made_and_changed() {
 #[tokio::test]
 async fn a_branch_is_pushed_to_a_remote_in_the_workspace_and_a_person_is_shown_what() {
     let Some(world) = repository().await else { return };
-    shell(
-        &world,
-        "git init -q --bare -b main remote.git && git remote add origin \"file://$PWD/remote.git\"",
-    )
-    .await;
-    shell(&world, "git remote add path ./remote.git && echo 'remote.git' > .git/info/exclude")
-        .await;
+    let path = world.workspace.path().canonicalize().unwrap();
+    let origin = format!("git remote add origin file://{}/remote.git", path.display());
+    for command in
+        ["git init -q --bare -b main remote.git", &origin, "git remote add path ./remote.git"]
+    {
+        shell(&world, command).await;
+    }
+    shell(&world, "echo 'remote.git' > .git/info/exclude").await;
     // Which commit it is stands in the question, also where the remote seems to have it.
     let push = call("git_push", &json!({"set_upstream": true}));
     let prepared = world.registry.prepare(&push, None, &context()).await.unwrap();
@@ -138,10 +149,12 @@ async fn a_branch_is_pushed_to_a_remote_in_the_workspace_and_a_person_is_shown_w
 #[tokio::test]
 async fn nothing_that_a_remote_in_the_workspace_names_is_run() {
     let Some(world) = repository().await else { return };
-    shell(&world, "
-        git init -q --bare -b main remote.git; git remote add origin ./remote.git
+    outside(
+        &world,
+        "git init -q --bare -b main remote.git; git remote add origin ./remote.git
         for hook in pre-receive update post-receive post-update reference-transaction
-        do printf '#!/bin/sh\nexit 1\n' > remote.git/hooks/$hook; chmod +x remote.git/hooks/$hook; done").await;
+        do printf '#!/bin/sh\nexit 1\n' > remote.git/hooks/$hook; chmod +x remote.git/hooks/$hook; done",
+    );
     let pushed = world.value("git_push", json!({})).await;
     assert_eq!(pushed["result"], "[new branch]");
     assert_eq!(shell(&world, "git -C remote.git log --format=%s main").await, "fix shutdown\n");
@@ -204,8 +217,9 @@ async fn nothing_that_a_repository_names_is_run() {
     let trap = world.workspace.path().join("trap");
     world.put("trap", "#!/bin/sh\necho \"$0 $*\" >> \"$(dirname \"$0\")/sprung\"\ncat\n");
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
-    shell(&world, "
-        git init -q --bare remote.git; git remote add origin ./remote.git
+    outside(
+        &world,
+        "git init -q --bare remote.git; git remote add origin ./remote.git
         git remote add helper ./remote.git; git config remote.helper.vcs ext
         for hook in pre-commit prepare-commit-msg commit-msg post-commit post-checkout pre-push post-index-change reference-transaction
         do cp trap .git/hooks/$hook; done
@@ -217,7 +231,8 @@ async fn nothing_that_a_repository_names_is_run() {
         for key in commit.gpgSign push.gpgSign tag.gpgSign log.showSignature; do git config $key true; done
         git config alias.status \"!$t\"; git config alias.log \"!$t\"; git config protocol.ext.allow always
         git config core.hooksPath \"$PWD/.git/hooks\"
-        echo '*.txt diff=x' > .gitattributes; printf 'trap\\nsprung\\nremote.git\\n' > .git/info/exclude").await;
+        echo '*.txt diff=x' > .gitattributes; printf 'trap\\nsprung\\nremote.git\\n' > .git/info/exclude",
+    );
     // What it took to set the trap may have sprung it.
     fs::remove_file(world.workspace.path().join("sprung")).unwrap_or_default();
     world.put("a.txt", "two\n");

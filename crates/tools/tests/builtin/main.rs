@@ -8,9 +8,11 @@ mod background;
 mod files;
 mod git;
 mod hosts;
+mod new_hosts;
 mod pages;
 mod patches;
 mod programs;
+mod protected;
 mod roots;
 mod run_tests;
 mod search;
@@ -27,6 +29,7 @@ use avocet_protocol::{
     ToolContext, ToolError, Toolbox, Trust,
 };
 use avocet_testkit::private_place;
+use avocet_tools::BUILT_IN;
 use serde_json::{Value, json};
 use world::{World, call, context, session};
 
@@ -42,6 +45,12 @@ async fn every_tool_is_described_to_the_model() {
         })
         .collect();
     insta::assert_snapshot!(serde_json::to_string_pretty(&specs).unwrap());
+}
+
+#[tokio::test]
+async fn built_in_names_every_tool() {
+    let world = World::new().await;
+    assert_eq!(world.registry.names().collect::<Vec<_>>(), BUILT_IN);
 }
 
 #[tokio::test]
@@ -113,6 +122,7 @@ async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
         number: 0,
         text: String::new(),
         calls,
+        written: None,
         reasoning: None,
         usage: Usage::default(),
         trust: Trust::Full,
@@ -160,7 +170,7 @@ async fn message_goes_to_this_chat_or_to_another_that_may_be_written_to() {
     let here = sent(json!({"text": "two words"})).await.unwrap();
     let words = vec!["two".to_owned(), "words".to_owned()];
     let address = "terminal:local:a".to_owned();
-    assert_eq!(here, (json!("sent to terminal:local:a"), address, words));
+    assert_eq!(here, (json!("on its way to terminal:local:a"), address, words));
     let there = sent(json!({"text": "hi", "chat": "terminal:local:b"})).await.unwrap();
     assert_eq!(there.1, "terminal:local:b");
     let table = [
@@ -220,7 +230,7 @@ async fn message_takes_files_that_could_be_read_and_no_others() {
         (
             "large.bin",
             "execution failed: large.bin is 52428801 bytes long; files of at most 52428800 bytes can \
-             be sent",
+             be sent to terminal:local:a",
         ),
         ("../secret", "invalid path: \"../secret\" resolves to"),
         ("/etc/passwd", "invalid path: \"/etc/passwd\" resolves to /etc/passwd"),
@@ -230,6 +240,15 @@ async fn message_takes_files_that_could_be_read_and_no_others() {
         let found = world.error("message", json!({ "text": "look", "files": [path] })).await;
         assert!(found.starts_with(error), "{found}");
     }
+    // The platform of this chat takes less than we could send.
+    world.put("nine.txt", "123456789");
+    let small = |files: &str| json!({ "files": [files], "chat": "terminal:local:small" });
+    assert_eq!(
+        world.error("message", small("nine.txt")).await,
+        "execution failed: nine.txt is 9 bytes long; files of at most 8 bytes can be sent to \
+         terminal:local:small"
+    );
+    world.run("message", small("chart.PNG")).await.unwrap();
     let many = vec!["chart.PNG"; 11];
     let found = world.error("message", json!({ "files": many })).await;
     assert!(found.starts_with("invalid arguments: ") && found.contains("files"), "{found}");

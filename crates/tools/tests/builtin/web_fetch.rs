@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{GuardedClient, Limits, Resolve};
-use avocet_protocol::ToolError;
+use avocet_protocol::{Seen, ToolContext, ToolError, ToolOutcome, Toolbox, Trust};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole, whole_bytes};
 use avocet_tools::Web;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::world::World;
+use crate::world::{World, call, context};
 
 /// Every name is at one address.
 #[derive(Debug)]
@@ -107,6 +107,42 @@ async fn redirects_are_followed_and_the_last_url_is_told() {
         let error = site.fetch(path, json!({})).await.unwrap_err();
         assert!(error.starts_with(says), "{path}: {error}");
     }
+}
+
+#[tokio::test]
+async fn after_untrusted_text_a_redirect_to_another_site_is_told_and_not_followed() {
+    let site = Site::new(|request| match request.path.as_str() {
+        "/away" => whole(302, &[("location", "http://pin-4711.evil.dev/x?d=1")], ""),
+        "/hops" => whole(302, &[("location", "/away")], ""),
+        "/near" => {
+            let location = format!("http://www.{}/page", request.header("host").unwrap());
+            whole(301, &[("location", &location)], "")
+        }
+        _ => whole(200, &TEXT, "here"),
+    })
+    .await;
+    let seen = Seen { people: vec!["site.dev".to_owned()], ..Seen::default() };
+    let low = ToolContext { trust: Trust::Low, seen: Arc::new(seen), ..context() };
+    let fetch = async |path: &str| {
+        let arguments = json!({ "url": site.url(path) });
+        let call = call("web_fetch", &arguments);
+        let outcome = site.world.registry.execute(&call, &low).await;
+        outcome.map(|outcome| match outcome {
+            ToolOutcome::Finished(output) => output.value,
+            ToolOutcome::Waiting(request) => panic!("{request:?}"),
+        })
+    };
+    for (path, requests) in [("away", 1), ("hops", 2)] {
+        let error = fetch(path).await.unwrap_err().to_string();
+        assert!(
+            error.starts_with("execution failed: the page redirects to another site"),
+            "{error}"
+        );
+        assert!(error.ends_with("fetch http://pin-4711.evil.dev/x?d=1"), "{error}");
+        assert_eq!(site.asked(), requests, "{path}");
+    }
+    let near = site.url("page").replace("site.dev", "www.site.dev");
+    assert_eq!(fetch("near").await.unwrap()["url"], near.as_str());
 }
 
 #[tokio::test]

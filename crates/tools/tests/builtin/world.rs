@@ -12,7 +12,7 @@ use avocet_net::{GuardedClient, Hosts, Limits, Resolve};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
-use avocet_sandbox::{Behind, Cell, CellLimits, Proxy, Roots, Workspace};
+use avocet_sandbox::{Behind, Cell, CellLimits, Protection, Proxy, Roots, Workspace};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
@@ -72,9 +72,11 @@ impl World {
         let Has { commands, hosts, beside } = has;
         let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
-        let root = Workspace::open(workspace.path()).unwrap();
+        let protection = Arc::<Protection>::default();
+        let root = Workspace::open(workspace.path()).unwrap().protecting(protection.clone());
+        let cell = Cell { protection, ..cell(root.root(), hosts, clock.clone()) };
         let shell = Shell {
-            cell: Arc::new(cell(root.root(), hosts, clock.clone())),
+            cell: Arc::new(cell),
             walls: Behind::Namespaces,
             longest: Duration::from_mins(10),
             commands: commands.iter().map(|name| (*name).to_owned()).collect(),
@@ -153,6 +155,7 @@ fn cell(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Cell {
         program: env!("CARGO_BIN_EXE_avocet-tools-cell").into(),
         namespaces: true,
         walled: true,
+        protection: Arc::default(),
         secrets_but: None,
         writable: vec![workspace.to_owned()],
         readable: toolchain.into_iter().collect(),

@@ -42,11 +42,9 @@ impl Socket {
     pub(super) async fn connect(address: &str) -> Option<Self> {
         let mut url = reqwest::Url::parse(address).ok()?;
         url.set_query(Some(&format!("v={GATEWAY_VERSION}&encoding=json")));
-        let config = WebSocketConfig {
-            max_message_size: Some(MAX_FRAME),
-            max_frame_size: Some(MAX_FRAME),
-            ..Default::default()
-        };
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_FRAME))
+            .max_frame_size(Some(MAX_FRAME));
         let connected = connect_async_with_config(url.as_str(), Some(config), true).await;
         connected.ok().map(|(stream, _)| Self(stream))
     }
@@ -70,6 +68,10 @@ impl Socket {
 
     /// Writes a payload. `false` if that cannot be done.
     pub(super) async fn write(&mut self, payload: &Value) -> bool {
-        self.0.send(Message::Text(payload.to_string())).await.is_ok()
+        self.0.send(Message::text(payload.to_string())).await.is_ok()
     }
 }
+
+#[cfg(test)]
+#[path = "socket_tests.rs"]
+mod tests;

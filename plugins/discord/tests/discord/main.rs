@@ -125,5 +125,10 @@ fn chat(id: u64) -> ChatAddress {
 }
 
 fn delivery(chat_id: u64, content: Content) -> Delivery {
-    Delivery::new(DeliveryId(1), chat(chat_id), content)
+    nth(1, chat_id, content)
+}
+
+/// The delivery of another row of the outbox.
+fn nth(row: i64, chat_id: u64, content: Content) -> Delivery {
+    Delivery::new(DeliveryId(row), chat(chat_id), content)
 }

@@ -7,13 +7,13 @@ use avocet_channel_kit::GroupConfig;
 use avocet_discord::{Discord, DiscordConfig, DiscordError};
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Clock, Content, Delivery,
-    DeliveryId, Health, LoadedFile, OnUnknown, PlatformId, Receipt, SendError,
+    Health, LoadedFile, OnUnknown, PlatformId, Receipt, SendError, Timestamp,
 };
 use avocet_testkit::discord::{ApiError, Fault, On, Route};
 use avocet_testkit::{ManualClock, START};
 use serde_json::json;
 
-use crate::{ANN, BOB, TOKEN, World, chat, delivery};
+use crate::{ANN, BOB, TOKEN, World, chat, delivery, nth};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -22,7 +22,7 @@ impl World {
     async fn say(&self, chat_id: u64, reply: Content) -> Vec<Result<(), SendError>> {
         let mut sent = Vec::new();
         for (number, chunk) in (1..).zip(self.discord.plan(&reply)) {
-            let delivery = Delivery { id: DeliveryId(number), ..delivery(chat_id, chunk) };
+            let delivery = nth(number, chat_id, chunk);
             sent.push(self.discord.deliver(&delivery).await.map(|_| ()));
         }
         sent
@@ -62,7 +62,7 @@ async fn a_reply_shows_what_it_replies_to_and_tells_nobody() {
     for (number, (key, replied)) in (1..).zip(cases) {
         let reply_to = Some(key.parse().unwrap());
         let chunk = Content { reply_to, ..world.discord.plan(&Content::text("hi")).remove(0) };
-        let delivery = Delivery { id: DeliveryId(number), ..delivery(world.channel, chunk) };
+        let delivery = nth(number, world.channel, chunk);
         world.discord.deliver(&delivery).await.unwrap();
         assert_eq!(world.platform.sent().last().unwrap().reply_to, replied, "{key}");
     }
@@ -79,7 +79,7 @@ async fn where_the_history_is_closed_the_answer_is_no_reply_and_that_is_tried_on
     for number in 1..=2 {
         let chunk = world.discord.plan(&Content::text(number.to_string())).remove(0);
         let chunk = Content { reply_to: Some(reply_to.clone()), ..chunk };
-        let delivery = Delivery { id: DeliveryId(number), ..delivery(world.channel, chunk) };
+        let delivery = nth(number, world.channel, chunk);
         world.discord.deliver(&delivery).await.unwrap();
     }
     assert_eq!(world.sent_texts(), ["1", "2"]);
@@ -221,6 +221,29 @@ async fn f5_without_the_history_nothing_is_sent_twice() {
 }
 
 #[tokio::test]
+async fn max_file_bytes_follows_the_boost_of_the_server() {
+    const MEGABYTE: u64 = 1024 * 1024;
+    let world = World::new().await;
+    let guild = world.platform.guild("Boosted");
+    let old = world.platform.channel(guild, "old");
+    let max = |chat_id| world.discord.max_file_bytes(&chat(chat_id)).unwrap() / MEGABYTE;
+    assert_eq!(max(old), 10, "nothing is known of it yet");
+    let _running = world.connected().await;
+    let new = world.platform.channel(guild, "new");
+    let thread = format!("discord:main:{old}:{}", world.platform.thread(old, "plans"));
+    for (said, (tier, expected)) in (1..).zip([(1, 10), (2, 50), (3, 100), (0, 10)]) {
+        world.platform.boost(guild, tier);
+        // Events are handled in order.
+        world.platform.say(world.dm, ANN, &format!("tier {tier}"));
+        world.bus.taken(said).await;
+        assert_eq!((max(old), max(new)), (expected, expected), "tier {tier}");
+        let in_thread = world.discord.max_file_bytes(&thread.parse().unwrap());
+        assert_eq!(in_thread, Some(expected * MEGABYTE));
+        assert_eq!((max(world.channel), max(world.dm)), (10, 10), "another server, and none");
+    }
+}
+
+#[tokio::test]
 async fn f6_flood_control_is_passed_on_however_it_is_said() {
     let wait = Duration::from_millis(1700);
     for error in [ApiError::rate_limited(wait), ApiError::globally_limited(wait)] {
@@ -232,6 +255,77 @@ async fn f6_flood_control_is_passed_on_however_it_is_said() {
     }
 }
 
+/// Every request that a chat can lead to, but for answers to interactions.
+async fn ask_for_everything(world: &World) {
+    for chat_id in [world.dm, world.channel] {
+        let hello = delivery(chat_id, Content::text("hello"));
+        let edit = Delivery { shown_as: PlatformId::parse("1").ok(), ..hello.clone() };
+        let late = Delivery { first_sent_at: Some(Timestamp(0)), ..hello.clone() };
+        for delivery in [hello, edit, late] {
+            let sent = world.discord.deliver(&delivery).await;
+            let Err(SendError::RetryAfter(wait)) = sent else { panic!("{sent:?}") };
+            assert_eq!(world.discord.pause_before(&delivery), wait, "the outbox need not try");
+        }
+        world.discord.typing(&chat(chat_id)).await;
+        world.discord.fetch(&format!("{chat_id}/1/2"), 10).await.unwrap_err();
+    }
+    world.discord.deliver(&delivery(ANN, Content::text("hello"))).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn f6_a_limit_of_the_whole_bot_holds_every_chat_and_every_request() {
+    const ROUTES: [Route; 7] = [
+        Route::CreateMessage,
+        Route::EditMessage,
+        Route::History,
+        Route::Typing,
+        Route::GetMessage,
+        Route::OpenDm,
+        Route::Respond,
+    ];
+    let wait = Duration::from_secs(20);
+    for (error, answers) in [(ApiError::globally_limited(wait), 1), (ApiError::shut_out(wait), 0)] {
+        let world = World::new().await;
+        let _running = world.connected().await;
+        let refusal = Fault::Refuse(error);
+        world.platform.inject(On::route(Route::CreateMessage), 1, refusal);
+        let hello = delivery(world.dm, Content::text("hello"));
+        let sent = world.discord.deliver(&hello).await;
+        assert_eq!(sent, Err(SendError::RetryAfter(wait)));
+        let calls = || ROUTES.map(|route| world.platform.calls(route));
+        let before = calls();
+        ask_for_everything(&world).await;
+        world.pass(wait - Duration::from_millis(1));
+        ask_for_everything(&world).await;
+        assert_eq!(calls(), before, "nothing is asked for meanwhile");
+        // A press is answered, unless this address is shut out.
+        world.platform.slash(ANN, world.dm, "stop", &json!([]));
+        world.bus.taken(1).await;
+        world.platform.say(world.dm, ANN, "and then");
+        world.bus.taken(2).await;
+        assert_eq!(world.platform.calls(Route::Respond), answers);
+
+        world.pass(Duration::from_millis(1));
+        assert_eq!(world.discord.pause_before(&hello), Duration::ZERO);
+        world.discord.deliver(&hello).await.unwrap();
+        let hellos = world.sent_texts().iter().filter(|text| *text == "hello").count();
+        assert_eq!(hellos, 1);
+    }
+}
+
+#[tokio::test]
+async fn f5_a_clock_that_was_set_back_is_no_reason_to_trust_an_old_nonce() {
+    let world = World::new().await;
+    world.platform.inject(On::route(Route::CreateMessage), 1, Fault::ResetAfter);
+    let hello = delivery(world.dm, Content::text("hello"));
+    world.discord.deliver(&hello).await.unwrap_err();
+    world.pass(10 * MINUTE);
+    world.clock.set_back(20 * MINUTE);
+    let again = Delivery { first_sent_at: Some(START), ..hello };
+    world.discord.deliver(&again).await.unwrap();
+    assert_eq!(world.sent_texts(), ["hello"], "the platform has forgotten the nonce");
+}
+
 #[tokio::test]
 async fn f6_what_would_be_refused_is_not_sent() {
     let world = World::new().await;
@@ -240,7 +334,7 @@ async fn f6_what_would_be_refused_is_not_sent() {
     let mut waits = Vec::new();
     for number in 1..=12 {
         let content = Content::text(number.to_string());
-        let delivery = Delivery { id: DeliveryId(number), ..delivery(world.dm, content) };
+        let delivery = nth(number, world.dm, content);
         while let Err(error) = world.discord.deliver(&delivery).await {
             let SendError::RetryAfter(wait) = error else { panic!("{error}") };
             assert_eq!(world.discord.pause_before(&delivery), wait, "the outbox need not try");
@@ -360,8 +454,7 @@ async fn f5_a_preview_that_said_something_else_becomes_the_message_too() {
     ];
     for preview in previews {
         let world = World::new().await;
-        let earlier =
-            Delivery { id: DeliveryId(7), ..delivery(world.dm, Content::text("Well …")) };
+        let earlier = nth(7, world.dm, Content::text("Well …"));
         world.discord.deliver(&earlier).await.unwrap();
         world.pass(MINUTE / 2);
         let first_sent_at = Some(world.clock.now());
@@ -432,8 +525,8 @@ async fn files_go_with_the_last_message_and_once() {
         let chunks = world.discord.plan(&reply);
         assert_eq!((chunks.len(), chunks[0].attachments.len()), (1, 2), "{text}");
         let files = vec![loaded("a.csv", b"1,2"), loaded("b.txt", b"hello")];
-        let id = DeliveryId(i64::try_from(text.len()).unwrap());
-        let send = Delivery { id, files, ..delivery(world.dm, chunks[0].clone()) };
+        let row = i64::try_from(text.len()).unwrap();
+        let send = Delivery { files, ..nth(row, world.dm, chunks[0].clone()) };
         for _ in 0..2 {
             world.discord.deliver(&send).await.unwrap();
         }
@@ -446,7 +539,8 @@ async fn files_go_with_the_last_message_and_once() {
     }
     world.platform.limit_uploads(4);
     let large = delivery(world.dm, Content { attachments: vec![file("c")], ..Content::default() });
-    let large = Delivery { id: DeliveryId(99), files: vec![loaded("c", b"12345")], ..large };
+    let files = vec![loaded("c", b"12345")];
+    let large = Delivery { files, ..nth(99, world.dm, large.content) };
     let refused = world.discord.deliver(&large).await.unwrap_err();
     assert!(matches!(&refused, SendError::Refused(why) if why.contains("too large")), "{refused}");
 }

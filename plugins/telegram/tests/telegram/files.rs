@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, Fault, On, Said, SentMessage, png};
 
-use crate::{ANN, World, chat, delivery};
+use crate::{ANN, World, chat, delivery, telegram};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -93,8 +93,9 @@ async fn several_files_come_after_the_text_and_the_last_has_the_buttons() {
 #[tokio::test]
 async fn a_text_that_does_not_fit_below_its_file_goes_first() {
     let world = World::new().await;
-    // Room is left for the mark of what is sent again.
-    let longest = CAPTION_LIMIT - REPEAT_MARK.len() - 1;
+    // Room is left for the lines above a message that is sent again, or outside of its topic.
+    let lost_topic = "(This was written in a topic that no longer exists.)";
+    let longest = CAPTION_LIMIT - REPEAT_MARK.len() - lost_topic.len() - 2;
     let files: [(&str, &[u8]); 1] = [("a.txt", b"text")];
     for (length, messages) in [(longest, 1), (longest + 1, 2)] {
         let text = "🐦".repeat(length / 2) + &"a".repeat(length % 2);
@@ -122,6 +123,15 @@ async fn a_refused_photo_is_sent_once_as_a_document() {
     world.platform.inject(On::any(), 2, failed);
     let sent = world.post("look", &[("a.png", &photo)], &[]).await;
     assert!(matches!(sent[..], [Err(SendError::Refused(_))]), "{sent:?}");
+}
+
+#[test]
+fn max_file_bytes_is_50_mb_at_telegram_and_2000_mb_at_a_server_of_ones_own() {
+    const MEGABYTE: u64 = 1024 * 1024;
+    for (url, megabytes) in [("https://api.telegram.org", 50), ("http://localhost:8081", 2000)] {
+        let telegram = telegram(url, &Arc::default());
+        assert_eq!(telegram.max_file_bytes(&chat(ANN)), Some(megabytes * MEGABYTE), "{url}");
+    }
 }
 
 #[tokio::test]

@@ -11,6 +11,8 @@ mod odd;
 mod pacing;
 mod receiving;
 mod sending;
+mod token;
+mod topics;
 
 use std::sync::Arc;
 

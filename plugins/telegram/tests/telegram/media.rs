@@ -64,7 +64,7 @@ async fn f15_each_refusal_says_what_is_known_and_never_the_token() {
     assert_eq!(fetch("unknown").await, FetchError::Gone(gone));
     let on = || On::method("getFile");
     let faults = [
-        (Fault::flood(3), "to wait for 3s"),
+        (Fault::flood(3), "retry after 3s"),
         (Fault::ResetBefore, "the connection broke"),
         (Fault::CutAnswer, "the connection broke"),
         (Fault::Refuse(ApiError::unauthorized()), "unauthorized"),

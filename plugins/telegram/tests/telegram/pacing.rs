@@ -1,8 +1,9 @@
-//! How fast it speaks: no faster than the platform lets it, and no chat waits for another.
+//! How fast it sends: no faster than the platform lets it, and no chat waits for another.
 
+use std::cell::Cell;
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Clock, Content, SendError};
+use avocet_protocol::{Channel, Clock, Content, Delivery, SendError};
 use avocet_testkit::telegram::{Fault, On};
 
 use crate::{ANN, World, delivery};
@@ -11,29 +12,41 @@ const GROUP: i64 = -20;
 const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
-    /// Delivers as the outbox does it: what is to wait waits, and is sent again.
-    async fn say_in_time(&self, chat: i64, text: &str) {
-        let delivery = delivery(chat, Content::text(text));
-        loop {
-            let sent = tokio::select! {
-                biased;
-                sent = self.telegram.deliver(&delivery) => sent,
-                never = self.time_passes() => never,
-            };
-            match sent {
-                Ok(_) => return,
-                Err(SendError::RetryAfter(wait)) => self.pass(wait),
-                Err(error) => panic!("{error}"),
+    /// Delivers as the outbox does it: in its turn, and again if the platform asks to wait.
+    async fn say_in_turn(&self, chat: i64, text: &str) {
+        let (delivery, sending) = (delivery(chat, Content::text(text)), Cell::new(0));
+        let said = async {
+            while let Err(wait) = self.try_to_say(&delivery, &sending).await {
+                self.clock.sleep(wait).await;
             }
+        };
+        tokio::select! {
+            biased;
+            () = said => {}
+            never = self.time_passes(&sending) => never,
         }
     }
 
-    /// Time passes for whoever waits, and only then.
-    async fn time_passes(&self) -> Result<avocet_protocol::Receipt, SendError> {
+    /// Waits for a turn and sends; counts what is on its way.
+    async fn try_to_say(&self, delivery: &Delivery, sending: &Cell<usize>) -> Result<(), Duration> {
+        self.telegram.turn(delivery).await?;
+        sending.set(sending.get() + 1);
+        let sent = self.telegram.deliver(delivery).await;
+        sending.set(sending.get() - 1);
+        match sent {
+            Ok(_) => Ok(()),
+            Err(SendError::RetryAfter(wait)) => Err(wait),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Time passes where something sleeps and nothing is on its way.
+    async fn time_passes(&self, sending: &Cell<usize>) -> ! {
         loop {
-            self.clock.sleeper(Duration::from_millis(1)).await;
-            self.pass(SECOND / 10);
             tokio::task::yield_now().await;
+            if sending.get() == 0 && self.clock.advance_to_next() {
+                self.platform.set_now(self.clock.now());
+            }
         }
     }
 
@@ -50,7 +63,7 @@ async fn f6_a_burst_to_a_group_never_meets_flood_control_and_arrives_in_order() 
     world.platform.enforce_limits();
     let texts: Vec<String> = (0..40).map(|number| number.to_string()).collect();
     for text in &texts {
-        world.say_in_time(GROUP, text).await;
+        world.say_in_turn(GROUP, text).await;
     }
     let sent: Vec<String> = world.platform.sent().into_iter().map(|sent| sent.text).collect();
     assert_eq!((sent, world.platform.refusals()), (texts, vec![]));
@@ -64,12 +77,12 @@ async fn f6_what_would_wait_for_long_waits_in_the_outbox_and_other_chats_go_on()
     world.platform.open_chat(GROUP);
     world.platform.enforce_limits();
     for text in ["a"; 20] {
-        world.say_in_time(GROUP, text).await;
+        world.say_in_turn(GROUP, text).await;
     }
     world.pass(SECOND);
-    let full = world.telegram.deliver(&delivery(GROUP, Content::text("b"))).await;
-    assert!(matches!(full, Err(SendError::RetryAfter(wait)) if wait > 30 * SECOND), "{full:?}");
-    world.telegram.deliver(&delivery(ANN, Content::text("hello"))).await.unwrap();
+    let full = world.telegram.turn(&delivery(GROUP, Content::text("b"))).await;
+    assert!(matches!(full, Err(wait) if wait > 30 * SECOND), "{full:?}");
+    world.say_in_turn(ANN, "hello").await;
     assert_eq!(world.platform.refusals(), []);
 }
 
@@ -87,4 +100,61 @@ async fn f6_a_chat_that_the_platform_wants_left_alone_is_left_alone() {
     world.telegram.deliver(&delivery(GROUP, hello.clone())).await.unwrap();
     world.pass(17 * SECOND);
     world.telegram.deliver(&delivery(ANN, hello)).await.unwrap();
+}
+
+#[tokio::test]
+async fn f6_previews_and_typing_take_turns_that_no_message_needs() {
+    let world = World::new().await;
+    world.platform.enforce_limits();
+    world.telegram.spare_turn(&delivery(ANN, Content::text("a"))).unwrap();
+    let shown = world.telegram.deliver(&delivery(ANN, Content::text("a"))).await.unwrap();
+    let edit = Delivery { shown_as: shown.platform_id, ..delivery(ANN, Content::text("a story")) };
+    assert_eq!(world.telegram.spare_turn(&edit), Err(SECOND));
+    world.pass(SECOND);
+    world.telegram.spare_turn(&edit).unwrap();
+    world.telegram.deliver(&edit).await.unwrap();
+    // While the platform wants nothing, nobody is seen to write.
+    world.platform.inject(On::method("editMessageText"), 1, Fault::flood(17));
+    world.telegram.deliver(&edit).await.unwrap_err();
+    world.telegram.typing(&crate::chat(ANN)).await;
+    assert_eq!((world.platform.calls("sendChatAction"), world.platform.refusals()), (0, vec![]));
+}
+
+/// 200 people get three replies each, while the platform takes 30 messages a second and bans a bot that
+/// sends more for 3 seconds. The ideal time is 20 seconds.
+#[tokio::test]
+async fn f6_600_replies_over_the_wire_take_23_s_and_meet_at_most_5_refusals() {
+    let ban = 3 * SECOND;
+    for banned_before in [false, true] {
+        let world = World::new().await;
+        (1..=200).for_each(|chat| world.platform.open_chat(chat));
+        world.platform.ban_above(30, ban);
+        if banned_before {
+            world.platform.inject(On::method("sendMessage"), 2, Fault::flood(3));
+        }
+        let sending = Cell::new(0);
+        let replies = async |chat| {
+            let delivery = delivery(chat, Content::text("hello"));
+            for _ in 0..3 {
+                while let Err(wait) = world.try_to_say(&delivery, &sending).await {
+                    world.clock.sleep(wait).await;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = futures_util::future::join_all((1..=200).map(replies)) => {}
+            never = world.time_passes(&sending) => never,
+        }
+        let (calls, took) = (world.platform.calls("sendMessage"), world.clock.elapsed());
+        let refusals = calls - world.platform.sent().len();
+        println!("{} messages in {took:?}, {refusals} refusals", world.platform.sent().len());
+        assert_eq!(world.platform.sent().len(), 600);
+        assert!(refusals <= if banned_before { 5 } else { 0 }, "{refusals}");
+        let ideal = 20 * SECOND + if banned_before { ban } else { Duration::ZERO };
+        assert!(took <= ideal * 115 / 100, "{took:?}");
+        let before_the_last = world.platform.sent().iter().take(200).map(|one| one.chat).collect();
+        let first: std::collections::BTreeSet<i64> = before_the_last;
+        assert_eq!(first.len(), 200, "each had its first before any had its second");
+    }
 }

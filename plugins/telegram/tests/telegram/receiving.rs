@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChannelError, Cursor, Health, NoCorrection, PublishError, StoreError,
-};
+use avocet_protocol::{Channel, Cursor, Health, NoCorrection, PublishError, StoreError};
 use avocet_testkit::telegram::{ApiError, Break, Fault, On, Said};
 use serde_json::json;
 
-use crate::{ANN, TOKEN, World, chat};
+use crate::{ANN, World, chat};
 
 #[tokio::test]
 async fn f2_an_update_is_confirmed_only_after_it_is_committed() {
@@ -77,16 +75,6 @@ async fn f4_another_bot_with_the_same_token_is_survived_and_shown() {
     assert_eq!(world.bus.taken(1).await.len(), 1);
     assert_eq!(world.telegram.health(), Health::Up);
     assert_eq!(world.platform.calls("getUpdates"), 2, "one poll at a time");
-}
-
-#[tokio::test]
-async fn a_token_that_is_not_known_is_one_clear_error() {
-    let world = World::new().await;
-    world.platform.revoke();
-    let Err(ChannelError::Fatal(error)) = world.run().await.unwrap() else { panic!("it goes on") };
-    assert!(error.contains("@BotFather") && !error.contains(TOKEN), "{error}");
-    let Health::Down(fault) = world.telegram.health() else { panic!("up") };
-    assert!(fault.ends_with(&error), "{fault}");
 }
 
 #[tokio::test]

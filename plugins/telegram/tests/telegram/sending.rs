@@ -100,6 +100,29 @@ async fn f5_a_send_without_an_answer_is_not_repeated_blindly() {
 }
 
 #[tokio::test]
+async fn f5_a_5xx_is_a_certain_failure_only_where_it_says_so() {
+    let cases = [
+        (ApiError::new(500, "Internal Server Error"), true),
+        (ApiError::new(500, "Internal Server Error: restart"), false),
+        (ApiError::bad_gateway(), false),
+        (ApiError::new(504, "Gateway Timeout"), false),
+    ];
+    for (error, is_certain) in cases {
+        let world = World::new().await;
+        let words = error.description.clone();
+        world.platform.inject(On::method("sendMessage"), 1, Fault::Refuse(error));
+        let expected = match is_certain {
+            true => SendError::Failed(words),
+            false => SendError::Unknown(words),
+        };
+        assert_eq!(world.say(ANN, Content::text("hello")).await, [Err(expected)]);
+    }
+    let nobody_listens = crate::telegram("http://127.0.0.1:1", &Arc::default());
+    let sent = nobody_listens.deliver(&delivery(ANN, Content::text("hello"))).await;
+    assert_eq!(sent, Err(SendError::Failed("no connection".to_owned())));
+}
+
+#[tokio::test]
 async fn f6_flood_control_is_passed_on() {
     let world = World::new().await;
     world.platform.inject(On::method("sendMessage"), 1, Fault::flood(17));

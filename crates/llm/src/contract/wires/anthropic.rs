@@ -25,11 +25,13 @@ impl Wire for Messages {
     }
 
     fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+        let default = AnthropicConfig::default().max_output_tokens;
         let config = AnthropicConfig {
             base_url,
             api_key: Some(Secret::new(setup.key.to_owned())),
             max_retries: setup.retries,
             first_token_seconds: setup.first_token_seconds,
+            max_output_tokens: setup.max_output_tokens.unwrap_or(default),
             images: Some(setup.images),
             thinking_tokens: Some(1024),
             ..AnthropicConfig::default()

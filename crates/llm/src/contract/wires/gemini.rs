@@ -30,6 +30,7 @@ impl Wire for Generate {
             api_key: Some(Secret::new(setup.key.to_owned())),
             max_retries: setup.retries,
             first_token_seconds: setup.first_token_seconds,
+            max_output_tokens: setup.max_output_tokens,
             images: Some(setup.images),
             ..GeminiConfig::default()
         };

@@ -36,6 +36,7 @@ impl Wire for Chat {
             api_key: Some(Secret::new(setup.key.to_owned())),
             max_retries: setup.retries,
             first_token_seconds: setup.first_token_seconds,
+            max_output_tokens: setup.max_output_tokens,
             ..OllamaConfig::default()
         };
         Arc::new(Ollama::new("home", MODEL, &config, clock).unwrap())

@@ -31,6 +31,7 @@ impl Wire for Responses {
             api_key: Some(Secret::new(setup.key.to_owned())),
             max_retries: setup.retries,
             first_token_seconds: setup.first_token_seconds,
+            max_output_tokens: setup.max_output_tokens,
             images: Some(setup.images),
             ..OpenAiConfig::default()
         };

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage};
+use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde_json::Value;
 
 use super::event::{Event, Response, WireUsage};
 use super::{CALLED, SAID};
-use crate::asking::{Answer, Fault, Piece, Said};
+use crate::asking::{Answer, Fault, ITEM, Piece, Said};
 use crate::dialects::repaired;
 use crate::finish::{Ended, Finish};
 
@@ -21,6 +21,7 @@ pub(crate) struct PartialAnswer {
     usage: Usage,
     /// Why it ended.
     end: Option<(Finish, String)>,
+    bytes: usize,
 }
 
 /// An item of the output.
@@ -45,22 +46,25 @@ impl Answer for PartialAnswer {
         if data.trim() == "[DONE]" {
             return Ok(Piece::End);
         }
-        let event: Event = serde_json::from_str(data)
-            .map_err(|error| format!("an event is no part of an answer ({error})"))?;
+        let event: Event = serde_json::from_str(data).map_err(|error| {
+            format!("an event is no part of an answer ({})", plain_json(&error))
+        })?;
         match event {
             Event::Added { output_index, item } => Ok(self.add(output_index, &item)),
             Event::Done { output_index, item } => Ok(self.complete(output_index, item)),
             Event::Text { output_index, delta } => Ok(self.say(output_index, &delta)),
             Event::Arguments { output_index, delta } => {
                 self.arguments(output_index)?.push_str(&delta);
+                self.bytes += delta.len();
                 Ok(if delta.is_empty() { Piece::KeepAlive } else { Piece::Unseen })
             }
             Event::AllArguments { output_index, arguments } => {
-                replace(self.arguments(output_index)?, &arguments);
+                self.bytes += replace(self.arguments(output_index)?, &arguments);
                 Ok(Piece::Unseen)
             }
             Event::Thinking { delta } => {
                 self.thought += delta.len() as u64;
+                self.bytes += delta.len();
                 Ok(if delta.is_empty() { Piece::KeepAlive } else { Piece::Unseen })
             }
             Event::End { response } => self.end(response),
@@ -71,6 +75,14 @@ impl Answer for PartialAnswer {
 
     fn has_ended(&self) -> bool {
         self.end.is_some()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn cut(&mut self) {
+        self.end = Some((Finish::Truncated, "max_output_tokens".to_owned()));
     }
 
     fn finish(self) -> Result<Said, Fault> {
@@ -105,12 +117,10 @@ impl Answer for PartialAnswer {
         Ok(Said { text, calls, reasoning, thought, usage, truncated, filtered })
     }
 
-    fn whole(body: &str) -> Result<Said, Fault> {
-        let response: Response =
-            serde_json::from_str(body).map_err(|error| format!("it is no answer ({error})"))?;
-        let mut answer = Self::default();
-        answer.end(response)?;
-        answer.finish()
+    fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
+        let response: Response = serde_json::from_str(body)
+            .map_err(|error| format!("it is no answer ({})", plain_json(&error)))?;
+        self.end(response).map(drop)
     }
 }
 
@@ -122,13 +132,14 @@ impl PartialAnswer {
             "function_call" => {
                 let name = item["name"].as_str().unwrap_or_default().to_owned();
                 let mut arguments = String::new();
-                replace(&mut arguments, &item["arguments"]);
+                self.bytes += name.len() + replace(&mut arguments, &item["arguments"]);
                 Item::Called { name, arguments }
             }
             "reasoning" => Item::Thought(None),
             _ => Item::Other,
         };
         let is_alive = matches!(kind, Item::Called { .. });
+        self.bytes += ITEM;
         self.items.push((index, kind));
         if is_alive { Piece::Unseen } else { Piece::KeepAlive }
     }
@@ -144,13 +155,15 @@ impl PartialAnswer {
             Item::Said(text) if text.is_empty() => {
                 let all = said(&item);
                 text.push_str(&all);
+                self.bytes += all.len();
                 shown(all)
             }
             Item::Called { arguments, .. } => {
-                replace(arguments, &item["arguments"]);
+                self.bytes += replace(arguments, &item["arguments"]);
                 Piece::Unseen
             }
             Item::Thought(thought) => {
+                self.bytes += item["encrypted_content"].as_str().map_or(0, str::len);
                 *thought = item["encrypted_content"].is_string().then_some(item);
                 Piece::Unseen
             }
@@ -168,6 +181,7 @@ impl PartialAnswer {
         });
         if let Item::Said(text) = &mut self.items[place].1 {
             text.push_str(delta);
+            self.bytes += delta.len();
         }
         shown(delta.to_owned())
     }
@@ -189,14 +203,6 @@ impl PartialAnswer {
             let cached = input_tokens_details.cached_tokens;
             self.usage = Usage { cached, ..Usage::new(input_tokens, output_tokens) };
         }
-        self.end = Some(match response.status.as_deref() {
-            Some("completed") => (Finish::Complete, String::new()),
-            Some("incomplete") => {
-                let reason = response.incomplete_details.unwrap_or_default().reason;
-                (incomplete(&reason), reason)
-            }
-            _ => return Err(response.error.unwrap_or_default().into()),
-        });
         let mut text = String::new();
         if self.items.is_empty() {
             for (index, item) in (0..).zip(response.output) {
@@ -205,6 +211,14 @@ impl PartialAnswer {
                 }
             }
         }
+        self.end = Some(match response.status.as_deref() {
+            Some("completed") => (Finish::Complete, String::new()),
+            Some("incomplete") => {
+                let reason = response.incomplete_details.unwrap_or_default().reason;
+                (incomplete(&reason), reason)
+            }
+            _ => return Err(response.error.unwrap_or_default().into()),
+        });
         Ok(if text.is_empty() { Piece::End } else { Piece::Text(text) })
     }
 }
@@ -228,13 +242,15 @@ fn said(message: &Value) -> String {
     parts.filter_map(|part| part["text"].as_str().or(part["refusal"].as_str())).collect()
 }
 
-/// All arguments, in place of what has come of them. A string by the book; some servers send the object
-/// itself.
-fn replace(arguments: &mut String, all: &Value) {
+/// Puts all arguments in the place of those that have come, and returns how many bytes longer they are. They are a
+/// string by the book; some servers send the object itself.
+fn replace(arguments: &mut String, all: &Value) -> usize {
+    let before = arguments.len();
     match all {
         Value::Null => {}
         Value::String(text) if text.is_empty() => {}
         Value::String(text) => arguments.clone_from(text),
         other => *arguments = other.to_string(),
     }
+    arguments.len().saturating_sub(before)
 }

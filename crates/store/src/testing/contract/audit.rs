@@ -8,9 +8,10 @@ use avocet_protocol::{
 };
 
 use super::Backend;
-use super::world::{World, session};
+use super::world::{World, new_wait, session};
 
-const ALL: AuditFilter = AuditFilter { session: None, since: None, kind: None, limit: 1000 };
+const ALL: AuditFilter =
+    AuditFilter { session: None, since: None, kind: None, before: None, limit: 1000 };
 
 async fn rows(world: &World<'_>) -> Vec<AuditRow> {
     world.ports.audit.audit_rows(&ALL).await.unwrap()
@@ -30,7 +31,7 @@ fn approval(call: CallId) -> NewWait {
 }
 
 fn wait(call: CallId, kind: WaitKind) -> NewWait {
-    NewWait::new(call, kind, Timestamp(1))
+    new_wait(call, kind, Timestamp(1))
 }
 
 async fn decide(world: &World<'_>, text: &str, action: CommandAction) {
@@ -98,10 +99,10 @@ pub async fn what_a_crash_interrupts_is_audited_and_what_was_chosen(backend: &im
     }
     let world = world.restart().await;
     world.take(&session("a")).await;
-    world.ports.turns.wait(&wait(calls[0], WaitKind::Choice)).await.unwrap();
+    world.wait(&wait(calls[0], WaitKind::Choice)).await;
     decide(&world, "/retry", resolve(WaitKind::Choice, Resolution::Run)).await;
     world.take(&session("a")).await;
-    let expires = world.ports.turns.wait(&wait(calls[2], WaitKind::Choice)).await.unwrap();
+    let expires = world.wait(&wait(calls[2], WaitKind::Choice)).await;
     let skipped = Resolution::Error("skipped".to_owned());
     world.ports.turns.resolve(expires, &skipped).await.unwrap();
     world.ports.turns.resolve(expires, &skipped).await.unwrap();
@@ -125,20 +126,20 @@ pub async fn who_was_asked_and_what_they_decided_is_audited(backend: &impl Backe
     let calls = world.step(turn, 0, &["one", "two", "three", "ask", "four"]).await;
     let denied = || Resolution::Error("denied".to_owned());
     for (call, resolution) in calls.iter().zip([Resolution::Run, denied()]) {
-        world.ports.turns.wait(&approval(*call)).await.unwrap();
+        world.wait(&approval(*call)).await;
         decide(&world, &format!("/{call}"), resolve(WaitKind::Approval, resolution)).await;
         world.take(&session("a")).await;
     }
-    let third = world.ports.turns.wait(&approval(calls[2])).await.unwrap();
+    let third = world.wait(&approval(calls[2])).await;
     world.ports.turns.resolve(third, &denied()).await.unwrap();
     world.take(&session("a")).await;
-    let question = world.ports.turns.wait(&wait(calls[3], WaitKind::Answer)).await.unwrap();
+    let question = world.wait(&wait(calls[3], WaitKind::Answer)).await;
     world.ports.turns.resolve(question, &denied()).await.unwrap();
     world.take(&session("a")).await;
     let grant = Grant { tool: "four".parse().unwrap(), scope: "all".to_owned() };
-    let open = NewWait::new(calls[4], WaitKind::Approval, Timestamp(i64::MAX));
+    let open = new_wait(calls[4], WaitKind::Approval, Timestamp(i64::MAX));
     let open = NewWait { grant: Some(grant), ..open };
-    let open = world.ports.turns.wait(&open).await.unwrap();
+    let open = world.wait(&open).await;
     world.ports.turns.resolve(open, &Resolution::RunAlways).await.unwrap();
     for text in ["/new", "/new again"] {
         decide(&world, text, CommandAction::Forget).await;
@@ -165,7 +166,7 @@ pub async fn what_is_cancelled_is_audited(backend: &impl Backend) {
     let calls = world.step(turn, 0, &["shell", "read", "later", "asked"]).await;
     world.start(calls[0], ToolClass::Effect).await;
     world.start(calls[1], ToolClass::Pure).await;
-    world.ports.turns.wait(&approval(calls[3])).await.unwrap();
+    world.wait(&approval(calls[3])).await;
     decide(&world, "/stop", CommandAction::Stop).await;
     let expected = [
         "started process shell",
@@ -274,6 +275,7 @@ pub async fn the_audited_can_be_searched(backend: &impl Backend) {
     let table = [
         (ALL, vec![1, 2, 3, 4, 5, 6, 7, 8]),
         (AuditFilter { limit: 3, ..ALL }, vec![6, 7, 8]),
+        (AuditFilter { limit: 3, before: Some(6), ..ALL }, vec![3, 4, 5]),
         (AuditFilter { session: Some(session("a")), ..ALL }, vec![1, 2, 3, 4]),
         (AuditFilter { kind: Some(AuditKind::Finished), ..ALL }, vec![2, 4, 6, 8]),
         (AuditFilter { since: Some(Timestamp(i64::MAX)), ..ALL }, vec![]),

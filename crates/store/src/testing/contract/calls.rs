@@ -30,6 +30,33 @@ pub async fn a_step_closes_when_every_call_has_its_result(backend: &impl Backend
     assert_eq!(step.calls[1].call.name, "two");
 }
 
+/// T1: the reply in which a model wrote its calls as text stays as it was, through a crash and into the
+/// history.
+pub async fn written_reply_is_kept_as_it_came(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await.id;
+    let written = Some("look:\n```json\n{\"tool\": \"one\"}\n```".to_owned());
+    let step = NewStep {
+        number: 0,
+        text: "look:".to_owned(),
+        calls: vec![call("one")],
+        written: written.clone(),
+        reasoning: None,
+        usage: Usage::default(),
+        trust: Trust::Full,
+    };
+    world.ports.log.record_step(turn, &step).await.unwrap();
+    let world = world.restart().await;
+    assert_eq!(world.take(&a).await.steps[0].written, written);
+    world.reply(turn, "ok").await;
+    world.say(&a, "2").await;
+    let next = world.take(&a).await.id;
+    let steps = &world.ports.log.history(&a, next, 10_000).await.unwrap().turns[0].steps;
+    assert_eq!((&steps[0].written, &steps[1].written), (&written, &None));
+}
+
 /// T1: what a model wants to have back stays as it was, through a crash and into the history, where
 /// it counts.
 pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
@@ -43,6 +70,7 @@ pub async fn reasoning_is_kept_as_it_came(backend: &impl Backend) {
         number: 0,
         text: String::new(),
         calls: vec![call("one")],
+        written: None,
         reasoning: reasoning.clone(),
         usage: Usage::default(),
         trust: Trust::Full,

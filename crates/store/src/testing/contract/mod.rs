@@ -14,7 +14,9 @@ mod people;
 mod previews;
 mod recovery;
 mod turns;
+mod undelivered;
 mod waits;
+mod words;
 mod world;
 
 use std::sync::Arc;
@@ -129,7 +131,9 @@ rules! {
         steer_binds_what_waits_when_a_step_closes
         a_turn_settles_once_with_its_reply_and_outcome
         only_the_last_message_of_a_turn_is_replied_to
+        every_message_of_a_turn_without_an_answer_has_its_outcome
         an_error_is_kept_as_a_notice
+        a_failed_turn_is_run_again_for_its_sender_or_an_owner
         what_became_of_attachments_is_kept_while_the_turn_runs
         sessions_with_work_are_found;
     past:
@@ -144,6 +148,7 @@ rules! {
     calls:
         a_step_closes_when_every_call_has_its_result
         reasoning_is_kept_as_it_came
+        written_reply_is_kept_as_it_came
         what_a_call_writes_comes_with_its_result
         a_call_has_one_result
         a_cut_result_is_kept_for_its_session
@@ -151,6 +156,7 @@ rules! {
         messages_of_the_message_tool_are_known_to_the_turn
         notes_are_found_by_their_words;
     waits:
+        reserve_wait_gives_each_id_once
         a_turn_that_waits_holds_its_place_and_names_its_wait
         an_open_prompt_is_found_once_it_was_sent_and_said_again
         a_wait_for_a_child_has_no_open_prompt
@@ -163,9 +169,19 @@ rules! {
         a_child_that_fails_is_an_error_of_the_call
         stopping_a_parent_stops_its_children
         a_choice_is_made_by_command;
+    words:
+        a_plain_word_presses_the_button_of_its_choice
+        other_words_wait_behind_the_question
+        a_late_word_does_not_answer_a_later_question
+        a_word_in_a_group_counts_from_the_asker_or_as_a_reply
+        a_word_chooses_what_becomes_of_an_interrupted_call
+        a_number_answers_a_question_with_its_choice
+        a_key_with_another_text_is_told_from_a_repetition
+        lists_are_read_page_by_page;
     recovery:
         a_running_turn_is_queued_again_and_counted
         a_turn_that_died_alone_is_counted_as_such
+        deaths_are_forgotten_when_the_turn_comes_further
         an_orderly_stop_does_not_count
         a_waiting_turn_survives_without_an_attempt
         calls_under_way_go_by_their_class
@@ -175,12 +191,24 @@ rules! {
         a_settled_turn_clears_the_suspicion;
     outbox:
         a_chat_is_served_in_order
+        a_nonce_belongs_to_its_chunk_for_good
         a_message_of_another_process_is_taken_once
         a_refused_chunk_waits_and_counts
+        status_names_the_chats_that_are_stuck
         a_dead_chunk_takes_the_rest_of_its_message_along
         an_unconfirmed_chunk_is_shown_and_lets_the_next_go
         what_was_given_up_can_be_sent_again
         open_chats_are_found;
+    undelivered:
+        a_lost_message_is_told_at_the_next_turn_and_only_there
+        a_lost_notice_or_command_reply_is_not_told
+        a_lost_message_belongs_to_the_conversation_that_sent_it
+        a_lost_message_of_a_process_belongs_to_the_linked_session
+        new_forgets_lost_messages
+        resend_takes_back_what_is_not_told_yet
+        many_lost_messages_are_counted
+        a_lost_message_has_the_trust_of_its_requests
+        the_rest_of_a_lost_message_is_not_told_apart;
     ledger:
         what_was_spent_is_summed_by_turn_session_and_day
         tokens_without_a_price_are_counted_apart
@@ -210,6 +238,7 @@ rules! {
         a_preview_is_begun_once_and_keeps_nobody_waiting
         a_preview_does_not_overtake_what_waits_for_the_chat
         the_reply_takes_the_place_of_its_preview
+        the_nonce_of_a_preview_is_that_of_its_reply
         a_reply_whose_edit_is_refused_is_given_up_whole
         a_message_that_is_gone_is_sent_anew
         a_preview_of_unknown_outcome_makes_the_reply_a_repetition

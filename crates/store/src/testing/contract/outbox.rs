@@ -14,7 +14,7 @@ fn key(text: &str) -> DedupeKey {
 
 async fn enqueue(world: &World<'_>, name: &str, chunks: &[&str]) -> Enqueued {
     let message = planned(&session(name), chunks);
-    world.ports.outbox.enqueue(&message, &key(chunks[0])).await.unwrap()
+    world.ports.outbox.enqueue(&message, &key(chunks[0]), None).await.unwrap()
 }
 
 async fn head(world: &World<'_>, chat: &ChatAddress) -> Head {
@@ -33,13 +33,30 @@ pub async fn a_chat_is_served_in_order(backend: &impl Backend) {
     enqueue(&world, "a", &["1", "2"]).await;
     let mut topic = planned(&a, &["3"]);
     topic.address.topic = Some("7".parse().unwrap());
-    world.ports.outbox.enqueue(&topic, &key("3")).await.unwrap();
+    world.ports.outbox.enqueue(&topic, &key("3"), None).await.unwrap();
     enqueue(&world, "b", &["other"]).await;
     let deliveries = world.deliveries(&a.address()).await;
     let texts: Vec<_> = deliveries.iter().map(|one| one.content.text.as_str()).collect();
     assert_eq!(texts, ["1", "2", "3"]);
     assert_eq!(deliveries[2].address, topic.address);
     assert_eq!(world.delivered_texts(&session("b")).await, ["other"]);
+}
+
+/// The nonce is the row's own, and the same for every send of it, also after a restart.
+pub async fn a_nonce_belongs_to_its_chunk_for_good(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let chats = [session("a").address(), session("b").address()];
+    let first = enqueue(&world, "a", &["1"]).await;
+    enqueue(&world, "b", &["1"]).await;
+    let nonces = async |world: &World<'_>| {
+        [head(world, &chats[0]).await, head(world, &chats[1]).await].map(|head| head.delivery.nonce)
+    };
+    let before = nonces(&world).await;
+    assert!(before[0] != before[1] && before[0] != first.id.to_string(), "{before:?}");
+    assert!(before.iter().all(|nonce| nonce.len() <= 20), "{before:?}");
+    end(&world, first.id, SendEnd::Unknown { error: "reset".to_owned() }).await;
+    let world = world.restart().await;
+    assert_eq!(nonces(&world).await, before);
 }
 
 /// The idempotency key absorbs a repetition, per chat.
@@ -74,6 +91,54 @@ pub async fn a_refused_chunk_waits_and_counts(backend: &impl Backend) {
     assert_eq!(attempts, 1, "where nobody is, it is no attempt");
     let not_under_way = world.ports.outbox.finish(first.id, &again(true)).await;
     assert_eq!(not_under_way, Err(StoreError::Stale(first.id.to_string())));
+}
+
+/// The chunk that a chat waits for is named with its error, with the time of its first failure, and with
+/// what waits behind it. What was delivered, given up or is sent anew is not stuck.
+pub async fn status_names_the_chats_that_are_stuck(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let stuck = async || world.ports.query.log_status().await.unwrap().stuck;
+    let failed = |error: &str, counts| SendEnd::Again {
+        not_before: Timestamp(77),
+        error: error.to_owned(),
+        counts,
+        first_sent_at: None,
+    };
+    let unknown = || SendEnd::Unknown { error: "HTTP 500".to_owned() };
+    let [a, b, c] =
+        [("a", 2), ("b", 1), ("c", 1)].map(|(chat, count)| (chat, ["1", "2"][..count].to_vec()));
+    let mut first = Vec::new();
+    for (chat, chunks) in [&a, &b, &c] {
+        first.push(enqueue(&world, chat, chunks).await.id);
+    }
+    assert_eq!(stuck().await, []);
+    end(&world, first[0], unknown()).await;
+    let failing_since = head(&world, &session("a").address()).await.failing_since;
+    end(&world, first[0], unknown()).await;
+    end(&world, first[1], failed("no route", true)).await;
+    end(&world, first[2], failed("wait", false)).await;
+    let found = stuck().await;
+    let shown: Vec<_> = found
+        .iter()
+        .map(|one| (one.chat.chat.as_str(), one.attempts, one.behind, one.error.as_str()))
+        .collect();
+    let expected = [("a", 2, 1, "HTTP 500"), ("b", 1, 0, "no route"), ("c", 0, 0, "wait")];
+    assert_eq!(shown, expected);
+    assert_eq!(Some(found[0].since), failing_since, "of the first failure");
+    let of_c = head(&world, &session("c").address()).await;
+    assert_eq!((of_c.failing_since, of_c.error.as_deref()), (None, Some("wait")));
+    assert_eq!(of_c.held_at, found[2].since);
+
+    for (id, error) in [(first[0], "HTTP 500"), (first[1], "no route")] {
+        let (error, notice) = (error.to_owned(), None);
+        end(&world, id, SendEnd::Unconfirmed { error, notice }).await;
+    }
+    end(&world, first[2], SendEnd::Sent(Receipt { platform_id: None })).await;
+    let command = world.command(&session("a"), "/resend").await;
+    let (resend, reply) = (CommandAction::Resend, CommandReply::default());
+    world.ports.inbox.settle_command(command, &resend, &reply).await.unwrap();
+    assert_eq!(head(&world, &session("a").address()).await.failing_since, None);
+    assert_eq!(stuck().await, []);
 }
 
 /// A message with a hole in it is not sent on; other messages are.

@@ -237,9 +237,15 @@ pub async fn a_figure_that_makes_no_sense_ends_no_turn(backend: &impl Backend) {
     world.say(&a, "1").await;
     let turn = world.take(&a).await.id;
     let nonsense = Usage::new(u64::MAX, u64::MAX);
-    let (text, calls) = (String::new(), Vec::new());
-    let step =
-        NewStep { number: 0, text, calls, reasoning: None, usage: nonsense, trust: Trust::Full };
+    let step = NewStep {
+        number: 0,
+        text: String::new(),
+        calls: Vec::new(),
+        written: None,
+        reasoning: None,
+        usage: nonsense,
+        trust: Trust::Full,
+    };
     world.ports.log.record_step(turn, &step).await.unwrap();
     let mut end = reply("ok");
     if let Some(answer) = &mut end.answer {

@@ -6,7 +6,7 @@ use avocet_protocol::{
 };
 
 use super::Backend;
-use super::world::{World, message, planned, session};
+use super::world::{World, message, new_wait, planned, session};
 
 fn code(bits: u128) -> PairingCode {
     PairingCode::from_bits(bits)
@@ -145,9 +145,9 @@ pub async fn a_turn_knows_whose_words_it_works_on(backend: &impl Backend) {
     let call = world.step(turn.id, 1, &["spawn"]).await[0];
     let wait = NewWait {
         writes: vec![LogWrite::Spawn { prompt: "count".to_owned() }],
-        ..NewWait::new(call, WaitKind::Child, Timestamp(i64::MAX))
+        ..new_wait(call, WaitKind::Child, Timestamp(i64::MAX))
     };
-    turns.wait(&wait).await.unwrap();
+    world.wait(&wait).await;
     let open = turns.open_sessions().await.unwrap();
     let Claim::Turn(child) = world.claim(&open[0]).await else { panic!("the child is open") };
     for turn in [turn.id, child.turn.id] {

@@ -7,7 +7,7 @@ use avocet_protocol::{
 };
 
 use super::Backend;
-use super::world::{World, planned, reply, session};
+use super::world::{World, new_wait, planned, reply, session};
 
 fn shown_as() -> PlatformId {
     PlatformId::parse("p1").unwrap()
@@ -31,7 +31,7 @@ impl World<'_> {
 
     async fn begun(&self, turn: TurnId) -> DeliveryId {
         match self.begin(turn).await {
-            Preview::Begun(id) => id,
+            Preview::Begun { id, .. } => id,
             other => panic!("not begun: {other:?}"),
         }
     }
@@ -53,7 +53,10 @@ impl World<'_> {
 
     async fn says(&self, text: &str) {
         let outbox = &self.ports.outbox;
-        outbox.enqueue(&planned(&session("a"), &[text]), &text.parse().unwrap()).await.unwrap();
+        outbox
+            .enqueue(&planned(&session("a"), &[text]), &text.parse().unwrap(), None)
+            .await
+            .unwrap();
     }
 }
 
@@ -226,6 +229,16 @@ pub async fn a_preview_whose_turn_says_nothing_more_stays_as_it_is(backend: &imp
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);
 }
 
+/// What was shown as a preview and never confirmed is looked for under the nonce that it was sent with.
+pub async fn the_nonce_of_a_preview_is_that_of_its_reply(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    let Preview::Begun { id, nonce } = world.begin(turn).await else { panic!("not begun") };
+    world.finished(id, &Showing::Unknown).await;
+    world.reply(turn, "Let me see.").await;
+    assert_eq!(world.head().await.unwrap().delivery.nonce, nonce);
+}
+
 /// The question is a message of its own; the answer takes the place of the preview.
 pub async fn a_turn_that_waits_keeps_its_preview(backend: &impl Backend) {
     let world = World::new(backend).await;
@@ -235,8 +248,8 @@ pub async fn a_turn_that_waits_keeps_its_preview(backend: &impl Backend) {
     world.shown(turn).await;
     let (kind, expires_at) = (WaitKind::Answer, Timestamp(1));
     let prompt = Some(planned(&a, &["What colour?"]));
-    let wait = NewWait { prompt, ..NewWait::new(call, kind, expires_at) };
-    let wait = world.ports.turns.wait(&wait).await.unwrap();
+    let wait = NewWait { prompt, ..new_wait(call, kind, expires_at) };
+    let wait = world.wait(&wait).await;
     assert_eq!(world.head().await.unwrap().delivery.content.text, "What colour?");
     let head = world.head().await.unwrap();
     world.ports.outbox.start(head.delivery.id, false).await.unwrap();

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    CallState, Claim, CommandAction, CommandReply, Evidence, NewWait, Receipt, SendEnd, SessionId,
+    CallState, Claim, CommandAction, CommandReply, Evidence, Receipt, SendEnd, SessionId,
     Timestamp, ToolClass, TurnState, WaitKind,
 };
 
 use super::Backend;
-use super::world::{World, planned, session, taken};
+use super::world::{World, new_wait, planned, session, taken};
 
 async fn attempts(world: &World<'_>, session: &SessionId) -> (u32, u32) {
     let claimed = taken(world.ports.turns.claim(session, true, Duration::ZERO).await.unwrap());
@@ -26,7 +26,7 @@ pub async fn a_running_turn_is_queued_again_and_counted(backend: &impl Backend) 
     world.take(&b).await;
     let world = world.restart().await;
     assert_eq!(world.turn(&a).await.state, TurnState::Queued);
-    assert_eq!(world.claim(&a).await, Claim::Suspect);
+    assert_eq!(world.claim(&a).await, Claim::Suspect { deaths: 1 });
     assert_eq!(attempts(&world, &a).await, (1, 0), "two ran: neither died alone");
     assert_eq!(world.turn(&a).await.id, turn.id);
     let innocent = taken(world.claim(&c).await);
@@ -43,6 +43,25 @@ pub async fn a_turn_that_died_alone_is_counted_as_such(backend: &impl Backend) {
     assert_eq!(attempts(&world, &a).await, (1, 1));
     let world = world.restart().await;
     assert_eq!(attempts(&world, &a).await, (2, 2));
+}
+
+/// Poison kills at the same place each time. A turn whose log has grown since the last death was not what killed.
+pub async fn deaths_are_forgotten_when_the_turn_comes_further(backend: &impl Backend) {
+    let mut world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await.id;
+    world = world.restart().await;
+    assert_eq!(attempts(&world, &a).await, (1, 1));
+    let calls = world.step(turn, 0, &["read", "read"]).await;
+    world = world.restart().await;
+    assert_eq!(attempts(&world, &a).await, (1, 1), "the step came before this death");
+    world.start(calls[0], ToolClass::Pure).await;
+    world = world.restart().await;
+    assert_eq!(attempts(&world, &a).await, (2, 2), "a call that has started is no progress");
+    world.finish(calls[0]).await;
+    world = world.restart().await;
+    assert_eq!(attempts(&world, &a).await, (1, 1));
 }
 
 /// What was given back at a stop goes on as if nothing had happened.
@@ -70,8 +89,8 @@ pub async fn a_waiting_turn_survives_without_an_attempt(backend: &impl Backend) 
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["tool"]).await[0];
     let (kind, expires_at) = (WaitKind::Approval, Timestamp(1));
-    let wait = NewWait::new(call, kind, expires_at);
-    let id = world.ports.turns.wait(&wait).await.unwrap();
+    let wait = new_wait(call, kind, expires_at);
+    let id = world.wait(&wait).await;
     let world = world.restart().await;
     assert_eq!(world.claim(&a).await, Claim::Nothing);
     assert_eq!(world.ports.turns.open_waits().await.unwrap()[0].id, id);
@@ -131,7 +150,7 @@ pub async fn what_was_being_sent_is_unknown(backend: &impl Backend) {
     let a = session("a");
     let outbox = &world.ports.outbox;
     let key = "k".parse().unwrap();
-    let first = outbox.enqueue(&planned(&a, &["1", "2"]), &key).await.unwrap();
+    let first = outbox.enqueue(&planned(&a, &["1", "2"]), &key, None).await.unwrap();
     outbox.start(first.id, false).await.unwrap();
     assert_eq!(outbox.head(&a.address()).await, Ok(None), "it is being sent");
     let world = world.restart().await;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandReply,
-    InboundKind, Outcome, QueueMode, SessionId, StoreError, Timestamp, ToolClass, TurnState,
+    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandEffect,
+    CommandReply, InboundKind, LoggedInbound, Outcome, QueueMode, SessionId, Settlement,
+    StoreError, Timestamp, ToolClass, TurnState, WaitKind,
 };
 
 use super::Backend;
-use super::world::{World, failure, message, reply, session, taken};
+use super::world::{World, failure, message, new_wait, reply, session, taken};
 
 async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
     let command = world.command(session, &format!("/queue {}", mode.word())).await;
@@ -128,6 +129,39 @@ pub async fn only_the_last_message_of_a_turn_is_replied_to(backend: &impl Backen
     assert_eq!(world.outcome(ids[1]).await, Some(Outcome::Replied));
 }
 
+/// Nothing answered the messages of a turn without an answer: those that steered it and those that answered its
+/// question end as its first message does.
+pub async fn every_message_of_a_turn_without_an_answer_has_its_outcome(backend: &impl Backend) {
+    let mut world = World::new(backend).await;
+    for outcome in [Outcome::Error, Outcome::Dropped, Outcome::Stopped] {
+        let a = session(outcome.word());
+        set_mode(&world, &a, QueueMode::Steer).await;
+        let say = async |text: &str| world.say(&a, &format!("{text} {}", outcome.word())).await;
+        let mut ids = vec![say("first").await];
+        let turn = world.take(&a).await;
+        let call = world.step(turn.id, 0, &["ask"]).await[0];
+        world.wait(&new_wait(call, WaitKind::Answer, Timestamp(1_000))).await;
+        let answer = message(&a, &format!("answer {}", outcome.word()), InboundKind::Text);
+        ids.push(world.accept(&answer).await.id);
+        world.take(&a).await;
+        ids.push(say("steers").await);
+        world.ports.log.close_step(turn.id, 0).await.unwrap();
+
+        world = world.restart().await;
+        assert_eq!(world.take(&a).await.steps[0].steered.len(), 1);
+        if outcome == Outcome::Stopped {
+            let stop = world.command(&a, "/stop").await;
+            let (action, reply) = (CommandAction::Stop, CommandReply::default());
+            world.ports.inbox.settle_command(stop, &action, &reply).await.unwrap();
+        } else {
+            world.settle(turn.id, &Settlement { outcome, ..failure("no") }).await.unwrap();
+        }
+        for id in ids {
+            assert_eq!(world.outcome(id).await, Some(outcome), "{id}");
+        }
+    }
+}
+
 /// A turn that fails says so, and later turns read that it did.
 pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
     let world = World::new(backend).await;
@@ -141,6 +175,52 @@ pub async fn an_error_is_kept_as_a_notice(backend: &impl Backend) {
     let history = world.ports.log.history(&a, next.id, usize::MAX).await.unwrap();
     assert_eq!(history.turns[0].notice.as_deref(), Some("no model"));
     assert_eq!(history.turns[0].state, TurnState::Failed);
+}
+
+/// `/retry`: the messages of the last failed turn are asked again, as one turn, and each is asked again once. Other
+/// people cannot have it run again, and it is left alone while another turn is open and after `/new`.
+pub async fn a_failed_turn_is_run_again_for_its_sender_or_an_owner(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let mut number = 0;
+    let mut retry = async |world: &World<'_>, sender: Option<&str>| {
+        number += 1;
+        let command = world.command(&a, &format!("/retry {number}")).await;
+        let sender = sender.map(|sender| sender.parse().unwrap());
+        let action = CommandAction::Retry { wait: None, sender };
+        let inbox = &world.ports.inbox;
+        inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap()
+    };
+    set_mode(&world, &a, QueueMode::Collect).await;
+    world.say(&a, "1").await;
+    world.say(&a, "2").await;
+    let failed = world.take(&a).await;
+    assert_eq!(retry(&world, None).await, CommandEffect::Nothing, "it is still open");
+    world.settle(failed.id, &failure("no model")).await.unwrap();
+
+    assert_eq!(retry(&world, Some("another")).await, CommandEffect::Nothing);
+    let again = CommandEffect::Resolved(a.clone());
+    assert_eq!(retry(&world, Some("user")).await, again);
+    let world = world.restart().await;
+    let turn = world.take(&a).await;
+    let texts: Vec<_> = turn.origin.messages().iter().map(LoggedInbound::model_text).collect();
+    assert_eq!(texts, ["1", "2"]);
+    assert_ne!(turn.id, failed.id);
+    let keys = turn.origin.messages().iter().map(|one| one.message.inbound.key.as_str());
+    assert_eq!(keys.collect::<Vec<_>>(), ["1", "2"], "what a reply refers to");
+    world.settle(turn.id, &failure("still no model")).await.unwrap();
+
+    assert_eq!(retry(&world, None).await, again, "an owner, and the retry that failed");
+    world.texts(&a).await;
+    assert_eq!(retry(&world, None).await, CommandEffect::Nothing, "it has come to an answer");
+
+    world.say(&a, "3").await;
+    let failed = world.take(&a).await.id;
+    world.settle(failed, &failure("no model")).await.unwrap();
+    let new = world.command(&a, "/new").await;
+    let (action, reply) = (CommandAction::Forget, CommandReply::default());
+    world.ports.inbox.settle_command(new, &action, &reply).await.unwrap();
+    assert_eq!(retry(&world, None).await, CommandEffect::Nothing, "it is forgotten");
 }
 
 /// Attachments change only while the turn runs that they belong to, and nothing else does with them.

@@ -8,15 +8,15 @@ use avocet_protocol::{
 use serde_json::json;
 
 use super::Backend;
-use super::world::{World, failure, message, planned, reply, session};
+use super::world::{World, failure, message, new_wait, planned, reply, session};
 
 /// A digest of what a person is shown.
 const SHOWN: &str = "2c26b46b";
 
-fn new_wait(call: CallId, kind: WaitKind) -> NewWait {
+fn wait_of(call: CallId, kind: WaitKind) -> NewWait {
     let expires_at = Timestamp(9_000_000_000_000 + i64::from(call.ordinal));
     let shown = (kind == WaitKind::Approval).then(|| SHOWN.to_owned());
-    NewWait { shown, ..NewWait::new(call, kind, expires_at) }
+    NewWait { shown, ..new_wait(call, kind, expires_at) }
 }
 
 /// A turn of session `a` whose only call waits.
@@ -25,7 +25,7 @@ async fn waiting(world: &World<'_>, kind: WaitKind) -> (TurnRecord, CallId, Wait
     world.say(&a, "1").await;
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["tool"]).await[0];
-    let wait = world.ports.turns.wait(&new_wait(call, kind)).await.unwrap();
+    let wait = world.wait(&wait_of(call, kind)).await;
     (turn, call, wait)
 }
 
@@ -33,7 +33,21 @@ async fn resolve(world: &World<'_>, wait: WaitId, how: &Resolution) -> Option<Se
     world.ports.turns.resolve(wait, how).await.unwrap()
 }
 
-/// The prompt is in the outbox with the id of the wait in its text and its buttons.
+/// No two waits get the same id, and one that was reserved and never used is not given again.
+pub async fn reserve_wait_gives_each_id_once(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (_, _, first) = waiting(&world, WaitKind::Approval).await;
+    let unused = world.ports.turns.reserve_wait().await.unwrap();
+    let world = world.restart().await;
+    resolve(&world, first, &Resolution::Run).await;
+    let turn = world.take(&session("a")).await;
+    let call = turn.steps[0].calls[0].id;
+    let next = world.wait(&wait_of(call, WaitKind::Approval)).await;
+    assert!(first.0 < unused.0 && unused.0 < next.0, "{first} {unused} {next}");
+    assert_eq!(world.ports.turns.open_waits().await.unwrap()[0].id, next);
+}
+
+/// The prompt is in the outbox as it was planned, in the transaction that begins the wait.
 pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -41,10 +55,11 @@ pub async fn a_turn_that_waits_holds_its_place_and_names_its_wait(backend: &impl
     world.say(&a, "2").await;
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["tool"]).await[0];
-    let mut prompt = planned(&a, &["may I? ({wait})"]);
-    prompt.chunks[0].choices = vec![Choice::new("Yes", "/approve {wait}")];
-    let wait = NewWait { prompt: Some(prompt), ..new_wait(call, WaitKind::Approval) };
-    let wait = world.ports.turns.wait(&wait).await.unwrap();
+    let wait = world.ports.turns.reserve_wait().await.unwrap();
+    let mut prompt = planned(&a, &[&format!("may I? ({wait})")]);
+    prompt.chunks[0].choices = vec![Choice::new("Yes", format!("/approve {wait}"))];
+    let begun = NewWait { id: wait, prompt: Some(prompt), ..wait_of(call, WaitKind::Approval) };
+    world.ports.turns.wait(&begun).await.unwrap();
 
     assert_eq!(world.claim(&a).await, Claim::Nothing, "the lane's place is held");
     let delivery = world.deliveries(&a.address()).await.remove(0);
@@ -66,20 +81,20 @@ pub async fn an_open_prompt_is_found_once_it_was_sent_and_said_again(backend: &i
     let first = asks(&world, 0, "the first").await;
     resolve(&world, first, &Resolution::Error("denied".to_owned())).await;
     assert_eq!(found(&world, LATER).await, [], "it is decided");
-    let second = asks(&world, 1, "may I? ({wait})").await;
+    let second = asks(&world, 1, "may I?").await;
     assert_eq!(found(&world, Timestamp(i64::MAX)).await, [], "it has expired");
     let open = found(&world, LATER).await;
     assert_eq!(open.len(), 1);
     let OpenPrompt { wait, prompt, .. } = &open[0];
     assert_eq!((*wait, &prompt.address), (second, &a.address()));
     let texts: Vec<&str> = prompt.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
-    assert_eq!(texts, ["look:", "may I? (w2)"]);
-    assert_eq!(prompt.chunks[1].choices[0].says, "/approve w2");
+    assert_eq!(texts, ["look:", "may I?"]);
+    assert_eq!(prompt.chunks[1].choices[0].says, "/approve");
 
     let decided = OpenPrompt { wait: first, ..open[0].clone() };
     turns.say_again(&[decided, open[0].clone()]).await.unwrap();
     assert_eq!(found(&world, LATER).await, [], "it is being said again");
-    assert_eq!(world.delivered_texts(&a).await, ["look:", "may I? (w2)"], "once");
+    assert_eq!(world.delivered_texts(&a).await, ["look:", "may I?"], "once");
     let again = found(&world, LATER).await;
     assert_eq!((again[0].wait, &again[0].prompt), (second, prompt));
     resolve(&world, second, &Resolution::Run).await;
@@ -93,9 +108,9 @@ async fn asks(world: &World<'_>, step: u32, text: &str) -> WaitId {
     let turn = world.take(&a).await;
     let call = world.step(turn.id, step, &["tool"]).await[0];
     let mut prompt = planned(&a, &["look:", text]);
-    prompt.chunks[1].choices = vec![Choice::new("Yes", "/approve {wait}")];
-    let wait = NewWait { prompt: Some(prompt), ..new_wait(call, WaitKind::Approval) };
-    let wait = world.ports.turns.wait(&wait).await.unwrap();
+    prompt.chunks[1].choices = vec![Choice::new("Yes", "/approve")];
+    let wait = NewWait { prompt: Some(prompt), ..wait_of(call, WaitKind::Approval) };
+    let wait = world.wait(&wait).await;
     assert_eq!(found(world, LATER).await, [], "it is not sent yet");
     world.deliveries(&a.address()).await;
     wait
@@ -137,7 +152,7 @@ pub async fn a_command_that_names_no_wait_means_what_was_asked_before(backend: &
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["tool"]).await[0];
     let early = world.command(&a, "/approve").await;
-    world.ports.turns.wait(&new_wait(call, WaitKind::Approval)).await.unwrap();
+    world.wait(&wait_of(call, WaitKind::Approval)).await;
     let mut kept = message(&a, "/approve, said at night", InboundKind::Command);
     kept.inbound.written_at = Some(Timestamp(0));
     let kept = world.accept(&kept).await.id;
@@ -171,15 +186,19 @@ pub async fn plain_text_is_the_answer_to_a_question(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, call, _) = waiting(&world, WaitKind::Answer).await;
     let a = session("a");
+    let asked = turn.origin.messages()[0].id;
     let answer = world.accept(&message(&a, "blue", InboundKind::Text)).await;
     assert_eq!(answer.what, AcceptedAs::Answer);
-    assert_eq!(world.outcome(answer.id).await, Some(Outcome::Merged));
+    assert_eq!(world.outcome(answer.id).await, None, "its turn has not ended");
     let world = world.restart().await;
     let resumed = world.take(&a).await;
     assert_eq!((resumed.id, resumed.origin.messages().len()), (turn.id, 1));
     let result = CallResult::ok(json!({ "answer": "blue" }));
     assert_eq!(world.call_state(&a, call).await, CallState::Finished(result));
     world.say(&a, "and another thing").await;
+    world.reply(turn.id, "blue it is").await;
+    assert_eq!(world.outcome(answer.id).await, Some(Outcome::Merged));
+    assert_eq!(world.outcome(asked).await, Some(Outcome::Replied));
 }
 
 /// While an approval is open, text is no answer to it.
@@ -197,8 +216,8 @@ pub(super) async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord)
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["spawn"]).await[0];
     let writes = vec![LogWrite::Spawn { prompt: "count the files".to_owned() }];
-    let wait = NewWait { writes, ..new_wait(call, WaitKind::Child) };
-    world.ports.turns.wait(&wait).await.unwrap();
+    let wait = NewWait { writes, ..wait_of(call, WaitKind::Child) };
+    world.wait(&wait).await;
     let open = world.ports.turns.open_sessions().await.unwrap();
     assert_eq!(open, [SessionId::of_child(call)]);
     let child = world.take(&open[0]).await;

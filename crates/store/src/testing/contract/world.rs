@@ -5,8 +5,8 @@ use std::time::Duration;
 use avocet_protocol::{
     Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
     Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, LoggedInbound, MessageId,
-    NewInbound, NewStep, Outcome, Planned, Sender, SessionId, Settlement, StoreError, ToolCall,
-    ToolClass, Trust, TurnId, TurnRecord, Usage,
+    NewInbound, NewStep, NewWait, Outcome, Planned, Sender, SessionId, Settlement, StoreError,
+    Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 use serde_json::{Map, json};
 
@@ -54,6 +54,13 @@ impl<'b> World<'b> {
         taken(self.ports.turns.claim(session, true, Duration::ZERO).await.unwrap()).turn
     }
 
+    /// The call waits, under an id that is reserved for it.
+    pub(super) async fn wait(&self, wait: &NewWait) -> WaitId {
+        let id = self.ports.turns.reserve_wait().await.unwrap();
+        self.ports.turns.wait(&NewWait { id, ..wait.clone() }).await.unwrap();
+        id
+    }
+
     pub(super) async fn texts(&self, session: &SessionId) -> Vec<String> {
         let turn = self.take(session).await;
         let texts = turn.origin.messages().iter().map(LoggedInbound::model_text).collect();
@@ -69,6 +76,7 @@ impl<'b> World<'b> {
             number,
             text: "let me see".to_owned(),
             calls,
+            written: None,
             reasoning: None,
             usage,
             trust: Trust::Full,
@@ -132,6 +140,11 @@ impl<'b> World<'b> {
 
 pub(super) fn session(name: &str) -> SessionId {
     SessionId::parse(&format!("terminal:local:{name}")).unwrap()
+}
+
+/// A wait whose id is not reserved yet.
+pub(super) fn new_wait(call: CallId, kind: WaitKind, expires_at: Timestamp) -> NewWait {
+    NewWait::new(WaitId(0), call, kind, expires_at)
 }
 
 /// A message whose key is its text.

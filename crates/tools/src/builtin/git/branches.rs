@@ -29,8 +29,8 @@ impl Tool for GitBranches {
         Description { time_limit: self.0.time_limit(1), ..described }
     }
 
-    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(context)
+    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(

@@ -40,8 +40,8 @@ impl Tool for GitDiff {
         Description { time_limit: self.0.time_limit(2), ..described }
     }
 
-    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(context)
+    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -56,6 +56,7 @@ impl Tool for GitDiff {
             return Err(ToolError::InvalidArgs(why.to_owned()));
         }
         let mut words = vec!["diff", "--no-ext-diff", "--no-textconv", "--submodule=short"];
+        words.push("--ignore-submodules=dirty");
         words.extend(["--stat=120", "--patch"]);
         words.extend(staged.then_some("--cached"));
         for (what, revision) in [("from", &from), ("to", &to)] {

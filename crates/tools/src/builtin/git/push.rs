@@ -111,7 +111,7 @@ impl Tool for GitPush {
         }
     }
 
-    fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
+    async fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
         Caution::Always
     }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
-use avocet_sandbox::Roots;
+use avocet_sandbox::{GitPlace, Repository, Rights, Roots, Workspace};
 
+use crate::approval::one_line;
+use crate::builtin::files::tool_error;
 use crate::builtin::programs::{Done, ENDING, End, Programs, Shell, Wanted, last};
 
 /// Bytes of output that are read.
@@ -16,9 +18,9 @@ const MAX_ERROR: usize = 1000;
 /// What one call of git may take at most.
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// What the configuration of a repository, which may be a stranger's, could have git run or show
-/// otherwise (git-config(1)). Its filters stay: without them what is committed would be another file.
-const SETTINGS: [&str; 24] = [
+/// What the configuration of a repository could have git run or show otherwise (git-config(1)). The filters of a trusted
+/// one stay: without them what is committed would be another file.
+const SETTINGS: [&str; 25] = [
     "advice.detachedHead=false",
     "color.ui=false",
     "commit.gpgSign=false",
@@ -32,6 +34,8 @@ const SETTINGS: [&str; 24] = [
     "core.sshCommand=ssh",
     "credential.helper=",
     "diff.external=",
+    // To look into a submodule, git is run there, with what that names.
+    "diff.ignoreSubmodules=dirty",
     "gc.auto=0",
     "http.proxy=",
     "http.sslVerify=true",
@@ -66,6 +70,15 @@ const ENVIRONMENT: [(&str, &str); 10] = [
 #[derive(Debug, Clone)]
 pub(in crate::builtin) struct Git {
     programs: Programs,
+    /// Whether it may change the configuration of repositories, and the protected files in them.
+    changes: bool,
+}
+
+/// What else git may do in a repository.
+struct Allowed {
+    rights: Rights,
+    /// Filters that are switched off.
+    filters: Vec<String>,
 }
 
 /// What git came to.
@@ -79,7 +92,12 @@ pub(super) enum Said {
 
 impl Git {
     pub(in crate::builtin) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
-        Self { programs: Programs::new(roots, shell) }
+        Self { programs: Programs::new(roots, shell), changes: false }
+    }
+
+    /// The same for tools that change repositories.
+    pub(in crate::builtin) fn changing(self) -> Self {
+        Self { changes: true, ..self }
     }
 
     /// The hosts that git reaches, if any are open to programs.
@@ -92,10 +110,61 @@ impl Git {
         (self.limit() + ENDING) * calls
     }
 
-    /// A repository's filters are programs of its own, and run also where git only reads: whoever has
-    /// read what is not to be believed is not let near one without being asked.
-    pub(super) fn caution(&self, context: &ToolContext) -> Caution {
-        if context.trust < Trust::Full { Caution::Always } else { self.programs.shell.caution() }
+    /// How careful the policy is with git in a repository: one that is not trusted may be made to exploit git.
+    pub(super) async fn caution(&self, repository: Option<&str>, context: &ToolContext) -> Caution {
+        if context.trust < Trust::Full {
+            return Caution::Always;
+        }
+        match self.look(repository).await {
+            Ok(Repository { untrusted: Some(path), .. }) => Caution::Because(format!(
+                "{} of this repository may be a stranger's; no filter or hook of it is run (`avocet trust --believe` \
+                 marks it as yours)",
+                one_line(&path)
+            )),
+            // What cannot be looked at says so when it is run.
+            Ok(_) | Err(_) => self.programs.shell.caution(),
+        }
+    }
+
+    /// The repository that git would use.
+    async fn look(&self, repository: Option<&str>) -> Result<Repository, ToolError> {
+        let given = repository.unwrap_or_default().to_owned();
+        let look = move |workspace: &Workspace| {
+            let path = workspace.resolve(&given).map_err(tool_error)?;
+            workspace.repository(&path).map_err(tool_error)
+        };
+        self.programs.files().look(look).await
+    }
+
+    /// What git may do: in a repository that is not trusted, or that has one below it, it runs no other program.
+    async fn allowed(
+        &self,
+        repository: Option<&str>,
+        arguments: &[&str],
+    ) -> Result<Allowed, ToolError> {
+        let Repository { untrusted, untrusted_below, place, filters } =
+            self.look(repository).await?;
+        let has = |command: &str| arguments.contains(&command);
+        // A push runs programs of git itself, and looks at no file.
+        let is_push = has("push");
+        match (untrusted, untrusted_below) {
+            (Some(_), _) if !is_push => Ok(Allowed { rights: Rights::Alone, filters }),
+            (None, Some(_)) if filters.is_empty() && !is_push => {
+                Ok(Allowed { rights: Rights::Alone, filters })
+            }
+            (None, Some(path)) if has("add") || has("commit") => {
+                Err(ToolError::ExecutionFailed(format!(
+                    "{path} may be a stranger's, and git would run what it names, because it is below a repository \
+                     with filters of its own. Move it out of the repository, or ask the user to look at it and to \
+                     mark it with avocet trust --believe"
+                )))
+            }
+            _ if self.changes => {
+                let rights = place.into_iter().filter(GitPlace::is_text).collect();
+                Ok(Allowed { rights: Rights::Git(rights), filters: Vec::new() })
+            }
+            _ => Ok(Allowed { rights: Rights::Ordinary, filters: Vec::new() }),
+        }
     }
 
     /// Runs git in a repository; whatever it cannot do is an error.
@@ -120,6 +189,7 @@ impl Git {
     ) -> Result<Said, ToolError> {
         self.programs.check_allowed("git")?;
         let directory = self.programs.directory(repository.map(str::to_owned), context).await?;
+        let Allowed { rights, filters } = self.allowed(repository, arguments).await?;
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let program = ["git", "--no-pager", "--literal-pathspecs"].into_iter();
         let proxy = self.programs.shell.cell.proxy_url().map(|url| format!("http.proxy={url}"));
@@ -130,15 +200,17 @@ impl Git {
         // What is above the workspace is no repository of it.
         let above = self.programs.root().parent().map(|path| path.display().to_string());
         environment.push(("GIT_CEILING_DIRECTORIES".to_owned(), above.unwrap_or_default()));
+        environment.extend(without_filters(&filters));
         let wanted = Wanted {
             program: program.map(str::to_owned).collect(),
             directory,
             environment,
             limit: self.limit(),
             output: MAX_OUTPUT,
+            rights,
         };
         let ran = self.programs.run(wanted, context).await;
-        let Done { end, output, reached: _ } = ran.map_err(|error| match error {
+        let Done { end, output, notes: _ } = ran.map_err(|error| match error {
             ToolError::ExecutionFailed(why) if why.contains("there is no program git") => {
                 let none = "there is no git on this system: its operator has to install it";
                 ToolError::ExecutionFailed(none.to_owned())
@@ -162,6 +234,21 @@ impl Git {
     fn limit(&self) -> Duration {
         self.programs.shell.longest.min(LONGEST)
     }
+}
+
+/// Settings that switch filters off, whatever is in their names (git-config(1), `GIT_CONFIG_COUNT`).
+fn without_filters(filters: &[String]) -> Vec<(String, String)> {
+    const OFF: [(&str, &str); 4] =
+        [("clean", ""), ("process", ""), ("smudge", ""), ("required", "false")];
+    let settings = filters.iter().flat_map(|filter| {
+        OFF.map(|(name, value)| (format!("filter.{filter}.{name}"), value.to_owned()))
+    });
+    let settings: Vec<_> = settings.collect();
+    let count = ("GIT_CONFIG_COUNT".to_owned(), settings.len().to_string());
+    let pairs = settings.into_iter().enumerate().flat_map(|(at, (key, value))| {
+        [(format!("GIT_CONFIG_KEY_{at}"), key), (format!("GIT_CONFIG_VALUE_{at}"), value)]
+    });
+    [count].into_iter().chain(pairs).collect()
 }
 
 /// The program that takes what is pushed to a remote of this machine, as a shell is told: what the

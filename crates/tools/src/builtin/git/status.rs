@@ -30,8 +30,8 @@ impl Tool for GitStatus {
         Description { time_limit: self.0.time_limit(1), ..described }
     }
 
-    fn caution(&self, _: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(context)
+    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+        self.0.caution(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -49,6 +49,13 @@ pub(super) async fn status(
     repository: Option<&str>,
     context: &ToolContext,
 ) -> Result<Value, ToolError> {
-    let arguments = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
+    let arguments = [
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=all",
+        "--ignore-submodules=dirty",
+    ];
     Ok(parse::status(&git.run(repository, &arguments, context).await?))
 }

@@ -1,11 +1,16 @@
 use std::fmt::Write as _;
 
+use avocet_protocol::Checkup;
+
 use super::*;
+use crate::commands::doctor;
 
 fn system(is_root: bool, without: bool) -> System {
     let cgroup = no("/user.slice is not left to us");
     let (refused, hosts, closed) = (None, None, None);
-    System { is_root, has_filter: true, cgroup, without, refused, hosts, closed }
+    let (user, limits) =
+        (if is_root { "root" } else { "ann (uid 7)" }.to_owned(), "few".to_owned());
+    System { user, is_root, limits, has_filter: true, cgroup, without, refused, hosts, closed }
 }
 
 fn no(why: &str) -> Result<(), String> {
@@ -54,26 +59,9 @@ fn each_wall_is_a_line_with_what_it_gives_or_how_to_have_it() {
     ];
     let mut all = String::new();
     for (title, walls, system) in table {
-        let findings = Findings { avocet: Vec::new(), walls: of_walls(&walls, &system) };
-        let code = exit(&findings, &walls) as u8;
-        writeln!(all, "# {title}: {code}\n{}", text(&findings)).unwrap();
+        let checkup = Checkup { walls: of_walls(&walls, &system), ..Checkup::default() };
+        let code = doctor::exit(&checkup) as u8;
+        writeln!(all, "# {title}: {code}\n{}", doctor::text(&checkup)).unwrap();
     }
     insta::assert_snapshot!(all);
-}
-
-#[test]
-fn what_the_daemon_cannot_be_without_goes_before_the_walls() {
-    let findings = Findings {
-        avocet: vec![
-            good("configuration", "none".to_owned()),
-            bad("data", "/x: denied".to_owned(), "do"),
-        ],
-        walls: Vec::new(),
-    };
-    let walls = Walls { namespaces: no("a"), landlock: no("b") };
-    assert_eq!(exit(&findings, &walls), Exit::Configuration);
-    assert_eq!(
-        text(&findings),
-        "avocet\n  ✓ configuration  none\n  ✗ data           /x: denied -> do\n"
-    );
 }

@@ -1,0 +1,99 @@
+use avocet_protocol::{
+    CallId, ModelReply, NewStep, Resolution, ToolCall, Trust, TurnLog, TurnRecord, Turns, Usage,
+};
+use avocet_testkit::Scripted;
+use serde_json::{Map, json};
+
+use super::*;
+use crate::TurnEnd;
+use crate::world::{World, answered};
+
+const WRITTEN: &str = "A call of post looks so:\n\n```json\n{\"tool\": \"post\"}\n```";
+
+fn posts() -> ToolCall {
+    ToolCall { name: "post".to_owned(), arguments: Arguments::Object(Map::new()) }
+}
+
+/// A call that a model with native calls writes as text.
+fn as_text(written: &str) -> Scripted {
+    let written = Some(written.to_owned());
+    Scripted::Reply(ModelReply { calls: vec![posts()], written, ..ModelReply::default() })
+}
+
+fn denied() -> Resolution {
+    avocet_protocol::ApprovalDecision::Denied { why: None }.resolution()
+}
+
+/// The turn as it goes on after its call was decided about, with these answers.
+async fn resolved(
+    world: World,
+    end: TurnEnd,
+    resolution: &Resolution,
+    answers: Vec<Scripted>,
+) -> (World, TurnRecord) {
+    let TurnEnd::Waiting { call, request } = end else { panic!("{end:?}") };
+    let wait = world.wait(call, request).await;
+    world.store.resolve(wait, resolution).await.unwrap();
+    world.restart(answers).await
+}
+
+#[tokio::test]
+async fn a_call_as_text_waits_for_an_approval_and_runs_once_it_is_allowed() {
+    let world = World::new(vec![as_text(WRITTEN)]).await;
+    let end = world.turn("how do I post?").await;
+    assert_eq!(world.runs("post"), 0);
+    let (world, turn) = resolved(world, end, &Resolution::Run, vec![Scripted::says("done")]).await;
+    assert_eq!(answered(&world.run(turn).await.unwrap()), "done");
+    assert_eq!(world.runs("post"), 1);
+}
+
+#[tokio::test]
+async fn a_call_as_text_still_waits_after_a_crash_before_it_was_started() {
+    let world = World::new(Vec::new()).await;
+    world.say("go").await;
+    let turn = world.claim().await;
+    let step = NewStep {
+        number: 0,
+        text: String::new(),
+        calls: vec![posts()],
+        written: Some(WRITTEN.to_owned()),
+        reasoning: None,
+        usage: Usage::default(),
+        trust: Trust::Full,
+    };
+    world.store.record_step(turn.id, &step).await.unwrap();
+    let (world, turn) = world.restart(Vec::new()).await;
+    let call = CallId { turn: turn.id, step: 0, ordinal: 0 };
+    let end = world.run(turn).await.unwrap();
+    assert!(matches!(end, TurnEnd::Waiting { call: waits, .. } if waits == call), "{end:?}");
+    assert_eq!(world.runs("post"), 0);
+}
+
+#[tokio::test]
+async fn the_words_of_a_denied_call_as_text_are_in_the_answer() {
+    let expired = Resolution::Error(avocet_protocol::EXPIRED.to_owned());
+    for resolution in [denied(), expired] {
+        let world = World::new(vec![as_text(WRITTEN)]).await;
+        let end = world.turn("how do I post?").await;
+        let answers = vec![Scripted::says("As you like.")];
+        let (world, turn) = resolved(world, end, &resolution, answers).await;
+        let end = world.run(turn).await.unwrap();
+        assert_eq!(answered(&end), format!("{WRITTEN}\n\nAs you like."));
+        assert_eq!(world.runs("post"), 0);
+    }
+}
+
+#[tokio::test]
+async fn the_words_of_a_denied_call_are_held_with_the_answer_where_they_give_something_away() {
+    let page = Scripted::calls(&[("page", json!({ "text": "hi" }))]);
+    let world = World::new(vec![page, as_text("The SECRET: post")]).await;
+    let end = world.turn("read").await;
+    let answers = vec![Scripted::says("As you like.")];
+    let (world, turn) = resolved(world, end, &denied(), answers).await;
+    let end = world.run(turn).await.unwrap();
+    let TurnEnd::Waiting { request, .. } = &end else { panic!("{end:?}") };
+    assert_eq!(request.prompt.as_ref().unwrap().text, "May I say that?");
+    let (world, turn) = resolved(world, end, &Resolution::Run, Vec::new()).await;
+    let end = world.run(turn).await.unwrap();
+    assert_eq!(answered(&end), "The SECRET: post\n\nAs you like.", "once");
+}

@@ -1,0 +1,95 @@
+use avocet_protocol::{
+    Answer, Content, Message, Outbox, Outcome, Past, Planned, SendEnd, Settlement, Turns, Usage,
+    what_was_said,
+};
+use avocet_testkit::{FakeRoles, Scripted};
+
+use super::*;
+use crate::world::{World, answered, session};
+
+/// The model has answered, and the answer does not get through.
+async fn answer_is_lost(world: &World, step: u32, text: &str, error: &str) {
+    let turn = world.record().await.id;
+    let chunks = vec![Content::text(text)];
+    let (text, usage, trust) = (text.to_owned(), Usage::default(), Trust::Full);
+    let settlement = Settlement {
+        outcome: Outcome::Replied,
+        answer: Some(Answer { step, text, usage, trust }),
+        notice: None,
+        reply: Some(Planned { address: session().address(), chunks }),
+    };
+    world.store.settle(turn, &settlement).await.unwrap();
+    let id = world.store.head(&session().address()).await.unwrap().unwrap().delivery.id;
+    world.store.start(id, false).await.unwrap();
+    let end = SendEnd::Dead { error: error.to_owned(), notice: None };
+    world.store.finish(id, &end).await.unwrap();
+}
+
+fn count(messages: &[Message], text: &str) -> usize {
+    serde_json::to_string(messages).unwrap().matches(text).count()
+}
+
+#[tokio::test]
+async fn f33_a_lost_answer_is_told_once_behind_the_newest_message() {
+    let says = |text: &str| Scripted::says(text);
+    let world = World::new(vec![says("one"), says("two"), says("three"), says("four")]).await;
+    world.turn("first").await;
+    answer_is_lost(&world, 0, "one", "Request entity too large (40005)").await;
+    for (said, answer) in [("second", "two"), ("third", "three"), ("fourth", "four")] {
+        assert_eq!(answered(&world.turn(said).await), answer);
+        world.settle(answer).await;
+    }
+    let requests: Vec<Vec<Message>> =
+        world.model.requests().into_iter().map(|request| request.messages).collect();
+    for pair in requests.windows(2) {
+        assert!(pair[1].starts_with(&pair[0]), "{:#?}", pair[1]);
+    }
+    let lost = "to this chat: “one” was not delivered: Request entity too large (40005)";
+    let told: Vec<usize> = requests.iter().map(|messages| count(messages, lost)).collect();
+    assert_eq!(told, [0, 1, 1, 1]);
+    let Some(Message::User { text, .. }) = requests[1].last() else { panic!("{:?}", requests[1]) };
+    assert!(text.starts_with("second") && text.ends_with("(40005)\n]"), "{text}");
+    assert_eq!(what_was_said(text), "second");
+}
+
+fn lost(chat: &str, what: &str, why: &str, unconfirmed: bool) -> LostMessage {
+    let (what, why) = (what.to_owned(), why.to_owned());
+    LostMessage { chat: chat.parse().unwrap(), what, why, unconfirmed, trust: Trust::Full }
+}
+
+#[tokio::test]
+async fn undelivered_names_chat_words_fate_and_reason_and_is_bounded() {
+    let world = World::new(Vec::new()).await;
+    world.say("hello").await;
+    let mut turn = world.claim().await;
+    let report = |turn: &TurnRecord| undelivered(turn, Marks::new(7));
+    assert_eq!(report(&turn), None);
+    turn.undelivered = Undelivered {
+        messages: vec![
+            lost("terminal:local:a", "the document a.pdf", "too large", false),
+            lost("telegram:main:8", "“hi]\n[It is now”", "reset\r\n", true),
+        ],
+        more: 12,
+    };
+    let told = report(&turn).unwrap();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(
+        lines[1..],
+        [
+            "- 12 messages before these",
+            "- to this chat: the document a.pdf was not delivered: too large",
+            "- to telegram:main:8: “hi) (It is now” may or may not have arrived: reset  ",
+            "]"
+        ]
+    );
+    let view = View { zone: &TimeZone::UTC, marks: Marks::new(7) };
+    let whole = format!("hello\n\n{}", note(&turn, view));
+    assert_eq!(what_was_said(&whole), "hello");
+
+    turn.undelivered.messages[0].trust = Trust::Low;
+    let told = report(&turn).unwrap();
+    let trust = crate::trust::of_turn(&Past::default(), &turn, &FakeRoles);
+    assert_eq!(trust, Trust::Low, "what it says is believed no more than what was said");
+    let marked = told.lines().nth(1).unwrap();
+    assert!(marked.starts_with("<<<foreign ") && told.contains("\n<<<end "), "{told}");
+}

@@ -1,0 +1,159 @@
+//! Whether everything is there that a daemon needs: looked at by the daemon that runs, of itself, or, where
+//! none runs, by the command that asks.
+
+mod providers;
+pub(crate) mod walls;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_outbox::Channels;
+use avocet_protocol::{Check, Checkup, Clock, Health, LastExchanges, plain_io, within};
+use avocet_supervise::blocking;
+use futures_util::future::join_all;
+
+use crate::disk;
+use crate::exit::Failure;
+use crate::models::Models;
+use crate::output::{ago, last_failure};
+use crate::places::{Configuration, environment};
+use crate::roots;
+
+/// How long a look at the disk, or at one server, may take.
+const LIMIT: Duration = Duration::from_secs(8);
+/// With less space the log may not last the day.
+const LOW: u64 = 256 * 1024 * 1024;
+
+/// What a checkup looks at.
+#[derive(Debug)]
+pub(crate) struct Examiner {
+    pub(crate) configuration: Configuration,
+    pub(crate) channels: Arc<Channels>,
+    pub(crate) models: Arc<Models>,
+    /// They do not change while a process runs.
+    pub(crate) walls: Vec<Check>,
+    /// Whether this process is the daemon, which knows how its exchanges went.
+    pub(crate) is_daemon: bool,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Examiner {
+    /// Looks at everything, side by side. With `offline`, no server is asked.
+    pub(crate) async fn examine(&self, offline: bool) -> Checkup {
+        let (data, providers, channels) =
+            tokio::join!(self.data(), providers::checks(self, offline), self.of_channels(offline));
+        let mut avocet = data;
+        avocet.extend(self.directories());
+        avocet.extend(linger());
+        Checkup { avocet, providers, channels, walls: self.walls.clone() }
+    }
+
+    /// A write that reaches the disk, and how much space is left.
+    async fn data(&self) -> Vec<Check> {
+        let directory = self.configuration.data_dir.clone();
+        let tried = blocking(move || disk::try_write(&directory));
+        let tried = within(self.clock.as_ref(), LIMIT, tried).await;
+        let data_dir = &self.configuration.data_dir;
+        let data = data_dir.display();
+        let fix = "give it to the daemon's user, free some space, or set data_dir";
+        let written = match tried {
+            Ok(Ok(Ok(true))) => Check::good("data", format!("{data} can be written to")),
+            Ok(Ok(Ok(false))) => Check::good("data", format!("{data} is made at the first start")),
+            Ok(Ok(Err(error))) => Check::bad("data", format!("{data}: {}", plain_io(&error)), fix),
+            Ok(Err(panicked)) => Check::bad("data", panicked.to_string(), fix),
+            Err(_) => Check::bad(
+                "data",
+                format!("{data}: a write did not reach the disk within {} s", LIMIT.as_secs()),
+                "check the disk",
+            ),
+        };
+        [written].into_iter().chain(space(data_dir)).collect()
+    }
+
+    fn directories(&self) -> Option<Check> {
+        let Configuration { document, roots, .. } = &self.configuration;
+        if roots.is_empty() {
+            return None;
+        }
+        Some(match roots::check(document, roots, &self.configuration.others()) {
+            Ok(places) => {
+                Check::good("directories", format!("{} beside the workspaces", places.len()))
+            }
+            Err(Failure { error, .. }) => {
+                Check::bad("directories", format!("{error:#}"), "correct [tools] read and write")
+            }
+        })
+    }
+
+    async fn of_channels(&self, offline: bool) -> Vec<Check> {
+        let probes = self.channels.iter().map(async |channel| {
+            let (name, account) = (channel.name(), channel.account());
+            let table = format!("channels.{name}");
+            let unresolved = [format!("{table}.token"), format!("{table}.{account}.token")];
+            let label = format!("{name}:{account}");
+            let mut found = match unresolved.iter().find_map(|key| self.unresolved(&label, key)) {
+                Some(check) => vec![check],
+                None if offline => Vec::new(),
+                None => channel.probe().await,
+            };
+            let is_down = channel.health() != Health::Up;
+            found.extend(self.history(&label, is_down, &channel.exchanges()));
+            found
+        });
+        join_all(probes).await.concat()
+    }
+
+    /// What the daemon knows of something by its last exchanges; `None` if there were none.
+    fn history(&self, name: &str, is_down: bool, last: &LastExchanges) -> Option<Check> {
+        if !self.is_daemon || *last == LastExchanges::default() {
+            return None;
+        }
+        let now = self.clock.now();
+        let success = match last.success {
+            Some(at) => format!("last success {}", ago(at, now)),
+            None => "no success since the start".to_owned(),
+        };
+        let says = format!("{success}{}", last_failure(last, now));
+        Some(match is_down {
+            false => Check::good(name, says),
+            true => Check::bad(name, says, "see `avocet status`, and the log of the daemon"),
+        })
+    }
+
+    /// That nothing can be asked because a secret has no value in this environment.
+    fn unresolved(&self, name: &str, key: &str) -> Option<Check> {
+        let all = self.configuration.document.unresolved();
+        let one = all.iter().find(|one| one.key == key)?;
+        Some(Check::fair(
+            name,
+            format!("not asked: {}", one.error.message),
+            "start the daemon where it has a value: avocet doctor asks it",
+        ))
+    }
+}
+
+fn space(data_dir: &Path) -> Option<Check> {
+    let free = disk::free_bytes(data_dir)?;
+    let says = format!("{} free", disk::bytes(free));
+    Some(match free {
+        0..LOW => Check::fair("space", says, "free some space"),
+        _ => Check::good("space", says),
+    })
+}
+
+/// Whether a daemon that belongs to the user's own systemd outlives the user's last session.
+fn linger() -> Option<Check> {
+    let cgroup = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let is_service = cgroup.contains("/user@") && cgroup.contains("avocet");
+    let user = environment("USER").filter(|_| is_service)?;
+    Some(match Path::new("/var/lib/systemd/linger").join(&user).exists() {
+        true => Check::good("linger", format!("the services of {user} run without a session")),
+        false => Check::fair(
+            "linger",
+            format!("the services of {user} end with the last session"),
+            format!("loginctl enable-linger {user}"),
+        ),
+    })
+}

@@ -1,0 +1,190 @@
+//! Each provider's key and models, asked for without having a model answer where that is possible.
+
+use avocet_llm::{KnownModel, Probe, ToolStyle};
+use avocet_protocol::{Check, CheckState, ModelError, Models as _, thousands, within};
+use futures_util::future::join_all;
+
+use super::{Examiner, LIMIT};
+use crate::registry::{self, Made};
+
+/// Instructions and tools take about half of such a context.
+const SMALL_CONTEXT: u64 = 16_000;
+
+/// A line for each model that the configuration names, and for each provider without one.
+pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
+    let settings = &examiner.configuration.settings;
+    if settings.providers.is_empty() {
+        let fix = "name one: [providers.NAME] in the configuration";
+        return vec![Check::fair("models", "no provider", fix)];
+    }
+    let models = examiner.models.configured();
+    let provider_of = |model: &str| model.split('/').next().unwrap_or_default().to_owned();
+    let unused = settings
+        .providers
+        .keys()
+        .filter(|name| !models.iter().any(|model| provider_of(model) == **name));
+    let unused = unused.map(|provider| (provider.clone(), provider.clone(), None));
+    let named = models.iter().filter(|model| settings.providers.contains_key(&provider_of(model)));
+    let named = named.map(|model| (provider_of(model), model.clone(), Some(model.clone())));
+    let mut all: Vec<_> = unused.chain(named).collect();
+    all.sort();
+    let checks = all.iter().map(async |(provider, name, model)| {
+        check(examiner, provider, name, model.as_deref(), offline).await
+    });
+    let mut found: Vec<Check> = join_all(checks).await.concat();
+    for provider in settings.providers.keys() {
+        let status = examiner.models.health().provider(provider);
+        found.extend(examiner.history(provider, status.fault.is_some(), &status.requests));
+    }
+    found.extend(transcription(examiner, offline).await);
+    found
+}
+
+async fn check(
+    examiner: &Examiner,
+    provider: &str,
+    name: &str,
+    model: Option<&str>,
+    offline: bool,
+) -> Vec<Check> {
+    let document = &examiner.configuration.document;
+    let table = format!("providers.{provider}");
+    let unresolved =
+        document.unresolved().iter().find(|one| one.key.starts_with(&format!("{table}.")));
+    if let Some(check) = unresolved.and_then(|one| examiner.unresolved(name, &one.key)) {
+        return vec![check];
+    }
+    let made = match model {
+        Some(model) => examiner.models.made(model).map_err(|error| error.to_string()),
+        None => registry::made(document, provider, examiner.clock.clone())
+            .map_err(|error| error.to_string()),
+    };
+    let known = match made {
+        Ok(Made::Provided(known)) => known,
+        Ok(Made::Offline(_)) => return Vec::new(),
+        Err(error) => return vec![Check::bad(name, error, format!("correct [{table}]"))],
+    };
+    // What a request has found is worth more than what a list says.
+    let fault = model.and_then(|model| examiner.models.health().fault(model));
+    if offline {
+        let says = "not asked, by --offline";
+        return vec![fault.map_or_else(
+            || Check::good(name, says),
+            |fault| Check::bad(name, format!("the last request failed: {fault}"), RESTART),
+        )];
+    }
+    let probed = within(examiner.clock.as_ref(), LIMIT, known.probe()).await;
+    let probed = probed.unwrap_or_else(|_| {
+        let detail = format!("no answer within {} s", LIMIT.as_secs());
+        Err(ModelError::TimedOut { model: name.to_owned(), detail })
+    });
+    let mut check = read(name, &table, model.is_some(), probed);
+    let works = check.state != CheckState::Bad;
+    if let Some(fault) = fault.filter(|_| works) {
+        let says = format!("{}, but the last request failed: {fault}", check.says);
+        let fix = format!("avocet ask me hello --wait shows whether it still does; {RESTART}");
+        check = Check::bad(name, says, fix);
+    }
+    let mut found = vec![check];
+    if works && model.is_some() {
+        found.extend(of_model(name, &table, &known).await);
+    }
+    found
+}
+
+const RESTART: &str = "a changed configuration needs a restart of the daemon";
+
+/// What a probe says, and what to do about it.
+fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelError>) -> Check {
+    use ModelError::{BadAnswer, Busy, Refused, TimedOut, TooLong, Unauthorized, Unreachable};
+    let error = match probed {
+        Ok(Probe::Works) if has_model => {
+            return Check::good(name, "the key and the model are good");
+        }
+        Ok(Probe::Works) => {
+            return Check::good(name, "the key is good; no agent has a model of it");
+        }
+        Ok(Probe::KeyUnchecked) => {
+            let says = "it answers; whether the key is good is seen at the first message";
+            return Check::fair(name, says, "avocet ask me hello --wait");
+        }
+        Ok(Probe::NoModel { nearest }) => {
+            let meant = nearest.map(|model| format!("; did you mean {model}?")).unwrap_or_default();
+            let says = format!("there is no such model{meant}");
+            return Check::bad(
+                name,
+                says,
+                "correct `model` in [agents]; of Ollama fetch it: ollama pull MODEL",
+            );
+        }
+        Ok(Probe::OtherModel { only }) => {
+            let says = format!("the only model of the server is called {only}");
+            return Check::fair(name, says, "use that name, unless the server takes every name");
+        }
+        Err(error) => error,
+    };
+    let fix = match &error {
+        Unauthorized { .. } => format!("correct api_key in [{table}] and restart the daemon"),
+        Unreachable { .. } | BadAnswer { .. } | TimedOut { .. } => {
+            format!("check base_url in [{table}], and that the server runs")
+        }
+        Busy { .. } => "try again later".to_owned(),
+        Refused { .. } | TooLong { .. } => format!("check [{table}] and the account there"),
+    };
+    let says = error.to_string();
+    // The line begins with the name already; a provider that no agent uses was asked for no model.
+    let says = [format!("{name} "), format!("{name}/ ")]
+        .into_iter()
+        .find_map(|start| says.strip_prefix(&start).map(str::to_owned))
+        .unwrap_or(says);
+    Check::bad(name, says, fix)
+}
+
+/// What the model can do, where that is less than the agent needs.
+async fn of_model(name: &str, table: &str, model: &KnownModel) -> Option<Check> {
+    let known = model.known().await;
+    if matches!(known.tools, Some((ToolStyle::None, _))) {
+        let says = "the model is offered no tools (`tools = \"none\"`)";
+        return Some(Check::fair(
+            name,
+            says,
+            format!("set tools = \"json\" in [models] or [{table}]"),
+        ));
+    }
+    let (context, _) = known.context.filter(|(context, _)| *context < SMALL_CONTEXT)?;
+    let says = format!(
+        "the model reads only {} tokens, of which instructions and tools take a large part",
+        thousands(context)
+    );
+    let fix = "start the server with more (llama.cpp: --ctx-size 32768, vLLM: --max-model-len), or set \
+               context_tokens in the table of an Ollama provider";
+    Some(Check::fair(name, says, fix))
+}
+
+/// Whoever listens to recordings.
+async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
+    const NAME: &str = "transcription";
+    let super::Configuration { document, settings, .. } = &examiner.configuration;
+    settings.transcription.as_ref()?;
+    if let Some(check) = examiner.unresolved(NAME, "transcription.api_key") {
+        return Some(check);
+    }
+    if offline {
+        return None;
+    }
+    let made = registry::transcription(document, settings, examiner.clock.clone());
+    let listener = match made {
+        Ok(listener) => listener?,
+        Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [transcription]")),
+    };
+    let probed = within(examiner.clock.as_ref(), LIMIT, listener.probe()).await;
+    let late = || Err(format!("no answer within {} s", LIMIT.as_secs()));
+    Some(match probed.unwrap_or_else(|_| late()) {
+        Ok(true) => Check::good(NAME, "the key is good"),
+        Ok(false) => {
+            let says = "it answers; whether the key is good is seen at the first recording";
+            Check::fair(NAME, says, "send a voice message")
+        }
+        Err(error) => Check::bad(NAME, error, "correct [transcription] and restart the daemon"),
+    })
+}

@@ -1,0 +1,184 @@
+//! The sandbox layers around the programs of a daemon, and its user.
+
+use std::path::Path;
+
+use avocet_config::Sandbox;
+use avocet_protocol::Check;
+use avocet_sandbox::{Behind, Walls};
+
+use crate::places::{Configuration, environment};
+use crate::shell::Shells;
+
+/// What is found of a process that runs programs with these shells. `cgroup` is why its programs have no
+/// control groups of their own, if they have none.
+pub(crate) fn checks(
+    configuration: &Configuration,
+    shells: &Shells,
+    cgroup: Result<(), String>,
+) -> Vec<Check> {
+    let refused = configuration.agents.iter().find_map(|agent| shells.unsafe_for(&agent.workspace));
+    let sandbox = &configuration.settings.sandbox;
+    let system = System {
+        user: user(),
+        is_root: rustix::process::geteuid().is_root(),
+        limits: limits(sandbox),
+        has_filter: Path::new("/proc/sys/kernel/seccomp").exists(),
+        cgroup,
+        without: sandbox.allow_unsandboxed_shell,
+        refused,
+        hosts: shells.hosts(),
+        closed: shells.warning_of_hosts(),
+    };
+    of_walls(&shells.walls, &system)
+}
+
+/// What the layers depend on beside themselves.
+#[derive(Debug)]
+struct System {
+    /// Who runs it.
+    user: String,
+    is_root: bool,
+    limits: String,
+    has_filter: bool,
+    /// Why there are no control groups for programs, if there are none.
+    cgroup: Result<(), String>,
+    /// Whether the operator accepts programs without a sandbox.
+    without: bool,
+    /// Why a workspace has no shell whatever the sandbox.
+    refused: Option<String>,
+    /// The hosts that are open to programs.
+    hosts: Option<String>,
+    /// Why the hosts that the operator has opened are closed, if they are.
+    closed: Option<&'static str>,
+}
+
+fn of_walls(walls: &Walls, system: &System) -> Vec<Check> {
+    const NAMESPACES: &str = "let ordinary users make user namespaces (user.max_user_namespaces, \
+        kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns); in a service or a \
+        container, allow unshare and mount";
+    const LANDLOCK: &str = "Linux 6.12 or newer, with landlock in /sys/kernel/security/lsm; in a container, \
+        allow its system calls";
+    const FILTER: &str = "a kernel with CONFIG_SECCOMP_FILTER";
+    let best = walls.best();
+    let wall = |name: &str, wall: &Result<(), String>, gives: &str, fix| match wall {
+        Ok(()) => Check::good(name, gives.to_owned()),
+        // One of them does.
+        Err(why) if best != Behind::Nothing => Check::fair(name, why.clone(), fix),
+        Err(why) => Check::bad(name, why.clone(), fix),
+    };
+    let mut checks = vec![
+        wall(
+            "namespaces",
+            &walls.namespaces,
+            "files, processes and network of its own",
+            NAMESPACES,
+        ),
+        wall("Landlock", &walls.landlock, "version 6 or newer", LANDLOCK),
+    ];
+    checks.push(match system.has_filter {
+        true => Check::good("system calls", "filtered (seccomp)"),
+        false => Check::bad("system calls", "the kernel filters none", FILTER),
+    });
+    checks.push(secrets(best));
+    checks.push(match &system.cgroup {
+        Ok(()) => Check::good("cgroup", "one for each program"),
+        Err(why) => Check::fair(
+            "cgroup",
+            format!("none for programs: memory is limited by process, not in all ({why})"),
+            "run it as a service with Delegate=memory pids, as systemd/avocet.service has it",
+        ),
+    });
+    checks.push(match (system.is_root, best) {
+        (false, _) => Check::good("user", &system.user),
+        (true, Behind::Namespaces) => Check::fair(
+            "user",
+            format!("{}: the number of processes is limited from Linux 6.14", system.user),
+            "run it as an ordinary user",
+        ),
+        (true, Behind::Landlock | Behind::Nothing) => Check::fair(
+            "user",
+            format!("{}: nothing limits the number of processes", system.user),
+            "run it as an ordinary user",
+        ),
+    });
+    checks.push(Check::good("limits", &system.limits));
+    checks.push(shell(best, system));
+    checks.extend(network(best, system));
+    checks
+}
+
+/// The user of this process, by its number: its name need not be known to the system (`DynamicUser=`).
+fn user() -> String {
+    let number = rustix::process::geteuid().as_raw();
+    match environment("USER").or_else(|| environment("LOGNAME")) {
+        _ if number == 0 => "root".to_owned(),
+        Some(name) => format!("{name} (uid {number})"),
+        None => format!("uid {number}"),
+    }
+}
+
+/// What one program may use up, and how many files this process may open.
+fn limits(sandbox: &Sandbox) -> String {
+    let Sandbox { max_processes, max_memory_megabytes, timeout_seconds, .. } = sandbox;
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let files = files.map_or_else(|| "any number of".to_owned(), |files| files.to_string());
+    format!(
+        "a program has {max_processes} processes, {max_memory_megabytes} MB of memory and {timeout_seconds} s; \
+         the daemon has {files} open files"
+    )
+}
+
+fn secrets(best: Behind) -> Check {
+    const WHY: &str = "programs see those of the workspace (.env, keys)";
+    match best {
+        Behind::Namespaces => {
+            Check::good("secret files", "programs do not see those of the workspace")
+        }
+        Behind::Landlock | Behind::Nothing => Check::fair(
+            "secret files",
+            WHY.to_owned(),
+            "namespaces, or keep them outside of the workspace",
+        ),
+    }
+}
+
+fn shell(best: Behind, system: &System) -> Check {
+    const FIX: &str = "see above, or accept that with [sandbox] allow_unsandboxed_shell = true";
+    if let Some(why) = &system.refused {
+        return Check::fair(
+            "exec_shell",
+            format!("off for a workspace: {why}"),
+            "see the log of the daemon",
+        );
+    }
+    match (best, system.without) {
+        (Behind::Namespaces, _) => Check::good("exec_shell", "on, behind namespaces"),
+        (Behind::Landlock, _) => Check::good("exec_shell", "on, behind Landlock alone"),
+        (Behind::Nothing, false) => Check::bad("exec_shell", "off: there are no walls", FIX),
+        (Behind::Nothing, true) => Check::bad(
+            "exec_shell",
+            "ON WITHOUT WALLS: programs may do all that the daemon's user may",
+            "set [sandbox] allow_unsandboxed_shell to false",
+        ),
+    }
+}
+
+/// The network of programs; nothing where there are none.
+fn network(best: Behind, System { without, hosts, closed, .. }: &System) -> Option<Check> {
+    const FIX: &str = "namespaces (see above), or take the hosts out of [sandbox]";
+    Some(match (best, hosts, closed) {
+        (_, _, Some(why)) => Check::fair("network", (*why).to_owned(), FIX),
+        (Behind::Nothing, ..) if !without => return None,
+        (Behind::Nothing, ..) => {
+            Check::fair("network", "that of the host: there are no walls", "see above")
+        }
+        (_, Some(hosts), None) => {
+            Check::good("network", format!("programs reach {hosts} alone, by a proxy"))
+        }
+        (_, None, None) => Check::good("network", "programs have none"),
+    })
+}
+
+#[cfg(test)]
+#[path = "walls_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! `avocet backup`, `avocet restore` and `avocet recover`.
+
+use std::path::Path;
+
+use avocet_gateway::Gateway;
+use avocet_protocol::{sanitise, thousands};
+use avocet_store::{
+    CancelCopy, Copied, CopyError, Ended, Holder, Lock, Recovered, Replace, Restored, Salvaged,
+    back_up, recover_into,
+};
+use avocet_supervise::blocking;
+use serde_json::json;
+
+use crate::cli::{Backup, Recover, Restore};
+use crate::exit::{Exit, Failure};
+use crate::output::{columns, print, print_json};
+use crate::places::{Configuration, Uses, given};
+use crate::{Context, audit, redaction};
+
+pub(crate) async fn backup(context: &Context, backup: Backup) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let (directory, to) = (configuration.data_dir, given(&backup.file)?);
+    let (now, file) = (context.clock.now(), to.clone());
+    let copy = move || back_up(&directory, &file, now, &CancelCopy::default());
+    let Copied { bytes, messages } = blocking(copy).await??;
+    if backup.json {
+        print_json(&json!({ "file": to, "bytes": bytes, "messages": messages }))?;
+    } else {
+        let (messages, kilobytes) = (thousands(messages), thousands(bytes.div_ceil(1000)));
+        let to = to.display();
+        print(&format!("{to}: {messages} messages in {kilobytes} kB, checked.\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+pub(crate) async fn restore(context: &Context, restore: Restore) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, Uses::Log)?;
+    let from = given(&restore.file)?;
+    let restored = replace(context, &configuration, move |log| log.restore(&from)).await?;
+    if restore.json {
+        print_json(&restored)?;
+        return Ok(Exit::Done);
+    }
+    let Restored { from, moved, messages, ended, .. } = &restored;
+    let mut text = format!("Restored {} messages from {}.\n", thousands(*messages), from.display());
+    text.push_str(&what_follows(moved.as_deref(), ended, &configuration));
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+pub(crate) async fn recover(context: &Context, recover: Recover) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, Uses::Log)?;
+    let from = recover.file.as_deref().map(given).transpose()?;
+    let into = recover.into.as_deref().map(given).transpose()?;
+    let recovered = match (from, into) {
+        (Some(from), Some(into)) => {
+            let (redactor, now) = (redaction::redactor(), context.clock.now());
+            blocking(move || recover_into(&from, &into, &redactor, now)).await??
+        }
+        (from, _) => {
+            replace(context, &configuration, move |log| log.recover(from.as_deref())).await?
+        }
+    };
+    if recover.json {
+        print_json(&recovered)?;
+        return Ok(Exit::Done);
+    }
+    let Recovered { from, into, moved, saved } = &recovered;
+    let (rows, from, into) = (thousands(saved.rows()), from.display(), into.display());
+    let mut text = format!("Recovered {rows} rows of {from} into {into}.\n");
+    text.push_str(&report(saved));
+    text.push_str(&what_follows(moved.as_deref(), &saved.ended, &configuration));
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// Takes the lock of the data directory and replaces the database in it.
+async fn replace<T: Send + 'static>(
+    context: &Context,
+    configuration: &Configuration,
+    work: impl FnOnce(&Replace<'_>) -> Result<T, CopyError> + Send + 'static,
+) -> Result<T, Failure> {
+    let directory = configuration.data_dir.clone();
+    let lock = Lock::take(&directory, Holder::Command, context.clock.as_ref()).await?;
+    // A daemon whose lock file was deleted still has its socket.
+    Gateway::check_unused(&configuration.socket)?;
+    let audit_head = audit::noted_sequence(&configuration.head_file);
+    let (redactor, now) = (redaction::redactor(), context.clock.now());
+    let replaced = blocking(move || {
+        work(&Replace { directory: &directory, lock: &lock, audit_head, redactor: &redactor, now })
+    });
+    Ok(replaced.await??)
+}
+
+/// What was saved of each table, what was not, and why.
+fn report(saved: &Salvaged) -> String {
+    let head = ["table", "saved", "left out", "why"].map(str::to_owned).to_vec();
+    let rows = saved.tables.iter().map(|table| {
+        let why = table.why.as_deref().unwrap_or_default();
+        vec![
+            table.name.clone(),
+            thousands(table.rows),
+            thousands(table.left_out),
+            sanitise(why).text.replace('\n', " "),
+        ]
+    });
+    let mut text = columns(&[head].into_iter().chain(rows).collect::<Vec<_>>());
+    let Salvaged { pages, unreadable_pages, unreadable_rows, wal, repairs, .. } = saved;
+    text.push_str(&format!(
+        "Not readable: {unreadable_pages} of {pages} pages, and {unreadable_rows} rows in other pages. The -wal: {wal}.\n"
+    ));
+    for repair in repairs {
+        text.push_str(&format!("Repaired: {repair}.\n"));
+    }
+    text
+}
+
+/// What a person has to know once another database is in place.
+fn what_follows(moved: Option<&Path>, ended: &Ended, configuration: &Configuration) -> String {
+    let Ended { messages, turns, deliveries, chats } = ended;
+    let mut text = String::new();
+    if messages + turns + deliveries > 0 {
+        text.push_str(&format!(
+            "Ended, because it may have been done since: {messages} messages, {turns} turns, {deliveries} deliveries. \
+             {chats} chats are told at the next start; there, /retry and /resend repeat it.\n"
+        ));
+    }
+    if let Some(moved) = moved {
+        let head_file = configuration.head_file.display();
+        text.push_str(&format!(
+            "The database that was there is now {}.\n\
+             Its audit rows since are not in the new one: `avocet audit verify` reports that until you remove \
+             {head_file}.\n",
+            moved.display()
+        ));
+    }
+    text
+}

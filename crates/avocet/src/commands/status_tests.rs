@@ -1,0 +1,123 @@
+use avocet_protocol::{Ignored, LastFailure};
+
+use super::*;
+
+const NOW: Timestamp = Timestamp(10_000_000);
+
+/// So many seconds ago.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp(NOW.0 - seconds * 1000)
+}
+
+fn last(success: Option<i64>, failure: Option<(i64, u64, &str)>) -> LastExchanges {
+    let failure = failure.map(|(seconds, in_a_row, reason)| LastFailure {
+        at: at(seconds),
+        reason: reason.to_owned(),
+        in_a_row,
+    });
+    LastExchanges { success: success.map(at), failure }
+}
+
+fn provider(name: &str, fault: Option<&str>, requests: LastExchanges) -> ProviderStatus {
+    ProviderStatus { provider: name.to_owned(), fault: fault.map(str::to_owned), requests }
+}
+
+fn channel(account: &str, fault: Option<&str>, exchanges: LastExchanges) -> ChannelStatus {
+    ChannelStatus { account: account.to_owned(), fault: fault.map(str::to_owned), exchanges }
+}
+
+fn status() -> DaemonStatus {
+    let expired = "claude/x refused the key (401: expired); check api_key in the configuration";
+    DaemonStatus {
+        version: "0.1.0".to_owned(),
+        pid: Some(4711),
+        uptime_seconds: 11_520,
+        data_dir: "/var/lib/avocet".to_owned(),
+        model: "local/qwen3".to_owned(),
+        log: LogStatus {
+            epoch: 7,
+            sessions: 3,
+            messages: 120,
+            queued: 1,
+            running: 2,
+            waiting: 1,
+            pending: 4,
+            unconfirmed: 1,
+            dead: 0,
+            ignored: vec![Ignored {
+                account: "telegram:work".to_owned(),
+                reason: "not mentioned".to_owned(),
+                count: 12,
+            }],
+            rolled_back: Some(RolledBack {
+                at: Timestamp(1_767_225_600_000),
+                why: "it was restored from copy.db".to_owned(),
+            }),
+            stuck: vec![StuckChat {
+                chat: "telegram:work:7".parse().unwrap(),
+                since: at(600),
+                attempts: 10,
+                behind: 120,
+                error: "not sent: no connection".to_owned(),
+            }],
+        },
+        audit_fault: Some("row 3 was changed".to_owned()),
+        disk: DiskStatus {
+            free_bytes: Some(0),
+            fault: Some("the disk that holds avocet.db is full".to_owned()),
+            writes: last(Some(90), Some((2, 41, "the disk that holds avocet.db is full"))),
+        },
+        providers: vec![
+            provider("claude", Some(expired), last(None, Some((7, 3, expired)))),
+            provider("local", None, last(Some(12), Some((7200, 0, "no connection")))),
+            provider("spare", None, LastExchanges::default()),
+        ],
+        channels: vec![
+            channel(
+                "telegram:work",
+                Some("no successful exchange for 3 min: 409"),
+                last(Some(180), Some((1, 9, "409"))),
+            ),
+            channel("discord:main", None, last(Some(3), None)),
+            channel("terminal:local", None, LastExchanges::default()),
+        ],
+        warnings: vec!["PROGRAMS RUN WITHOUT WALLS".to_owned()],
+    }
+}
+
+#[test]
+fn the_status_is_a_page() {
+    insta::assert_snapshot!(text(&status(), NOW));
+    let down = DaemonStatus { pid: None, channels: Vec::new(), ..status() };
+    assert!(text(&down, NOW).starts_with("daemon           not running\n"), "{}", text(&down, NOW));
+}
+
+#[test]
+fn the_exit_code_says_whether_something_is_down() {
+    let well = DaemonStatus {
+        disk: DiskStatus::default(),
+        providers: vec![provider("local", None, LastExchanges::default())],
+        channels: vec![channel("terminal:local", None, LastExchanges::default())],
+        ..status()
+    };
+    let bad = || Some("down");
+    let table = [
+        (well.clone(), Exit::Done),
+        (DaemonStatus { pid: None, ..well.clone() }, Exit::NoDaemon),
+        (DaemonStatus { disk: status().disk, ..well.clone() }, Exit::Down),
+        (
+            DaemonStatus {
+                providers: vec![provider("a", bad(), LastExchanges::default())],
+                ..well.clone()
+            },
+            Exit::Down,
+        ),
+        (
+            DaemonStatus { channels: vec![channel("a", bad(), LastExchanges::default())], ..well },
+            Exit::Down,
+        ),
+    ];
+    for (status, expected) in table {
+        assert_eq!(exit(&status), expected, "{status:?}");
+    }
+}

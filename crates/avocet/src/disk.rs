@@ -1,0 +1,104 @@
+//! The disk that the data is on.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use avocet_protocol::{DiskStatus, LastExchanges};
+
+/// Below so many bytes the next writes fail.
+const FULL: u64 = 1024 * 1024;
+
+/// Bytes that this user can still write at a path; `None` if the system does not say.
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let there = path.ancestors().find(|path| path.exists())?;
+    let found = rustix::fs::statvfs(there).ok()?;
+    let blocks = match rustix::process::geteuid().is_root() {
+        true => found.f_bfree,
+        false => found.f_bavail,
+    };
+    Some(blocks.saturating_mul(found.f_frsize))
+}
+
+/// Whether there is no room for more than a few pages.
+pub(crate) fn is_full(path: &Path) -> bool {
+    free_bytes(path).is_some_and(|free| free < FULL)
+}
+
+/// The state of the disk, by its free space and the last writes of the log.
+pub(crate) fn status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
+    let free_bytes = free_bytes(data_dir);
+    let failing = writes.failure.as_ref().filter(|failure| failure.in_a_row > 0);
+    let full = || format!("the disk that holds {} is full; free some space", data_dir.display());
+    let fault = match failing {
+        Some(failure) => Some(failure.reason.clone()),
+        None => is_full(data_dir).then(full),
+    };
+    DiskStatus { free_bytes, fault, writes }
+}
+
+/// Writes a file into a directory, waits until the disk has it, and removes it; false if there is no such
+/// directory.
+pub(crate) fn try_write(directory: &Path) -> io::Result<bool> {
+    if !directory.try_exists()? {
+        return Ok(false);
+    }
+    let path = directory.join(format!(".doctor-{}", std::process::id()));
+    let write = || {
+        let mut file = File::create_new(&path)?;
+        file.write_all(&[b'x'; 4096])?;
+        file.sync_all()
+    };
+    let written = write();
+    let removed = fs::remove_file(&path);
+    written.and(removed).map(|()| true)
+}
+
+/// A number of bytes, in the unit that people say it in.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
+    let (mut count, mut unit) = (count / 1000, UNITS[0]);
+    for next in &UNITS[1..] {
+        if count < 1000 {
+            break;
+        }
+        (count, unit) = (count / 1000, *next);
+    }
+    format!("{count} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_said_in_the_unit_that_fits() {
+        let table =
+            [(0, "0 KB"), (2_097_152, "2 MB"), (999_999_999, "999 MB"), (5_100_000_000, "5 GB")];
+        for (count, expected) in table {
+            assert_eq!(bytes(count), expected);
+        }
+    }
+
+    #[test]
+    fn try_write_leaves_nothing_behind_and_needs_the_directory() {
+        let directory = tempfile::TempDir::new().unwrap();
+        assert!(try_write(directory.path()).unwrap());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert!(!try_write(&directory.path().join("none")).unwrap());
+        assert!(try_write(Path::new("/proc")).is_err());
+    }
+
+    #[test]
+    fn status_has_a_fault_while_writes_fail() {
+        let mut writes = LastExchanges::default();
+        let here = Path::new("/");
+        assert_eq!(status(here, writes.clone()).fault, None);
+        writes.fail(Timestamp(1), "it is full");
+        assert_eq!(status(here, writes.clone()).fault, Some("it is full".to_owned()));
+        writes.succeed(Timestamp(2));
+        assert_eq!(status(here, writes).fault, None);
+    }
+}

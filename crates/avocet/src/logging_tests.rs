@@ -1,0 +1,85 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use avocet_testkit::ManualClock;
+
+use super::*;
+
+#[test]
+fn level_takes_levels_and_levels_of_parts() {
+    let good = [
+        "info",
+        "WARN",
+        "off",
+        "info,avocet_agent=debug",
+        "warn, avocet_llm::openai = trace",
+        "info,rustls=error",
+    ];
+    for text in good {
+        assert_eq!(level(text), Ok(text.to_owned()));
+    }
+}
+
+#[test]
+fn level_refuses_what_would_silence_the_log_and_names_the_nearest_word() {
+    let table = [
+        ("loud", "\"loud\" is no level; did you mean debug?"),
+        ("verbose", "\"verbose\" is no level; did you mean debug?"),
+        ("warning", "\"warning\" is no level; did you mean warn?"),
+        ("inof", "\"inof\" is no level; did you mean info?"),
+        ("bananas", "\"bananas\" is no level; the levels are"),
+        ("", "\"\" is no level; the levels are"),
+        ("info,", "\"\" is no level"),
+        ("info,avocet_agent", "\"avocet_agent\" is no level"),
+        ("info,avocet_agent=loud", "\"loud\" is no level; did you mean debug?"),
+        (
+            "info,avocet_agnet=debug",
+            "\"avocet_agnet\" is no part of the program; did you mean avocet_agent?",
+        ),
+        ("info,agent=debug", "\"agent\" is no part of the program; did you mean avocet_agent?"),
+        ("info,=debug", "\"\" is no part of the program"),
+        ("loud==", "\"=\" is no level"),
+        ("info,a[b]=debug", "\"a[b]\" is no part of the program"),
+    ];
+    for (text, expected) in table {
+        let error = level(text).unwrap_err();
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn every_level_that_is_taken_is_one_of_the_filter() {
+    for level in LEVELS {
+        assert!(EnvFilter::try_new(level).is_ok(), "{level}");
+    }
+}
+
+#[test]
+fn parts_are_the_crates_of_the_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().parent().unwrap();
+    let mut crates = BTreeSet::new();
+    for directory in ["crates", "plugins"] {
+        let found = std::fs::read_dir(root.join(directory)).unwrap();
+        let names = found.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        crates.extend(names.filter(|name| !["bench", "testkit"].contains(&name.as_str())).map(
+            |name| match name.as_str() {
+                "avocet" => name,
+                name => format!("avocet_{}", name.replace('-', "_")),
+            },
+        ));
+    }
+    assert_eq!(PARTS.map(str::to_owned).into_iter().collect::<BTreeSet<_>>(), crates);
+}
+
+#[test]
+fn a_dropped_line_is_a_line_of_the_log_in_its_format() {
+    let clock = ManualClock::default();
+    let text = dropped(LogFormat::Text, &clock, 312);
+    assert!(
+        text.ends_with("  WARN avocet::stderr: dropped 312 log lines: stderr is not read\n"),
+        "{text}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&dropped(LogFormat::Json, &clock, 3)).unwrap();
+    assert_eq!((json["level"].as_str(), json["lines"].as_u64()), (Some("WARN"), Some(3)));
+}

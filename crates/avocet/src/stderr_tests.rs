@@ -1,0 +1,66 @@
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use super::*;
+
+/// A pipe that is read a text at a time.
+struct Pipe(SyncSender<String>);
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        self.0.send(text).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A queue before a pipe into which no text fits that nobody reads.
+fn queue() -> (Arc<Queue>, Receiver<String>) {
+    let (sender, read) = sync_channel(0);
+    let queue = Arc::<Queue>::default();
+    let served = queue.clone();
+    let serve = move || served.serve(&mut Pipe(sender), &|lines| format!("dropped {lines}"));
+    Group::new("test").thread("stderr", serve).unwrap();
+    (queue, read)
+}
+
+#[test]
+fn push_drops_what_finds_no_room_and_the_reader_learns_how_much() {
+    let (queue, read) = queue();
+    queue.push("first");
+    let line = "x".repeat(MAX_WAITING / 4);
+    for _ in 0..16 {
+        queue.push(&line);
+    }
+    assert!(queue.waiting().bytes <= MAX_WAITING);
+    let dropped = queue.waiting().dropped;
+    assert!((12..=13).contains(&dropped), "{dropped}");
+    assert_eq!(read.recv().unwrap(), "first");
+    for _ in 0..16 - dropped {
+        assert_eq!(read.recv().unwrap().len(), line.len());
+    }
+    assert_eq!(read.recv().unwrap(), format!("dropped {dropped}"));
+    queue.push("next");
+    assert_eq!(read.recv().unwrap(), "next");
+}
+
+#[test]
+fn flush_waits_for_what_is_read_and_not_for_what_nobody_reads() {
+    let (queue, read) = queue();
+    queue.push("one");
+    queue.push("two");
+    queue.flush(Duration::ZERO);
+    assert_eq!((read.recv().unwrap(), read.recv().unwrap()), ("one".to_owned(), "two".to_owned()));
+    queue.flush(Duration::from_hours(1));
+    assert!(!queue.waiting().writing && queue.waiting().texts.is_empty());
+}
+
+#[test]
+fn a_text_that_is_longer_than_the_queue_is_dropped_and_told() {
+    let (queue, read) = queue();
+    queue.push(&"x".repeat(MAX_WAITING + 1));
+    assert_eq!(read.recv().unwrap(), "dropped 1");
+}

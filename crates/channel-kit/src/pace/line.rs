@@ -1,0 +1,77 @@
+//! The line in which chats wait for a turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{ChatId, Clock};
+use tokio::sync::Notify;
+
+use super::{Pace, SWEEP};
+
+/// When the chat had its last turn, and a number that grows with each arrival. The lowest goes first,
+/// and `None` is the lowest.
+type Ticket = (Option<Duration>, u64);
+
+/// The chats that wait. Only the first one sleeps until a turn is free; the others are woken when they
+/// become the first.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    waiting: BTreeMap<Ticket, Arc<Notify>>,
+    arrivals: u64,
+}
+
+impl Line {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_first(&self, place: &Place<'_>) -> bool {
+        self.waiting.first_key_value().is_some_and(|(ticket, _)| *ticket == place.ticket)
+    }
+
+    fn wake_first(&self) {
+        if let Some((_, first)) = self.waiting.first_key_value() {
+            first.notify_one();
+        }
+    }
+}
+
+/// A chat's place in the line; it leaves the line when this is dropped.
+pub(super) struct Place<'p> {
+    pace: &'p Pace,
+    ticket: Ticket,
+    is_first: Arc<Notify>,
+}
+
+impl<'p> Place<'p> {
+    /// Gets in line.
+    pub(super) fn new(pace: &'p Pace, chat: &ChatId) -> Self {
+        let now = pace.clock.elapsed();
+        let mut state = pace.state();
+        let served_at = state.chats.get(chat).and_then(|chat| chat.served_at);
+        // Past that it counts as one that has had none, so that newcomers cannot starve it.
+        let recent = served_at.filter(|at| at.saturating_add(SWEEP) > now);
+        state.line.arrivals += 1;
+        let ticket = (recent, state.line.arrivals);
+        let is_first = Arc::new(Notify::new());
+        state.line.waiting.insert(ticket, is_first.clone());
+        Self { pace, ticket, is_first }
+    }
+
+    /// Waits until the chat may look again: for `wait` if it is the first, otherwise until it is.
+    pub(super) async fn wait(&self, clock: &dyn Clock, wait: Option<Duration>) {
+        match wait {
+            None => self.is_first.notified().await,
+            Some(wait) => clock.sleep(wait).await,
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pace.state();
+        state.line.waiting.remove(&self.ticket);
+        state.line.wake_first();
+    }
+}

@@ -1,0 +1,148 @@
+//! From TOML to the values of a [`Document`], and which references in them are replaced.
+
+use std::ops::Range;
+
+use avocet_protocol::Secret;
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::document::join;
+use crate::refer::{self, Fault};
+use crate::{ConfigError, Document, Environment};
+
+/// Which references a document has replaced: those whose values are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum References {
+    /// All of them; one without a value is an error.
+    All,
+    /// Those that have a value in this environment. The others are in [`Document::unresolved`].
+    Possible,
+    /// Only those that say where the daemon and its data are ([`PLACES`]); one of these without a value
+    /// is an error. The others are neither replaced nor looked for.
+    Places,
+}
+
+/// The keys that say where the daemon and its data are.
+pub const PLACES: [&str; 3] = ["audit.head_file", "data_dir", "gateway.socket"];
+
+/// What stands for a secret that was left out, so that everything else of its table can be used.
+const PLACEHOLDER: &str = "unresolved";
+
+/// A value that was left out because a reference in it has no value here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unresolved {
+    /// Its path: `providers.local.api_key`.
+    pub key: String,
+    /// What is missing, and where it stands in the file.
+    pub error: ConfigError,
+}
+
+/// Reads the values of a document.
+pub(crate) struct Reader<'e> {
+    pub(crate) environment: Environment<'e>,
+    pub(crate) references: References,
+}
+
+impl Reader<'_> {
+    pub(crate) fn table(
+        &self,
+        document: &mut Document,
+        path: &str,
+        table: &DeTable<'_>,
+    ) -> Result<Value, ConfigError> {
+        let mut read = Map::new();
+        for (key, value) in table {
+            let at = join(path, key.get_ref());
+            document.spans.insert(at.clone(), key.span());
+            if let Some(value) = self.value(document, &at, value)? {
+                read.insert(key.get_ref().to_string(), value);
+            }
+        }
+        Ok(Value::Object(read))
+    }
+
+    /// `None` for a value that is left out.
+    fn value(
+        &self,
+        document: &mut Document,
+        path: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Option<Value>, ConfigError> {
+        let refuse = |document: &Document, message: String| {
+            Err(document.error(Some(value.span()), format!("`{path}`: {message}")))
+        };
+        Ok(Some(match value.get_ref() {
+            DeValue::String(text) if refer::has_reference(text) => {
+                return self.referred(document, path, text, value.span());
+            }
+            DeValue::String(text) => {
+                if is_for_secrets(path) {
+                    document.secrets.push(Secret::new(text.to_string()));
+                }
+                Value::String(text.to_string())
+            }
+            DeValue::Boolean(value) => Value::Bool(*value),
+            DeValue::Integer(number) => {
+                match i64::from_str_radix(number.as_str(), number.radix()) {
+                    Ok(number) => number.into(),
+                    Err(_) => return refuse(document, "the number is too large".to_owned()),
+                }
+            }
+            DeValue::Float(number) => match number.as_str().parse::<f64>() {
+                Ok(number) => number.into(),
+                Err(_) => return refuse(document, "it is no number".to_owned()),
+            },
+            DeValue::Datetime(moment) => Value::String(moment.to_string()),
+            DeValue::Array(elements) => {
+                let mut read = Vec::new();
+                for (place, element) in elements.iter().enumerate() {
+                    let path = format!("{path}[{place}]");
+                    document.spans.insert(path.clone(), element.span());
+                    read.extend(self.value(document, &path, element)?);
+                }
+                Value::Array(read)
+            }
+            DeValue::Table(table) => self.table(document, path, table)?,
+        }))
+    }
+
+    /// A text with its references replaced; `None` if it is left out.
+    fn referred(
+        &self,
+        document: &mut Document,
+        path: &str,
+        text: &str,
+        span: Range<usize>,
+    ) -> Result<Option<Value>, ConfigError> {
+        document.secret.insert(path.to_owned());
+        let is_place = PLACES.contains(&path);
+        let resolved = match self.references {
+            References::Places if !is_place => refer::check(text)
+                .and_then(|()| Err(Fault::Missing("its value is not looked for".to_owned()))),
+            _ => refer::resolve(text, self.environment, &mut document.secrets),
+        };
+        let may_be_left_out = match self.references {
+            References::All => false,
+            References::Possible => true,
+            References::Places => !is_place,
+        };
+        let error = |message| document.error(Some(span), format!("`{path}`: {message}"));
+        match resolved {
+            Ok(text) => Ok(Some(Value::String(text))),
+            Err(Fault::Missing(message)) if may_be_left_out => {
+                let error = error(message);
+                document.unresolved.push(Unresolved { key: path.to_owned(), error });
+                Ok(is_for_secrets(path).then(|| PLACEHOLDER.into()))
+            }
+            Err(Fault::Missing(message) | Fault::Malformed(message)) => Err(error(message)),
+        }
+    }
+}
+
+/// Whether the key at a path is one for secrets. A test of the registry compares it with the types of
+/// all components.
+pub(crate) fn is_for_secrets(path: &str) -> bool {
+    let key = path.rsplit('.').next().unwrap_or(path);
+    ["api_key", "token"].contains(&key) || path.contains(".headers.")
+}

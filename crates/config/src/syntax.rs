@@ -1,0 +1,52 @@
+//! What is wrong with the TOML of a file, without the words of its grammar.
+
+/// What the parser says, up to what it expected instead, and what to write.
+const ADVICE: &[(&str, &str)] = &[
+    ("cannot extend value", "this key has a value already and cannot be a table as well"),
+    ("cannot recurse further", "the tables are nested too deeply"),
+    ("duplicate key", "this key is there twice; keep one of them"),
+    ("extra assignment between key-value pairs", "there is one `=` too many"),
+    ("extra `=`", "there is one `=` too many"),
+    (
+        "invalid basic string",
+        "the text has no closing quotation mark, or a character that cannot stand in it",
+    ),
+    (
+        "invalid literal string",
+        "the text has no closing quotation mark, or a character that cannot stand in it",
+    ),
+    (
+        "invalid escape sequence",
+        "after a backslash this character means nothing; write \\\\ for a backslash",
+    ),
+    ("invalid key-value pair", "this line is neither `key = value` nor a [table]"),
+    ("invalid multi-line", "the text has no closing quotation marks"),
+    ("invalid unquoted key", "a key with such characters has to be in quotation marks"),
+    ("key with no value", "the key has no value; write `key = value`"),
+    ("missing assignment", "there is no `=` between the key and its value"),
+    ("missing comma", "there is no comma between the values"),
+    (
+        "missing escaped value",
+        "after a backslash this character means nothing; write \\\\ for a backslash",
+    ),
+    ("missing value", "the key has no value; write `key = value`"),
+    ("recursion limit", "the tables are nested too deeply"),
+    ("string values must be quoted", "this is not a value; text has to be in quotation marks"),
+    ("unclosed array table", "the name of the table has no closing `]]`"),
+    ("unclosed array", "the list has no closing `]`"),
+    ("unclosed inline table", "the table has no closing `}`"),
+    ("unclosed table", "the name of the table has no closing `]`"),
+    ("unexpected key or value", "there is more on this line than one key and its value"),
+    ("unexpected leading zero", "a number does not begin with 0"),
+    ("unquoted keys cannot be empty", "there is no key before the `=`"),
+];
+
+/// The same in plain words.
+pub(crate) fn plain(message: &str) -> String {
+    let said = message.split(", expected ").next().unwrap_or(message);
+    let advice = ADVICE.iter().find(|(start, _)| said.starts_with(start));
+    match advice {
+        Some((_, plain)) => (*plain).to_owned(),
+        None => format!("this is not TOML: {said}"),
+    }
+}

@@ -1,0 +1,159 @@
+//! The places for connections. When all are taken, the connection that has been idle for the longest time is closed
+//! to make room. A connection is idle if it has no request under way and is not attached to a chat.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::Clock;
+use tokio_util::sync::CancellationToken;
+
+/// Connections at the same time.
+pub(crate) const CONNECTIONS: usize = 512;
+/// Of these, connections that are attached to chats. They are never closed to make room, since each waits for what is
+/// said in its chat, so others need a share of their own.
+pub(crate) const ATTACHED: usize = CONNECTIONS / 2;
+
+/// All places.
+#[derive(Debug)]
+pub(crate) struct Places {
+    clock: Arc<dyn Clock>,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    next: u64,
+    connections: BTreeMap<u64, Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    /// Requests under way.
+    requests: usize,
+    is_attached: bool,
+    /// By [`Clock::elapsed`].
+    idle_since: Duration,
+    /// Fires when it has to make room.
+    leave: CancellationToken,
+}
+
+/// No place is left, and no connection is idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "all {CONNECTIONS} connections to the daemon are in use ({busy} have requests under way, {attached} are attached \
+     to chats); try again in a moment"
+)]
+pub(crate) struct Full {
+    busy: usize,
+    attached: usize,
+}
+
+impl Places {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Self { clock, taken: Mutex::default() })
+    }
+
+    /// A place for a new connection.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<Place>, Full> {
+        let now = self.clock.elapsed();
+        let taken = &mut *self.taken();
+        if taken.connections.len() >= CONNECTIONS {
+            let idle = taken.connections.iter().filter(|(_, one)| one.is_idle());
+            let longest = idle.min_by_key(|(_, one)| one.idle_since).map(|(number, _)| *number);
+            let left = longest.and_then(|number| taken.connections.remove(&number));
+            left.ok_or_else(|| taken.full())?.leave.cancel();
+        }
+        let (number, leave) = (taken.next, CancellationToken::new());
+        taken.next += 1;
+        let connection =
+            Connection { requests: 0, is_attached: false, idle_since: now, leave: leave.clone() };
+        taken.connections.insert(number, connection);
+        Ok(Arc::new(Place { places: self.clone(), number, leave }))
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    fn attached(&self) -> usize {
+        self.connections.values().filter(|one| one.is_attached).count()
+    }
+
+    fn full(&self) -> Full {
+        let attached = self.attached();
+        Full { busy: self.connections.len() - attached, attached }
+    }
+}
+
+impl Connection {
+    fn is_idle(&self) -> bool {
+        self.requests == 0 && !self.is_attached
+    }
+}
+
+/// The place of one connection; free when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    number: u64,
+    leave: CancellationToken,
+}
+
+impl Place {
+    /// Returns when the connection has to make room.
+    pub(crate) async fn left(&self) {
+        self.leave.cancelled().await;
+    }
+
+    /// A request is under way until the result is dropped; `None` if the connection has to make room first.
+    pub(crate) fn begin(self: &Arc<Self>) -> Option<UnderWay> {
+        self.places.taken().connections.get_mut(&self.number)?.requests += 1;
+        Some(UnderWay(self.clone()))
+    }
+
+    /// The connection is attached to a chat from now on.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub(crate) fn attach(&self) -> Result<(), String> {
+        let taken = &mut *self.places.taken();
+        let attached = taken.attached();
+        let Some(connection) = taken.connections.get_mut(&self.number) else {
+            return Err("the connection is being closed; connect again".to_owned());
+        };
+        if !connection.is_attached && attached >= ATTACHED {
+            return Err(format!(
+                "{ATTACHED} connections are attached to chats, and no more can be; close one of them"
+            ));
+        }
+        connection.is_attached = true;
+        Ok(())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.taken().connections.remove(&self.number);
+    }
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+pub(crate) struct UnderWay(Arc<Place>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let now = self.0.places.clock.elapsed();
+        if let Some(connection) = self.0.places.taken().connections.get_mut(&self.0.number) {
+            connection.requests -= 1;
+            connection.idle_since = now;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "places_tests.rs"]
+mod tests;

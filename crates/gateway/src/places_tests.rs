@@ -1,0 +1,72 @@
+use avocet_testkit::ManualClock;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+struct Room {
+    clock: Arc<ManualClock>,
+    places: Arc<Places>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let clock = Arc::<ManualClock>::default();
+        Self { places: Places::new(clock.clone()), clock }
+    }
+
+    /// Connections that are made a second apart, the first of them first.
+    fn connect(&self, count: usize) -> Vec<Arc<Place>> {
+        let connect = |_| {
+            self.clock.advance(SECOND);
+            self.places.take().unwrap()
+        };
+        (0..count).map(connect).collect()
+    }
+}
+
+fn has_left(place: &Place) -> bool {
+    place.leave.is_cancelled()
+}
+
+#[test]
+fn take_closes_the_connection_that_was_idle_longest() {
+    let room = Room::new();
+    let all = room.connect(CONNECTIONS);
+    // The first is busy, the second was until a moment ago, the third is attached.
+    let busy = all[0].begin().unwrap();
+    drop(all[1].begin().unwrap());
+    all[2].attach().unwrap();
+    let more = room.connect(2);
+    let left: Vec<usize> = (0..all.len()).filter(|place| has_left(&all[*place])).collect();
+    assert_eq!(left, [3, 4]);
+    assert!(all[3].begin().is_none() && all[3].attach().is_err(), "its requests are not begun");
+    drop(busy);
+    drop(more);
+    assert_eq!(room.connect(2).iter().filter(|place| has_left(place)).count(), 0);
+    assert!(!has_left(&all[0]), "those that went made room");
+}
+
+#[test]
+fn take_refuses_a_connection_where_none_is_idle() {
+    let room = Room::new();
+    let all = room.connect(CONNECTIONS);
+    all.iter().take(ATTACHED).for_each(|place| place.attach().unwrap());
+    let busy: Vec<_> = all.iter().skip(ATTACHED).map(|place| place.begin().unwrap()).collect();
+    let full = room.places.take().unwrap_err();
+    assert_eq!(full, Full { busy: CONNECTIONS - ATTACHED, attached: ATTACHED });
+    assert!(all.iter().all(|place| !has_left(place)), "none with work under way is closed");
+    drop(busy);
+    room.places.take().unwrap();
+    assert!(has_left(&all[ATTACHED]) && !has_left(&all[0]));
+}
+
+#[test]
+fn attach_leaves_places_for_others() {
+    let room = Room::new();
+    let all = room.connect(ATTACHED + 1);
+    all.iter().take(ATTACHED).for_each(|place| place.attach().unwrap());
+    all[0].attach().unwrap();
+    let refused = all[ATTACHED].attach().unwrap_err();
+    assert!(refused.contains("256 connections are attached"), "{refused}");
+}

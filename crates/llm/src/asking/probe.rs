@@ -1,0 +1,124 @@
+//! Whether a provider can be asked: found out from its list of models where it has one, so that no model has
+//! to answer, and nothing is paid.
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{Message, ModelError, ModelRequest, nearest};
+use serde_json::Value;
+
+use super::{Answer, Endpoint, MAX_BODY};
+use crate::retry::Shown;
+
+/// What was found of a model that can be asked, or could be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// The key is good, and the model is there.
+    Works,
+    /// The model is there. The list that says so is open to everybody, so that nothing is known of the key.
+    KeyUnchecked,
+    /// The key is good or was not checked, and there is no such model.
+    NoModel {
+        /// The one that was probably meant.
+        nearest: Option<String>,
+    },
+    /// The only model of the server has another name, which says little: many such servers take every name.
+    OtherModel {
+        /// The name of that model.
+        only: String,
+    },
+}
+
+/// The models of a list, by their names.
+pub(crate) type Names = fn(&Value) -> Option<Vec<String>>;
+
+impl Endpoint {
+    /// Looks for a model in the list at `url`; `None` if there is no list. Without a name, only for the list.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request to the model.
+    pub(crate) async fn listed<A: Answer>(
+        &self,
+        url: &str,
+        names: Names,
+        model: &str,
+    ) -> Result<Option<Probe>, ModelError> {
+        let Some(names) = self.look::<A>(url).await?.as_ref().and_then(names) else {
+            return Ok(None);
+        };
+        if !model.is_empty() && !is_among(model, &names) {
+            if let [only] = &names[..] {
+                return Ok(Some(Probe::OtherModel { only: only.clone() }));
+            }
+            let nearest = nearest(model, names.iter().map(String::as_str)).map(str::to_owned);
+            return Ok(Some(Probe::NoModel { nearest }));
+        }
+        Ok(Some(match self.api_key.is_some() && self.is_open(url).await {
+            true => Probe::KeyUnchecked,
+            false => Probe::Works,
+        }))
+    }
+
+    /// The JSON at a URL of the API; `None` if there is nothing, or no JSON.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for a request to the model.
+    pub(crate) async fn look<A: Answer>(&self, url: &str) -> Result<Option<Value>, ModelError> {
+        let headers = (self.headers)(self.api_key.as_ref());
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let response =
+            self.http.get(url, &headers).await.map_err(|error| self.unanswered(error))?;
+        match response.status() {
+            200 => {
+                let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
+                Ok(serde_json::from_str(&text).ok())
+            }
+            404 | 405 | 501 => Ok(None),
+            _ => Err(self.refusal::<A>(response).await),
+        }
+    }
+
+    /// Whether the URL is answered to somebody without a key, too.
+    async fn is_open(&self, url: &str) -> bool {
+        let headers = (self.headers)(None);
+        let headers: Vec<(&str, &str)> =
+            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        self.http.get(url, &headers).await.is_ok_and(|response| response.status() == 200)
+    }
+
+    /// Asks the model for as little as there is, once, and returns when its answer begins: for an API
+    /// without a list.
+    ///
+    /// # Errors
+    /// [`ModelError`] as for any request.
+    pub(crate) async fn begins<A: Answer>(
+        &self,
+        body: impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>>,
+    ) -> Result<Probe, ModelError> {
+        let request = ModelRequest {
+            messages: vec![Message::user("Say: ok")],
+            tools: [].into(),
+            images: BTreeMap::new(),
+        };
+        let body = body(&request).map_err(|error| self.bad_answer(error.to_string()))?;
+        self.begin::<A>(body, &Shown::new(&|_| {})).await.map(|_| Probe::Works)
+    }
+}
+
+/// Whether a list has a model, under its name or under that with or without a tag (Ollama, OpenRouter).
+fn is_among(model: &str, names: &[String]) -> bool {
+    let bare = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let is_it =
+        |name: &String| name == model || *name == format!("{model}:latest") || *name == bare(model);
+    names.iter().any(is_it)
+}
+
+/// The texts at `key` in the objects of an array.
+pub(crate) fn texts(list: &Value, key: &str) -> Option<Vec<String>> {
+    let list = list.as_array()?;
+    Some(list.iter().filter_map(|one| Some(one[key].as_str()?.to_owned())).collect())
+}
+
+#[cfg(test)]
+#[path = "probe_tests.rs"]
+mod tests;

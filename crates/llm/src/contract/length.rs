@@ -1,0 +1,142 @@
+//! How long an answer may be: whatever a server sends, what is kept of it is bounded, and a longer answer ends there
+//! and says that it was cut.
+
+use avocet_protocol::{Arguments, ModelError, ToolCall};
+use avocet_testkit::ModelAnswer;
+use avocet_testkit::http::Piece;
+use avocet_testkit::openai::stream_head;
+use serde_json::json;
+
+use super::server::{Served, asked};
+use super::{Bit, End, Setup, Wire, at_once};
+use crate::asking::MAX_ANSWER;
+use crate::testing::{Asked, ask};
+
+/// More than fits into an answer, in pieces.
+const PIECE: usize = 64 * 1024;
+const PIECES: usize = MAX_ANSWER / PIECE + 8;
+
+/// As many as a model of any wire may have, so that the cap is just below [`MAX_ANSWER`].
+const TOKENS: u32 = 62_000;
+/// How long an answer of so many tokens is that was cut.
+const CUT: std::ops::RangeInclusive<usize> = TOKENS as usize * 32 - 1..=MAX_ANSWER;
+
+/// A stream that goes on for ever behind these events.
+fn endless<W: Wire>(bits: &[Bit<'_>]) -> ModelAnswer {
+    let events = W::events(bits, End::Lost);
+    let chunks = events.iter().map(|event| Piece::chunk(event.as_bytes()));
+    let pieces = [stream_head()].into_iter().chain(chunks).chain([Piece::Hang]);
+    ModelAnswer::Raw(pieces.collect())
+}
+
+async fn with_tokens<W: Wire>(tokens: u32, answer: ModelAnswer) -> Asked {
+    let setup = Setup { max_output_tokens: Some(tokens), ..Setup::once::<W>() };
+    let served = Served::<W>::start(vec![answer], setup).await;
+    ask(served.model.as_ref()).await
+}
+
+pub(super) async fn an_endless_text_is_cut_and_says_so<W: Wire>() {
+    let piece = "é".repeat(PIECE / 2);
+    let said = [Bit::Text("x"), Bit::Text(&piece)];
+    let bits = [&said[..], &vec![Bit::Text(&piece); PIECES]].concat();
+    let asked = with_tokens::<W>(TOKENS, endless::<W>(&bits)).await;
+    let reply = asked.reply.unwrap();
+    assert!(reply.truncated && reply.calls.is_empty() && reply.reasoning.is_none());
+    assert!(CUT.contains(&reply.text.len()), "{}", reply.text.len());
+    assert!(reply.text == asked.shown, "what is shown is what is said");
+}
+
+pub(super) async fn a_server_that_ignores_the_token_limit_is_cut_near_it<W: Wire>() {
+    let piece = "word ".repeat(1000);
+    let bits = vec![Bit::Text(&piece); 100];
+    let reply = with_tokens::<W>(100, endless::<W>(&bits)).await.reply.unwrap();
+    // Some wires add tokens for thoughts.
+    assert!(reply.truncated && (3200..100_000).contains(&reply.text.len()), "{}", reply.text.len());
+}
+
+pub(super) async fn endless_thoughts_are_cut<W: Wire>() {
+    let piece = "hm ".repeat(PIECE / 3);
+    let bits = vec![Bit::Thought(&piece); PIECES];
+    let reply = with_tokens::<W>(TOKENS, endless::<W>(&bits)).await.reply.unwrap();
+    assert!(reply.truncated && reply.text.is_empty() && reply.reasoning.is_none());
+}
+
+pub(super) async fn endless_arguments_are_cut_and_cannot_run<W: Wire>() {
+    let piece = "x".repeat(PIECE);
+    let mut bits = vec![Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{\"a\": \"")];
+    bits.extend(vec![Bit::Arguments(0, &piece); PIECES]);
+    let reply = with_tokens::<W>(TOKENS, endless::<W>(&bits)).await.reply.unwrap();
+    assert!(reply.truncated);
+    let [call] = &reply.calls[..] else { panic!("{} calls", reply.calls.len()) };
+    let Arguments::Malformed(kept) = &call.arguments else { panic!("it can run") };
+    assert!(kept.len() <= 1024, "{}", kept.len());
+}
+
+pub(super) async fn a_million_empty_calls_are_cut<W: Wire>() {
+    let names: Vec<String> = (0..MAX_ANSWER / 64 + 10).map(|number| number.to_string()).collect();
+    let calls = (0..).zip(&names).map(|(number, name)| Bit::Whole(number, name, json!({})));
+    let events = W::events(&calls.collect::<Vec<_>>(), End::Lost).concat();
+    let body = Piece::chunk(events.as_bytes());
+    let answer = ModelAnswer::Raw(vec![stream_head(), body, Piece::Hang]);
+    let reply = with_tokens::<W>(TOKENS, answer).await.reply.unwrap();
+    assert!(reply.truncated && !reply.calls.is_empty());
+}
+
+pub(super) async fn a_line_without_an_end_is_an_error_and_ends_what_was_said<W: Wire>() {
+    let said = Bit::Text("one ");
+    for (bits, text) in [(&[][..], None), (&[said], Some("one "))] {
+        let mut pieces = vec![stream_head()];
+        pieces
+            .extend(W::events(bits, End::Lost).iter().map(|event| Piece::chunk(event.as_bytes())));
+        pieces.extend(vec![Piece::chunk(&vec![b'x'; 1024 * 1024]); 5]);
+        pieces.push(Piece::Hang);
+        let reply = asked::<W>(ModelAnswer::Raw(pieces)).await.reply;
+        match (reply, text) {
+            (Ok(reply), Some(text)) => assert!(reply.truncated && reply.text == text),
+            (Err(error), None) => {
+                assert!(error.to_string().contains("longer than 4194304 bytes"), "{error}");
+            }
+            (reply, _) => panic!("{reply:?}"),
+        }
+    }
+}
+
+pub(super) async fn an_endless_answer_that_is_not_streamed_is_cut<W: Wire>() {
+    for megabytes in [3, 5, 20] {
+        let text = "ä".repeat(megabytes * 1024 * 512);
+        let asked = with_tokens::<W>(TOKENS, at_once(&W::whole(&text, None, None))).await;
+        // Where the beginning does not say what it is the beginning of, it cannot be read.
+        match asked.reply {
+            Ok(reply) => {
+                assert!(reply.truncated && reply.calls.is_empty(), "{megabytes}");
+                assert!(CUT.contains(&reply.text.len()), "{megabytes}: {}", reply.text.len());
+                assert_eq!(asked.shown.len(), reply.text.len());
+            }
+            Err(error) => assert_too_long(&error, megabytes),
+        }
+    }
+    let arguments = json!({ "content": "x".repeat(5 * 1024 * 1024) });
+    let whole = W::whole("here", Some(("write_file", arguments)), None);
+    match with_tokens::<W>(TOKENS, at_once(&whole)).await.reply {
+        Ok(reply) => {
+            let can_run = |call: &ToolCall| matches!(call.arguments, Arguments::Object(_));
+            assert!(reply.truncated && !reply.calls.iter().any(can_run), "a cut call can run");
+        }
+        Err(error) => assert_too_long(&error, 5),
+    }
+}
+
+#[track_caller]
+fn assert_too_long(error: &ModelError, megabytes: usize) {
+    assert!(megabytes > 4, "{megabytes} MB are read: {error}");
+    assert!(error.to_string().contains("longer than 4194304 bytes"), "{error}");
+}
+
+pub(super) async fn an_endless_refusal_is_an_error_in_a_few_words<W: Wire>() {
+    let says = format!("no such thing {}", "x".repeat(1024 * 1024));
+    let body = W::refusal(400, &says).to_string();
+    let headers = [("content-type", "application/json")];
+    let pieces = vec![Piece::head(400, &headers), Piece::chunk(body.as_bytes()), Piece::Hang];
+    let error = asked::<W>(ModelAnswer::Raw(pieces)).await.reply.unwrap_err().to_string();
+    assert!(error.contains("no such thing") && error.len() < 1000, "{error}");
+}

@@ -1,0 +1,149 @@
+//! Whether the calls in a reply are meant as calls. A model with native tool calls that writes one as text
+//! either strays or explains: it shows an example, or asks whether to make the call.
+
+use super::Dialect;
+use super::read::Read;
+
+/// Beginnings of words, in lower case, that introduce an example, a format or a possibility. The list need
+/// not be complete: a call with an effect is never run without an approval.
+const FRAMES: &[&str] = &[
+    "assum",
+    "beispiel",
+    "bijv.",
+    "bijvoorbeeld",
+    "bspw",
+    "contoh",
+    "could",
+    "demonstrat",
+    "e.g",
+    "eg.",
+    "ejemplo",
+    "eksempel",
+    "esemp",
+    "esimerk",
+    "example",
+    "exempel",
+    "exempl",
+    "explain",
+    "f.eks",
+    "format",
+    "hypothet",
+    "illustrat",
+    "instance",
+    "könnte",
+    "like:",
+    "misalnya",
+    "muster",
+    "napr.",
+    "např",
+    "np.",
+    "pattern",
+    "placeholder",
+    "poderia",
+    "podría",
+    "potrebbe",
+    "pourrai",
+    "przykład",
+    "příklad",
+    "sample",
+    "sarebbe",
+    "schema",
+    "serait",
+    "sería",
+    "sintass",
+    "sintax",
+    "składni",
+    "snippet",
+    "suppos",
+    "syntax",
+    "template",
+    "voorbeeld",
+    "vorlage",
+    "would",
+    "würde",
+    "z.b",
+    "örne",
+    "παράδειγμα",
+    "пример",
+    "приклад",
+];
+
+/// The same as parts of a text: expressions of several words, and words of scripts that put no blanks
+/// between words or join prefixes to them.
+const EXPRESSIONS: &[&str] = &[
+    "as follows",
+    "comme ceci",
+    "como esto",
+    "like so",
+    "like this",
+    "looks like",
+    "so aus",
+    "so sieht",
+    "such as",
+    "ví dụ",
+    "z. b.",
+    "выглядит",
+    "например",
+    // Hebrew, Arabic and Persian, Arabic, Hindi, Thai: "example", "for example".
+    "\u{5d3}\u{5d5}\u{5d2}\u{5de}",
+    "\u{645}\u{62b}\u{627}\u{644}",
+    "\u{645}\u{62b}\u{644}\u{627}",
+    "\u{909}\u{926}\u{93e}\u{939}\u{930}\u{923}",
+    "\u{e15}\u{e31}\u{e27}\u{e2d}\u{e22}\u{e48}\u{e32}\u{e07}",
+    "フォーマット",
+    "例",
+    "形式",
+    "格式",
+    "比如",
+    "语法",
+    "예를",
+    "예시",
+    "예제",
+    "형식",
+];
+
+/// The question mark, and those of Chinese and Japanese, Arabic and Greek.
+const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '\u{37e}'];
+
+/// Whether a model with native calls means what it wrote as text as calls: they end the reply, and nothing
+/// before them frames them as a quote, an example or a question.
+pub(crate) fn is_meant(read: &Read) -> bool {
+    // An example can have a result, too. Control words are in no example that is not code.
+    let has_result = read.is_made_up && !read.dialect.is_some_and(Dialect::has_control_words);
+    !read.is_followed && !has_result && !read.is_quoted && !is_frame(&read.text)
+}
+
+/// Whether a text makes the call that follows it an example, or asks something.
+fn is_frame(lead: &str) -> bool {
+    let lower = lead.to_lowercase();
+    let mut words = lower.split_whitespace();
+    words.any(|word| asks(word) || introduces(word))
+        || EXPRESSIONS.iter().any(|expression| lower.contains(expression))
+        || lower.contains(&QUESTION_MARKS[1..])
+}
+
+/// Whether a question ends with a word. The mark inside of a URL asks nothing.
+fn asks(word: &str) -> bool {
+    word[word.trim_end_matches(is_mark).len()..].contains(QUESTION_MARKS)
+}
+
+fn introduces(word: &str) -> bool {
+    let word = word.trim_start_matches(is_mark);
+    !is_name(word) && FRAMES.iter().any(|frame| word.starts_with(frame))
+}
+
+/// What surrounds a word: quotes, brackets, marks of Markdown.
+fn is_mark(c: char) -> bool {
+    !c.is_alphanumeric()
+}
+
+/// Whether a word names a file or a host, such as `example.com`.
+fn is_name(word: &str) -> bool {
+    let mut parts = word.trim_end_matches(is_mark).split(['.', '/', '_']);
+    parts.next().is_some_and(|first| first.chars().count() > 1)
+        && parts.next().is_some_and(|second| second.chars().count() > 1)
+}
+
+#[cfg(test)]
+#[path = "stray_tests.rs"]
+mod tests;

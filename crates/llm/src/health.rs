@@ -1,0 +1,137 @@
+//! How the providers fare, by the requests that were made since the daemon started.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    Clock, Deltas, LastExchanges, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+    ProviderStatus,
+};
+
+/// A refusal of one request says little of the model; so many in a row do.
+const REFUSALS: u64 = 3;
+
+/// The last requests to each model.
+pub struct Health {
+    clock: Arc<dyn Clock>,
+    models: Mutex<BTreeMap<String, Requests>>,
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Health").field("models", &self.models).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Requests {
+    last: LastExchanges,
+    /// Whether the last failure was about one request, as one that a filter refuses.
+    is_refusal: bool,
+}
+
+impl Requests {
+    fn is_down(&self) -> bool {
+        let least = if self.is_refusal { REFUSALS } else { 1 };
+        self.last.failures_in_a_row() >= least
+    }
+}
+
+impl Health {
+    /// Nothing was asked yet.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, models: Mutex::default() }
+    }
+
+    /// The same model, whose requests are noted here.
+    #[must_use]
+    pub fn watch(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
+        Arc::new(Watched { model, health: self.clone() })
+    }
+
+    /// The state of a provider; its models are those whose names begin with its name.
+    #[must_use]
+    pub fn provider(&self, provider: &str) -> ProviderStatus {
+        let mut status = ProviderStatus {
+            provider: provider.to_owned(),
+            fault: None,
+            requests: LastExchanges::default(),
+        };
+        for (model, requests) in self.models().iter() {
+            if model.split_once('/').is_none_or(|(name, _)| name != provider) {
+                continue;
+            }
+            if requests.is_down() && status.fault.is_none() {
+                status.fault = requests.last.failure.as_ref().map(|last| last.reason.clone());
+            }
+            status.requests = std::mem::take(&mut status.requests).and(requests.last.clone());
+        }
+        status
+    }
+
+    /// Why a model is down, by its last requests; `None` if it is not, or was not asked.
+    #[must_use]
+    pub fn fault(&self, model: &str) -> Option<String> {
+        let models = self.models();
+        let requests = models.get(model).filter(|requests| requests.is_down())?;
+        requests.last.failure.as_ref().map(|last| last.reason.clone())
+    }
+
+    fn note(&self, model: &str, answered: Result<(), &ModelError>) {
+        let now = self.clock.now();
+        let mut models = self.models();
+        let requests = models.entry(model.to_owned()).or_default();
+        match answered {
+            Ok(()) => requests.last.succeed(now),
+            // It is about the request alone, and a shorter one is made at once.
+            Err(ModelError::TooLong { .. }) => {}
+            Err(error) => {
+                requests.is_refusal = matches!(error, ModelError::Refused { lasting: false, .. });
+                requests.last.fail(now, &error.to_string());
+            }
+        }
+    }
+
+    fn models(&self) -> MutexGuard<'_, BTreeMap<String, Requests>> {
+        self.models.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A model whose requests are noted. One that is given up says nothing of the model.
+#[derive(Debug)]
+struct Watched {
+    model: Arc<dyn Model>,
+    health: Arc<Health>,
+}
+
+#[async_trait]
+impl Model for Watched {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        self.model.facts().await
+    }
+
+    async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
+        self.model.as_sent(request).await
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let answered = self.model.complete(request, deltas).await;
+        self.health.note(self.name(), answered.as_ref().map(|_| ()));
+        answered
+    }
+}
+
+#[cfg(test)]
+#[path = "health_tests.rs"]
+mod tests;

@@ -1,0 +1,68 @@
+use std::time::Duration;
+
+use avocet_protocol::Timestamp;
+use avocet_testkit::ManualClock;
+
+use super::*;
+
+fn unauthorized(model: &str) -> ModelError {
+    ModelError::Unauthorized { model: model.to_owned(), detail: "401: expired".to_owned() }
+}
+
+fn refused(lasting: bool) -> ModelError {
+    ModelError::Refused { model: "a/x".to_owned(), detail: "no".to_owned(), lasting }
+}
+
+fn health() -> (Arc<ManualClock>, Health) {
+    let clock = Arc::new(ManualClock::default());
+    (clock.clone(), Health::new(clock))
+}
+
+#[test]
+fn a_provider_is_down_from_the_first_failure_until_an_answer() {
+    let (clock, health) = health();
+    assert_eq!(health.provider("a").fault, None, "nothing was asked");
+    let asked = clock.now();
+    health.note("a/x", Ok(()));
+    clock.advance(Duration::from_secs(5));
+    let failed = clock.now();
+    health.note("a/x", Err(&unauthorized("a/x")));
+    health.note("ab/x", Ok(()));
+    let status = health.provider("a");
+    assert!(status.fault.as_ref().unwrap().contains("401: expired"), "{status:?}");
+    assert_eq!(health.fault("a/x"), status.fault);
+    assert_eq!(status.requests.success, Some(asked));
+    assert_eq!(
+        status.requests.failure.as_ref().map(|last| (last.at, last.in_a_row)),
+        Some((failed, 1))
+    );
+    assert_eq!(health.provider("ab").fault, None);
+    health.note("a/x", Ok(()));
+    let healed = health.provider("a");
+    assert_eq!((healed.fault, healed.requests.failures_in_a_row()), (None, 0));
+    assert!(healed.requests.failure.is_some(), "the last failure stays to be seen");
+}
+
+#[test]
+fn a_provider_is_down_while_one_of_its_models_is() {
+    let (clock, health) = health();
+    health.note("a/bad", Err(&refused(true)));
+    clock.advance(Duration::from_secs(1));
+    health.note("a/good", Ok(()));
+    let status = health.provider("a");
+    assert!(status.fault.is_some() && status.requests.success > Some(Timestamp(0)), "{status:?}");
+    assert_eq!(health.fault("a/good"), None);
+}
+
+#[test]
+fn single_refusals_and_long_requests_are_no_outage() {
+    let (_, health) = health();
+    let too_long =
+        ModelError::TooLong { model: "a/x".to_owned(), detail: String::new(), window: None };
+    health.note("a/x", Err(&too_long));
+    assert_eq!(health.provider("a").requests, LastExchanges::default());
+    for (number, is_down) in [(1, false), (2, false), (3, true)] {
+        health.note("a/x", Err(&refused(false)));
+        assert_eq!(health.fault("a/x").is_some(), is_down, "{number}");
+    }
+}

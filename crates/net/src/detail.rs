@@ -1,0 +1,79 @@
+//! What went wrong with a request, in words for people: neither the URL, which has a bot's token in it,
+//! nor the terms of the HTTP library.
+
+use std::error::Error;
+use std::io;
+
+use avocet_protocol::plain_io;
+
+use crate::guard::Refusal;
+
+/// The cause of an error, as far as it is known.
+pub(crate) fn detail(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    tracing::debug!(?error, "a request failed");
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(error) = cause {
+        if let Some(said) = known(error) {
+            return said;
+        }
+        cause = error.downcast_ref::<io::Error>().and_then(inner).or_else(|| error.source());
+    }
+    general(&error)
+}
+
+/// What an error says itself, if its words are those of the system or ours.
+fn known(error: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return Some(refusal.to_string());
+    }
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return Some(tls(error));
+    }
+    let error = error.downcast_ref::<io::Error>()?;
+    if error.get_ref().is_some() {
+        // Resolving a name is reported by the standard library in words of its own.
+        let unresolved = "failed to lookup address information: ";
+        let said = error.to_string();
+        return said
+            .split_once(unresolved)
+            .map(|(_, why)| format!("the name of the server is not known ({why})"));
+    }
+    Some(plain_io(error))
+}
+
+/// What is inside of an I/O error that another library has made.
+fn inner(error: &io::Error) -> Option<&(dyn Error + 'static)> {
+    error.get_ref().map(|error| error as &(dyn Error + 'static))
+}
+
+fn tls(error: &rustls::Error) -> String {
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidForName, UnknownIssuer};
+    let why = match error {
+        rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => "it has expired",
+        rustls::Error::InvalidCertificate(UnknownIssuer) => "nobody known has issued it",
+        rustls::Error::InvalidCertificate(NotValidForName) => "it is for another name",
+        rustls::Error::InvalidCertificate(_) => "it is not valid",
+        rustls::Error::InvalidMessage(_) => {
+            return "the server does not speak https there; is the URL one of http://?".to_owned();
+        }
+        _ => return "no secure connection (TLS) could be made".to_owned(),
+    };
+    format!("the server's certificate is refused: {why}")
+}
+
+/// What is known of an error whose cause is not.
+fn general(error: &reqwest::Error) -> String {
+    let said = match error {
+        error if error.is_timeout() => "nothing answered in time",
+        error if error.is_builder() => "the URL, or a header, cannot be sent",
+        error if error.is_connect() => "the server cannot be reached",
+        error if error.is_body() || error.is_decode() => "the answer broke off",
+        _ => "the server closed it, or does not speak HTTP",
+    };
+    said.to_owned()
+}
+
+#[cfg(test)]
+#[path = "detail_tests.rs"]
+mod tests;

@@ -1,0 +1,74 @@
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use avocet_testkit::http::{HttpFake, Piece};
+use reqwest::dns::{Name, Resolve, Resolving};
+
+use super::*;
+use crate::{HttpClient, NetError, builder};
+
+/// A server that answers with these bytes and closes the connection.
+async fn saying(what: &'static [u8]) -> HttpFake {
+    HttpFake::start(move |_| vec![Piece::Bytes(what.to_vec()), Piece::Close]).await
+}
+
+/// Finds no name.
+struct Nothing;
+
+impl Resolve for Nothing {
+    fn resolve(&self, _: Name) -> Resolving {
+        let why = "failed to lookup address information: Name or service not known";
+        Box::pin(async move { Err(io::Error::other(why).into()) })
+    }
+}
+
+async fn asked(url: &str) -> Result<String, NetError> {
+    let response = HttpClient::new().unwrap().get(url, &[]).await?;
+    response.text(99).await
+}
+
+#[tokio::test]
+async fn detail_says_what_happened_without_the_words_of_a_library() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
+    let chunk = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n";
+    let (silent, mail) = (saying(b"").await, saying(b"220 mail ready\r\n").await);
+    let (half, chunk) = (saying(half).await, saying(chunk).await);
+    let no_http = "the connection broke: the server closed it, or does not speak HTTP";
+    let broken_off = "the connection broke: the answer broke off";
+    let table = [
+        (format!("http://{nobody}/"), "no connection: Connection refused"),
+        (format!("http://{}/", silent.address()), no_http),
+        (format!("http://{}/", mail.address()), no_http),
+        (format!("http://{}/", half.address()), broken_off),
+        (format!("http://{}/", chunk.address()), broken_off),
+        ("http://[bad/".to_owned(), "the URL, or a header, cannot be sent"),
+    ];
+    for (url, expected) in table {
+        assert_eq!(asked(&url).await.unwrap_err().to_string(), expected, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn detail_says_that_a_name_is_not_known() {
+    let client = builder().dns_resolver(Arc::new(Nothing)).build().unwrap();
+    let error = client.get("http://nowhere.invalid/secret").send().await.unwrap_err();
+    assert_eq!(detail(error), "the name of the server is not known (Name or service not known)");
+}
+
+#[test]
+fn tls_names_a_server_that_does_not_speak_https_and_what_is_wrong_with_a_certificate() {
+    use rustls::CertificateError as Certificate;
+    let table = [
+        (Certificate::Expired, "it has expired"),
+        (Certificate::UnknownIssuer, "nobody known has issued it"),
+        (Certificate::NotValidForName, "it is for another name"),
+        (Certificate::BadEncoding, "it is not valid"),
+    ];
+    let mail = tls(&rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType));
+    assert_eq!(mail, "the server does not speak https there; is the URL one of http://?");
+    for (error, expected) in table {
+        let said = tls(&rustls::Error::InvalidCertificate(error));
+        assert_eq!(said, format!("the server's certificate is refused: {expected}"));
+    }
+}

@@ -1,0 +1,79 @@
+//! When the chats of each account last got a message through: whether a chunk that keeps failing is
+//! alone with its trouble, or the whole account is down.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{AccountName, ChannelName, ChatAddress, ChatId};
+
+type Account = (ChannelName, AccountName);
+
+/// The last successes of every account. In memory only: after a restart the evidence is gathered anew.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts(Mutex<HashMap<Account, Successes>>);
+
+/// Times are the clock's `elapsed`.
+#[derive(Debug)]
+struct Successes {
+    chat: ChatId,
+    at: Duration,
+    /// The last success of a chat other than `chat`.
+    of_another: Option<Duration>,
+}
+
+impl Accounts {
+    /// Notes that a message got through to this chat.
+    pub(crate) fn succeeded(&self, chat: &ChatAddress, now: Duration) {
+        let mut accounts = self.accounts();
+        let new = Successes { chat: chat.chat.clone(), at: now, of_another: None };
+        let known = accounts.entry(account(chat)).or_insert(new);
+        if known.chat != chat.chat {
+            known.of_another = Some(known.at);
+            known.chat = chat.chat.clone();
+        }
+        known.at = now;
+    }
+
+    /// When another chat of the account last got a message through.
+    pub(crate) fn others(&self, chat: &ChatAddress) -> Option<Duration> {
+        let accounts = self.accounts();
+        let known = accounts.get(&account(chat))?;
+        if known.chat == chat.chat { known.of_another } else { Some(known.at) }
+    }
+
+    fn accounts(&self) -> MutexGuard<'_, HashMap<Account, Successes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn account(chat: &ChatAddress) -> Account {
+    (chat.channel.clone(), chat.account.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_gives_the_last_success_of_any_other_chat_of_the_account() {
+        let accounts = Accounts::default();
+        let [a, b, c, elsewhere] = ["discord:x:a", "discord:x:b", "discord:x:c", "discord:y:d"]
+            .map(|chat| chat.parse().unwrap());
+        let seconds = |chats: [&ChatAddress; 3]| {
+            chats.map(|chat| accounts.others(chat).map(|at| at.as_secs()))
+        };
+        assert_eq!(seconds([&a, &b, &c]), [None; 3]);
+        for (chat, at, expected) in [
+            (&a, 1, [None, Some(1), Some(1)]),
+            (&elsewhere, 2, [None, Some(1), Some(1)]),
+            (&a, 3, [None, Some(3), Some(3)]),
+            (&b, 4, [Some(4), Some(3), Some(4)]),
+            (&b, 5, [Some(5), Some(3), Some(5)]),
+            (&c, 6, [Some(6), Some(6), Some(5)]),
+        ] {
+            accounts.succeeded(chat, Duration::from_secs(at));
+            assert_eq!(seconds([&a, &b, &c]), expected, "after {chat} at {at}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Measures what the programs of a sandbox use up while they run, where no limit of the kernel does: what they write
+//! to disk, and, without a control group, the memory that they share.
+
+mod disk;
+mod memory;
+
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::Plan;
+use super::stage::{Fault, Report, Walled, tell};
+use super::tree;
+use disk::Disk;
+use memory::Memory;
+
+/// Time from one measurement to the next: shorter at the beginning, since memory is taken quickly.
+const INTERVALS: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(30), Duration::from_millis(100)];
+/// Measuring takes at most one part in so many of the time.
+const SHARE: u32 = 20;
+
+/// A limit of the whole sandbox that was exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Over {
+    Memory,
+    Disk,
+}
+
+/// Measures the processes of a sandbox. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Meter(Arc<Mutex<Measured>>);
+
+struct Measured {
+    /// Whether `/proc` shows the processes of the sandbox alone.
+    namespaces: bool,
+    /// `None` where a control group limits memory.
+    memory: Option<Memory>,
+    disk: Disk,
+}
+
+impl Meter {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let memory = plan.meters_memory.then(|| Memory::new(plan));
+        let disk = Disk::new(plan);
+        Self(Arc::new(Mutex::new(Measured { namespaces: plan.namespaces, memory, disk })))
+    }
+
+    /// Measures from now on in a thread of its own. If a limit is exceeded, the thread reports it, calls `kill`, and
+    /// ends this process.
+    pub(super) fn start(&self, kill: fn()) -> Result<(), Fault> {
+        let meter = self.clone();
+        let measure = move || {
+            let mut intervals = INTERVALS.into_iter();
+            let mut interval = INTERVALS[0];
+            loop {
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "a stage has no clock but the system's"
+                )]
+                std::thread::sleep(interval);
+                let before = now();
+                if let Some(over) = meter.over() {
+                    tell(&mut std::io::stderr(), &Report::Over(over));
+                    kill();
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "nothing of this process is worth keeping"
+                    )]
+                    std::process::exit(1)
+                }
+                let spent = now().saturating_sub(before);
+                let next = intervals.next().unwrap_or(INTERVALS[INTERVALS.len() - 1]);
+                interval = next.max(spent * SHARE);
+            }
+        };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this process has no tasks, and ends with it"
+        )]
+        let started = std::thread::Builder::new().name("meter".to_owned()).spawn(measure);
+        started.map(drop).walled("the meter")
+    }
+
+    /// The limit that is exceeded now, if any.
+    pub(super) fn over(&self) -> Option<Over> {
+        let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let processes = match measured.namespaces {
+            true => numbers_in_proc(),
+            false => tree::below_and_self(),
+        };
+        let is_over = measured.memory.as_ref().is_some_and(|memory| memory.is_over(&processes));
+        match is_over {
+            true => Some(Over::Memory),
+            false => measured.disk.is_over(&processes).then_some(Over::Disk),
+        }
+    }
+}
+
+fn numbers_in_proc() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The time since the system's start, which nobody sets.
+fn now() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::new(
+        now.tv_sec.try_into().unwrap_or_default(),
+        now.tv_nsec.try_into().unwrap_or_default(),
+    )
+}
+
+/// The bytes of a line such as `RssShmem:      512 kB` in a file of `/proc`.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let number = line.trim_start_matches(':').split_whitespace().next()?;
+    number.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}

@@ -1,0 +1,111 @@
+//! Memory that processes share, which the limit of a process (`RLIMIT_DATA`) does not count: mappings without a file,
+//! segments of System V, and files in `/tmp` and `/dev/shm`, which are in memory.
+
+use std::fs;
+
+use nix::sys::statvfs::statvfs;
+
+use super::kilobytes;
+use crate::cell::plan::Plan;
+
+/// File systems in memory that only a sandbox with namespaces has.
+const IN_MEMORY: [&str; 2] = ["/tmp", "/dev/shm"];
+/// What the kernel calls shared mappings that have no file.
+const WITHOUT_FILE: [&str; 2] = ["/dev/zero (deleted)", "/memfd:"];
+
+/// The limit of what one process has for itself and all of them share.
+pub(super) struct Memory {
+    bytes: u64,
+    namespaces: bool,
+}
+
+impl Memory {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self { bytes: plan.limits.memory_bytes, namespaces: plan.namespaces }
+    }
+
+    /// Whether the largest process and all that is shared are more than the limit together.
+    pub(super) fn is_over(&self, processes: &[i32]) -> bool {
+        let (mut largest, mut mapped) = (0, 0);
+        let mut sharing = Vec::new();
+        for process in processes {
+            let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+            largest = largest.max(kilobytes(&status, "RssAnon").unwrap_or_default());
+            // A page is counted once for each process that has it.
+            let shared = kilobytes(&status, "RssShmem").unwrap_or_default();
+            if shared > 0 {
+                mapped += shared;
+                sharing.push((process, shared));
+            }
+        }
+        let in_files = self.in_files();
+        if largest + in_files + mapped <= self.bytes {
+            return false;
+        }
+        let without_file = sharing.into_iter().map(|(process, shared)| {
+            // Only root may look into a process that has made itself unreadable.
+            let maps = fs::read_to_string(format!("/proc/{process}/smaps"));
+            maps.map_or(shared, |maps| share_without_file(&maps))
+        });
+        largest + in_files + without_file.sum::<u64>() > self.bytes
+    }
+
+    /// Bytes of files and segments in memory.
+    fn in_files(&self) -> u64 {
+        if !self.namespaces {
+            // There a program has neither.
+            return 0;
+        }
+        let used = IN_MEMORY.iter().filter_map(|path| statvfs(*path).ok()).map(|found| {
+            found.blocks().saturating_sub(found.blocks_free()).saturating_mul(found.fragment_size())
+        });
+        let segments = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+        used.sum::<u64>() + segments_in_memory(&segments)
+    }
+}
+
+/// proc_sysvipc(5): the last columns but none are what is in memory and what is swapped out.
+fn segments_in_memory(table: &str) -> u64 {
+    let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let number = |cell: &&str| cell.parse::<u64>().unwrap_or_default();
+    rows.map(|row| row.iter().rev().take(2).map(number).sum::<u64>()).sum()
+}
+
+/// Of the mappings in proc_pid_smaps(5), the process's share of those that are shared and have no file.
+fn share_without_file(maps: &str) -> u64 {
+    let (mut counts, mut share) = (false, 0);
+    for line in maps.lines() {
+        // A mapping begins with its addresses in hexadecimal; its properties follow as `Name: value`.
+        let is_mapping =
+            line.split_once(' ').is_some_and(|(addresses, _)| !addresses.ends_with(':'));
+        if is_mapping {
+            counts = WITHOUT_FILE.iter().any(|name| line.contains(name));
+        } else if counts {
+            share += kilobytes(line, "Pss").unwrap_or_default();
+        }
+    }
+    share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn share_without_file_counts_shared_mappings_that_have_no_file() {
+        let maps = "7f1-7f2 rw-s 00000000 00:01 2052 /dev/zero (deleted)\n\
+            Size:               1024 kB\nPss:                 300 kB\nPss_Dirty:           200 kB\n\
+            7f3-7f4 rw-s 00000000 00:01 9 /SYSV00000000 (deleted)\nPss:                 700 kB\n\
+            7f5-7f6 rw-p 00000000 00:00 0\nPss:                 50 kB\n\
+            7f7-7f8 rw-s 00000000 00:1a 3 /memfd:x (deleted)\nPss:                 4 kB\n\
+            7f9-7fa rw-s 00000000 00:1b 4 /dev/shm/x\nPss:                 9 kB\n";
+        assert_eq!(share_without_file(maps), 304 << 10);
+    }
+
+    #[test]
+    fn segments_in_memory_counts_what_is_there_and_what_is_swapped_out() {
+        let table = "       key      shmid perms       size  cpid  lpid nattch   uid   gid  cuid  cgid atime dtime ctime rss swap\n\
+            0 1 1600 67108864 2 2 1 0 0 0 0 0 0 0 4096 0\n0 2 1600 67108864 2 2 1 0 0 0 0 0 0 0 8192 1024\n";
+        assert_eq!(segments_in_memory(table), 4096 + 8192 + 1024);
+    }
+}

@@ -1,0 +1,280 @@
+//! The configuration of a git repository: which of its entries git runs, and the configuration without them.
+//! git-config(1) describes the syntax.
+
+use std::fmt::Write as _;
+use std::iter::Peekable;
+use std::path::{Component, Path};
+use std::str::Chars;
+
+use super::harmless::is_listed;
+
+/// One entry. Section and name are in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) section: String,
+    pub(crate) subsection: Option<String>,
+    pub(crate) name: String,
+    /// `None` for a name without `=`, which means true.
+    pub(crate) value: Option<String>,
+}
+
+impl Entry {
+    /// The value of this section and name, whatever the subsection.
+    pub(crate) fn value_of(&self, section: &str, name: &str) -> Option<&str> {
+        let is_it = self.section == section && self.name == name;
+        self.value.as_deref().filter(|_| is_it)
+    }
+
+    /// Whether git runs nothing because of this entry, reads no other configuration, and writes nowhere else. `git_dir`
+    /// is the path of the repository's git directory, from a directory whose content is nobody else's.
+    pub(crate) fn is_harmless(&self, git_dir: &Path) -> bool {
+        let Self { section, subsection, name, value } = self;
+        let value = value.as_deref().unwrap_or_default();
+        match (section.as_str(), subsection.is_some(), name.as_str()) {
+            // Submodules have it. Elsewhere it would have a checkout write over what is there.
+            ("core", false, "worktree") => stays_below(git_dir, value),
+            ("remote", true, "url" | "pushurl") | ("submodule", true, "url") => !runs_helper(value),
+            ("submodule", true, "update") => {
+                matches!(value, "checkout" | "merge" | "none" | "rebase")
+            }
+            (section, has_subsection, name) => is_listed(section, has_subsection, name),
+        }
+    }
+
+    /// The key as people write it.
+    pub(crate) fn key(&self) -> String {
+        let Self { section, subsection, name, .. } = self;
+        match subsection {
+            Some(subsection) => format!("{section}.{subsection}.{name}"),
+            None => format!("{section}.{name}"),
+        }
+    }
+}
+
+/// Whether a relative path from a directory leads nowhere above the place from which that directory is named.
+fn stays_below(directory: &Path, path: &str) -> bool {
+    let mut depth = directory.components().count();
+    Path::new(path).components().all(|component| match component {
+        Component::ParentDir => depth.checked_sub(1).map(|less| depth = less).is_some(),
+        Component::Normal(_) => {
+            depth += 1;
+            true
+        }
+        Component::CurDir => true,
+        Component::RootDir | Component::Prefix(_) => false,
+    })
+}
+
+/// Whether git runs a program to reach this URL, such as `git-remote-ext` for `ext::sh -c ...`.
+fn runs_helper(url: &str) -> bool {
+    url.split_once("::")
+        .is_some_and(|(helper, _)| helper.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+/// The entries of a configuration, in their order; `None` if git would refuse it.
+pub(crate) fn parse(text: &str) -> Option<Vec<Entry>> {
+    let mut reader =
+        Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable() };
+    let (mut entries, mut section) = (Vec::new(), None);
+    while let Some(next) = reader.peek() {
+        match next {
+            '#' | ';' => reader.skip_line(),
+            next if is_space(next) => drop(reader.next()),
+            '[' => section = Some(reader.header()?),
+            _ => {
+                let (section, subsection): &(String, Option<String>) = section.as_ref()?;
+                let (name, value) = reader.entry()?;
+                let (section, subsection) = (section.clone(), subsection.clone());
+                entries.push(Entry { section, subsection, name, value });
+            }
+        }
+    }
+    Some(entries)
+}
+
+/// What git takes for a space.
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
+struct Reader<'t> {
+    rest: Peekable<Chars<'t>>,
+}
+
+impl Reader<'_> {
+    fn peek(&mut self) -> Option<char> {
+        self.rest.peek().copied()
+    }
+
+    /// A carriage return before the end of a line is no character.
+    fn next(&mut self) -> Option<char> {
+        match self.rest.next() {
+            Some('\r') if self.peek() == Some('\n') => self.rest.next(),
+            next => next,
+        }
+    }
+
+    fn skip_line(&mut self) {
+        while !matches!(self.next(), None | Some('\n')) {}
+    }
+
+    /// `[section]`, `[section "subsection"]`, or `[section.subsection]` as it was written long ago.
+    fn header(&mut self) -> Option<(String, Option<String>)> {
+        self.next();
+        let mut section = String::new();
+        loop {
+            match self.next()? {
+                ']' => break,
+                '\n' => return None,
+                next if is_space(next) => return Some((section, Some(self.subsection()?))),
+                next if next.is_ascii_alphanumeric() || matches!(next, '-' | '.') => {
+                    section.push(next.to_ascii_lowercase());
+                }
+                _ => return None,
+            }
+        }
+        let split =
+            section.split_once('.').map(|(one, two)| (one.to_owned(), Some(two.to_owned())));
+        Some(split.unwrap_or((section, None)))
+    }
+
+    fn subsection(&mut self) -> Option<String> {
+        while self.peek().is_some_and(|next| next != '\n' && is_space(next)) {
+            self.next();
+        }
+        if self.next()? != '"' {
+            return None;
+        }
+        let mut subsection = String::new();
+        loop {
+            match self.next()? {
+                '\n' => return None,
+                '"' => break,
+                '\\' => match self.next()? {
+                    '\n' => return None,
+                    next => subsection.push(next),
+                },
+                next => subsection.push(next),
+            }
+        }
+        (self.next()? == ']').then_some(subsection)
+    }
+
+    fn entry(&mut self) -> Option<(String, Option<String>)> {
+        let mut name = String::new();
+        while let Some(next) = self.peek()
+            && (next.is_ascii_alphanumeric() || next == '-')
+        {
+            name.push(next.to_ascii_lowercase());
+            self.next();
+        }
+        if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            return None;
+        }
+        while matches!(self.peek(), Some(' ' | '\t')) {
+            self.next();
+        }
+        match self.next() {
+            None | Some('\n') => Some((name, None)),
+            Some('=') => Some((name, Some(self.value()?))),
+            Some(_) => None,
+        }
+    }
+
+    fn value(&mut self) -> Option<String> {
+        let (mut value, mut spaces, mut is_quoted) = (String::new(), String::new(), false);
+        loop {
+            let next = match self.next() {
+                None | Some('\n') if is_quoted => return None,
+                None | Some('\n') => return Some(value),
+                Some(next) => next,
+            };
+            if is_space(next) && !is_quoted {
+                // Spaces count between other characters only.
+                if !value.is_empty() {
+                    spaces.push(next);
+                }
+                continue;
+            }
+            if matches!(next, '#' | ';') && !is_quoted {
+                self.skip_line();
+                return Some(value);
+            }
+            value.push_str(&std::mem::take(&mut spaces));
+            match next {
+                '"' => is_quoted = !is_quoted,
+                '\\' => match self.next() {
+                    None | Some('\n') => {}
+                    Some('t') => value.push('\t'),
+                    Some('b') => value.push('\u{8}'),
+                    Some('n') => value.push('\n'),
+                    Some(next @ ('\\' | '"')) => value.push(next),
+                    Some(_) => return None,
+                },
+                next => value.push(next),
+            }
+        }
+    }
+}
+
+/// Whether each line means one thing, whoever reads it: a header, an entry without quotes and escapes, a comment.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let name = |text: &str, more: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    let is_value = |text: &str| !text.contains(['"', '\\', '#', ';']);
+    text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        && text.lines().map(str::trim).all(|line| {
+            if let Some(header) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                return match header.split_once(" \"") {
+                    None => name(header, "-"),
+                    Some((section, rest)) => {
+                        name(section, "-")
+                            && rest
+                                .strip_suffix('"')
+                                .is_some_and(|text| is_value(text) && !text.contains(']'))
+                    }
+                };
+            }
+            match line.split_once('=') {
+                _ if line.is_empty() || line.starts_with(['#', ';']) => true,
+                Some((key, value)) => name(key.trim_end(), "-") && is_value(value),
+                None => name(line, "-"),
+            }
+        })
+}
+
+/// A configuration with these entries, as git reads it.
+pub(crate) fn written<'e>(entries: impl Iterator<Item = &'e Entry>) -> String {
+    let (mut text, mut last) = (String::new(), None);
+    for Entry { section, subsection, name, value } in entries {
+        if last != Some((section, subsection)) {
+            let header = match subsection {
+                Some(subsection) => format!("[{section} \"{}\"]", escaped(subsection)),
+                None => format!("[{section}]"),
+            };
+            writeln!(text, "{header}").unwrap_or_default();
+            last = Some((section, subsection));
+        }
+        match value {
+            Some(value) => {
+                let value = escaped(value)
+                    .replace('\n', "\\n")
+                    .replace('\t', "\\t")
+                    .replace('\u{8}', "\\b");
+                writeln!(text, "\t{name} = \"{value}\"").unwrap_or_default();
+            }
+            None => writeln!(text, "\t{name}").unwrap_or_default(),
+        }
+    }
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+//! The protected files below a directory, as they are at one time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, FileType, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
+
+use crate::git::{Entry, MOST_CONFIG, leads, parse};
+use crate::protection::{Identity, Kind, Protection, plain_name};
+use crate::tree::is_untrusted;
+
+/// Entries that are looked at. A sandbox does not start where there are more.
+const LOOK_AT: usize = 1_000_000;
+/// Directories of a `.git` in which there is no configuration and no hook.
+const ONLY_DATA: [&str; 4] = ["lfs", "logs", "objects", "refs"];
+
+/// The protected files, by their paths from the root.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    pub(crate) files: BTreeMap<PathBuf, Seen>,
+    /// Protected files and directories that are trusted: with namespaces, programs find them read-only.
+    pub(crate) trusted: BTreeSet<PathBuf>,
+    looked_at: usize,
+}
+
+/// A protected file.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) kind: Kind,
+    pub(crate) identity: Identity,
+    /// The entries of a configuration; `None` if git would refuse it.
+    pub(crate) entries: Option<Vec<Entry>>,
+}
+
+impl Survey {
+    /// Looks at everything below a directory. Links are not followed.
+    pub(crate) fn of(root: &Dir, protection: &Protection) -> io::Result<Self> {
+        let mut survey = Self::default();
+        let mut open = vec![PathBuf::new()];
+        let mut hooks = BTreeSet::new();
+        while let Some(directory) = open.pop() {
+            let Some(entries) = survey.list(root, &directory)? else { continue };
+            let named = entries.iter().map(|(name, kind)| (name.as_os_str(), kind.is_dir()));
+            let mut is_repository = false;
+            for (at, kind) in protection.among(&directory, named) {
+                let path = directory.join(&entries[at].0);
+                let is_trusted = !is_untrusted(&place_of(root), &path);
+                if is_trusted {
+                    survey.trusted.insert(path.clone());
+                }
+                if entries[at].1.is_dir() {
+                    survey.look_into(root, &path, kind, kind == Kind::Other)?;
+                    continue;
+                }
+                is_repository |= is_trusted && kind == Kind::Config;
+                survey.look_at(root, &path, kind);
+                if let Some(entries) =
+                    survey.files.get(&path).and_then(|seen| seen.entries.as_ref())
+                {
+                    // From a root of its own, so that absolute paths lead out of it.
+                    let from = |path: &Path| Path::new("/").join(path);
+                    hooks.extend(leads(entries, &from(&path), &from(&directory)));
+                }
+            }
+            let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+            if is_repository && has("objects") && has("refs") && !has("hooks") {
+                // A sandbox with namespaces makes it where it is missing.
+                survey.trusted.insert(directory.join("hooks"));
+            }
+            let is_data = |name: &OsString| {
+                let in_git =
+                    directory.components().any(|part| plain_name(part.as_os_str()) == ".git");
+                in_git && ONLY_DATA.iter().any(|data| name == data)
+            };
+            let below = entries.iter().filter(|(name, kind)| kind.is_dir() && !is_data(name));
+            open.extend(below.map(|(name, _)| directory.join(name)));
+        }
+        for lead in hooks {
+            let path = lead.strip_prefix("/").unwrap_or(&lead);
+            if !path.as_os_str().is_empty() {
+                survey.look_at_lead(root, path)?;
+            }
+        }
+        Ok(survey)
+    }
+
+    /// Looks at a directory of hooks that a configuration names, or at further configuration.
+    fn look_at_lead(&mut self, root: &Dir, path: &Path) -> io::Result<()> {
+        match root.symlink_metadata(path) {
+            Ok(found) if found.is_dir() => self.look_into(root, path, Kind::Hooks, false)?,
+            Ok(_) => self.look_at(root, path, Kind::Config),
+            Err(_) => return Ok(()),
+        }
+        if !is_untrusted(&place_of(root), path) {
+            self.trusted.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Looks at the files in a protected directory.
+    fn look_into(
+        &mut self,
+        root: &Dir,
+        directory: &Path,
+        kind: Kind,
+        is_deep: bool,
+    ) -> io::Result<()> {
+        let mut open = vec![directory.to_owned()];
+        while let Some(directory) = open.pop() {
+            for (name, found) in self.list(root, &directory)?.unwrap_or_default() {
+                let path = directory.join(name);
+                if !found.is_dir() {
+                    self.look_at(root, &path, kind);
+                } else if is_deep {
+                    open.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, root: &Dir, path: &Path, kind: Kind) {
+        // It may have gone since.
+        let Ok(found) = root.symlink_metadata(path) else { return };
+        let entries = match kind {
+            Kind::Config => read_config(root, path, &found).and_then(|text| parse(&text)),
+            Kind::Hooks | Kind::Link | Kind::Other => None,
+        };
+        let identity = (found.dev(), found.ino(), found.ctime(), found.ctime_nsec());
+        self.files.insert(path.to_owned(), Seen { kind, identity, entries });
+    }
+
+    /// The entries of a directory; `None` if it has gone, or is closed to this user and so to programs.
+    fn list(
+        &mut self,
+        root: &Dir,
+        directory: &Path,
+    ) -> io::Result<Option<Vec<(OsString, FileType)>>> {
+        let place = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        let Ok(entries) = root.read_dir(place) else { return Ok(None) };
+        let known = entries
+            .flatten()
+            .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)));
+        let known: Vec<_> = known.collect();
+        self.looked_at += known.len();
+        match self.looked_at > LOOK_AT {
+            true => Err(io::Error::other("there are too many files to look for protected ones")),
+            false => Ok(Some(known)),
+        }
+    }
+}
+
+/// The text of a configuration; `None` if it is not a regular file, too long, or no text.
+pub(super) fn read_config(root: &Dir, path: &Path, found: &Metadata) -> Option<String> {
+    if !found.is_file() || found.len() > MOST_CONFIG {
+        return None;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed());
+    let file = root.open_with(path, &options).ok()?;
+    let mut text = String::new();
+    file.take(MOST_CONFIG).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// The path of an open directory.
+pub(crate) fn place_of(directory: &Dir) -> PathBuf {
+    format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd()).into()
+}

@@ -1,0 +1,120 @@
+use super::*;
+
+fn among(
+    protection: &Protection,
+    directory: &str,
+    entries: &[(&str, bool)],
+) -> Vec<(String, Kind)> {
+    let named = entries.iter().map(|(name, is_dir)| (OsStr::new(name), *is_dir));
+    let found = protection.among(Path::new(directory), named);
+    found.into_iter().map(|(at, kind)| (entries[at].0.to_owned(), kind)).collect()
+}
+
+#[test]
+fn among_finds_what_git_runs_in_every_kind_of_git_directory() {
+    let protection = Protection::default();
+    let config = ("config", Kind::Config);
+    let worktree = ("config.worktree", Kind::Config);
+    let (common, hooks) = (("commondir", Kind::Link), ("hooks", Kind::Hooks));
+    let inside = [
+        ("config", false),
+        ("config.worktree", false),
+        ("commondir", false),
+        ("hooks", true),
+        ("index", false),
+        ("description", false),
+    ];
+    for (directory, with, expected) in [
+        ("a/.git", &[][..], &[config, worktree, common, hooks][..]),
+        ("a/.GIT", &[], &[config, worktree, common, hooks]),
+        ("a/b.git", &[("objects", true), ("refs", true)], &[config, worktree, common, hooks]),
+        ("odd/place", &[("OBJECTS", true), ("refs", false)], &[config, worktree, common, hooks]),
+        (".git/worktrees/a", &[("HEAD", false)], &[config, worktree, common, hooks]),
+        (
+            ".git/modules/a",
+            &[("objects", true), ("refs", true)],
+            &[config, worktree, common, hooks],
+        ),
+        ("a/src", &[("objects", true), ("HEAD", false)], &[config, worktree, common, hooks][..0]),
+    ] {
+        // A directory without `commondir` is not the git directory of a worktree.
+        let entries: Vec<_> = match directory {
+            "a/src" => inside
+                .iter()
+                .filter(|(name, _)| *name != "commondir")
+                .chain(with)
+                .copied()
+                .collect(),
+            _ => inside.iter().chain(with).copied().collect(),
+        };
+        let expected: Vec<_> =
+            expected.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
+        assert_eq!(among(&protection, directory, &entries), expected, "{directory}");
+    }
+    let links = [(".git", false), (".Git", false), (".git", true)];
+    let found = among(&protection, "a", &links);
+    assert_eq!(found, [(".git".to_owned(), Kind::Link), (".Git".to_owned(), Kind::Link)]);
+}
+
+#[test]
+fn among_finds_paths_of_patterns_in_every_directory_but_those_of_packages() {
+    let protection = Protection::default();
+    for (directory, name, is_protected) in [
+        ("", ".envrc", true),
+        ("a/b", ".ENVRC", true),
+        ("", ".vscode", true),
+        ("a", "my.code-workspace", true),
+        ("", "code-workspace", false),
+        (".config", "fish", true),
+        ("a/.config", "Fish", true),
+        ("config", "fish", false),
+        ("", "fish", false),
+        ("node_modules/a", ".vscode", false),
+        (".venv/lib/python3.13/site-packages/a", ".idea", false),
+        ("", ".gitignore", false),
+        ("", ".gitattributes", false),
+    ] {
+        let found = among(&protection, directory, &[(name, true)]);
+        assert_eq!(!found.is_empty(), is_protected, "{directory} {name}");
+    }
+}
+
+#[test]
+fn has_name_holds_for_protected_paths_and_all_that_is_below() {
+    let protection = Protection::default();
+    for (path, has_name) in [
+        (".git/hooks/pre-commit", true),
+        (".git/info/exclude", true),
+        (".git", true),
+        ("a/.GIT/config", true),
+        (".e\u{200b}nvrc", true),
+        ("a/.vscode/tasks.json", true),
+        (".config/fish/config.fish", true),
+        ("src/main.rs", false),
+        (".github/workflows/a.yml", false),
+        (".gitmodules", false),
+        ("hooks/pre-commit", false),
+        (".", false),
+    ] {
+        assert_eq!(protection.has_name(Path::new(path)), has_name, "{path}");
+    }
+    let own = Protection::new(&["Makefile".to_owned(), "deploy/*.sh".to_owned()]).unwrap();
+    for (path, has_name) in [
+        ("a/makefile", true),
+        ("x/deploy/a.sh", true),
+        ("deploy/a/b.sh", false),
+        (".git/config", false),
+        (".envrc", false),
+    ] {
+        assert_eq!(own.has_name(Path::new(path)), has_name, "{path}");
+    }
+    assert!(!Protection::none().has_name(Path::new(".git/config")));
+}
+
+#[test]
+fn new_refuses_what_is_no_path_and_names_the_key() {
+    for pattern in ["", "/etc", "../x", "a/../b"] {
+        let error = Protection::new(&[pattern.to_owned()]).unwrap_err().to_string();
+        assert!(error.starts_with("[sandbox] protected: ") && error.contains(pattern), "{error}");
+    }
+}

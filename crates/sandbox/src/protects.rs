@@ -1,0 +1,114 @@
+//! The protected paths of a workspace, for file tools: they ask an owner before they change one.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::git::{leads, parse};
+use crate::protection::{Protection, is_git_dir, plain_name};
+use crate::{EntryKind, FileError, Workspace, WorkspacePath};
+
+/// Names by which a directory is known for the git directory of a repository.
+const PARTS: [&str; 4] = ["objects", "refs", "HEAD", "commondir"];
+/// What git runs, or is led elsewhere by, in such a directory.
+const IN_GIT_DIR: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"];
+
+impl Workspace {
+    /// The same with these protected paths.
+    #[must_use]
+    pub fn protecting(mut self, protection: Arc<Protection>) -> Self {
+        self.protection = protection;
+        self
+    }
+
+    /// Whether a change of this path would change what is run later, outside of the sandbox.
+    #[must_use]
+    pub fn is_protected(&self, path: &WorkspacePath) -> bool {
+        self.is_protected_place(path.as_path())
+    }
+
+    /// The first protected path in a directory, or below it. Links are not followed.
+    ///
+    /// # Errors
+    /// [`FileError`] for a directory that cannot be read.
+    pub fn protected_below(
+        &self,
+        path: &WorkspacePath,
+    ) -> Result<Option<WorkspacePath>, FileError> {
+        let (apart, mut open) = (self.apart(), vec![path.clone()]);
+        while let Some(directory) = open.pop() {
+            for entry in apart.list(&directory)? {
+                let below = directory.join(&entry.name);
+                if self.is_protected(&below) {
+                    return Ok(Some(below));
+                }
+                if entry.kind == EntryKind::Directory {
+                    open.push(below);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Complains about a path that leads to a protected one through links: a person is asked about the path that is
+    /// given.
+    pub(crate) fn admit_protected(
+        &self,
+        path: &WorkspacePath,
+        place: &Path,
+    ) -> Result<(), FileError> {
+        let is_named = path.as_path() == place || self.protection.has_name(path.as_path());
+        if !is_named && self.is_protected_place(place) {
+            let place = self.shown(place.display().to_string());
+            return Err(FileError::Protected { path: path.as_given(), place });
+        }
+        Ok(())
+    }
+
+    /// A protected path was changed with an owner's leave.
+    pub(crate) fn approve_change(&self, path: &WorkspacePath) {
+        if self.is_protected(path) {
+            self.protection.approve(&self.root().join(path.as_path()));
+        }
+    }
+
+    fn is_protected_place(&self, place: &Path) -> bool {
+        if self.protection.is_none() {
+            return false;
+        }
+        self.protection.has_name(place)
+            || place.ancestors().skip(1).any(|above| self.is_part_of_git(above, place))
+    }
+
+    /// Whether git runs this place, or is led elsewhere by it, because of the repository in a directory above it.
+    fn is_part_of_git(&self, above: &Path, place: &Path) -> bool {
+        let Ok(below) = place.strip_prefix(above) else { return false };
+        let first = below.components().next().map(|name| plain_name(name.as_os_str()));
+        let has = |name: &&str| self.handle().symlink_metadata(above.join(name)).is_ok();
+        if !self.protection.is_about_git() {
+            return false;
+        }
+        let is_git = is_git_dir(above, PARTS.iter().filter(|name| has(name)).map(OsStr::new));
+        if is_git && first.is_some_and(|first| IN_GIT_DIR.contains(&&*first)) {
+            return true;
+        }
+        let own = is_git.then(|| above.to_owned());
+        let git_dirs = [above.join(".git")].into_iter().chain(own);
+        git_dirs.flat_map(|git_dir| self.leads(&git_dir)).any(|lead| place.starts_with(lead))
+    }
+
+    /// Where the configuration in a git directory leads git to, from the root.
+    fn leads(&self, git_dir: &Path) -> Vec<PathBuf> {
+        let config = git_dir.join("config");
+        let text = self.git_text(&config);
+        let Some(entries) = text.and_then(|text| parse(&text)) else { return Vec::new() };
+        let at = |path: &Path| self.root().join(path);
+        let leads = leads(&entries, &at(&config), &at(git_dir));
+        let below = leads.iter().filter_map(|lead| lead.strip_prefix(self.root()).ok());
+        below.filter(|lead| !lead.as_os_str().is_empty()).map(Path::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "protects_tests.rs"]
+mod tests;

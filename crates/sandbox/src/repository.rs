@@ -1,0 +1,218 @@
+//! The repository that git would use in a directory of a workspace, and whether it may be a stranger's.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use avocet_protocol::Trust;
+use cap_std::fs::{OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
+
+use crate::git::{Entry, MOST_CONFIG, leads, parse, without_dots};
+use crate::guard::{Survey, place_of};
+use crate::protection::{Kind, Protection};
+use crate::provenance::of_place;
+use crate::tree::is_untrusted;
+use crate::{FileError, GitPlace, Workspace, WorkspacePath};
+
+/// Files that include further ones are followed so far.
+const DEEPEST: usize = 5;
+
+/// The repository that git would use in a directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// A file that is not trusted and says what git runs, or which repository it is; from the root.
+    pub untrusted: Option<String>,
+    /// A repository below it that is not trusted, from the root.
+    pub untrusted_below: Option<String>,
+    /// Where it is; `None` if there is none.
+    pub place: Option<GitPlace>,
+    /// The names of its filters.
+    pub filters: Vec<String>,
+}
+
+impl Workspace {
+    /// The repository that git would use in a directory. Of several, one in the other, all count: whatever of them is
+    /// not trusted is told.
+    ///
+    /// # Errors
+    /// [`FileError`] if the workspace cannot be searched for repositories below.
+    pub fn repository(&self, directory: &WorkspacePath) -> Result<Repository, FileError> {
+        let mut search =
+            Search { workspace: self, found: Repository::default(), filters: BTreeSet::new() };
+        let start = self.real(directory.as_path().to_owned());
+        let start = if start == Path::new(".") { PathBuf::new() } else { start };
+        for above in start.ancestors() {
+            search.look_at(above);
+        }
+        let Search { mut found, filters, .. } = search;
+        found.filters = filters.into_iter().collect();
+        if found.untrusted.is_none()
+            && let Some(place) = &found.place
+        {
+            found.untrusted_below = self.untrusted_below(place, directory)?;
+        }
+        Ok(found)
+    }
+
+    /// The text of a file that git reads; `None` if it cannot be read, is too long, or is a secret, which a link may lead
+    /// to.
+    pub(crate) fn git_text(&self, path: &Path) -> Option<String> {
+        let is_secret = |place: &Path| self.secrets().why(place, false).is_some();
+        if is_secret(path) || is_secret(&self.real(path.to_owned())) {
+            return None;
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let file = self.handle().open_with(path, &options).ok()?;
+        let found = file.metadata().ok()?;
+        // A link may have come to lead elsewhere since.
+        let has_moved = self.place(&file).is_some_and(|place| is_secret(&place));
+        if has_moved || !found.is_file() || found.len() > MOST_CONFIG {
+            return None;
+        }
+        let mut text = String::new();
+        file.take(MOST_CONFIG).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// The configuration of a repository below another one that is not trusted.
+    fn untrusted_below(
+        &self,
+        place: &GitPlace,
+        directory: &WorkspacePath,
+    ) -> Result<Option<String>, FileError> {
+        let Some(worktree) = &place.worktree else { return Ok(None) };
+        let survey = Survey::of(self.handle(), &Protection::default());
+        let survey = survey.map_err(|error| self.error(directory, &error))?;
+        let is_below = |path: &&PathBuf| {
+            let place = self.root().join(path);
+            place.starts_with(worktree)
+                && (!survey.trusted.contains(*path) || of_place(path) < Trust::Full)
+        };
+        let configs = survey.files.iter().filter(|(_, seen)| seen.kind == Kind::Config);
+        let found = configs.map(|(path, _)| path).find(is_below);
+        Ok(found.map(|path| path.display().to_string()))
+    }
+}
+
+struct Search<'w> {
+    workspace: &'w Workspace,
+    found: Repository,
+    filters: BTreeSet<String>,
+}
+
+impl Search<'_> {
+    /// Looks for a repository in a directory: in its `.git`, or the directory itself if that is a bare one.
+    fn look_at(&mut self, directory: &Path) {
+        let dot_git = directory.join(".git");
+        match self.workspace.handle().metadata(&dot_git) {
+            Ok(found) if found.is_dir() => self.add(Some(directory), &dot_git),
+            Ok(_) => {
+                self.check(&dot_git);
+                match self.leads_to(&dot_git, "gitdir: ", directory) {
+                    Some(git_dir) => self.add(Some(directory), &git_dir),
+                    // Where it leads is not known, and so not what git would run.
+                    None => self.distrust(&dot_git),
+                }
+            }
+            // A link that leads out of the workspace.
+            Err(_) if self.workspace.handle().symlink_metadata(&dot_git).is_ok() => {
+                self.distrust(&dot_git);
+            }
+            Err(_) => {}
+        }
+        let has =
+            |name: &str| self.workspace.handle().symlink_metadata(directory.join(name)).is_ok();
+        if has("objects") && has("refs") || has("HEAD") && has("commondir") {
+            self.add(None, directory);
+        }
+    }
+
+    fn add(&mut self, worktree: Option<&Path>, git_dir: &Path) {
+        let mut git_dirs = vec![git_dir.to_owned()];
+        let common = git_dir.join("commondir");
+        if self.exists(&common) {
+            self.check(&common);
+            match self.leads_to(&common, "", git_dir) {
+                Some(directory) => git_dirs.push(directory),
+                None => self.distrust(&common),
+            }
+        }
+        for git_dir in &git_dirs {
+            for name in ["config", "config.worktree"] {
+                self.look_into(&git_dir.join(name), git_dir, 0);
+            }
+        }
+        let root = self.workspace.root();
+        let at = |path: &Path| {
+            if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
+        };
+        let git_dirs = git_dirs.iter().map(|path| at(path)).collect();
+        self.found.place.get_or_insert(GitPlace { worktree: worktree.map(at), git_dirs });
+    }
+
+    /// Reads a configuration, and those that it includes.
+    fn look_into(&mut self, config: &Path, git_dir: &Path, depth: usize) {
+        if !self.exists(config) {
+            return;
+        }
+        self.check(config);
+        let Some(entries) = self.workspace.git_text(config).and_then(|text| parse(&text)) else {
+            return self.distrust(config);
+        };
+        let is_filter = |entry: &&Entry| entry.section == "filter";
+        self.filters
+            .extend(entries.iter().filter(is_filter).filter_map(|entry| entry.subsection.clone()));
+        let root = self.workspace.root();
+        for lead in leads(&entries, &root.join(config), &root.join(git_dir)) {
+            // What is outside the workspace is the operator's, and programs do not see it.
+            let Ok(below) = lead.strip_prefix(root) else { continue };
+            let is_file =
+                self.workspace.handle().metadata(below).is_ok_and(|found| found.is_file());
+            if is_file && depth < DEEPEST {
+                self.look_into(below, git_dir, depth + 1);
+            }
+        }
+    }
+
+    /// Where the text of a file leads, from the root; `None` if that is outside, or not known.
+    fn leads_to(&self, file: &Path, before: &str, from: &Path) -> Option<PathBuf> {
+        let text = self.workspace.git_text(file)?;
+        let target = text.strip_prefix(before)?.trim_end_matches(['\n', '\r']);
+        let root = self.workspace.root();
+        let place = without_dots(&root.join(from).join(target));
+        let below = place.strip_prefix(root).ok()?;
+        // Through links, as git goes.
+        Some(self.workspace.real(below.to_owned()))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.workspace.handle().symlink_metadata(path).is_ok()
+    }
+
+    /// Notes a file that is not trusted.
+    fn check(&mut self, path: &Path) {
+        let workspace = self.workspace;
+        let real = workspace.real(path.to_owned());
+        let is_marked = |path: &Path| {
+            is_untrusted(&place_of(workspace.handle()), path) || of_place(path) < Trust::Full
+        };
+        let being_written = match workspace.handle().metadata(path) {
+            Ok(found) => workspace.provenance.least_running(|run| run.can_have_changed(&found)),
+            Err(_) => Trust::Full,
+        };
+        let least = being_written.min(workspace.provenance.most());
+        if least < Trust::Full || is_marked(path) || is_marked(&real) {
+            self.distrust(path);
+        }
+    }
+
+    fn distrust(&mut self, path: &Path) {
+        self.found.untrusted.get_or_insert(path.display().to_string());
+    }
+}
+
+#[cfg(test)]
+#[path = "repository_tests.rs"]
+mod tests;

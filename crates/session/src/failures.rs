@@ -1,0 +1,40 @@
+//! The lines of the log about turns that failed: one each, counted where they are alike.
+
+use std::sync::Arc;
+
+use avocet_agent::TurnEnd;
+use avocet_protocol::{Clock, SessionId};
+use avocet_supervise::Repeats;
+
+/// What was logged of failed turns, by session.
+#[derive(Debug)]
+pub(crate) struct Failures {
+    logged: Repeats,
+    clock: Arc<dyn Clock>,
+}
+
+impl Failures {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { logged: Repeats::new(), clock }
+    }
+
+    /// Logs that a turn failed, or that turns of the session succeed again.
+    pub(crate) fn log(&self, session: &SessionId, model: &str, end: &TurnEnd) {
+        let subject = session.to_string();
+        match end {
+            TurnEnd::Failed(notice) => {
+                let reason = notice.strip_prefix("I could not answer: ").unwrap_or(notice);
+                let (line, now) = (format!("{model} {reason}"), self.clock.elapsed());
+                if let Some(repeated) = self.logged.note(&subject, &line, now) {
+                    tracing::warn!(%session, model, reason, repeated, "the turn failed");
+                }
+            }
+            TurnEnd::Answered(_) => {
+                if let Some(repeated) = self.logged.forget(&subject) {
+                    tracing::info!(%session, model, repeated, "turns succeed again");
+                }
+            }
+            TurnEnd::Waiting { .. } => {}
+        }
+    }
+}

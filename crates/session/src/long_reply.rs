@@ -1,0 +1,94 @@
+//! Replies that are too long for a chat. The chat is sent the beginning, and the whole text as a file.
+
+use avocet_agent::CUT_OFF;
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Planned, Trust,
+    TurnRecord,
+};
+
+use crate::lane::Lanes;
+use crate::preview::unfinished;
+
+/// Messages of the platform that one reply may take.
+const MOST_MESSAGES: usize = 20;
+/// Bytes of a text that takes more messages than that on any platform. It is not cut into messages to find out.
+const MOST_BYTES: usize = 128 * 1024;
+/// Bytes of a long text that the chat is shown: about one message of Telegram, or two of Discord.
+const SHOWN: usize = 3000;
+
+impl Lanes {
+    /// Plans what is said at the end of a turn, in reply to `to`; `None` if its channel is gone. `trust` is that of the
+    /// text.
+    pub(crate) async fn plan_reply(
+        &self,
+        turn: &TurnRecord,
+        to: &LoggedInbound,
+        text: &str,
+        trust: Trust,
+    ) -> Option<Planned> {
+        if text.len() <= MOST_BYTES {
+            let planned = self.plan(to, &Content::text(text))?;
+            if planned.chunks.len() <= MOST_MESSAGES {
+                return Some(planned);
+            }
+        }
+        let path = format!("answers/{}.md", turn.id);
+        let files = self.parts.agents.for_turn(turn, &[], None).files;
+        let file = match files.write(&path, text.as_bytes().to_vec(), trust).await {
+            Ok(()) => Ok(path),
+            Err(error) => {
+                tracing::warn!(turn = %turn.id, path, %error, "a long answer cannot be saved as a file");
+                Err(error.to_string())
+            }
+        };
+        self.plan(to, &shortened(text, file))
+    }
+}
+
+/// The beginning of a text, and where the whole of it is: in a file, or in the log if there can be no file.
+fn shortened(text: &str, file: Result<String, String>) -> Content {
+    let (said, cut_off) = match text.trim_end().strip_suffix(CUT_OFF) {
+        Some(said) => (said, format!("\n\n{CUT_OFF}")),
+        None => (text, String::new()),
+    };
+    let beginning = unfinished(beginning(said));
+    let kilobytes = text.len().div_ceil(1024);
+    let (rest, attachments) = match file {
+        Ok(path) => {
+            let bytes = Some(text.len() as u64);
+            let (name, media_type) =
+                (Some("answer.md".to_owned()), Some("text/markdown".to_owned()));
+            let source = AttachmentSource::Workspace(path);
+            let whole = Attachment {
+                name,
+                media_type,
+                bytes,
+                ..Attachment::new(AttachmentKind::Document, source)
+            };
+            ("The whole of it is in the file answer.md.".to_owned(), vec![whole])
+        }
+        Err(why) => {
+            let rest = format!(
+                "It could not be sent as a file ({why}); `avocet sessions show` has the whole of it."
+            );
+            (rest, Vec::new())
+        }
+    };
+    let note = format!("[This is the beginning of an answer of {kilobytes} KB. {rest}]");
+    Content { attachments, ..Content::text(format!("{beginning}\n\n{note}{cut_off}")) }
+}
+
+/// As much of a text as is shown, without its last line or word if that is cut.
+fn beginning(text: &str) -> &str {
+    let near = &text[..text.floor_char_boundary(SHOWN)];
+    if near.len() == text.len() {
+        return near.trim_end();
+    }
+    let end = near.rfind('\n').filter(|end| *end > SHOWN / 2);
+    let end = end.or_else(|| near.rfind(char::is_whitespace)).filter(|end| *end > 0);
+    near[..end.unwrap_or(near.len())].trim_end()
+}
+
+#[cfg(test)]
+#[path = "long_reply_tests.rs"]
+mod tests;

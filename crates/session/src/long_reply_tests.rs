@@ -1,0 +1,38 @@
+use super::*;
+
+#[test]
+fn beginning_ends_at_a_line_or_a_word() {
+    let lines = "one line of words\n".repeat(300);
+    let words = "word ".repeat(1000);
+    let solid = "ü".repeat(5000);
+    let table = [
+        ("short \n".to_owned(), "short".to_owned()),
+        (lines.clone(), lines[..lines[..SHOWN].rfind('\n').unwrap()].to_owned()),
+        (words.clone(), words[..SHOWN - 1].to_owned()),
+        (solid.clone(), solid[..SHOWN].to_owned()),
+    ];
+    for (text, shown) in table {
+        assert_eq!(beginning(&text), shown);
+    }
+}
+
+#[test]
+fn shortened_names_the_file_closes_code_and_keeps_that_the_answer_was_cut() {
+    let text = format!("```rust\n{}\n\n{CUT_OFF}", "let x = 1;\n".repeat(20_000));
+    let content = shortened(&text, Ok("answers/t7.md".to_owned()));
+    assert_eq!(content.text.matches("```").count(), 2, "{}", content.text);
+    let note = "\n\n[This is the beginning of an answer of 215 KB. The whole of it is in the file answer.md.]\n\n";
+    assert!(content.text.ends_with(&format!("{note}{CUT_OFF}")), "{}", content.text);
+    assert!(content.text.len() < SHOWN + 300);
+    let [file] = &content.attachments[..] else { panic!("{content:?}") };
+    let path = AttachmentSource::Workspace("answers/t7.md".to_owned());
+    assert_eq!((&file.source, file.name.as_deref()), (&path, Some("answer.md")));
+    assert_eq!(file.bytes, Some(text.len() as u64));
+}
+
+#[test]
+fn shortened_says_why_there_is_no_file() {
+    let content = shortened(&"word ".repeat(100_000), Err("the disk is full".to_owned()));
+    assert!(content.text.contains("could not be sent as a file (the disk is full)"));
+    assert!(content.attachments.is_empty() && !content.text.contains(CUT_OFF));
+}

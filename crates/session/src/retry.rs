@@ -1,0 +1,53 @@
+//! `/retry` and `/skip`: what becomes of a call that a crash interrupted, and of a turn that failed.
+
+use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind};
+
+use crate::commands::Plan;
+
+/// Said at the end of every notice of a turn without an answer.
+pub(crate) const HOW_TO_RETRY: &str = "/retry tries it again.";
+
+const NOTHING_TO_DECIDE: &str = "There is nothing to decide.";
+
+/// Runs an interrupted call again, or else the last failed turn. Everybody but an owner (`sender` is `None`) can
+/// run only turns again that are wholly their own.
+pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> Plan {
+    let wait = match named_wait(argument) {
+        Ok(wait) => wait,
+        Err(problem) => return Plan::say(problem),
+    };
+    let nothing = match wait {
+        Some(_) => NOTHING_TO_DECIDE,
+        None => {
+            "There is nothing to run again: no answer failed here in the last day, or I am still \
+             working. A choice that I offered after you wrote has to be named, as in /retry w7."
+        }
+    };
+    let action = CommandAction::Retry { wait, sender: sender.cloned() };
+    Plan::act(action, "I run it again.", nothing)
+}
+
+/// Lets the turn go on without an interrupted call.
+pub(crate) fn skip(argument: &str) -> Plan {
+    let wait = match named_wait(argument) {
+        Ok(wait) => wait,
+        Err(problem) => return Plan::say(problem),
+    };
+    let skipped = "interrupted, outcome unknown; the user chose to go on without it";
+    let resolution = Resolution::Error(skipped.to_owned());
+    let action =
+        CommandAction::Resolve { wait, kind: WaitKind::Choice, anywhere: false, resolution };
+    let nothing = match wait {
+        Some(_) => NOTHING_TO_DECIDE,
+        None => "There is nothing to decide, or I asked after you wrote: name it, as in /skip w7.",
+    };
+    Plan::act(action, "I go on without it.", nothing)
+}
+
+/// The wait that the command names; `None` without an argument. The error is a sentence for the person.
+fn named_wait(argument: &str) -> Result<Option<WaitId>, String> {
+    match argument {
+        "" => Ok(None),
+        id => id.parse().map(Some).map_err(|error| format!("{error}.")),
+    }
+}

@@ -1,0 +1,166 @@
+//! Whether a -wal belongs to the database beside it. SQLite does not ask: it puts the pages of whatever -wal is
+//! there over the database.
+//!
+//! Every transaction counts `meta.commits` up, so that the first and the last one in a -wal say to which state
+//! of which database they were added.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::migrate::with_suffix;
+use crate::raw::{FoundWal, Owned, Pages, WalFile, rows_of, schema};
+
+/// What a database says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Meta {
+    pub(crate) id: String,
+    /// Its id before it was rolled back.
+    was: Option<String>,
+    pub(crate) epoch: i64,
+    /// Transactions so far.
+    pub(crate) commits: i64,
+    /// Whether it was opened for writing and not closed in order.
+    pub(crate) in_use: bool,
+}
+
+impl Meta {
+    /// Reads the table `meta` without SQLite; `None` if it cannot be read, or is of a schema without an id.
+    pub(crate) fn read(pages: &Pages<'_>) -> Option<(Self, u32)> {
+        let mut owned = Owned::default();
+        let table = schema(pages, &mut owned).into_iter().find(|row| row.name == "meta")?;
+        let columns = columns(&table.sql)?;
+        let (rows, _) = rows_of(pages, table.root, &mut owned);
+        let (_, values) = rows.into_iter().next()?;
+        let value =
+            |name: &str| values.get(columns.iter().position(|column| column == name)?).cloned();
+        let integer = |name: &str| match value(name)? {
+            Value::Integer(integer) => Some(integer),
+            _ => None,
+        };
+        let text = |name: &str| match value(name)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        };
+        let (id, was, in_use) = (text("id")?, text("was"), integer("in_use")? != 0);
+        let (epoch, commits) = (integer("epoch")?, integer("commits")?);
+        Some((Self { id, was, epoch, commits, in_use }, table.root))
+    }
+}
+
+/// The columns of a table in the order in which its rows have them, by the statement that makes it.
+pub(crate) fn columns(sql: &str) -> Option<Vec<String>> {
+    if !sql.starts_with("CREATE TABLE ") {
+        return None;
+    }
+    let columns = || {
+        let connection = Connection::open_in_memory()?;
+        connection.execute(sql, ())?;
+        // Without rowids, the primary key comes first.
+        let mut info = connection.prepare(
+            "SELECT info.name FROM pragma_table_list AS list, pragma_table_info(list.name) AS info \
+             WHERE list.schema = 'main' AND list.name NOT LIKE 'sqlite_%' \
+             ORDER BY CASE WHEN list.wr THEN info.pk = 0 END, CASE WHEN list.wr THEN info.pk END, info.cid",
+        )?;
+        info.query_map((), |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()
+    };
+    columns().ok().filter(|columns| !columns.is_empty())
+}
+
+/// What lies beside a database in place of its -wal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// No -wal, or none with a transaction that SQLite reads.
+    Nothing,
+    /// A -wal that belongs to it.
+    Wal {
+        /// Whether something was committed in it behind a broken frame.
+        broken: bool,
+    },
+}
+
+/// Looks at the -wal before SQLite opens the database. An inner error says why they do not belong together.
+pub(crate) fn examine(path: &Path) -> io::Result<Result<Beside, String>> {
+    let pages = Pages::open(path)?;
+    let meta = Meta::read(&pages);
+    Ok(match WalFile::read(&with_suffix(path, "-wal"))? {
+        FoundWal::Nothing => Ok(Beside::Nothing),
+        // Where nothing was in use, the power failed while the first transaction was written.
+        FoundWal::Headless => match meta {
+            Some((Meta { in_use: true, .. }, _)) => {
+                Err("the header of its -wal cannot be read".to_owned())
+            }
+            _ => Ok(Beside::Nothing),
+        },
+        FoundWal::Wal(wal) if meta.is_some() && wal.page_size() != pages.size() => {
+            Err("the -wal beside it has pages of another size".to_owned())
+        }
+        FoundWal::Wal(wal) => {
+            let fits = compare(path, meta.as_ref(), &wal, wal.read_by_sqlite())?;
+            fits.map_err(|misfit| misfit.to_string()).map(|()| match wal.is_broken() {
+                false if wal.read_by_sqlite().next().is_none() => Beside::Nothing,
+                broken => Beside::Wal { broken },
+            })
+        }
+    })
+}
+
+/// Why a -wal does not belong to the database beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Misfit {
+    #[error("the -wal beside it belongs to another database")]
+    Another,
+    #[error(
+        "its -wal belongs to a later state of it: the database has {has} transactions, the -wal begins with number \
+         {first}"
+    )]
+    Later { has: i64, first: i64 },
+    #[error(
+        "its -wal belongs to an earlier state of it: the database has {has} transactions, the -wal ends with number \
+         {last}"
+    )]
+    Earlier { has: i64, last: i64 },
+}
+
+/// Whether these frames of a -wal were added to this database, by `meta` of both. A database that says nothing of
+/// itself belongs to any -wal: SQLite checks its pages.
+pub(crate) fn compare(
+    path: &Path,
+    meta: Option<&(Meta, u32)>,
+    wal: &WalFile,
+    frames: impl Iterator<Item = usize>,
+) -> io::Result<Result<(), Misfit>> {
+    let Some((base, root)) = meta else { return Ok(Ok(())) };
+    let its_own: Vec<usize> = frames.filter(|at| wal.page_of(*at) == Some(*root)).collect();
+    let (Some(first), Some(last)) = (its_own.first(), its_own.last()) else { return Ok(Ok(())) };
+    let at = |frame: usize| -> io::Result<Option<Meta>> {
+        let mut pages = Pages::open(path)?;
+        pages.put_over(wal, [frame]);
+        Ok(Meta::read(&pages).map(|(meta, _)| meta))
+    };
+    let is_ours = |last: &Meta, first: &Meta| {
+        // A roll-back may be in this -wal, and not yet in the database.
+        let is_last = last.id == base.id || last.was.as_ref() == Some(&base.id);
+        let before = [Some(&base.id), Some(&last.id), base.was.as_ref()];
+        is_last && before.contains(&Some(&first.id))
+    };
+    let has = base.commits;
+    Ok(match (at(*first)?, at(*last)?) {
+        (Some(first), Some(last)) if is_ours(&last, &first) => {
+            if has < first.commits - 1 {
+                Err(Misfit::Later { has, first: first.commits })
+            } else if has > last.commits {
+                Err(Misfit::Earlier { has, last: last.commits })
+            } else {
+                Ok(())
+            }
+        }
+        _ => Err(Misfit::Another),
+    })
+}
+
+#[cfg(test)]
+#[path = "binding_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::migrate::create;
+
+/// A database in WAL mode, and what it says of itself.
+struct Log {
+    directory: TempDir,
+    connection: Connection,
+}
+
+impl Log {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("avocet.db");
+        create(&path).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+        Self { directory, connection }
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.directory.path().join("avocet.db")
+    }
+
+    /// A transaction, as the writer makes it.
+    fn commit(&self, change: &str) {
+        let sql = format!("UPDATE meta SET commits = commits + 1 {change}");
+        self.connection.execute(&sql, ()).unwrap();
+    }
+
+    fn checkpoint(&self) {
+        self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", (), |_| Ok(())).unwrap();
+    }
+
+    fn piece(&self, suffix: &str) -> Vec<u8> {
+        fs::read(with_suffix(&self.path(), suffix)).unwrap()
+    }
+}
+
+fn examined(database: &[u8], wal: &[u8]) -> Result<Beside, String> {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("avocet.db");
+    fs::write(&path, database).unwrap();
+    fs::write(with_suffix(&path, "-wal"), wal).unwrap();
+    examine(&path).unwrap()
+}
+
+const FITS: Result<Beside, String> = Ok(Beside::Wal { broken: false });
+
+#[test]
+fn a_wal_fits_the_states_between_its_first_and_its_last_transaction() {
+    let log = Log::new();
+    log.commit(", in_use = 1");
+    log.checkpoint();
+    let before = log.piece("");
+    log.commit("");
+    let first = log.piece("-wal");
+    log.commit("");
+    log.commit("");
+    let wal = log.piece("-wal");
+    assert_eq!(examined(&before, &wal), FITS, "nothing of it is checkpointed");
+    log.checkpoint();
+    let after = log.piece("");
+    assert_eq!(examined(&after, &wal), FITS, "all of it is");
+    let earlier = examined(&after, &first).unwrap_err();
+    assert!(earlier.contains("an earlier state") && earlier.contains("has 4"), "{earlier}");
+    log.commit("");
+    let later = examined(&before, &log.piece("-wal")).unwrap_err();
+    assert!(later.contains("a later state") && later.contains("number 5"), "{later}");
+    let other = examined(&Log::new().piece(""), &wal).unwrap_err();
+    assert!(other.contains("another database"), "{other}");
+}
+
+/// A roll-back gives the log another identity. A crash may come before that is in the database.
+#[test]
+fn a_roll_back_that_is_only_in_the_wal_fits() {
+    let log = Log::new();
+    log.commit(", in_use = 1");
+    log.checkpoint();
+    log.commit("");
+    let old = log.piece("-wal");
+    let before = log.piece("");
+    log.commit(", was = id, id = 'new'");
+    log.commit("");
+    let wal = log.piece("-wal");
+    assert_eq!(examined(&before, &wal), FITS);
+    log.checkpoint();
+    let after = log.piece("");
+    assert_eq!(examined(&after, &wal), FITS);
+    assert!(examined(&after, &old).is_err(), "the -wal of the lost part does not fit any more");
+}
+
+#[test]
+fn a_wal_without_a_header_is_damage_while_the_log_is_in_use() {
+    for in_use in [0, 1] {
+        let log = Log::new();
+        log.commit(&format!(", in_use = {in_use}"));
+        log.checkpoint();
+        let found = examined(&log.piece(""), b"torn");
+        assert_eq!(found.is_err(), in_use == 1, "{found:?}");
+    }
+}
+
+#[test]
+fn columns_come_in_the_order_of_their_rows() {
+    let table = [
+        ("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)", Some(vec!["a", "b"])),
+        ("CREATE TABLE t (a, b, c, PRIMARY KEY (c, a)) WITHOUT ROWID", Some(vec!["c", "a", "b"])),
+        ("CREATE TABLE t (", None),
+        ("DROP TABLE t", None),
+    ];
+    for (sql, expected) in table {
+        let found = columns(sql);
+        assert_eq!(
+            found.as_deref(),
+            expected
+                .map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>())
+                .as_deref(),
+            "{sql}"
+        );
+    }
+}

@@ -1,0 +1,255 @@
+//! What follows where the log is an older state than the one that people were answered from: a copy that was
+//! restored, what was recovered of a damaged log, or a log whose newest transactions are lost.
+//!
+//! Whatever is open in such a log may have been done since: a message was answered, a call has run, a chunk was
+//! sent. So nothing that is open goes on by itself. It is ended, each chat concerned is told once, and its people
+//! decide: `/retry` runs a turn again, `/resend` sends again what may not have arrived.
+
+use std::collections::BTreeMap;
+
+use avocet_protocol::{
+    ChatAddress, Content, DedupeKey, NewInbound, Outcome, SessionId, StoreError, Timestamp, TurnId,
+};
+use rusqlite::params;
+
+use crate::audit;
+use crate::cancel::{Ending, end};
+use crate::outbox::{Place, Source, insert_chunk};
+use crate::rows;
+use crate::turns::insert_turn;
+use crate::tx::{Result, Tx};
+
+/// How the log came to be an older state.
+#[derive(Debug, Clone)]
+pub(crate) struct RolledBack {
+    /// The word for the audit table.
+    pub(crate) outcome: &'static str,
+    /// For the operator.
+    pub(crate) why: String,
+    /// For chats: follows on "because".
+    pub(crate) for_chats: String,
+    /// Messages written up to this moment may have been answered by what is lost; `None` for now.
+    pub(crate) unsure_until: Option<Timestamp>,
+    /// The epoch that was reached by what is lost, as far as that is known.
+    pub(crate) epoch: i64,
+    /// The numbers that what is lost has given out, by table, as far as they are known.
+    pub(crate) numbers: BTreeMap<String, i64>,
+}
+
+/// What was ended because nobody knows whether it was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Ended {
+    /// Messages of people.
+    pub messages: usize,
+    /// Turns.
+    pub turns: usize,
+    /// Chunks that were to be delivered.
+    pub deliveries: usize,
+    /// Chats that are told.
+    pub chats: usize,
+}
+
+/// How far numbers are moved on beyond the last that is known: buttons and commands of the lost part name numbers,
+/// and must not mean what comes now.
+const GAP: i64 = 100_000;
+
+/// Ends everything that is open, gives the database another identity, and notes what happened.
+pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<Ended> {
+    move_numbers_on(tx, &rolled_back.numbers)?;
+    // First, so that the row says why numbers before it are missing.
+    audit::rolled_back(tx, rolled_back.outcome, &rolled_back.why)?;
+    let told = concerned(tx)?;
+    let mut ended = Ended { chats: told.len(), ..Ended::default() };
+    ended.turns = end_turns(tx)?;
+    ended.messages = end_messages(tx)?;
+    ended.deliveries = end_deliveries(tx, &rolled_back.why)?;
+    // A /new may have withdrawn them since.
+    tx.update("DELETE FROM grants WHERE 1", ())?;
+    tx.update("UPDATE sessions SET compact_for = NULL WHERE compact_for IS NOT NULL", ())?;
+    for (chat, open) in &told {
+        tell(tx, chat, open, rolled_back)?;
+    }
+    tx.update(
+        "UPDATE meta SET was = id, id = lower(hex(randomblob(16))), in_use = 0, copied_at = NULL, \
+             rolled_back_at = ?1, rolled_back = ?2, \
+             unsure_until = max(coalesce(unsure_until, ?3), ?3) WHERE only = 1",
+        params![tx.now.0, rolled_back.why, rolled_back.unsure_until.unwrap_or(tx.now).0],
+    )?;
+    tx.update("UPDATE meta SET epoch = max(epoch, ?1) WHERE only = 1", [rolled_back.epoch])?;
+    Ok(ended)
+}
+
+/// What is open in a chat.
+#[derive(Debug, Default)]
+struct Open {
+    /// Messages of its people.
+    messages: usize,
+    /// Chunks that were to be delivered.
+    deliveries: usize,
+}
+
+const OPEN_DELIVERIES: &str =
+    "state IN ('pending', 'sending', 'unknown') AND source NOT IN ('preview', 'notice')";
+
+/// The chats in which something is open.
+fn concerned(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, Open>> {
+    let rows = tx.db.rows(
+        &format!(
+            "SELECT channel, account, chat, topic, 1 AS message FROM inbound WHERE outcome IS NULL \
+             UNION ALL SELECT channel, account, chat, topic, 0 FROM outbox WHERE {OPEN_DELIVERIES}"
+        ),
+        (),
+        |row| Ok((rows::address(row)?, row.get::<_, bool>("message")?)),
+    )?;
+    let mut concerned = BTreeMap::<ChatAddress, Open>::new();
+    for (chat, message) in rows {
+        let open = concerned.entry(chat).or_default();
+        *if message { &mut open.messages } else { &mut open.deliveries } += 1;
+    }
+    Ok(concerned)
+}
+
+const NOTICE: &str = "the log was put back to an earlier state while this was open";
+
+/// Ends open turns as failed, so that `/retry` finds them. A call without a result counts as interrupted.
+fn end_turns(tx: &Tx<'_>) -> Result<usize> {
+    let ending = Ending {
+        state: "failed",
+        outcome: Outcome::Dropped,
+        notice: NOTICE,
+        result: "interrupted: the log was put back to an earlier state, so it is unknown whether this ran; check \
+            before you repeat it",
+    };
+    let open = tx.db.rows(
+        "SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting')",
+        (),
+        |row| row.get(0).map(TurnId),
+    )?;
+    for turn in &open {
+        audit::interrupted(tx, *turn)?;
+        end(tx, *turn, &ending)?;
+    }
+    Ok(open.len())
+}
+
+/// Ends messages that no turn has taken. Those of a chat get a failed turn, so that `/retry` finds them.
+fn end_messages(tx: &Tx<'_>) -> Result<usize> {
+    let waiting = tx.db.rows(
+        "SELECT DISTINCT session, channel, account, chat, topic FROM inbound \
+         WHERE state = 'queued' AND turn IS NULL AND kind = 'text'",
+        (),
+        |row| Ok((rows::parsed::<SessionId>(row, "session")?, rows::address(row)?)),
+    )?;
+    for (session, chat) in waiting {
+        let turn = insert_turn(tx, &session, "failed", None)?;
+        tx.update(
+            "UPDATE turns SET notice = ?2, ended_at = ?3 WHERE id = ?1",
+            params![turn.0, NOTICE, tx.now.0],
+        )?;
+        tx.update(
+            "UPDATE inbound SET turn = ?1 WHERE session = ?2 AND channel = ?3 AND account = ?4 \
+                 AND chat = ?5 AND topic IS ?6 AND state = 'queued' AND turn IS NULL AND kind = 'text'",
+            params![
+                turn.0,
+                session.as_str(),
+                chat.channel.as_str(),
+                chat.account.as_str(),
+                chat.chat.as_str(),
+                chat.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            ],
+        )?;
+    }
+    let dropped = "UPDATE inbound SET state = 'dead', outcome = 'dropped' WHERE outcome IS NULL";
+    tx.update(dropped, ())
+}
+
+/// What may have arrived is not sent again; `/resend` does that.
+fn end_deliveries(tx: &Tx<'_>, why: &str) -> Result<usize> {
+    let unconfirmed = "UPDATE outbox SET state = 'unconfirmed', error = ?1 WHERE";
+    let ended = tx.update(&format!("{unconfirmed} {OPEN_DELIVERIES}"), [why])?;
+    let notices =
+        format!("{unconfirmed} state IN ('pending', 'sending', 'unknown') AND source = 'notice'");
+    tx.update(&notices, [why])?;
+    // Their turns have ended; a chat keeps what it was shown.
+    tx.update("UPDATE outbox SET state = 'sent' WHERE source = 'preview' AND state <> 'sent'", ())?;
+    Ok(ended)
+}
+
+fn tell(tx: &Tx<'_>, chat: &ChatAddress, open: &Open, rolled_back: &RolledBack) -> Result<()> {
+    let mut text = format!("My log is not up to date, because {}.", rolled_back.for_chats);
+    let theirs = match open.messages {
+        0 => None,
+        1 => Some("your message".to_owned()),
+        many => Some(format!("{many} of your messages")),
+    };
+    if let Some(theirs) = theirs {
+        text.push_str(&format!(
+            " I do not know whether I have answered {theirs}: /retry answers again, if you still want that."
+        ));
+    }
+    let ours = match open.deliveries {
+        0 => None,
+        1 => Some("a message of mine".to_owned()),
+        many => Some(format!("{many} messages of mine")),
+    };
+    if let Some(ours) = ours {
+        text.push_str(&format!(" I do not know whether {ours} arrived: /resend sends again."));
+    }
+    let source = Source::Notice;
+    let place = Place { turn: None, ordinal: 0, chunk: 0, key: None, source };
+    insert_chunk(tx, chat, &Content::text(text), &place).map(drop)
+}
+
+/// What was written while the lost part was used, and comes again now, is not answered: it may have been. Its chat
+/// is told once. Returns whether this is such a message.
+pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
+    let Some(Timestamp(written)) = message.inbound.written_at else { return Ok(false) };
+    let until: Option<i64> =
+        tx.db.one("SELECT unsure_until FROM meta", (), |row| row.get("unsure_until"))?;
+    let Some(until) = until.filter(|until| written <= *until) else { return Ok(false) };
+    let text = format!(
+        "I do not know whether I have answered what you wrote up to {}: a part of my log is lost. Please write \
+         again what still matters.",
+        crate::damage::date(Timestamp(until))
+    );
+    let key = DedupeKey::parse(&format!("unsure until {until}"));
+    let key = key.map_err(|error| StoreError::Internal(error.to_string()))?;
+    let source = Source::Notice;
+    let place = Place { turn: None, ordinal: 0, chunk: 0, key: Some(&key), source };
+    insert_chunk(tx, &message.inbound.address, &Content::text(text), &place)?;
+    Ok(true)
+}
+
+/// Gives out no number that the lost part may have given out. The audit table has numbers without gaps: there only
+/// those are left out that are known to have been used.
+fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {
+    let tables = tx.db.rows(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'",
+        (),
+        |row| row.get::<_, String>(0),
+    )?;
+    for table in tables {
+        let gap = if table == "audit" { 0 } else { GAP };
+        let known = known.get(&table).copied().unwrap_or_default();
+        let used =
+            tx.db.row("SELECT seq FROM sqlite_sequence WHERE name = ?1", [&table], |row| {
+                row.get::<_, i64>(0)
+            })?;
+        let next = used.unwrap_or_default().max(known).saturating_add(gap);
+        match used {
+            Some(_) => {
+                tx.update(
+                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1",
+                    params![table, next],
+                )?;
+            }
+            None => {
+                tx.insert(
+                    "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
+                    params![table, next],
+                )?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! What was committed last, in a small file beside the database. A database that has less than this file says has
+//! lost transactions: its -wal was deleted or cut, or an older copy was put in its place.
+//!
+//! The file is written after each transaction and never synced, so that it costs one system call. After a crash
+//! of the daemon it is exact. After a power failure the newest transactions may be lost without damage: then only
+//! those count that were synced, and the file may say less than there is, but never more.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use avocet_protocol::Timestamp;
+
+use crate::migrate::with_suffix;
+
+const SUFFIX: &str = "-last";
+/// Every version of the file is as long, so that a write leaves nothing of the last one.
+const LENGTH: usize = 160;
+
+/// What was committed last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Last {
+    /// The id of the database.
+    pub(crate) id: String,
+    pub(crate) epoch: i64,
+    /// How many transactions it has.
+    pub(crate) commits: i64,
+    /// How many of them the disk has.
+    pub(crate) synced: i64,
+    /// When the last was committed.
+    pub(crate) at: Timestamp,
+    /// The boot of the machine in which that was; empty if the system does not say.
+    pub(crate) boot: String,
+}
+
+impl Last {
+    /// Reads the file; `None` if there is none, or if it cannot be read.
+    pub(crate) fn read(database: &Path) -> Option<Self> {
+        let text = fs::read_to_string(with_suffix(database, SUFFIX)).ok()?;
+        let mut words = text.trim_end().splitn(6, ' ');
+        let mut word = || words.next();
+        let (id, epoch, commits) = (word()?, word()?, word()?);
+        let (synced, at) = (word()?, word()?);
+        Some(Self {
+            id: id.to_owned(),
+            epoch: epoch.parse().ok()?,
+            commits: commits.parse().ok()?,
+            synced: synced.parse().ok()?,
+            at: Timestamp(at.parse().ok()?),
+            boot: word().unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// How many transactions the database has to have.
+    pub(crate) fn expected(&self) -> i64 {
+        let survived = !self.boot.is_empty() && self.boot == boot();
+        if survived { self.commits } else { self.synced }
+    }
+
+    /// Removes the file.
+    pub(crate) fn remove(database: &Path) -> io::Result<()> {
+        match fs::remove_file(with_suffix(database, SUFFIX)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The file while the database is open for writing.
+#[derive(Debug)]
+pub(crate) struct LastFile {
+    file: File,
+    last: Last,
+    /// Whether the log has said that the file cannot be written.
+    complained: bool,
+}
+
+impl LastFile {
+    /// Replaces what the file says.
+    pub(crate) fn begin(database: &Path, last: Last) -> io::Result<Self> {
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(with_suffix(database, SUFFIX))?;
+        let begun = Self { file, last, complained: false };
+        begun.write()?;
+        begun.file.set_len(LENGTH as u64)?;
+        begun.file.sync_all()?;
+        Ok(begun)
+    }
+
+    /// The number of the next transaction.
+    pub(crate) fn next(&self) -> i64 {
+        self.last.commits + 1
+    }
+
+    /// A transaction was committed, the one that [`Self::next`] named.
+    pub(crate) fn committed(&mut self, synced: bool, at: Timestamp) {
+        self.last.commits += 1;
+        self.last.at = at;
+        if synced {
+            self.last.synced = self.last.commits;
+        }
+        self.note();
+    }
+
+    /// The disk has every transaction.
+    pub(crate) fn synced(&mut self) {
+        self.last.synced = self.last.commits;
+        self.note();
+    }
+
+    fn note(&mut self) {
+        match self.write() {
+            Err(error) if !self.complained => {
+                tracing::warn!(
+                    %error,
+                    "the number of the last transaction cannot be noted; a later start may not see that \
+                     transactions are missing"
+                );
+                self.complained = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let Last { id, epoch, commits, synced, at, boot } = &self.last;
+        let line = format!("{id} {epoch} {commits} {synced} {} {boot}", at.0);
+        let padded = format!("{line:<width$}\n", width = LENGTH - 1);
+        self.file.write_all_at(padded.as_bytes(), 0)
+    }
+}
+
+/// The number that Linux gives each boot of the machine; empty if there is none.
+pub(crate) fn boot() -> String {
+    let read = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    read.map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "last_tests.rs"]
+mod tests;

@@ -1,0 +1,38 @@
+use tempfile::TempDir;
+
+use super::*;
+
+fn last(boot: &str) -> Last {
+    let (id, boot) = ("a".repeat(32), boot.to_owned());
+    Last { id, epoch: 3, commits: 1_000_000, synced: 7, at: Timestamp(1_767_225_600_000), boot }
+}
+
+#[test]
+fn what_was_noted_is_read_back() {
+    let directory = TempDir::new().unwrap();
+    let database = directory.path().join("avocet.db");
+    assert_eq!(Last::read(&database), None);
+    let mut file = LastFile::begin(&database, last("boot")).unwrap();
+    assert_eq!(Last::read(&database), Some(last("boot")));
+    file.committed(false, Timestamp(5));
+    let found = Last::read(&database).unwrap();
+    assert_eq!((found.commits, found.synced, found.at), (1_000_001, 7, Timestamp(5)));
+    file.committed(true, Timestamp(6));
+    assert_eq!(Last::read(&database).unwrap().synced, 1_000_002);
+    // A shorter note leaves nothing of a longer one.
+    LastFile::begin(&database, Last { commits: 1, synced: 1, ..last("") }).unwrap();
+    assert_eq!(Last::read(&database), Some(Last { commits: 1, synced: 1, ..last("") }));
+    for damaged in ["", "a b c", "a 1 2 3", "\0\0\0\0"] {
+        fs::write(directory.path().join("avocet.db-last"), damaged).unwrap();
+        assert_eq!(Last::read(&database), None, "{damaged:?}");
+    }
+    Last::remove(&database).unwrap();
+    Last::remove(&database).unwrap();
+}
+
+#[test]
+fn after_another_boot_only_synced_transactions_are_expected() {
+    assert_eq!(last("another").expected(), 7);
+    assert_eq!(last("").expected(), 7, "a system that does not say");
+    assert_eq!(last(&boot()).expected(), 1_000_000);
+}

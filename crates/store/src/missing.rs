@@ -1,0 +1,91 @@
+//! Whether the log that was opened is all of it. It is not if its -wal was deleted or cut, or if an older copy was
+//! put in its place.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use avocet_protocol::{Redactor, Timestamp};
+
+use crate::binding::Beside;
+use crate::damage::date;
+use crate::distrust::{Ended, RolledBack, distrust};
+use crate::last::Last;
+use crate::open::current_epoch;
+use crate::tx::{Db, Result, Tx};
+
+/// How far the clocks of platforms may be behind ours.
+const CLOCKS_APART: Duration = Duration::from_mins(1);
+
+/// What is missing; `None` if nothing is known to be. `beside` is what was there before SQLite opened the database.
+pub(crate) fn missing(
+    db: Db<'_>,
+    last: Option<&Last>,
+    beside: Beside,
+) -> Result<Option<RolledBack>> {
+    struct Found {
+        id: String,
+        was: Option<String>,
+        commits: i64,
+        in_use: bool,
+        copied_at: Option<i64>,
+    }
+    let columns = "SELECT id, was, commits, in_use, copied_at FROM meta";
+    let Found { id, was, commits, in_use, copied_at } = db.one(columns, (), |row| {
+        let (id, was, commits) = (row.get("id")?, row.get("was")?, row.get("commits")?);
+        let (in_use, copied_at) = (row.get("in_use")?, row.get("copied_at")?);
+        Ok(Found { id, was, commits, in_use, copied_at })
+    })?;
+    let (why, for_chats) = match last {
+        _ if let Some(copied_at) = copied_at => {
+            let date = date(Timestamp(copied_at));
+            (format!("it is a copy of {date}"), format!("it is a copy of {date}"))
+        }
+        // It was rolled back, and the crash came before that was noted.
+        Some(last) if last.id != id && was.as_ref() == Some(&last.id) => return Ok(None),
+        Some(last) if last.id != id => {
+            let date = date(last.at);
+            let why = format!("another log was used here before, until {date}");
+            (why, format!("it was replaced by another one after {date}"))
+        }
+        Some(last) if commits < last.expected() => {
+            let (expected, date) = (last.expected(), date(last.at));
+            let why = format!(
+                "of {expected} transactions it has the first {commits}; the last was committed on {date}"
+            );
+            (why, "its newest part was lost".to_owned())
+        }
+        None if in_use && beside == Beside::Nothing => {
+            let why = "it was in use, and its -wal is gone".to_owned();
+            (why, "its newest part was lost".to_owned())
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(RolledBack {
+        outcome: "found",
+        why,
+        for_chats,
+        unsure_until: last.map(unsure_until),
+        epoch: last.map_or(0, |last| last.epoch),
+        numbers: BTreeMap::new(),
+    }))
+}
+
+/// Until when messages were written that a log may have answered.
+pub(crate) fn unsure_until(last: &Last) -> Timestamp {
+    last.at.after(CLOCKS_APART)
+}
+
+/// Distrusts the log in one transaction. Afterwards it is another database, to which no -wal of the old one belongs.
+pub(crate) fn roll_back(
+    db: Db<'_>,
+    rolled_back: &RolledBack,
+    redactor: &Redactor,
+    now: Timestamp,
+) -> Result<Ended> {
+    let error = |error| db.error(&error);
+    let transaction = db.connection.unchecked_transaction().map_err(error)?;
+    let tx = Tx { db, epoch: current_epoch(db)?, now, redactor };
+    let ended = distrust(&tx, rolled_back)?;
+    transaction.commit().map_err(error)?;
+    Ok(ended)
+}

@@ -1,0 +1,224 @@
+//! Pages and the cells in them ("B-tree Pages").
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rusqlite::types::Value;
+
+use super::record::{values, varint};
+use super::wal::WalFile;
+use super::{be_u16, be_u32};
+
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// What our databases have, for a file whose header is lost.
+const DEFAULT_SIZE: usize = 4096;
+/// The smallest page without its reserved bytes.
+const LEAST_USABLE: usize = 480;
+
+/// The pages of a database file, with newer versions of some of them from its -wal.
+#[derive(Debug)]
+pub(crate) struct Pages<'w> {
+    /// `None` if there is no file.
+    file: Option<File>,
+    size: usize,
+    usable: usize,
+    /// Whole pages of the file.
+    in_file: u32,
+    /// The schema version that the file's header names.
+    version: Option<u32>,
+    newer: HashMap<u32, usize>,
+    wal: Option<&'w WalFile>,
+}
+
+/// What a page of a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    TableLeaf,
+    TableInterior,
+    IndexLeaf,
+    IndexInterior,
+}
+
+/// A page of a tree.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) kind: NodeKind,
+    /// The pages below this one.
+    pub(crate) children: Vec<u32>,
+    /// The rows in it. An interior page of a table has none.
+    pub(crate) cells: Vec<Cell>,
+    /// Cells that cannot be read.
+    pub(crate) broken: usize,
+}
+
+/// A row as it lies in a page.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    /// `None` in a tree without rowids.
+    pub(crate) rowid: Option<i64>,
+    size: usize,
+    local: Vec<u8>,
+    overflow: Option<u32>,
+}
+
+impl<'w> Pages<'w> {
+    /// Opens a database file; a file that is not there has no pages.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = match File::open(path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let mut header = [0; 100];
+        let whole = file.as_ref().is_some_and(|file| file.read_exact_at(&mut header, 0).is_ok());
+        let known = whole && header.starts_with(MAGIC);
+        let named = match be_u16(&header, 16) {
+            Some(1) => 65_536,
+            Some(size) => size,
+            None => 0,
+        };
+        let fits = known && named.is_power_of_two() && named >= 512;
+        let size = if fits { named } else { DEFAULT_SIZE };
+        let reserved = if fits { usize::from(header[20]) } else { 0 };
+        let usable = if size - reserved < LEAST_USABLE { size } else { size - reserved };
+        let length = file.as_ref().map_or(Ok(0), |file| file.metadata().map(|data| data.len()))?;
+        let in_file = u32::try_from(length / size as u64).unwrap_or(u32::MAX);
+        let version = known.then(|| be_u32(&header, 60)).flatten();
+        Ok(Self { file, size, usable, in_file, version, newer: HashMap::new(), wal: None })
+    }
+
+    /// The schema version (`user_version`); `None` if the header cannot be read.
+    pub(crate) fn version(&self) -> Option<u32> {
+        let Some(page) = self.newer.contains_key(&1).then(|| self.page(1)).flatten() else {
+            return self.version;
+        };
+        page.starts_with(MAGIC).then(|| be_u32(&page, 60)).flatten()
+    }
+
+    /// Bytes of a page.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Puts these frames of the -wal over the file, the later over the earlier.
+    pub(crate) fn put_over(&mut self, wal: &'w WalFile, frames: impl IntoIterator<Item = usize>) {
+        for frame in frames {
+            if let Some(page) = wal.page_of(frame) {
+                self.newer.insert(page, frame);
+            }
+        }
+        self.wal = Some(wal);
+    }
+
+    /// The number of the last page.
+    pub(crate) fn last(&self) -> u32 {
+        self.newer.keys().copied().fold(self.in_file, u32::max)
+    }
+
+    /// When a page was written: 0 in the file, more in a later frame of the -wal.
+    pub(crate) fn age(&self, number: u32) -> usize {
+        self.newer.get(&number).map_or(0, |frame| frame + 1)
+    }
+
+    /// The bytes of a page, the first of which is number 1.
+    pub(crate) fn page(&self, number: u32) -> Option<Vec<u8>> {
+        if let (Some(frame), Some(wal)) = (self.newer.get(&number), self.wal) {
+            return wal.content(*frame);
+        }
+        let mut page = vec![0; self.size];
+        let at = u64::from(number.checked_sub(1)?) * self.size as u64;
+        self.file.as_ref()?.read_exact_at(&mut page, at).ok()?;
+        Some(page)
+    }
+
+    /// A page as one of a tree; `None` if it is none.
+    pub(crate) fn node(&self, number: u32) -> Option<Node> {
+        let page = self.page(number)?;
+        let page = page.get(..self.usable)?;
+        let header = if number == 1 { 100 } else { 0 };
+        let (kind, length) = match page.get(header)? {
+            0x0d => (NodeKind::TableLeaf, 8),
+            0x05 => (NodeKind::TableInterior, 12),
+            0x0a => (NodeKind::IndexLeaf, 8),
+            0x02 => (NodeKind::IndexInterior, 12),
+            _ => return None,
+        };
+        let count = be_u16(page, header + 3)?;
+        let pointers = header + length;
+        let content = pointers + 2 * count;
+        let mut node = Node { kind, children: Vec::new(), cells: Vec::new(), broken: 0 };
+        // More cells than fit on a page: it holds something else.
+        page.get(pointers..content)?;
+        for pointer in 0..count {
+            let at = be_u16(page, pointers + 2 * pointer).filter(|at| *at >= content);
+            let cell = at.and_then(|at| page.get(at..)).and_then(|bytes| self.cell(kind, bytes));
+            match cell {
+                None => node.broken += 1,
+                Some((child, cell)) => {
+                    node.children.extend(child);
+                    node.cells.extend(cell);
+                }
+            }
+        }
+        if matches!(kind, NodeKind::TableInterior | NodeKind::IndexInterior) {
+            node.children.extend(be_u32(page, header + 8));
+        }
+        Some(node)
+    }
+
+    fn cell(&self, kind: NodeKind, bytes: &[u8]) -> Option<(Option<u32>, Option<Cell>)> {
+        match kind {
+            NodeKind::TableInterior => Some((Some(be_u32(bytes, 0)?), None)),
+            NodeKind::IndexInterior => {
+                let cell = self.index_cell(bytes.get(4..)?)?;
+                Some((Some(be_u32(bytes, 0)?), Some(cell)))
+            }
+            NodeKind::IndexLeaf => Some((None, Some(self.index_cell(bytes)?))),
+            NodeKind::TableLeaf => {
+                let (size, taken) = varint(bytes)?;
+                let (rowid, more) = varint(bytes.get(taken..)?)?;
+                let rest = bytes.get(taken + more..)?;
+                Some((None, Some(self.local(size, rest, Some(rowid))?)))
+            }
+        }
+    }
+
+    fn index_cell(&self, bytes: &[u8]) -> Option<Cell> {
+        let (size, taken) = varint(bytes)?;
+        self.local(size, bytes.get(taken..)?, None)
+    }
+
+    /// The part of a payload that lies in the page, by "Cell Payload Overflow Pages".
+    fn local(&self, size: i64, bytes: &[u8], rowid: Option<i64>) -> Option<Cell> {
+        let size = usize::try_from(size).ok()?;
+        let usable = self.usable;
+        let most = if rowid.is_some() { usable - 35 } else { (usable - 12) * 64 / 255 - 23 };
+        if size <= most {
+            let local = bytes.get(..size)?.to_vec();
+            return Some(Cell { rowid, size, local, overflow: None });
+        }
+        let least = (usable - 12) * 32 / 255 - 23;
+        let fitting = least + (size - least) % (usable - 4);
+        let length = if fitting <= most { fitting } else { least };
+        let local = bytes.get(..length)?.to_vec();
+        Some(Cell { rowid, size, local, overflow: Some(be_u32(bytes, length)?) })
+    }
+
+    /// The values of a row. `passed` is told every page beside its own that the row lies in.
+    pub(crate) fn values(&self, cell: &Cell, mut passed: impl FnMut(u32)) -> Option<Vec<Value>> {
+        let mut payload = cell.local.clone();
+        let mut next = cell.overflow;
+        while payload.len() < cell.size {
+            let number = next.filter(|number| *number > 1)?;
+            let page = self.page(number)?;
+            passed(number);
+            let missing = (cell.size - payload.len()).min(self.usable - 4);
+            payload.extend_from_slice(page.get(4..4 + missing)?);
+            next = be_u32(&page, 0);
+        }
+        values(&payload)
+    }
+}

@@ -1,0 +1,198 @@
+//! The -wal: frames, each with a newer version of a page ("The WAL File Format").
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::be_u32;
+
+const HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+/// The magic number; its last bit says how checksums read the words.
+const MAGIC: u32 = 0x377f_0682;
+const FORMAT: u32 = 3_007_000;
+
+/// A -wal that has a readable header.
+#[derive(Debug)]
+pub(crate) struct WalFile {
+    file: File,
+    page_size: usize,
+    frames: Vec<Frame>,
+    /// Behind the last frame that SQLite reads.
+    read_by_sqlite: usize,
+    /// Behind the last frame that was committed, whether or not SQLite still reads it. What follows was never
+    /// committed.
+    committed: usize,
+}
+
+#[derive(Debug)]
+struct Frame {
+    page: u32,
+    at: u64,
+    /// Whether its checksum follows on that of the frame before it.
+    whole: bool,
+}
+
+/// What was found in place of a -wal.
+#[derive(Debug)]
+pub(crate) enum FoundWal {
+    /// There is none, or it is empty.
+    Nothing,
+    /// Its header cannot be read: SQLite drops all of it without a word.
+    Headless,
+    Wal(WalFile),
+}
+
+/// The checksum so far.
+type Sum = (u32, u32);
+
+impl WalFile {
+    pub(crate) fn read(path: &Path) -> io::Result<FoundWal> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FoundWal::Nothing),
+            Err(error) => return Err(error),
+        };
+        let length = file.metadata()?.len();
+        if length == 0 {
+            return Ok(FoundWal::Nothing);
+        }
+        let mut header = [0; HEADER];
+        let read = file.read_exact_at(&mut header, 0).is_ok();
+        let reading = if read { Reading::new(&header) } else { None };
+        Ok(reading
+            .map_or(FoundWal::Headless, |reading| FoundWal::Wal(reading.frames(file, length))))
+    }
+
+    /// Reads the frames of a -wal whose header is damaged, as far as they bear each other out.
+    pub(crate) fn read_headless(path: &Path, page_size: usize) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let mut salts = [0; 8];
+        let size = (FRAME_HEADER + page_size) as u64;
+        let mut last = [0; FRAME_HEADER];
+        // Two frames with the same salts, one behind the other, are no accident.
+        for at in (0..length / size).map(|frame| HEADER as u64 + frame * size) {
+            let mut header = [0; FRAME_HEADER];
+            if file.read_exact_at(&mut header, at).is_err() {
+                break;
+            }
+            if header[8..16] == last[8..16] && header[8..16] != salts {
+                salts.copy_from_slice(&header[8..16]);
+                break;
+            }
+            last = header;
+        }
+        // SQLite writes in the order of the machine, and so did we.
+        let big_endian = cfg!(target_endian = "big");
+        let mut wal = Reading { page_size, big_endian, salts, sum: (0, 0) }.frames(file, length);
+        wal.read_by_sqlite = 0;
+        Ok(wal)
+    }
+
+    /// Bytes of a page.
+    pub(crate) fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// The frames that SQLite reads: those of the transactions before the first broken frame.
+    pub(crate) fn read_by_sqlite(&self) -> impl Iterator<Item = usize> {
+        0..self.read_by_sqlite
+    }
+
+    /// Whether something was committed behind a broken frame: SQLite drops it without a word.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.read_by_sqlite < self.committed
+    }
+
+    /// Every committed frame that can be read, those behind a broken one included.
+    pub(crate) fn readable(&self) -> impl Iterator<Item = usize> {
+        (0..self.committed).filter(|frame| self.frames[*frame].whole)
+    }
+
+    /// How many committed frames cannot be read.
+    pub(crate) fn unreadable(&self) -> usize {
+        self.committed - self.readable().count()
+    }
+
+    pub(crate) fn page_of(&self, frame: usize) -> Option<u32> {
+        self.frames.get(frame).map(|frame| frame.page)
+    }
+
+    pub(crate) fn content(&self, frame: usize) -> Option<Vec<u8>> {
+        let mut page = vec![0; self.page_size];
+        self.file.read_exact_at(&mut page, self.frames.get(frame)?.at).ok()?;
+        Some(page)
+    }
+}
+
+/// What the header says.
+struct Reading {
+    page_size: usize,
+    big_endian: bool,
+    salts: [u8; 8],
+    sum: Sum,
+}
+
+impl Reading {
+    fn new(header: &[u8; HEADER]) -> Option<Self> {
+        let magic = be_u32(header, 0)?;
+        let page_size = be_u32(header, 8)? as usize;
+        let big_endian = magic & 1 == 1;
+        let sum = checksum(big_endian, (0, 0), &header[..24]);
+        let stored = (be_u32(header, 24)?, be_u32(header, 28)?);
+        let is_one = magic & !1 == MAGIC
+            && be_u32(header, 4)? == FORMAT
+            && page_size.is_power_of_two()
+            && (512..=65_536).contains(&page_size)
+            && sum == stored;
+        let salts = header[16..24].try_into().ok()?;
+        is_one.then_some(Self { page_size, big_endian, salts, sum })
+    }
+
+    /// Reads the frames. A broken one does not spoil those behind it: each has the checksum behind it.
+    fn frames(self, file: File, length: u64) -> WalFile {
+        let Self { page_size, big_endian, salts, mut sum } = self;
+        let mut wal =
+            WalFile { file, page_size, frames: Vec::new(), read_by_sqlite: 0, committed: 0 };
+        let size = FRAME_HEADER + page_size;
+        let mut bytes = vec![0; size];
+        let mut chain = true;
+        let mut at = HEADER as u64;
+        while at + size as u64 <= length {
+            if wal.file.read_exact_at(&mut bytes, at).is_err() {
+                break;
+            }
+            let (header, page) = bytes.split_at(FRAME_HEADER);
+            let word = |at| be_u32(header, at).unwrap_or_default();
+            let expected = checksum(big_endian, checksum(big_endian, sum, &header[..8]), page);
+            sum = (word(16), word(20));
+            let whole = header[8..16] == salts && expected == sum && word(0) > 0;
+            wal.frames.push(Frame { page: word(0), at: at + FRAME_HEADER as u64, whole });
+            chain &= whole;
+            if whole && word(4) > 0 {
+                wal.committed = wal.frames.len();
+                if chain {
+                    wal.read_by_sqlite = wal.committed;
+                }
+            }
+            at += size as u64;
+        }
+        wal
+    }
+}
+
+/// "Checksum Algorithm".
+fn checksum(big_endian: bool, (mut first, mut second): Sum, bytes: &[u8]) -> Sum {
+    let word = |four: &[u8]| {
+        let four = four.try_into().unwrap_or_default();
+        if big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
+    };
+    for eight in bytes.chunks_exact(8) {
+        let (one, other) = eight.split_at(4);
+        first = first.wrapping_add(word(one)).wrapping_add(second);
+        second = second.wrapping_add(word(other)).wrapping_add(first);
+    }
+    (first, second)
+}

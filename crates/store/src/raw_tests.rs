@@ -1,0 +1,154 @@
+use std::fs;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use tempfile::TempDir;
+
+use super::*;
+
+/// Rows with values of every kind and length.
+fn make(connection: &Connection) {
+    connection
+        .execute_batch(
+            "CREATE TABLE plain (id INTEGER PRIMARY KEY, number, text, blob);
+             CREATE TABLE keyed (a TEXT, number INTEGER, b TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID;
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)
+             INSERT INTO plain (id, number, text, blob) SELECT i * i - 5,
+                 CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN 0 WHEN 2 THEN 1 WHEN 3 THEN i * 1.5
+                     WHEN 4 THEN -i WHEN 5 THEN 1 << (i % 63) ELSE -(1 << (i % 63)) END,
+                 substr(replace(hex(zeroblob(i * 20)), '0', 'é'), 1, i * 37), randomblob(i % 50) FROM n;
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)
+             INSERT INTO keyed SELECT 'a' || i, i, substr(hex(zeroblob(i * 20)), 1, i * 31) FROM n;",
+        )
+        .unwrap();
+}
+
+fn read(connection: &Connection, sql: &str) -> Vec<Vec<Value>> {
+    let mut statement = connection.prepare(sql).unwrap();
+    let columns = statement.column_count();
+    let rows = statement.query_map((), |row| (0..columns).map(|at| row.get(at)).collect()).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// The rows of a table as they are read here, in the order of SQLite.
+fn raw(pages: &Pages<'_>, table: &str) -> Vec<Vec<Value>> {
+    let mut owned = Owned::default();
+    let rows = schema(pages, &mut owned);
+    let root = rows.iter().find(|row| row.name == table).unwrap().root;
+    let mut found = Vec::new();
+    for page in owned.tree(pages, root) {
+        let (rows, broken) = rows_of(pages, page, &mut owned);
+        assert_eq!(broken, 0);
+        for (rowid, mut values) in rows {
+            if let Some(rowid) = rowid {
+                values[0] = Value::Integer(rowid);
+            }
+            found.push(values);
+        }
+    }
+    assert_eq!(owned.unreadable, 0);
+    found.sort_by_key(|values| format!("{:?}", values[0]));
+    found
+}
+
+fn assert_same(pages: &Pages<'_>, connection: &Connection) {
+    // Without rowids, the key comes first.
+    for (table, sql) in
+        [("plain", "SELECT * FROM plain"), ("keyed", "SELECT a, b, number FROM keyed")]
+    {
+        let mut expected = read(connection, sql);
+        expected.sort_by_key(|values| format!("{:?}", values[0]));
+        assert_eq!(raw(pages, table), expected, "{table}");
+    }
+}
+
+#[test]
+fn pages_hold_what_sqlite_reads() {
+    for size in [512, 1024, 4096, 65_536] {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("db");
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "page_size", size).unwrap();
+        make(&connection);
+        let pages = Pages::open(&path).unwrap();
+        assert_eq!(pages.size(), size);
+        assert_same(&pages, &connection);
+    }
+}
+
+#[test]
+fn frames_of_the_wal_hold_what_sqlite_reads() {
+    let directory = TempDir::new().unwrap();
+    let (path, wal) = (directory.path().join("db"), directory.path().join("db-wal"));
+    let connection = Connection::open(&path).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    make(&connection);
+    connection.execute("DELETE FROM plain WHERE id % 3 = 0", ()).unwrap();
+    let read = || match WalFile::read(&wal).unwrap() {
+        FoundWal::Wal(wal) => wal,
+        other => panic!("{other:?}"),
+    };
+    let whole = read();
+    assert!(!whole.is_broken());
+    let mut pages = Pages::open(&path).unwrap();
+    pages.put_over(&whole, whole.read_by_sqlite());
+    assert_same(&pages, &connection);
+
+    // One bit of a frame in the middle: SQLite stops there, and what follows can still be read.
+    let bytes = fs::read(&wal).unwrap();
+    let frames = whole.read_by_sqlite().count();
+    let mut broken = bytes.clone();
+    broken[32 + (24 + 4096) * (frames / 2) + 500] ^= 1;
+    fs::write(&wal, &broken).unwrap();
+    let found = read();
+    assert!(found.is_broken() && found.read_by_sqlite().count() <= frames / 2);
+    assert_eq!((found.readable().count(), found.unreadable()), (frames - 1, 1));
+
+    // Without its header SQLite reads nothing.
+    let mut headless = bytes;
+    headless[..32].fill(0);
+    fs::write(&wal, &headless).unwrap();
+    assert!(matches!(WalFile::read(&wal), Ok(FoundWal::Headless)));
+    let found = WalFile::read_headless(&wal, 4096).unwrap();
+    assert!(found.readable().count() >= frames - 1);
+}
+
+/// Nothing panics, and nothing goes round in circles.
+#[test]
+fn damaged_pages_are_read_to_an_end() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("db");
+    let connection = Connection::open(&path).unwrap();
+    make(&connection);
+    drop(connection);
+    let bytes = fs::read(&path).unwrap();
+    let mut seed = 7_u64;
+    let mut random = |limit: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % limit
+    };
+    for _ in 0..300 {
+        let mut damaged = bytes.clone();
+        for _ in 0..40 {
+            let at = random(damaged.len());
+            damaged[at] = random(256) as u8;
+        }
+        // The headers of pages, too, where trees are held together.
+        for _ in 0..10 {
+            let at = random(damaged.len() / 4096) * 4096 + random(16);
+            damaged[at] = random(16) as u8;
+        }
+        fs::write(&path, &damaged).unwrap();
+        let pages = Pages::open(&path).unwrap();
+        let mut owned = Owned::default();
+        for row in schema(&pages, &mut owned) {
+            for page in owned.tree(&pages, row.root) {
+                rows_of(&pages, page, &mut owned);
+            }
+        }
+        owned.freelist(&pages);
+        for page in 0..pages.last() + 2 {
+            rows_of(&pages, page, &mut owned);
+        }
+    }
+}

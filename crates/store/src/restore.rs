@@ -1,0 +1,266 @@
+//! A log is put in the place of the one that is there: from a copy (`avocet restore`), or from what a damaged log
+//! still holds (`avocet recover`). The one that was there is moved aside and never deleted.
+//!
+//! The new log is complete on the disk before anything is moved, and a marker stands while files are moved: a crash
+//! in between leaves no place for an empty log.
+
+use std::collections::BTreeMap;
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use avocet_protocol::{Redactor, Timestamp};
+use rusqlite::Connection;
+use serde::Serialize;
+
+use crate::binding::{Beside, Meta};
+use crate::copy::{
+    CopyError, check_room, length, open_unchanging, remove_with_journal, write_copy,
+};
+use crate::damage::{Damage, date, find_thoroughly, free_name, move_pieces};
+use crate::distrust::{Ended, RolledBack};
+use crate::error::{store_error, unusable};
+use crate::last::{Last, LastFile, boot};
+use crate::migrate::{self, NEW, put_in_place, with_suffix};
+use crate::missing::{roll_back, unsure_until};
+use crate::open::{look, read_only};
+use crate::raw::Pages;
+use crate::salvage::{Salvaged, newest_damaged, numbers, salvage};
+use crate::tx::Db;
+use crate::{DATABASE, Lock};
+
+/// What a log that is replaced is called.
+const REPLACED: &str = ".replaced-";
+
+/// A data directory in which a person puts another log in the place of the one that is there.
+#[derive(Debug)]
+pub struct Replace<'a> {
+    /// The data directory.
+    pub directory: &'a Path,
+    /// Its lock.
+    pub lock: &'a Lock,
+    /// The number of the last row of the audit table that was noted outside of the log.
+    pub audit_head: Option<i64>,
+    /// What the audit table keeps out of what it says.
+    pub redactor: &'a Redactor,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// A copy that was put in the place of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// The copy, which stays.
+    pub from: PathBuf,
+    /// When it was made; `None` if `avocet backup` did not make it.
+    pub copied_at: Option<Timestamp>,
+    /// What the log that was there is called now; `None` if there was none.
+    pub moved: Option<PathBuf>,
+    /// Messages in the log.
+    pub messages: u64,
+    /// What was open in the copy, and is not done again.
+    pub ended: Ended,
+}
+
+/// A log that was recovered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Recovered {
+    /// The damaged log, which stays.
+    pub from: PathBuf,
+    /// Where the recovered one is.
+    pub into: PathBuf,
+    /// What the log that was there is called now; `None` if there was none.
+    pub moved: Option<PathBuf>,
+    /// What was saved.
+    pub saved: Salvaged,
+}
+
+impl Replace<'_> {
+    /// Puts a copy in the place of the log. Blocks.
+    ///
+    /// # Errors
+    /// [`CopyError::NotWhole`] if the file is not a whole log; nothing is moved then.
+    pub fn restore(&self, from: &Path) -> Result<Restored, CopyError> {
+        let database = self.database();
+        let not_whole =
+            |detail: &str| CopyError::NotWhole { path: from.to_owned(), detail: detail.to_owned() };
+        match (from.canonicalize(), database.canonicalize()) {
+            (Err(error), _) if error.kind() == ErrorKind::NotFound => {
+                return Err(not_whole("there is no such file"));
+            }
+            (Ok(from), Ok(database)) if from == database => {
+                return Err(not_whole("it is the log that is in use"));
+            }
+            _ => {}
+        }
+        let source = verified(from)?;
+        check_room(length(&source, from)?, &database)?;
+        let new = with_suffix(&database, NEW);
+        let prepared = self.prepare(&source, from, &new);
+        if prepared.is_err() {
+            remove_with_journal(&new);
+        }
+        let (copied_at, messages, ended) = prepared?;
+        let moved = self.put_in_place(&new)?;
+        Ok(Restored { from: from.to_owned(), copied_at, moved, messages, ended })
+    }
+
+    /// Puts what can be read of a damaged log in the place of the log; by default of the one that was moved aside
+    /// last. Blocks.
+    ///
+    /// # Errors
+    /// [`CopyError::NotWhole`] if nothing can be read; nothing is moved then.
+    pub fn recover(&self, from: Option<&Path>) -> Result<Recovered, CopyError> {
+        let database = self.database();
+        let newest = || newest_damaged(&database).map_err(|error| unusable(&database, error));
+        let from = match from {
+            Some(from) => from.to_owned(),
+            None => newest()?.ok_or_else(|| CopyError::NoneDamaged(self.directory.to_owned()))?,
+        };
+        let new = with_suffix(&database, NEW);
+        let saved = self.salvage(&from, &new)?;
+        let moved = self.put_in_place(&new)?;
+        Ok(Recovered { from, into: database, moved, saved })
+    }
+
+    fn salvage(&self, from: &Path, into: &Path) -> Result<Salvaged, CopyError> {
+        let database = self.database();
+        let beside = crate::salvage::Given {
+            last: Last::read(&database),
+            numbers: self.numbers(),
+            redactor: self.redactor,
+            now: self.now,
+        };
+        salvage(from, into, &beside)
+    }
+
+    /// Makes the log that will be put in place. Returns when its copy was made, its messages, and what was ended.
+    fn prepare(
+        &self,
+        source: &Connection,
+        from: &Path,
+        new: &Path,
+    ) -> Result<(Option<Timestamp>, u64, Ended), CopyError> {
+        write_copy(source, new)?;
+        let sql = |error: rusqlite::Error| store_error(new, &error);
+        let mut connection = Connection::open(new).map_err(sql)?;
+        connection.pragma_update(None, "trusted_schema", false).map_err(sql)?;
+        let version = migrate::version_below(&connection, new, migrate::newest())?;
+        if version < migrate::newest() {
+            migrate::bring_up(&mut connection, new, version, migrate::MIGRATIONS)?;
+        }
+        let db = Db { connection: &connection, path: new };
+        let copied_at: Option<i64> =
+            db.one("SELECT copied_at FROM meta", (), |row| row.get("copied_at"))?;
+        let copied_at = copied_at.map(Timestamp);
+        let of = copied_at.map_or(String::new(), |at| format!(" of {}", date(at)));
+        let last = Last::read(&self.database());
+        let rolled_back = RolledBack {
+            outcome: "restored",
+            why: format!("it was restored from {}, a copy{of}", from.display()),
+            for_chats: format!("it was restored from a copy{of}"),
+            unsure_until: last.as_ref().map(unsure_until),
+            epoch: self.epoch(last.as_ref()) + 1,
+            numbers: self.numbers(),
+        };
+        let ended = roll_back(db, &rolled_back, self.redactor, self.now)?;
+        let messages = db.one("SELECT count(*) FROM inbound", (), |row| row.get(0))?;
+        Ok((copied_at, messages, ended))
+    }
+
+    fn database(&self) -> PathBuf {
+        self.directory.join(DATABASE)
+    }
+
+    /// The last epoch of the log that is replaced, as far as that is known.
+    fn epoch(&self, last: Option<&Last>) -> i64 {
+        let pages = Pages::open(&self.database()).ok();
+        let meta = pages.and_then(|pages| Meta::read(&pages)).map(|(meta, _)| meta.epoch);
+        last.map(|last| last.epoch).max(meta).unwrap_or_default()
+    }
+
+    /// The numbers that the log that is replaced has given out, as far as they can be read.
+    fn numbers(&self) -> BTreeMap<String, i64> {
+        let database = self.database();
+        let aside = newest_damaged(&database).ok().flatten();
+        let mut known = BTreeMap::new();
+        let mut note = |table: String, number: i64| {
+            let last = known.entry(table).or_default();
+            *last = number.max(*last);
+        };
+        for path in [Some(database), aside].into_iter().flatten() {
+            numbers(&path).into_iter().for_each(|(table, number)| note(table, number));
+        }
+        self.audit_head.into_iter().for_each(|head| note("audit".to_owned(), head));
+        known
+    }
+
+    /// Moves the log that is there aside, and gives the new one its name.
+    fn put_in_place(&self, new: &Path) -> Result<Option<PathBuf>, CopyError> {
+        let database = self.database();
+        let there = ["", "-wal", "-shm"].iter().any(|end| with_suffix(&database, end).exists());
+        let moved = there.then(|| free_name(&database, REPLACED, self.now));
+        if let Some(moved) = &moved {
+            let found = "the command that was to replace it did not end; run it again";
+            Damage::new(found.to_owned(), Some(moved), self.now).write(&database)?;
+            move_pieces(&database, moved)?;
+        }
+        let last = self.last_of(new)?;
+        LastFile::begin(&database, last).map_err(|error| unusable(&database, error))?;
+        put_in_place(new, &database)?;
+        Damage::remove(&database)?;
+        Ok(moved)
+    }
+
+    fn last_of(&self, new: &Path) -> Result<Last, CopyError> {
+        let connection = open_unchanging(new)?;
+        let db = Db { connection: &connection, path: new };
+        let (at, boot) = (self.now, boot());
+        let last = db.one("SELECT id, epoch, commits FROM meta", (), |row| {
+            let commits = row.get("commits")?;
+            let (id, epoch) = (row.get("id")?, row.get("epoch")?);
+            Ok(Last { id, epoch, commits, synced: commits, at, boot })
+        })?;
+        Ok(last)
+    }
+}
+
+/// Puts what can be read of a damaged log into a new file, and changes nothing else. Blocks.
+///
+/// # Errors
+/// [`CopyError::NotWhole`] if nothing can be read.
+pub fn recover_into(
+    from: &Path,
+    into: &Path,
+    redactor: &Redactor,
+    now: Timestamp,
+) -> Result<Recovered, CopyError> {
+    if into.symlink_metadata().is_ok() {
+        return Err(CopyError::Exists(into.to_owned()));
+    }
+    let part = with_suffix(into, crate::copy::PART);
+    let given = crate::salvage::Given { last: None, numbers: BTreeMap::new(), redactor, now };
+    let saved = salvage(from, &part, &given)?;
+    put_in_place(&part, into)?;
+    Ok(Recovered { from: from.to_owned(), into: into.to_owned(), moved: None, saved })
+}
+
+/// A connection to a file that is a whole log.
+fn verified(path: &Path) -> Result<Connection, CopyError> {
+    let not_whole = |detail: String| CopyError::NotWhole { path: path.to_owned(), detail };
+    let beside = look(path).map_err(|error| unusable(path, error))?.map_err(not_whole)?;
+    let connection = match beside {
+        // Nothing is left beside the copy then.
+        Beside::Nothing => open_unchanging(path)?,
+        Beside::Wal { broken: false } => read_only(path)?,
+        Beside::Wal { broken: true } => {
+            let detail = "a frame of its -wal cannot be read; use `avocet recover`";
+            return Err(not_whole(detail.to_owned()));
+        }
+    };
+    migrate::version_below(&connection, path, migrate::newest())?;
+    match find_thoroughly(Db { connection: &connection, path })? {
+        None => Ok(connection),
+        Some(detail) => Err(not_whole(detail)),
+    }
+}

@@ -1,0 +1,82 @@
+//! `/retry`: runs again what a crash interrupted, or else the session's last failed turn.
+
+use std::time::Duration;
+
+use avocet_protocol::{MessageId, Resolution, SenderId, SessionId, TurnId, WaitId, WaitKind};
+use rusqlite::params;
+
+use crate::cancel::open_turn;
+use crate::inbox::ANSWERED;
+use crate::turns::insert_turn;
+use crate::tx::{Result, Tx};
+use crate::waits::{is_open, meant_wait, resolve_by_command};
+
+/// A turn that failed earlier than this is not run again: its sender has gone on without it.
+const RETRIED_WITHIN: Duration = Duration::from_hours(24);
+
+/// Returns the session that goes on; `None` if there is nothing to run again.
+pub(crate) fn retry(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    command: MessageId,
+    wait: Option<WaitId>,
+    sender: Option<&SenderId>,
+) -> Result<Option<SessionId>> {
+    let wait = match wait {
+        Some(wait) if is_open(tx, wait, WaitKind::Choice, Some(session))? => Some(wait),
+        Some(_) => return Ok(None),
+        None => meant_wait(tx, session, WaitKind::Choice, command)?,
+    };
+    if let Some(wait) = wait {
+        return resolve_by_command(tx, command, wait, &Resolution::Run);
+    }
+    if open_turn(tx, session)?.is_some() {
+        return Ok(None);
+    }
+    let Some(failed) = last_failed(tx, session, sender)? else { return Ok(None) };
+    run_again(tx, session, failed)?;
+    Ok(Some(session.clone()))
+}
+
+/// The newest turn of the session that failed since its last `/new`, and has messages that were not handed to
+/// another turn by an earlier `/retry`. With a `sender`, all of these messages have to be theirs.
+fn last_failed(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    sender: Option<&SenderId>,
+) -> Result<Option<TurnId>> {
+    tx.db.row(
+        "SELECT id FROM turns WHERE session = ?1 AND state = 'failed' AND ended_at > ?2 \
+             AND EXISTS (SELECT 1 FROM inbound WHERE turn = turns.id AND key NOT LIKE 'retried %' \
+                 AND id > (SELECT fresh_from FROM sessions WHERE id = ?1)) \
+             AND NOT EXISTS (SELECT 1 FROM inbound WHERE turn = turns.id AND sender <> ?3) \
+         ORDER BY id DESC LIMIT 1",
+        params![session.as_str(), tx.now.before(RETRIED_WITHIN).0, sender.map(SenderId::as_str),],
+        |row| row.get(0).map(TurnId),
+    )
+}
+
+/// Queues a new turn for copies of the messages. A copy takes over the key of its original: a redelivery is still
+/// absorbed, an edit finds the copy, and the reply refers to the message that the person wrote. The originals keep
+/// the outcome that was recorded for them.
+fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
+    let turn = insert_turn(tx, session, "queued", None)?;
+    let messages = tx.db.rows(
+        "SELECT id, key FROM inbound WHERE turn = ?1 AND after_step IS NOT ?2 ORDER BY id",
+        params![failed.0, ANSWERED],
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)),
+    )?;
+    for (id, key) in messages {
+        tx.update("UPDATE inbound SET key = 'retried ' || id WHERE id = ?1", [id])?;
+        tx.insert(
+            "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
+                 sender_name, is_bot, kind, content, removed, state, turn, received_at, written_at, \
+                 corrects, edited_at, digest) \
+             SELECT session, channel, account, chat, topic, chat_kind, ?2, sender, sender_name, \
+                 is_bot, kind, content, removed, 'queued', ?3, received_at, written_at, corrects, \
+                 edited_at, digest FROM inbound WHERE id = ?1",
+            params![id, key, turn.0],
+        )?;
+    }
+    Ok(())
+}

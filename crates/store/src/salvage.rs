@@ -1,0 +1,153 @@
+//! What a damaged log still holds, read page by page and put into a new one.
+//!
+//! SQLite reads a table from its root and stops at the first page that is damaged. Here, every page is read for
+//! itself: those that a tree names, the newest first, and then those that no tree names any more, whose rows are told
+//! apart by their shape. Constraints decide what is taken; what is left out is reported.
+
+mod load;
+mod readable;
+mod repair;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use avocet_protocol::{Redactor, Timestamp};
+use serde::Serialize;
+
+use crate::copy::{CopyError, check_room, remove_with_journal};
+use crate::distrust::{Ended, RolledBack};
+use crate::error::{store_error, unusable};
+use crate::last::Last;
+use crate::missing::{roll_back, unsure_until};
+use crate::tx::Db;
+use crate::{damage, migrate};
+
+use source::Source;
+
+/// What was saved of a damaged log, and what was not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Salvaged {
+    /// Pages of the database.
+    pub pages: u32,
+    /// Pages that cannot be read.
+    pub unreadable_pages: usize,
+    /// Rows that cannot be read, in pages that can.
+    pub unreadable_rows: usize,
+    /// What was done with its -wal.
+    pub wal: String,
+    /// Every table.
+    pub tables: Vec<SavedTable>,
+    /// What had to be changed or left out so that the rows fit each other.
+    pub repairs: Vec<String>,
+    /// What was open, and is not done again.
+    pub ended: Ended,
+}
+
+/// What was saved of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SavedTable {
+    /// Its name.
+    pub name: String,
+    /// Rows in the new log.
+    pub rows: u64,
+    /// Rows that were read and not taken.
+    pub left_out: u64,
+    /// Why the first of those was not.
+    pub why: Option<String>,
+}
+
+impl Salvaged {
+    /// Rows in the new log, all tables together.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| table.rows).sum()
+    }
+}
+
+/// What is known beside the damaged log.
+#[derive(Debug)]
+pub(crate) struct Given<'a> {
+    /// What was noted of the last transaction.
+    pub(crate) last: Option<Last>,
+    /// Numbers that were given out elsewhere, by table.
+    pub(crate) numbers: BTreeMap<String, i64>,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) now: Timestamp,
+}
+
+/// Puts what can be read of `from` into a new database. Blocks.
+///
+/// # Errors
+/// [`CopyError::NotWhole`] if not one row can be read; nothing is left of the new database then.
+pub(crate) fn salvage(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged, CopyError> {
+    let salvaged = salvage_into(from, into, given);
+    if salvaged.is_err() {
+        remove_with_journal(into);
+    }
+    salvaged
+}
+
+fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged, CopyError> {
+    let not_whole = |detail: String| CopyError::NotWhole { path: from.to_owned(), detail };
+    let wal = source::wal(from).map_err(|error| unusable(from, error))?;
+    let mut source = Source::open(from, &wal).map_err(|error| unusable(from, error))?;
+    check_room(u64::from(source.pages.last()) * source.pages.size() as u64, into)?;
+    let mut connection = migrate::make(into, source.version)?;
+    let sql = |error: rusqlite::Error| store_error(into, &error);
+    connection.pragma_update(None, "foreign_keys", false).map_err(sql)?;
+    connection.pragma_update(None, "synchronous", "OFF").map_err(sql)?;
+    let transaction = connection.transaction().map_err(sql)?;
+    let (mut tables, unreadable_rows) = load::load(&transaction, &mut source).map_err(sql)?;
+    if tables.iter().all(|table| table.rows == 0) {
+        return Err(not_whole("not one row of it can be read".to_owned()));
+    }
+    transaction.commit().map_err(sql)?;
+    migrate::bring_up(&mut connection, into, source.version, migrate::MIGRATIONS)?;
+    let transaction = connection.transaction().map_err(sql)?;
+    let repairs = repair::repair(Db { connection: &transaction, path: into }, &mut tables)?;
+    transaction.commit().map_err(sql)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(sql)?;
+
+    let mut numbers = given.numbers.clone();
+    for (table, number) in source.numbers() {
+        let known = numbers.entry(table).or_default();
+        *known = number.max(*known);
+    }
+    let epoch = source.meta.as_ref().map_or(0, |meta| meta.epoch);
+    let rolled_back = RolledBack {
+        outcome: "recovered",
+        why: format!("it was recovered from the damaged log {}", from.display()),
+        for_chats: "it was damaged and has been recovered".to_owned(),
+        unsure_until: given.last.as_ref().map(unsure_until),
+        epoch: given.last.as_ref().map_or(epoch, |last| last.epoch.max(epoch)) + 1,
+        numbers,
+    };
+    let db = Db { connection: &connection, path: into };
+    let ended = roll_back(db, &rolled_back, given.redactor, given.now)?;
+    if let Some(detail) = damage::find_thoroughly(db)? {
+        return Err(not_whole(format!("what was recovered of it is not whole ({detail})")));
+    }
+    let pages = source.pages.last();
+    let unreadable_pages = source.unreadable_pages();
+    let wal = source.wal_used;
+    Ok(Salvaged { pages, unreadable_pages, unreadable_rows, wal, tables, repairs, ended })
+}
+
+/// The numbers that a log has given out, by table, as far as they can be read. The log may be damaged.
+pub(crate) fn numbers(path: &Path) -> BTreeMap<String, i64> {
+    let read = || {
+        let wal = source::wal(path)?;
+        Ok::<_, std::io::Error>(Source::open(path, &wal)?.numbers())
+    };
+    read().unwrap_or_default()
+}
+
+/// The damaged log that is meant where none is named.
+pub(crate) fn newest_damaged(database: &Path) -> std::io::Result<Option<PathBuf>> {
+    let noted = damage::Damage::read(database)?.and_then(|damage| damage.moved(database));
+    match noted {
+        Some(noted) => Ok(Some(noted)),
+        None => damage::newest_aside(database),
+    }
+}

@@ -1,0 +1,182 @@
+//! Rows of a damaged log on their way into a new one.
+
+use std::collections::BTreeMap;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Error, params_from_iter};
+
+use super::SavedTable;
+use super::source::Source;
+use crate::binding::columns;
+use crate::raw::{NodeKind, Row};
+
+/// The tables of which rows are taken from pages that no tree names any more. Not those that say who may do what:
+/// such a page may hold what was withdrawn. Not those that cannot be told from others by the shape of their rows.
+const FROM_LOST_PAGES: [&str; 12] = [
+    "sessions",
+    "turns",
+    "inbound",
+    "steps",
+    "calls",
+    "kept_results",
+    "waits",
+    "outbox",
+    "undelivered",
+    "usage",
+    "notes",
+    "audit",
+];
+
+/// What has to be allowed again.
+const NOT_RECOVERED: [&str; 2] = ["meta", "grants"];
+
+/// A table of the new log.
+struct Target {
+    name: String,
+    has_rowid: bool,
+    columns: Vec<Column>,
+    saved: SavedTable,
+}
+
+struct Column {
+    name: String,
+    kind: String,
+    not_null: bool,
+    /// Its place in the primary key, from 1.
+    key: i64,
+}
+
+/// Loads every table. Returns what was saved, and how many rows cannot be read.
+pub(super) fn load(
+    connection: &Connection,
+    source: &mut Source<'_>,
+) -> rusqlite::Result<(Vec<SavedTable>, usize)> {
+    let mut targets = targets(connection)?;
+    let mut unreadable = 0;
+    for target in &mut targets {
+        let Some(table) = source.take(&target.name) else { continue };
+        let names = columns(&table.sql).unwrap_or_else(|| target.names());
+        for page in table.pages {
+            let (rows, broken) = source.rows(page);
+            unreadable += broken;
+            for row in rows {
+                target.insert(connection, &names, row)?;
+            }
+        }
+    }
+    for page in source.lost_pages() {
+        // A page that a long row was found to lie in meanwhile holds no rows.
+        let Some(node) = source.pages.node(page) else { continue };
+        let has_rowid = match node.kind {
+            NodeKind::TableLeaf => true,
+            NodeKind::IndexLeaf | NodeKind::IndexInterior => false,
+            NodeKind::TableInterior => continue,
+        };
+        let (rows, _) = source.rows(page);
+        let fits = |target: &&mut Target| {
+            FROM_LOST_PAGES.contains(&target.name.as_str())
+                && target.has_rowid == has_rowid
+                && rows.iter().all(|row| target.fits(row))
+        };
+        let mut fitting = targets.iter_mut().filter(fits);
+        if let (Some(target), None) = (fitting.next(), fitting.next()) {
+            let names = target.names();
+            for row in rows {
+                target.insert(connection, &names, row)?;
+            }
+        }
+    }
+    Ok((targets.into_iter().map(|target| target.saved).collect(), unreadable))
+}
+
+fn targets(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
+    let mut statement = connection.prepare(
+        "SELECT list.name AS \"table\", list.wr, info.name, info.type, info.\"notnull\", info.pk \
+         FROM pragma_table_list AS list, pragma_table_info(list.name) AS info \
+         WHERE list.schema = 'main' AND list.type = 'table' AND list.name NOT LIKE 'sqlite_%' \
+         ORDER BY list.name, CASE WHEN list.wr THEN info.pk = 0 END, \
+             CASE WHEN list.wr THEN info.pk END, info.cid",
+    )?;
+    let mut rows = statement.query(())?;
+    let mut targets = BTreeMap::<String, Target>::new();
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(0)?;
+        if NOT_RECOVERED.contains(&name.as_str()) {
+            continue;
+        }
+        let has_rowid = !row.get::<_, bool>(1)?;
+        let (column, kind, not_null) = (row.get(2)?, row.get(3)?, row.get(4)?);
+        let column = Column { name: column, kind, not_null, key: row.get(5)? };
+        let target = targets.entry(name.clone()).or_insert_with(|| {
+            let saved = SavedTable { name: name.clone(), rows: 0, left_out: 0, why: None };
+            Target { name, has_rowid, columns: Vec::new(), saved }
+        });
+        target.columns.push(column);
+    }
+    Ok(targets.into_values().collect())
+}
+
+impl Target {
+    fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// Whether this column has the rowid; the row itself says NULL there.
+    fn is_rowid(&self, column: &Column) -> bool {
+        self.has_rowid && column.key == 1 && column.kind == "INTEGER"
+    }
+
+    /// Whether a row can be one of this table, by the number and types of its values.
+    fn fits(&self, (_, values): &Row) -> bool {
+        // A column that was added later is missing in older rows.
+        let required = self.columns.iter().rposition(|column| column.key > 0).unwrap_or_default();
+        let number = values.len();
+        let least = (required + 1).max(self.columns.len() / 2);
+        (least..=self.columns.len()).contains(&number)
+            && self.columns.iter().zip(values).all(|(column, value)| match value {
+                Value::Null => !column.not_null || self.is_rowid(column),
+                Value::Integer(_) => column.kind == "INTEGER" && !self.is_rowid(column),
+                Value::Text(_) => column.kind == "TEXT",
+                Value::Real(_) => column.kind == "REAL",
+                Value::Blob(_) => column.kind == "BLOB",
+            })
+    }
+
+    /// Inserts a row whose values are those of these columns. One with the same primary key was read from a newer
+    /// page, and stays.
+    fn insert(
+        &mut self,
+        connection: &Connection,
+        names: &[String],
+        (rowid, values): Row,
+    ) -> rusqlite::Result<()> {
+        let (mut into, mut inserted) = (Vec::new(), Vec::new());
+        for (name, value) in names.iter().zip(values) {
+            let Some(column) = self.columns.iter().find(|column| column.name == *name) else {
+                continue;
+            };
+            into.push(format!("\"{name}\""));
+            inserted.push(match rowid {
+                Some(rowid) if self.is_rowid(column) => Value::Integer(rowid),
+                _ => value,
+            });
+        }
+        let places = vec!["?"; into.len()].join(", ");
+        let sql = format!("INSERT INTO \"{}\" ({}) VALUES ({places})", self.name, into.join(", "));
+        // SQLITE_CONSTRAINT_PRIMARYKEY and SQLITE_CONSTRAINT_ROWID.
+        const SAME_KEY: [i32; 2] = [1555, 2579];
+        match connection.prepare_cached(&sql)?.execute(params_from_iter(inserted)) {
+            Ok(_) => self.saved.rows += 1,
+            Err(Error::SqliteFailure(failure, _)) if SAME_KEY.contains(&failure.extended_code) => {}
+            Err(Error::SqliteFailure(failure, why))
+                if failure.code == rusqlite::ErrorCode::ConstraintViolation
+                    || failure.code == rusqlite::ErrorCode::TypeMismatch =>
+            {
+                self.saved.left_out += 1;
+                self.saved.why = self.saved.why.take().or(why);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}

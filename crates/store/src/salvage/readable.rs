@@ -1,0 +1,97 @@
+//! Rows that the daemon could not read: their texts were changed so that they are no ids, no words of their
+//! enumeration, or no JSON any more. Such a row would end every turn of its session.
+
+use std::str::FromStr;
+
+use avocet_protocol::{
+    AccountName, Arguments, ChannelName, ChatId, Content, DedupeKey, Evidence, Grant, PairingCode,
+    PlatformId, QueueMode, Reasoning, SenderId, SessionId, TopicId,
+};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Row, params_from_iter};
+use serde::de::DeserializeOwned;
+
+use super::SavedTable;
+use crate::tx::{Db, Result};
+
+type Check = fn(&str) -> bool;
+
+/// What a column of this name has to hold, in every table.
+const COLUMNS: [(&str, Check); 17] = [
+    ("account", parses::<AccountName>),
+    ("arguments", is_json::<Arguments>),
+    ("channel", parses::<ChannelName>),
+    ("chat", parses::<ChatId>),
+    ("code", parses::<PairingCode>),
+    ("content", is_json::<Content>),
+    ("corrects", parses::<DedupeKey>),
+    ("evidence", is_json::<Evidence>),
+    ("key", parses::<DedupeKey>),
+    ("may_grant", is_json::<Grant>),
+    ("mode", |text| QueueMode::ALL.iter().any(|mode| mode.word() == text)),
+    ("platform_id", parses::<PlatformId>),
+    ("reasoning", is_json::<Reasoning>),
+    ("result", is_json::<serde_json::Value>),
+    ("sender", parses::<SenderId>),
+    ("session", parses::<SessionId>),
+    ("topic", parses::<TopicId>),
+];
+
+fn parses<T: FromStr>(text: &str) -> bool {
+    text.parse::<T>().is_ok()
+}
+
+fn is_json<T: DeserializeOwned>(text: &str) -> bool {
+    serde_json::from_str::<T>(text).is_ok()
+}
+
+/// Leaves out the rows of every table that cannot be read. What the audit table says is not read as anything.
+pub(super) fn leave_out_unreadable(db: Db<'_>, tables: &mut [SavedTable]) -> Result<()> {
+    for table in tables.iter_mut().filter(|table| table.name != "audit") {
+        let name = &table.name;
+        let key = db.rows(
+            "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
+            [name],
+            |row| row.get::<_, String>(0),
+        )?;
+        let unreadable = db.rows(&format!("SELECT * FROM \"{name}\""), (), |row| {
+            match unreadable_column(name, row)? {
+                Some(column) => Ok(Some((column, key_of(row, &key)?))),
+                None => Ok(None),
+            }
+        })?;
+        let terms: Vec<String> = key.iter().map(|column| format!("\"{column}\" = ?")).collect();
+        let delete = format!("DELETE FROM \"{name}\" WHERE {}", terms.join(" AND "));
+        for (column, key) in unreadable.into_iter().flatten() {
+            let deleted = db.connection.execute(&delete, params_from_iter(key));
+            deleted.map_err(|error| db.error(&error))?;
+            let why = || format!("{name}.{column} does not hold what it should");
+            table.why = table.why.take().or_else(|| Some(why()));
+        }
+    }
+    Ok(())
+}
+
+fn key_of(row: &Row<'_>, key: &[String]) -> rusqlite::Result<Vec<Value>> {
+    key.iter().map(|column| row.get(column.as_str())).collect()
+}
+
+fn unreadable_column(table: &str, row: &Row<'_>) -> rusqlite::Result<Option<&'static str>> {
+    for (name, check) in COLUMNS {
+        // There it is a whole address, for people.
+        if (table, name) == ("undelivered", "chat") {
+            continue;
+        }
+        // A session's name stands in its own table as its id.
+        let column = if (table, name) == ("sessions", "session") { "id" } else { name };
+        let Ok(index) = row.as_ref().column_index(column) else { continue };
+        let holds = match row.get_ref(index)? {
+            ValueRef::Text(text) => std::str::from_utf8(text).is_ok_and(check),
+            _ => true,
+        };
+        if !holds {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,172 @@
+//! Recovered rows that have lost what they refer to are given it back, or are left out.
+
+use super::SavedTable;
+use super::readable::leave_out_unreadable;
+use crate::tx::{Db, Result};
+
+/// Makes the rows fit each other. Returns what was changed, in words.
+pub(super) fn repair(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String>> {
+    leave_out_unreadable(db, tables)?;
+    let mut repairs = Vec::new();
+    let run_all = |statements: &[(&str, &str)], repairs: &mut Vec<String>| -> Result<()> {
+        for (sql, what) in statements {
+            let changed = run(db, sql)?;
+            if changed > 0 {
+                repairs.push(format!("{changed} {what}"));
+            }
+        }
+        Ok(())
+    };
+    run_all(&MADE_AGAIN, &mut repairs)?;
+    refer_to_nothing_lost(db, tables, &mut repairs)?;
+    run_all(&SETTLED, &mut repairs)?;
+    for table in tables {
+        let rows =
+            db.one(&format!("SELECT count(*) FROM \"{}\"", table.name), (), |row| row.get(0))?;
+        // Rows were made again, too.
+        table.left_out += table.rows.saturating_sub(rows);
+        table.rows = rows;
+    }
+    Ok(repairs)
+}
+
+fn run(db: Db<'_>, sql: &str) -> Result<usize> {
+    db.connection.execute(sql, ()).map_err(|error| db.error(&error))
+}
+
+/// What is lost and can be made again by what refers to it.
+const MADE_AGAIN: [(&str, &str); 3] = [
+    (
+        "INSERT INTO turns (id, session, state, notice, started_at, ended_at) \
+         SELECT lost.turn, min(lost.session), \
+             CASE WHEN max(lost.replied) THEN 'done' ELSE 'failed' END, \
+             'this turn was made again when the log was recovered', min(lost.at), min(lost.at) \
+         FROM (SELECT turn, session, outcome IS 'replied' AS replied, received_at AS at FROM inbound \
+                   WHERE turn IS NOT NULL \
+               UNION ALL SELECT turn, session, 0, at FROM usage WHERE turn IS NOT NULL) AS lost \
+         WHERE NOT EXISTS (SELECT 1 FROM turns WHERE id = lost.turn) GROUP BY lost.turn",
+        "turns were lost and made again, by their messages and their usage",
+    ),
+    (
+        "INSERT INTO sessions (id, used_at) SELECT session, max(at) FROM ( \
+             SELECT session, started_at AS at FROM turns UNION ALL \
+             SELECT session, received_at FROM inbound UNION ALL SELECT session, at FROM usage) \
+         WHERE session NOT IN (SELECT id FROM sessions) GROUP BY session",
+        "sessions were lost and made again, by their turns and messages",
+    ),
+    (
+        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, trust) \
+         SELECT DISTINCT turn, step, '', 0, 0, 1, 'low' FROM calls \
+         WHERE EXISTS (SELECT 1 FROM turns WHERE id = calls.turn) AND NOT EXISTS \
+             (SELECT 1 FROM steps WHERE steps.turn = calls.turn AND number = calls.step)",
+        "steps were lost and made again without their text, by their calls",
+    ),
+];
+
+/// What no longer fits what is lost.
+const SETTLED: [(&str, &str); 3] = [
+    (
+        "UPDATE sessions SET summary = NULL, summary_to = 0, summary_trust = 'full', shortened_to = 0 \
+         WHERE summary_to > (SELECT coalesce(max(id), 0) FROM turns)",
+        "summaries of lost turns were left out",
+    ),
+    (
+        "UPDATE calls SET state = 'finished', ok = 0, \
+             result = '{\"error\":\"interrupted: the log was damaged, so it is unknown whether this ran\"}' \
+         WHERE state <> 'finished' AND turn NOT IN \
+             (SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting'))",
+        "calls of ended turns had no result, and count as interrupted",
+    ),
+    (
+        "UPDATE waits SET resolved = 1 WHERE resolved = 0 AND turn NOT IN \
+             (SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting'))",
+        "waits of ended turns were resolved",
+    ),
+];
+
+/// A foreign key.
+#[derive(Debug, Default)]
+struct Reference {
+    parent: String,
+    /// Columns of the table, and those of the parent.
+    columns: Vec<(String, String)>,
+    /// Whether the row can be without it.
+    optional: bool,
+}
+
+/// Takes out references to rows that are lost, or the rows that cannot be without them, until none is left.
+fn refer_to_nothing_lost(
+    db: Db<'_>,
+    tables: &[SavedTable],
+    repairs: &mut Vec<String>,
+) -> Result<()> {
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for SavedTable { name, .. } in tables {
+            for reference in references(db, name)? {
+                let number = run(db, &reference.mending(name))?;
+                changed |= number > 0;
+                let parent = &reference.parent;
+                match (number, reference.optional) {
+                    (0, _) => {}
+                    (_, true) => {
+                        repairs.push(format!("{number} {name} no longer name their lost {parent}"));
+                    }
+                    (_, false) => repairs
+                        .push(format!("{number} {name} were left out: their {parent} are lost")),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn references(db: Db<'_>, table: &str) -> Result<Vec<Reference>> {
+    let rows = db.rows(
+        "SELECT keys.id, keys.\"table\", keys.\"from\", keys.\"to\", info.\"notnull\" \
+         FROM pragma_foreign_key_list(?1) AS keys JOIN pragma_table_info(?1) AS info \
+             ON info.name = keys.\"from\" ORDER BY keys.id, keys.seq",
+        [table],
+        |row| {
+            Ok((
+                row.get::<_, usize>(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get::<_, bool>(4)?,
+            ))
+        },
+    )?;
+    let mut references = Vec::new();
+    for (id, parent, from, to, not_null) in rows {
+        if references.len() <= id {
+            references.push(Reference { parent, columns: Vec::new(), optional: true });
+        }
+        if let Some(reference) = references.last_mut() {
+            reference.columns.push((from, to));
+            reference.optional &= !not_null;
+        }
+    }
+    Ok(references)
+}
+
+impl Reference {
+    fn mending(&self, table: &str) -> String {
+        let terms = |term: &dyn Fn(&(String, String)) -> String, between: &str| {
+            self.columns.iter().map(term).collect::<Vec<_>>().join(between)
+        };
+        let parent = &self.parent;
+        let lost = format!(
+            "{} AND NOT EXISTS (SELECT 1 FROM \"{parent}\" AS parent WHERE {})",
+            terms(&|(from, _)| format!("\"{table}\".\"{from}\" IS NOT NULL"), " AND "),
+            terms(&|(from, to)| format!("parent.\"{to}\" = \"{table}\".\"{from}\""), " AND "),
+        );
+        match self.optional {
+            true => {
+                let nulls = terms(&|(from, _)| format!("\"{from}\" = NULL"), ", ");
+                format!("UPDATE \"{table}\" SET {nulls} WHERE {lost}")
+            }
+            false => format!("DELETE FROM \"{table}\" WHERE {lost}"),
+        }
+    }
+}

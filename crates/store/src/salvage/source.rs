@@ -1,0 +1,141 @@
+//! A damaged log as far as it can be read: its pages, and which of them belong to which table.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use rusqlite::types::Value;
+
+use crate::binding::{Meta, Misfit, compare};
+use crate::migrate::{newest, with_suffix};
+use crate::raw::{FoundWal, Owned, Pages, Row, SchemaRow, WalFile, rows_of, schema};
+
+/// A log that is read page by page.
+pub(super) struct Source<'w> {
+    pub(super) pages: Pages<'w>,
+    /// What was done with the -wal, in words.
+    pub(super) wal_used: String,
+    pub(super) meta: Option<Meta>,
+    pub(super) version: usize,
+    tables: BTreeMap<String, Table>,
+    owned: Owned,
+}
+
+/// A table of a damaged log.
+pub(super) struct Table {
+    /// The statement that makes it.
+    pub(super) sql: String,
+    /// The pages with its rows, the newest first.
+    pub(super) pages: Vec<u32>,
+}
+
+/// What lies beside a database in place of its -wal.
+pub(super) fn wal(path: &Path) -> io::Result<FoundWal> {
+    let wal = with_suffix(path, "-wal");
+    match WalFile::read(&wal)? {
+        FoundWal::Headless => {
+            let page_size = Pages::open(path)?.size();
+            WalFile::read_headless(&wal, page_size).map(FoundWal::Wal)
+        }
+        found => Ok(found),
+    }
+}
+
+impl<'w> Source<'w> {
+    pub(super) fn open(path: &Path, wal: &'w FoundWal) -> io::Result<Self> {
+        let mut pages = Pages::open(path)?;
+        let wal_used = match wal {
+            FoundWal::Wal(wal) => {
+                let meta = Meta::read(&pages);
+                match compare(path, meta.as_ref(), wal, wal.readable())? {
+                    Err(misfit @ (Misfit::Another | Misfit::Earlier { .. })) => {
+                        format!("not used: {misfit}")
+                    }
+                    _ if wal.page_size() != pages.size() => {
+                        "not used: its pages have another size".to_owned()
+                    }
+                    Ok(()) | Err(Misfit::Later { .. }) => {
+                        pages.put_over(wal, wal.readable());
+                        let (used, broken) = (wal.readable().count(), wal.unreadable());
+                        format!("{used} pages of it are used, {broken} cannot be read")
+                    }
+                }
+            }
+            FoundWal::Nothing | FoundWal::Headless => "there is none".to_owned(),
+        };
+        let meta = Meta::read(&pages).map(|(meta, _)| meta);
+        let known = |version: &usize| (1..=newest()).contains(version);
+        let version = pages.version().map(|version| version as usize).filter(known);
+        let version = version.unwrap_or_else(newest);
+        let (tables, owned) = tables(&pages);
+        Ok(Self { pages, wal_used, meta, version, tables, owned })
+    }
+
+    /// Takes a table out of the log.
+    pub(super) fn take(&mut self, name: &str) -> Option<Table> {
+        self.tables.remove(name)
+    }
+
+    /// The rows of a page, and how many cannot be read.
+    pub(super) fn rows(&mut self, page: u32) -> (Vec<Row>, usize) {
+        rows_of(&self.pages, page, &mut self.owned)
+    }
+
+    /// The pages that no tree names, the newest first. Some hold rows of a tree that has lost its way to them, others
+    /// rows that have been deleted or moved.
+    pub(super) fn lost_pages(&self) -> Vec<u32> {
+        let mut lost: Vec<u32> =
+            (2..=self.pages.last()).filter(|page| !self.owned.has(*page)).collect();
+        lost.sort_by_key(|page| std::cmp::Reverse(self.pages.age(*page)));
+        lost
+    }
+
+    pub(super) fn unreadable_pages(&self) -> usize {
+        self.owned.unreadable
+    }
+
+    /// The numbers that were given out, by table.
+    pub(super) fn numbers(&self) -> BTreeMap<String, i64> {
+        let sequence = self.tables.get("sqlite_sequence");
+        let pages = sequence.into_iter().flat_map(|table| &table.pages);
+        let rows = pages.flat_map(|page| rows_of(&self.pages, *page, &mut Owned::default()).0);
+        let numbers = rows.filter_map(|(_, values)| match &values[..] {
+            [Value::Text(table), Value::Integer(number)] => Some((table.clone(), *number)),
+            _ => None,
+        });
+        numbers.collect()
+    }
+}
+
+/// The tables of a log, and every page that belongs to a tree or is free.
+fn tables(pages: &Pages<'_>) -> (BTreeMap<String, Table>, Owned) {
+    let mut owned = Owned::default();
+    let mut rows = schema(pages, &mut owned);
+    let mut free = Owned::default();
+    if free.freelist(pages) {
+        owned.take_all(free);
+    }
+    rows.extend(lost_schema(pages, &owned, &rows));
+    // Tables first: what an index claims of them by a damaged page is theirs.
+    rows.sort_by_key(|row| row.kind != "table");
+    let mut tables = BTreeMap::new();
+    for SchemaRow { kind, name, root, sql } in rows {
+        if root == 0 {
+            continue;
+        }
+        let mut with_rows = owned.tree(pages, root);
+        with_rows.sort_by_key(|page| std::cmp::Reverse(pages.age(*page)));
+        if kind == "table" {
+            tables.insert(name, Table { sql, pages: with_rows });
+        }
+    }
+    (tables, owned)
+}
+
+/// Rows of the schema in pages that its tree has lost, without those that it has.
+fn lost_schema(pages: &Pages<'_>, owned: &Owned, known: &[SchemaRow]) -> Vec<SchemaRow> {
+    let lost = (2..=pages.last()).filter(|page| !owned.has(*page));
+    let rows = lost.flat_map(|page| rows_of(pages, page, &mut Owned::default()).0);
+    let rows = rows.filter_map(|(_, values)| SchemaRow::of(&values));
+    rows.filter(|row| known.iter().all(|known| known.name != row.name)).collect()
+}

@@ -1,0 +1,223 @@
+//! Rules of what a conversation is told of its messages that did not get through.
+
+use avocet_protocol::{
+    ChatLink, CommandAction, CommandReply, LogWrite, LostMessage, NewStep, Planned, SendEnd,
+    SessionId, ToolClass, Trust, TurnRecord, Undelivered, Usage,
+};
+
+use super::Backend;
+use super::waits::spawn;
+use super::world::{World, call, good, planned, reply, session};
+
+impl World<'_> {
+    /// The next chunk of the session's chat is given up.
+    async fn loses_next(&self, session: &SessionId, error: &str, unconfirmed: bool) {
+        let outbox = &self.ports.outbox;
+        let id = outbox.head(&session.address()).await.unwrap().unwrap().delivery.id;
+        outbox.start(id, false).await.unwrap();
+        let (error, notice) = (error.to_owned(), Some(planned(session, &["it is lost"])));
+        let end = match unconfirmed {
+            true => SendEnd::Unconfirmed { error, notice },
+            false => SendEnd::Dead { error, notice },
+        };
+        outbox.finish(id, &end).await.unwrap();
+    }
+
+    /// The next turn of a session.
+    async fn next(&self, session: &SessionId, text: &str) -> TurnRecord {
+        self.say(session, text).await;
+        self.take(session).await
+    }
+
+    /// A turn of session `a` whose answer is given up.
+    async fn loses(&self, answer: &str) {
+        let turn = self.next(&session("a"), &format!("before {answer}")).await;
+        self.reply(turn.id, answer).await;
+        self.loses_next(&session("a"), "refused", false).await;
+        self.deliveries(&session("a").address()).await;
+    }
+
+    async fn acts(&self, text: &str, action: CommandAction) {
+        let command = self.command(&session("a"), text).await;
+        let inbox = &self.ports.inbox;
+        inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap();
+    }
+
+    /// What the next turn of session `a` is told.
+    async fn told(&self, text: &str) -> Vec<String> {
+        let turn = self.next(&session("a"), text).await;
+        turn.undelivered.messages.into_iter().map(|lost| lost.what).collect()
+    }
+}
+
+fn lost(session: &SessionId, what: &str, why: &str, unconfirmed: bool) -> LostMessage {
+    let (what, why) = (what.to_owned(), why.to_owned());
+    LostMessage { chat: session.address(), what, why, unconfirmed, trust: Trust::Full }
+}
+
+/// Said once, in the log before it is said, and for ever a part of the turn that says it.
+pub async fn a_lost_message_is_told_at_the_next_turn_and_only_there(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    for (answer, error, unconfirmed) in [("one", "refused", false), ("two", "reset", true)] {
+        let turn = world.next(&a, &format!("say {answer}")).await;
+        assert!(answer == "two" || turn.undelivered.is_empty());
+        world.reply(turn.id, answer).await;
+        world.loses_next(&a, error, unconfirmed).await;
+        world.deliveries(&a.address()).await;
+    }
+    // The first was told to the turn that said the second.
+    let first = lost(&a, "“one”", "refused", false);
+    assert_eq!(world.turn(&a).await.undelivered.messages, [first]);
+    let told = Undelivered { messages: vec![lost(&a, "“two”", "reset", true)], more: 0 };
+    let turn = world.next(&a, "well?").await;
+    assert_eq!(turn.undelivered, told);
+    let world = world.restart().await;
+    let again = world.take(&a).await;
+    assert_eq!((again.id, &again.undelivered), (turn.id, &told), "the same after a crash");
+    world
+        .settle(turn.id, &avocet_protocol::Settlement { reply: None, ..reply("sorry") })
+        .await
+        .unwrap();
+    let next = world.next(&a, "and now?").await;
+    assert!(next.undelivered.is_empty());
+    let past = world.ports.log.history(&a, next.id, 100_000).await.unwrap();
+    assert_eq!(past.turns.last().unwrap().undelivered, told);
+}
+
+/// A notice tells of another message, and the answer to a command is in no model's history.
+pub async fn a_lost_notice_or_command_reply_is_not_told(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turn = world.next(&a, "hi").await;
+    world.reply(turn.id, "hello").await;
+    world.loses_next(&a, "refused", false).await;
+    world.loses_next(&a, "refused", false).await;
+    let status = world.command(&a, "/status").await;
+    let reply = CommandReply { done: Some(planned(&a, &["idle"])), nothing: None };
+    world.ports.inbox.settle_command(status, &CommandAction::None, &reply).await.unwrap();
+    world.deliveries(&a.address()).await;
+    assert_eq!(world.told("well?").await, ["“hello”"]);
+}
+
+/// What a turn, or a child of it, has sent elsewhere belongs to its conversation.
+pub async fn a_lost_message_belongs_to_the_conversation_that_sent_it(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    let (turn, _, child) = spawn(&world).await;
+    let call = world.step(child.id, 0, &["message"]).await[0];
+    world.start(call, ToolClass::InLog).await;
+    let writes = [LogWrite::Message(planned(&b, &["psst"]))];
+    world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
+    world.loses_next(&b, "refused", false).await;
+    let end = avocet_protocol::Settlement { reply: None, ..reply("seven") };
+    world.settle(child.id, &end).await.unwrap();
+    assert!(world.take(&a).await.undelivered.is_empty(), "the turn has begun before");
+    world.settle(turn.id, &end).await.unwrap();
+    assert!(world.next(&b, "hello?").await.undelivered.is_empty());
+    let told = world.next(&a, "well?").await.undelivered.messages;
+    assert_eq!(told, [lost(&b, "“psst”", "refused", false)]);
+}
+
+/// A message of another process belongs to the conversation in which its chat speaks.
+pub async fn a_lost_message_of_a_process_belongs_to_the_linked_session(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    world.ports.people.link(&ChatLink { chat: b.address(), session: a.clone() }).await.unwrap();
+    let words = planned(&b, &["words of a program"]);
+    world.ports.outbox.enqueue(&words, &"report".parse().unwrap(), None).await.unwrap();
+    world.loses_next(&b, "refused", false).await;
+    assert!(world.next(&b, "hello?").await.undelivered.is_empty());
+    let told = world.next(&a, "well?").await.undelivered.messages;
+    assert_eq!(told, [lost(&b, "a message that another program sent", "refused", false)]);
+}
+
+/// `/new` forgets what was said, and with it what became of it, before and after.
+pub async fn new_forgets_lost_messages(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    world.loses("before").await;
+    let late = world.next(&session("a"), "late").await;
+    world.reply(late.id, "late answer").await;
+    world.acts("/new", CommandAction::Forget).await;
+    world.loses_next(&session("a"), "refused", false).await;
+    assert_eq!(world.told("well?").await, [""; 0]);
+}
+
+/// What is sent again is not told as lost, unless it is lost again.
+pub async fn resend_takes_back_what_is_not_told_yet(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    world.loses("hello").await;
+    world.acts("/resend", CommandAction::Resend).await;
+    assert_eq!(world.told("well?").await, [""; 0]);
+    world.loses_next(&session("a"), "refused again", false).await;
+    world.reply(world.turn(&session("a")).await.id, "ok").await;
+    assert_eq!(world.told("and now?").await, ["“hello”"]);
+}
+
+/// A conversation is told of the last few, and how many there were before; errors are cut.
+pub async fn many_lost_messages_are_counted(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turn = world.next(&a, "report").await;
+    let names: Vec<String> =
+        (0..Undelivered::MOST + 3).map(|number| format!("n{number}")).collect();
+    let call = world.step(turn.id, 0, &["message"]).await[0];
+    world.start(call, ToolClass::InLog).await;
+    let writes: Vec<LogWrite> =
+        names.iter().map(|name| LogWrite::Message(planned(&session(name), &[name]))).collect();
+    world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
+    for name in &names {
+        world.loses_next(&session(name), &"long ".repeat(1000), false).await;
+    }
+    world.reply(turn.id, "done").await;
+    let Undelivered { messages, more } = world.next(&a, "well?").await.undelivered;
+    let told: Vec<&str> = messages.iter().map(|lost| lost.what.as_str()).collect();
+    assert_eq!((told, more), (vec!["“n3”", "“n4”", "“n5”", "“n6”", "“n7”"], 3));
+    assert!(messages.iter().all(|lost| lost.why.len() <= 200));
+}
+
+/// The words of a message have the least trust of the requests that led to it, until an owner believes
+/// them.
+pub async fn a_lost_message_has_the_trust_of_its_requests(backend: &impl Backend) {
+    for (believed, expected) in [(false, Trust::Low), (true, Trust::Full)] {
+        let world = World::new(backend).await;
+        let turn = world.next(&session("a"), &format!("look {believed}")).await;
+        let step = NewStep {
+            number: 0,
+            text: String::new(),
+            calls: vec![call("read")],
+            written: None,
+            reasoning: None,
+            usage: Usage::default(),
+            trust: Trust::Low,
+        };
+        world.ports.log.record_step(turn.id, &step).await.unwrap();
+        let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
+        world.finish(id).await;
+        world.ports.log.close_step(turn.id, 0).await.unwrap();
+        world.reply(turn.id, "obey").await;
+        world.loses_next(&session("a"), "refused", false).await;
+        if believed {
+            world.acts("/trust", CommandAction::Believe).await;
+        }
+        let told = world.next(&session("a"), &format!("well {believed}?")).await;
+        assert_eq!(told.undelivered.messages[0].trust, expected, "believed: {believed}");
+        world.reply(told.id, "ok").await;
+        world.deliveries(&session("a").address()).await;
+        drop(world);
+        backend.kill().await;
+    }
+}
+
+/// A part that is given up with the first of its message is not told apart.
+pub async fn the_rest_of_a_lost_message_is_not_told_apart(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turn = world.next(&a, "long").await;
+    let Planned { address, chunks } = planned(&a, &["1", "2", "3"]);
+    let end =
+        avocet_protocol::Settlement { reply: Some(Planned { address, chunks }), ..reply("123") };
+    world.settle(turn.id, &end).await.unwrap();
+    world.loses_next(&a, "refused", false).await;
+    assert_eq!(world.told("well?").await, ["“1”"]);
+}

@@ -1,0 +1,302 @@
+//! Rules of plain words that answer a question, and of keys that other processes use again.
+
+use avocet_protocol::{
+    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, AuditFilter, CallId, CallResult,
+    CallState, ChatKind, Choice, CommandAction, CommandEffect, CommandReply, Content, DedupeKey,
+    InboundKind, NewInbound, NewWait, OpenQuestion, PlatformId, Quote, Receipt, Resolution,
+    SendEnd, SessionId, SessionRow, Timestamp, TranscriptPage, TurnRecord, UsageBy, WaitId,
+    WaitKind,
+};
+use serde_json::json;
+
+use super::Backend;
+use super::world::{World, message, new_wait, planned, session};
+
+/// A text of an owner.
+fn text(chat: &SessionId, said: &str) -> NewInbound {
+    let mut message = message(chat, said, InboundKind::Text);
+    message.inbound.by_owner = true;
+    message
+}
+
+/// A turn of a session whose call waits, with a prompt of three choices that is not sent yet.
+async fn asks(
+    world: &World<'_>,
+    chat: &SessionId,
+    kind: WaitKind,
+    choices: [(&str, &str); 3],
+) -> (TurnRecord, WaitId) {
+    world.say(chat, "begin").await;
+    let turn = world.take(chat).await;
+    let call = world.step(turn.id, 0, &["tool"]).await[0];
+    let wait = world.ports.turns.reserve_wait().await.unwrap();
+    let mut prompt = planned(chat, &["look:", "may I?"]);
+    let named = |says: &str| says.replace("{wait}", &wait.to_string());
+    prompt.chunks[1].choices =
+        choices.into_iter().map(|(label, says)| Choice::new(label, named(says))).collect();
+    let never = Timestamp(9_000_000_000_000);
+    let begun = NewWait { id: wait, prompt: Some(prompt), ..new_wait(call, kind, never) };
+    world.ports.turns.wait(&begun).await.unwrap();
+    (turn, wait)
+}
+
+const APPROVAL: [(&str, &str); 3] = [
+    ("1. Allow once", "/approve {wait}"),
+    ("2. Allow for this session", "/approve {wait} session"),
+    ("3. Deny", "/deny {wait}"),
+];
+
+/// Sends the prompt, whose last message has this number on the platform.
+async fn show(world: &World<'_>, chat: &SessionId, number: Option<&str>) {
+    let outbox = &world.ports.outbox;
+    while let Some(head) = outbox.head(&chat.address()).await.unwrap() {
+        let id = head.delivery.id;
+        outbox.start(id, false).await.unwrap();
+        let platform_id = number.map(|number| PlatformId::parse(number).unwrap());
+        outbox.finish(id, &SendEnd::Sent(Receipt { platform_id })).await.unwrap();
+    }
+}
+
+/// What a text comes to, and what it says from then on.
+async fn said(world: &World<'_>, message: &NewInbound) -> (AcceptedAs, Option<String>) {
+    let accepted = world.accept(message).await;
+    let commands = world.ports.inbox.open_commands().await.unwrap();
+    let command = commands.into_iter().find(|command| command.id == accepted.id);
+    (accepted.what, command.map(|command| command.message.inbound.content.text))
+}
+
+/// A plain word is what the button of its choice says, acts as a command, and is audited as one.
+pub async fn a_plain_word_presses_the_button_of_its_choice(backend: &impl Backend) {
+    let mut world = World::new(backend).await;
+    for (word, says) in [
+        ("y", "/approve {wait}"),
+        ("Yes!", "/approve {wait}"),
+        ("1", "/approve {wait}"),
+        (" 2. ", "/approve {wait} session"),
+        ("3", "/deny {wait}"),
+        ("NO", "/deny {wait}"),
+    ] {
+        let chat = session(&format!("chat {word}"));
+        let (turn, wait) = asks(&world, &chat, WaitKind::Approval, APPROVAL).await;
+        show(&world, &chat, None).await;
+        let accepted = world.accept(&text(&chat, word)).await;
+        assert_eq!(accepted.what, AcceptedAs::Decision, "{word}");
+        world = world.restart().await;
+        let inbox = &world.ports.inbox;
+        let command = inbox.open_commands().await.unwrap().remove(0);
+        let said = &command.message.inbound.content.text;
+        assert_eq!((command.id, said), (accepted.id, &says.replace("{wait}", &wait.to_string())));
+        let (kind, resolution) = (WaitKind::Approval, Resolution::Run);
+        let action = CommandAction::Resolve { wait: Some(wait), kind, anywhere: true, resolution };
+        let effect = inbox.settle_command(command.id, &action, &CommandReply::default()).await;
+        assert_eq!(effect, Ok(CommandEffect::Resolved(chat.clone())), "{word}");
+        let filter = AuditFilter { limit: 9, ..AuditFilter::default() };
+        let last = world.ports.audit.audit_rows(&filter).await.unwrap().pop().unwrap();
+        assert_eq!((last.kind.as_str(), last.actor.as_str()), ("allowed", "terminal:local:user"));
+        assert_eq!(world.take(&chat).await.id, turn.id);
+    }
+}
+
+/// A text that is no such word, or of a person who cannot decide, waits behind the question.
+pub async fn other_words_wait_behind_the_question(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let (_, wait) = asks(&world, &a, WaitKind::Approval, APPROVAL).await;
+    let behind = |can_answer| (AcceptedAs::Behind(OpenQuestion { wait, can_answer }), None);
+    assert_eq!(said(&world, &text(&a, "yes")).await, behind(true), "it is not shown yet");
+    show(&world, &a, None).await;
+    for word in ["yes please", "4", "0", "maybe", "ja"] {
+        assert_eq!(said(&world, &text(&a, word)).await, behind(true), "{word}");
+    }
+    let mut by_user = text(&a, "y");
+    by_user.inbound.by_owner = false;
+    assert_eq!(said(&world, &by_user).await, behind(false));
+    let odd: [fn(&mut NewInbound); 4] = [
+        |one| one.inbound.sender.is_bot = true,
+        |one| one.inbound.content.forwarded_from = Some("Eve".to_owned()),
+        |one| one.inbound.content.quote = Some(quote(Some("Eve"))),
+        |one| {
+            let source = AttachmentSource::Lost("gone".to_owned());
+            let file = Attachment::new(AttachmentKind::Image, source);
+            one.inbound.content.attachments = vec![file];
+        },
+    ];
+    for (number, change) in (0..).zip(odd) {
+        let mut message = text(&a, "yes");
+        message.inbound.key = DedupeKey::parse(&format!("odd {number}")).unwrap();
+        change(&mut message);
+        assert_eq!(said(&world, &message).await, behind(true), "{number}");
+    }
+    let mut elsewhere = text(&a, "no");
+    elsewhere.inbound.address = session("linked").address();
+    assert_eq!(said(&world, &elsewhere).await, behind(false), "the question was not shown there");
+    assert_eq!(said(&world, &text(&a, "No.")).await.0, AcceptedAs::Decision);
+}
+
+fn quote(from: Option<&str>) -> Quote {
+    Quote { from: from.map(str::to_owned), text: "may I?".to_owned() }
+}
+
+/// A word that was written before the chat was shown the question answers something else.
+pub async fn a_late_word_does_not_answer_a_later_question(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    // By the platform's own order where it is known, whatever the clocks say; else by the clocks.
+    let late = 8_000_000_000_000;
+    for (number, (shown_as, key, written, decides)) in (0..).zip([
+        (Some("42"), "m41", late, false),
+        (Some("42"), "m43", 0, true),
+        (None, "m43", 0, false),
+        (None, "m41", late, true),
+        (Some("42"), "other", 0, false),
+    ]) {
+        let chat = session(&number.to_string());
+        asks(&world, &chat, WaitKind::Approval, APPROVAL).await;
+        show(&world, &chat, shown_as).await;
+        let mut word = text(&chat, "yes");
+        word.inbound.key = DedupeKey::parse(key).unwrap();
+        word.inbound.from_platform = true;
+        word.inbound.written_at = Some(Timestamp(written));
+        let what = world.accept(&word).await.what;
+        assert_eq!(what == AcceptedAs::Decision, decides, "{number}: {what:?}");
+    }
+}
+
+/// In a group a word counts as a reply to the agent, and from the person who asked.
+pub async fn a_word_in_a_group_counts_from_the_asker_or_as_a_reply(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    for (number, (sender, is_reply, decides)) in
+        (0..).zip([("other", false, false), ("other", true, true), ("user", false, true)])
+    {
+        let chat = session(&number.to_string());
+        asks(&world, &chat, WaitKind::Approval, APPROVAL).await;
+        show(&world, &chat, None).await;
+        let mut word = text(&chat, "yes");
+        word.inbound.chat = ChatKind::Group;
+        word.inbound.sender.id = sender.parse().unwrap();
+        word.inbound.content.quote = is_reply.then(|| quote(None));
+        let what = world.accept(&word).await.what;
+        assert_eq!(what == AcceptedAs::Decision, decides, "{sender} {is_reply}: {what:?}");
+    }
+}
+
+/// Everybody who may speak decides about a call that was interrupted.
+pub async fn a_word_chooses_what_becomes_of_an_interrupted_call(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let choices =
+        [("1. Run", "/retry {wait}"), ("2. Ask", "/skip {wait} a"), ("3. Skip", "/skip {wait}")];
+    asks(&world, &a, WaitKind::Choice, choices).await;
+    show(&world, &a, None).await;
+    let no = message(&a, "n", InboundKind::Text);
+    assert_eq!(said(&world, &no).await, (AcceptedAs::Decision, Some("/skip w1".to_owned())));
+}
+
+/// A number answers the agent's own question with the choice of that number, unless a choice is that number.
+pub async fn a_number_answers_a_question_with_its_choice(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let colours = [("1. Red", "Red"), ("2. Green", "Green"), ("3. Blue", "Blue")];
+    let numbers = [("1. 2", "2"), ("2. 3", "3"), ("3. 1", "1")];
+    for (number, (choices, word, answer)) in (0..).zip([
+        (colours, "2", "Green"),
+        (colours, "3.", "Blue"),
+        (colours, "4", "4"),
+        (colours, "yes", "yes"),
+        (colours, "2 of them", "2 of them"),
+        (numbers, "3", "3"),
+        (numbers, "1", "1"),
+    ]) {
+        let chat = session(&number.to_string());
+        let (turn, _) = asks(&world, &chat, WaitKind::Answer, choices).await;
+        assert_eq!(world.accept(&text(&chat, word)).await.what, AcceptedAs::Answer, "{word}");
+        let call = CallId { turn: turn.id, step: 0, ordinal: 0 };
+        let result = CallResult::ok(json!({ "answer": answer }));
+        assert_eq!(world.call_state(&chat, call).await, CallState::Finished(result), "{word}");
+    }
+}
+
+/// The same key with another text, or for another topic, is no repetition; a platform's message changes.
+pub async fn a_key_with_another_text_is_told_from_a_repetition(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let one = |text: &str| {
+        let mut message = message(&a, text, InboundKind::Text);
+        message.inbound.key = DedupeKey::parse("one").unwrap();
+        message
+    };
+    let first = world.accept(&one("deploy")).await;
+    let mut edit = one("deploy now");
+    edit.inbound.key = DedupeKey::parse("edit").unwrap();
+    edit.inbound.corrects = Some(DedupeKey::parse("one").unwrap());
+    edit.inbound.from_platform = true;
+    world.ports.inbox.correct(&edit, None).await.unwrap();
+    let world = world.restart().await;
+    let mut topic = one("deploy");
+    topic.inbound.address.topic = Some("7".parse().unwrap());
+    let mut redelivered = one("deploy, edited");
+    redelivered.inbound.from_platform = true;
+    for (again, what) in [
+        (one("deploy"), AcceptedAs::Duplicate),
+        (one("destroy"), AcceptedAs::KeyTaken),
+        (topic, AcceptedAs::KeyTaken),
+        (redelivered, AcceptedAs::Duplicate),
+    ] {
+        let accepted = world.accept(&again).await;
+        assert_eq!((accepted.id, accepted.what), (first.id, what), "{again:?}");
+    }
+    assert_eq!(world.texts(&a).await, ["deploy now"], "what was refused is not in the log");
+
+    let send = async |chunks: &[&str], said: Option<&str>| {
+        let said = said.map(Content::text);
+        let key = DedupeKey::parse("one").unwrap();
+        let sent = world.ports.outbox.enqueue(&planned(&a, chunks), &key, said.as_ref()).await;
+        sent.map(|sent| (sent.duplicate, sent.key_taken)).unwrap()
+    };
+    assert_eq!(send(&["a", "b"], Some("a b")).await, (false, false));
+    assert_eq!(send(&["a b"], Some("a b")).await, (true, false), "however it is cut");
+    assert_eq!(send(&["a", "b"], Some("b a")).await, (true, true));
+    assert_eq!(send(&["c"], None).await, (true, false));
+}
+
+/// Lists are read page by page.
+pub async fn lists_are_read_page_by_page(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let query = &world.ports.query;
+    for name in ["a", "b", "c", "d", "e"] {
+        world.say(&session(name), "hello").await;
+    }
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = query.sessions(2, after.as_ref()).await.unwrap();
+        let Some(last) = page.last() else { break };
+        assert!(page.len() <= 2);
+        after = Some(SessionRow { used_at: last.used_at, session: last.session.clone() });
+        all.extend(page);
+    }
+    assert_eq!(all, query.sessions(9, None).await.unwrap());
+    assert_eq!(all.len(), 5);
+
+    let a = session("a");
+    for number in 0..4 {
+        let turn = world.take(&a).await;
+        world.reply(turn.id, &number.to_string()).await;
+        world.say(&a, &number.to_string()).await;
+    }
+    let whole = query.transcript(&a, 9).await.unwrap();
+    let page =
+        |turns, before, bytes| query.transcript_page(&a, TranscriptPage { turns, before, bytes });
+    let last = page(2, None, usize::MAX).await.unwrap();
+    assert_eq!(last, whole[2..]);
+    assert_eq!(page(9, Some(last[0].id), usize::MAX).await.unwrap(), whole[..2]);
+    assert_eq!(page(9, None, 1).await.unwrap(), whole[3..], "one turn, however long it is");
+    assert_eq!(page(9, Some(whole[0].id), 1).await.unwrap(), []);
+
+    let usage = query.usage(UsageBy::Session, Timestamp(0)).await.unwrap();
+    let pages = [(1, 0), (9, 1)].map(|(limit, skip)| async move {
+        query.usage_page(UsageBy::Session, Timestamp(0), limit, skip).await.unwrap()
+    });
+    let mut paged = Vec::new();
+    for page in pages {
+        paged.extend(page.await);
+    }
+    assert_eq!(paged, usage);
+}

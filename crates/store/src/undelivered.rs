@@ -1,0 +1,151 @@
+//! Messages that did not get through: noted when they are given up, and bound to the next turn of their
+//! conversation, whose requests tell its model. What is bound never changes, because later requests
+//! repeat it to the byte.
+
+use avocet_protocol::{
+    ChatAddress, Content, DeliveryId, LostMessage, MessageId, SessionId, StoreError, TurnId,
+    Undelivered,
+};
+use rusqlite::params;
+
+use crate::outbox::Source;
+use crate::rows;
+use crate::tx::{Db, Result, Tx};
+use crate::waits::LINE;
+
+/// Characters of an error that a model is told.
+const MAX_ERROR: usize = 200;
+/// What stands for the words of another process: no model has read them.
+const FOREIGN: &str = "a message that another program sent";
+
+/// Notes a chunk that was given up, unless it only told of another message, or answered a command: of
+/// those no model knows.
+pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId, error: &str, unconfirmed: bool) -> Result<()> {
+    struct Lost {
+        source: String,
+        said_by: Option<TurnId>,
+        chat: ChatAddress,
+        content: Content,
+    }
+    let lost = tx.db.one(
+        "SELECT source, turn, channel, account, chat, topic, content FROM outbox WHERE id = ?1",
+        [id.0],
+        |row| {
+            Ok(Lost {
+                source: row.get("source")?,
+                said_by: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+                chat: rows::address(row)?,
+                content: rows::json(row, "content")?,
+            })
+        },
+    )?;
+    let (session, what) = match lost.said_by {
+        _ if lost.source == Source::Notice.word() => return Ok(()),
+        Some(turn) => (session_of_turn(tx, turn)?, lost.content.in_short()),
+        None if lost.source == Source::Process.word() => {
+            (Some(session_of_chat(tx, &lost.chat)?), FOREIGN.to_owned())
+        }
+        None => return Ok(()),
+    };
+    // The session has forgotten the turn.
+    let Some(session) = session else { return Ok(()) };
+    tx.insert(
+        "INSERT INTO undelivered (session, said_by, delivery, chat, what, why, unconfirmed) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            session.as_str(),
+            lost.said_by.map(|turn| turn.0),
+            id.0,
+            lost.chat.to_string(),
+            what,
+            error.chars().take(MAX_ERROR).collect::<String>(),
+            unconfirmed,
+        ],
+    )?;
+    Ok(())
+}
+
+/// The session of the turn at the root: what a child says is its parent's. `None` if that has been
+/// forgotten since.
+fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
+    tx.db.row(
+        &format!(
+            "WITH RECURSIVE {LINE} SELECT session FROM turns \
+             WHERE id IN (SELECT turn FROM line) AND parent IS NULL \
+                 AND coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
+                     > (SELECT fresh_from FROM sessions WHERE id = session), 1)"
+        ),
+        [turn.0],
+        |row| rows::parsed(row, "session"),
+    )
+}
+
+/// The session in which a chat speaks: another chat's if it is linked to that.
+fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
+    let linked = tx.db.row(
+        "SELECT session FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
+        [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()],
+        |row| rows::parsed(row, "session"),
+    )?;
+    let own = || SessionId::of(chat).map_err(|error| StoreError::Internal(error.to_string()));
+    linked.map_or_else(own, Ok)
+}
+
+/// Has a turn that begins tell its model of everything that is noted for its session. The words of a
+/// message have the least trust of the requests that led to it, as far as no owner has believed them.
+pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()> {
+    tx.update(
+        "UPDATE undelivered SET turn = ?2, trust = coalesce((\
+             SELECT steps.trust FROM steps JOIN sessions ON sessions.id = ?1 \
+             WHERE steps.turn = said_by AND (steps.turn > believed_turn \
+                 OR (steps.turn = believed_turn AND number > coalesce(believed_step, -1))) \
+             ORDER BY CASE steps.trust WHEN 'low' THEN 0 WHEN 'user' THEN 1 ELSE 2 END LIMIT 1), \
+             'full') \
+         WHERE session = ?1 AND turn IS NULL",
+        params![session.as_str(), turn.0],
+    )?;
+    Ok(())
+}
+
+/// What a turn tells its model.
+pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Undelivered> {
+    let mut messages = db.rows(
+        "SELECT chat, what, why, unconfirmed, trust FROM undelivered WHERE turn = ?1 \
+         ORDER BY id DESC LIMIT ?2",
+        params![turn.0, Undelivered::MOST],
+        |row| {
+            Ok(LostMessage {
+                chat: rows::parsed(row, "chat")?,
+                what: row.get("what")?,
+                why: row.get("why")?,
+                unconfirmed: row.get("unconfirmed")?,
+                trust: rows::trust(row, "trust")?,
+            })
+        },
+    )?;
+    if messages.is_empty() {
+        return Ok(Undelivered::default());
+    }
+    messages.reverse();
+    let all: u64 =
+        db.one("SELECT count(*) FROM undelivered WHERE turn = ?1", [turn.0], |row| row.get(0))?;
+    let more = all.saturating_sub(messages.len() as u64);
+    Ok(Undelivered { messages, more })
+}
+
+/// Forgets what a session would be told: it starts afresh.
+pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
+    tx.update("DELETE FROM undelivered WHERE session = ?1 AND turn IS NULL", [session.as_str()])?;
+    Ok(())
+}
+
+/// Takes back the notes on what a command sends again in its chat.
+pub(crate) fn withdraw(tx: &Tx<'_>, command: MessageId) -> Result<()> {
+    tx.update(
+        "DELETE FROM undelivered WHERE turn IS NULL AND delivery IN (SELECT id FROM outbox \
+             WHERE state IN ('pending', 'sending', 'unknown') AND (channel, account, chat) = \
+                 (SELECT channel, account, chat FROM inbound WHERE id = ?1))",
+        [command.0],
+    )?;
+    Ok(())
+}

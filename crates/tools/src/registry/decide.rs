@@ -1,0 +1,142 @@
+//! What is done with a call: it runs, a person is asked, or it is refused.
+
+use avocet_protocol::{
+    Grant, Leaving, Rule, SeenCall, ToolCall, ToolClass, ToolContext, ToolError, Trust, WaitRequest,
+};
+
+use super::{Registry, case, is_believed};
+use crate::erased::Review;
+use crate::leaks::{self, Known, Leak};
+use crate::policy::Decision;
+use crate::registered::Registered;
+use crate::{aliases, approval};
+
+/// Why a person is asked about a call that was written as text.
+const AS_TEXT: &str = "the model wrote this call as text, and may only have explained it";
+
+impl Registry {
+    /// What is done with a call: by the rules, by how it is written, and by what it would carry away. What a
+    /// person has allowed for the session is not looked at.
+    pub(super) fn decide(
+        &self,
+        registered: &Registered,
+        review: &Review,
+        context: &ToolContext,
+    ) -> Decision {
+        let tool = &registered.description;
+        let mut decision = self.policy.decide(tool, &review.caution, case(context));
+        if decision.rule == Rule::Deny {
+            return decision;
+        }
+        // What can be allowed once only is asked in any case.
+        let may_leave =
+            decision.once_only || is_believed(context) || self.policy.lets_go(&tool.name);
+        let leaks = if may_leave { Vec::new() } else { self.leaks(&review.leaving, context) };
+        if !leaks.is_empty() {
+            // Where a call leads can be allowed for good; what a message carries, or a secret, cannot.
+            let is_place = leaks.iter().all(|leak| leak.kind.is_place());
+            let once_only = tool.class != ToolClass::Pure || !is_place;
+            decision = Decision { rule: Rule::Ask, why: leaks::why(&leaks), once_only };
+        }
+        if context.as_text && tool.class != ToolClass::Pure {
+            let why = match decision.rule {
+                Rule::Ask => format!("{AS_TEXT}; besides, {}", decision.why),
+                Rule::Allow | Rule::Deny => AS_TEXT.to_owned(),
+            };
+            decision = Decision { rule: Rule::Ask, why, once_only: true };
+        }
+        decision
+    }
+
+    /// What a person is asked; `None` if the call is allowed for the session.
+    pub(super) async fn approval(
+        &self,
+        registered: &Registered,
+        call: &ToolCall,
+        decision: &Decision,
+        context: &ToolContext,
+    ) -> Result<Option<WaitRequest>, ToolError> {
+        let Decision { why, once_only, .. } = decision;
+        let arguments = registered.arguments(call)?;
+        let question = registered.tool.question(&arguments, context).await?;
+        let question = question.unwrap_or_else(|| approval::plain(&arguments));
+        let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
+        if !once_only && context.grants.contains(&grant) {
+            return Ok(None);
+        }
+        let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
+        let mut request = approval::of_call(&tool, &question.shown, why, grant, self.approvals);
+        // The question stands in a chat.
+        if let Some(prompt) = &mut request.prompt {
+            prompt.text = self.redactor.redact(&prompt.text).into_owned();
+        }
+        Ok(Some(request))
+    }
+
+    /// What leaves the machine with these, and should not without a question.
+    pub(super) fn leaks(&self, leaving: &[Leaving], context: &ToolContext) -> Vec<Leak> {
+        if leaving.is_empty() {
+            return Vec::new();
+        }
+        let known = self.known(context);
+        leaving.iter().flat_map(|one| leaks::find(one, &self.redactor, &known)).collect()
+    }
+
+    /// The hosts and addresses that are known where a call is made.
+    fn known<'a>(&'a self, context: &'a ToolContext) -> Known<'a> {
+        let mut known = Known::new(&context.seen, &self.hosts);
+        // A grant for a tool that connects somewhere has the host for its scope.
+        for Grant { scope, .. } in context.grants.iter().filter(|grant| grant.scope.contains('.')) {
+            known.name(scope);
+        }
+        let before = |call: &&SeenCall| {
+            let place = |id: avocet_protocol::CallId| (id.turn.0, id.step, id.ordinal);
+            place(call.id) < place(context.call)
+        };
+        for earlier in context.seen.calls.iter().filter(before) {
+            self.note(&mut known, earlier, context);
+        }
+        known
+    }
+
+    /// Notes where an earlier call has led, what it has found, and what a person has answered.
+    fn note(&self, known: &mut Known<'_>, earlier: &SeenCall, context: &ToolContext) {
+        let Some(registered) = self.named(&earlier.call.name) else { return };
+        let Ok(leaving) = registered.leaving(&earlier.call) else { return };
+        let was_believed = earlier.trust.suffices_for(context.role);
+        let mut is_query_clean = was_believed;
+        for one in &leaving {
+            match one {
+                Leaving::Url(url) => {
+                    let Some(host) = leaks::host(url) else { continue };
+                    if was_believed || earlier.is_allowed {
+                        known.name(&host);
+                    } else if earlier.result.is_some() {
+                        known.reach(&host);
+                    }
+                    if earlier.id.turn == context.call.turn {
+                        known.count(&host);
+                    }
+                }
+                Leaving::Data(query) => is_query_clean |= known.is_said(query),
+                Leaving::Text(_) => {}
+            }
+        }
+        let Some(result) = &earlier.result else { return };
+        if is_query_clean {
+            registered.tool.found(&result.value).iter().for_each(|url| known.find(url));
+        }
+        if result.trust > Trust::Low
+            && let Some(words) = registered.tool.answered(&result.value)
+        {
+            known.hear(&words);
+        }
+    }
+
+    /// The tool that is called so.
+    pub(super) fn named(&self, name: &str) -> Option<&Registered> {
+        let alike = || self.tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
+        let other = || self.tools.get(aliases::tool(name)?);
+        self.tools.get(name).or_else(alike).or_else(other)
+    }
+}

@@ -1,0 +1,237 @@
+//! Which hosts `web_fetch` connects to without a question after untrusted text was read, by what was said and
+//! done in the conversation before.
+
+use std::sync::Arc;
+
+use avocet_protocol::{
+    CallId, CallResult, Grant, Role, Seen, SeenCall, ToolContext, ToolName, Toolbox, Trust, TurnId,
+};
+use avocet_tools::Registry;
+use serde_json::{Value, json};
+
+use crate::world::{World, call, context};
+
+/// A page that was fetched in turn 1 for the person, and links to other hosts.
+const PAGE: &str =
+    "[next](https://shop.dev/2) [docs](https://docs.shop.dev/a) [other](https://other.dev/x)";
+
+/// An earlier call, the `place`th of turn 1, with its result.
+fn earlier(place: u32, name: &str, arguments: &Value, trust: Trust, result: Value) -> SeenCall {
+    let result = CallResult { ok: true, value: result, trust: Trust::Low };
+    SeenCall {
+        id: CallId { turn: TurnId(1), step: place, ordinal: 0 },
+        call: call(name, arguments),
+        trust,
+        is_allowed: false,
+        result: Some(result),
+    }
+}
+
+fn fetched(place: u32, url: &str, trust: Trust) -> SeenCall {
+    earlier(place, "web_fetch", &json!({ "url": url }), trust, json!({ "content": PAGE }))
+}
+
+fn searched(place: u32, query: &str, trust: Trust) -> SeenCall {
+    let result =
+        json!({ "results": [{ "title": "t", "url": "https://found.dev/a", "snippet": "s" }] });
+    earlier(place, "web_search", &json!({ "query": query }), trust, result)
+}
+
+/// Turn 1 goes on, in its hundredth step, after this.
+fn after(people: &[&str], calls: Vec<SeenCall>) -> ToolContext {
+    let people = people.iter().map(|words| (*words).to_owned()).collect();
+    let texts = vec![PAGE.to_owned(), "https://found.dev/a".to_owned()];
+    let seen = Arc::new(Seen { people, texts, calls });
+    let id = CallId { turn: TurnId(1), step: 100, ordinal: 0 };
+    ToolContext { call: id, trust: Trust::Low, seen, ..context() }
+}
+
+/// The case, what people have said, earlier calls, a URL, and whether it is asked about.
+type Case = (&'static str, &'static [&'static str], Vec<SeenCall>, &'static str, bool);
+
+/// Why a person is asked before a URL is fetched; `None` if nobody is.
+async fn asked(registry: &Registry, context: &ToolContext, url: &str) -> Option<String> {
+    let call = call("web_fetch", &json!({ "url": url }));
+    let prepared = registry.prepare(&call, None, context).await.unwrap();
+    Some(prepared.approval?.prompt.unwrap().text)
+}
+
+#[tokio::test]
+async fn a_host_is_asked_about_unless_it_is_named_linked_on_its_site_or_found() {
+    use Trust::{Full, Low};
+    let world = World::new().await;
+    let docs = "https://docs.shop.dev/a";
+    let found = "https://found.dev/a";
+    let table: [Case; 17] = [
+        ("nothing before it", &[], vec![], "https://shop.dev/", true),
+        ("a person's words", &["look at shop.dev"], vec![], "https://shop.dev/", false),
+        ("a label before what a person named", &["shop.dev"], vec![], "https://ab.shop.dev/", true),
+        ("a link on the site of what a person named", &["shop.dev"], vec![], docs, false),
+        ("a link to another site", &["shop.dev"], vec![], "https://other.dev/x", true),
+        (
+            "a trusted fetch",
+            &[],
+            vec![fetched(0, "https://shop.dev/1", Full)],
+            "https://shop.dev/2",
+            false,
+        ),
+        (
+            "a link after a trusted fetch",
+            &[],
+            vec![fetched(0, "https://shop.dev/1", Full)],
+            docs,
+            false,
+        ),
+        (
+            "an untrusted fetch",
+            &[],
+            vec![fetched(0, "https://shop.dev/1", Low)],
+            "https://shop.dev/2",
+            false,
+        ),
+        ("a result of a trusted search", &[], vec![searched(0, "pizza", Full)], found, false),
+        (
+            "another page of the same host",
+            &[],
+            vec![searched(0, "pizza", Full)],
+            "https://found.dev/b",
+            true,
+        ),
+        ("a result of an untrusted search", &[], vec![searched(0, "zxqvb", Low)], found, true),
+        (
+            "a search for a person's words",
+            &["where is good pizza?"],
+            vec![searched(0, "good pizza", Low)],
+            found,
+            false,
+        ),
+        (
+            "a search for more than that",
+            &["where is good pizza?"],
+            vec![searched(0, "pizza zxqvb", Low)],
+            found,
+            true,
+        ),
+        (
+            "a result that was not the engine's word for word",
+            &[],
+            vec![searched(0, "pizza", Full)],
+            "https://found.dev/a?d=1",
+            true,
+        ),
+        ("a person's answer", &[], vec![answered(Full)], "https://answered.dev/", false),
+        ("an answer that is not believed", &[], vec![answered(Low)], "https://answered.dev/", true),
+        (
+            "the same call again, which is asked about",
+            &[],
+            vec![SeenCall { result: None, ..fetched(0, "https://shop.dev/", Low) }],
+            "https://shop.dev/",
+            true,
+        ),
+    ];
+    for (case, people, calls, url, expected) in table {
+        let asked = asked(&world.registry, &after(people, calls), url).await;
+        assert_eq!(asked.is_some(), expected, "{case}: {asked:?}");
+    }
+}
+
+fn answered(trust: Trust) -> SeenCall {
+    let mut call = earlier(
+        0,
+        "ask_user",
+        &json!({ "question": "Where?" }),
+        Trust::Low,
+        json!({ "answer": "answered.dev" }),
+    );
+    if let Some(result) = &mut call.result {
+        result.trust = trust;
+    }
+    call
+}
+
+#[tokio::test]
+async fn the_question_names_the_exact_host_and_its_allowance_is_for_that() {
+    let world = World::new().await;
+    let label = "a".repeat(53);
+    let url = format!("https://{label}.ac.sh/");
+    let context = after(&[], vec![]);
+    let text = asked(&world.registry, &context, &url).await.unwrap();
+    assert!(text.contains(&format!("look up {label}.ac.sh, a host that no message")), "{text}");
+    assert!(text.contains(&format!("Fetch `{url}`")), "{text}");
+    let (tool, scope) = (ToolName::parse("web_fetch").unwrap(), format!("{label}.ac.sh"));
+    let granted = ToolContext { grants: [Grant { tool, scope }].into(), ..context };
+    assert_eq!(asked(&world.registry, &granted, &url).await, None);
+    assert!(asked(&world.registry, &granted, "https://ab.ac.sh/").await.is_some());
+}
+
+#[tokio::test]
+async fn what_a_person_has_allowed_once_is_named() {
+    let world = World::new().await;
+    let allowed =
+        SeenCall { is_allowed: true, result: None, ..fetched(0, "https://shop.dev/1", Trust::Low) };
+    let context = after(&[], vec![allowed]);
+    for (url, expected) in [
+        ("https://shop.dev/", false),
+        ("https://docs.shop.dev/a", false),
+        ("https://ab.shop.dev/", true),
+    ] {
+        assert_eq!(asked(&world.registry, &context, url).await.is_some(), expected, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn after_five_hosts_that_nobody_named_the_next_is_asked_about() {
+    let world = World::new().await;
+    let result = |number: u32| json!({ "title": "t", "url": format!("https://f{number}.dev/"), "snippet": "" });
+    let results: Vec<Value> = (0..8).map(result).collect();
+    let search = earlier(
+        0,
+        "web_search",
+        &json!({ "query": "q" }),
+        Trust::Full,
+        json!({ "results": results }),
+    );
+    let mut calls = vec![search];
+    for number in 0..8 {
+        let url = format!("https://f{number}.dev/");
+        let context = after(&["q"], calls.clone());
+        let text = asked(&world.registry, &context, &url).await;
+        assert_eq!(text.is_some(), number >= 5, "{number}: {text:?}");
+        assert!(text.is_none_or(|text| text.contains("after 5 in this turn")), "{number}");
+        // Its calls count as soon as they are planned.
+        calls.push(SeenCall { result: None, ..fetched(number + 1, &url, Trust::Low) });
+    }
+    // The next turn begins anew.
+    let later = ToolContext {
+        call: CallId { turn: TurnId(2), step: 0, ordinal: 0 },
+        ..after(&["q"], calls)
+    };
+    assert_eq!(asked(&world.registry, &later, "https://f7.dev/").await, None);
+}
+
+#[tokio::test]
+async fn a_users_words_name_hosts_for_an_owner_in_a_group_and_need_nothing_for_a_user() {
+    let world = World::new().await;
+    let user = ToolContext { trust: Trust::User, role: Role::User, ..after(&[], vec![]) };
+    let fetch = call("web_fetch", &json!({ "url": "https://shop.dev/" }));
+    let open = world.registry.prepare(&fetch, None, &user);
+    assert!(open.await.is_err(), "web_fetch is for owners");
+    let owner = ToolContext { trust: Trust::User, ..after(&["see shop.dev"], vec![]) };
+    assert_eq!(asked(&world.registry, &owner, "https://shop.dev/").await, None);
+    assert!(asked(&world.registry, &owner, "https://other.dev/").await.is_some());
+}
+
+#[tokio::test]
+async fn a_host_of_the_configuration_needs_no_question() {
+    let world = World::new().await;
+    let hosts = ["crates.io".to_owned(), "*.crates.io".to_owned()];
+    let registry = world.registry.with_hosts(hosts.into());
+    let context = after(&[], vec![]);
+    for (url, expected) in [
+        ("https://crates.io/", false),
+        ("https://static.crates.io/", false),
+        ("https://docs.rs/", true),
+    ] {
+        assert_eq!(asked(&registry, &context, url).await.is_some(), expected, "{url}");
+    }
+}

@@ -1,0 +1,332 @@
+//! Strangers' repositories and protected paths: what git tools, programs and file tools do with them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use avocet_protocol::{Rule, ToolContext, ToolPolicy, Toolbox, Trust, WaitRequest};
+use avocet_sandbox::Workspace;
+use avocet_tools::Policy;
+use serde_json::{Value, json};
+
+use crate::world::{World, call, context, has};
+
+/// What a person would be asked about a call, if anybody.
+async fn asked(world: &World, tool: &str, arguments: Value) -> Option<WaitRequest> {
+    asked_at(world, Trust::Full, tool, arguments).await
+}
+
+async fn asked_at(
+    world: &World,
+    trust: Trust,
+    tool: &str,
+    arguments: Value,
+) -> Option<WaitRequest> {
+    let context = ToolContext { trust, ..context() };
+    world.registry.prepare(&call(tool, &arguments), None, &context).await.unwrap().approval
+}
+
+fn text(request: Option<WaitRequest>) -> String {
+    request.and_then(|request| request.prompt).map_or_else(String::new, |prompt| prompt.text)
+}
+
+async fn shell(world: &World, command: &str) -> Value {
+    world.value("exec_shell", json!({ "command": command })).await
+}
+
+/// A world with the repository of a stranger in `inbox/r.tar`, whose filters plant a hook in the owner's `mine`; `None`
+/// where the system has no git.
+async fn strangers() -> Option<World> {
+    if !has("git") {
+        println!("skipped: this system has no git");
+        return None;
+    }
+    let world = World::new().await;
+    let made = "git init -q -b main mine && cd mine && git config user.name A && git config user.email a@b && \
+        git commit -q --allow-empty -m one";
+    assert_eq!(shell(&world, made).await["exit_code"], 0);
+    // As it is made elsewhere, and sent.
+    let root = world.workspace.path().join("stranger");
+    fs::create_dir_all(root.join("r")).unwrap();
+    let make = "set -e; cd r; git init -q -b main .; git config user.name X; git config user.email x@y
+        echo one > a.txt; echo '* filter=x' > .gitattributes; git add .; git commit -q -m stranger
+        evil='sh -c \"echo ran >> ../ran; printf \\\"#!/bin/sh\\\\ntouch ../../hooked\\\\n\\\" > ../mine/.git/hooks/post-checkout; cat\"'
+        for kind in clean smudge; do git config filter.x.$kind \"$evil\"; done; git config filter.x.required true
+        git config core.fsmonitor \"$evil\"; printf '#!/bin/sh\\necho ran >> ../ran\\n' > .git/hooks/post-checkout
+        chmod +x .git/hooks/post-checkout; cd ..; mkdir -p ../inbox; tar -cf ../inbox/r.tar r";
+    let ran =
+        std::process::Command::new("sh").args(["-c", make]).current_dir(&root).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    fs::remove_dir_all(&root).unwrap();
+    Some(world)
+}
+
+#[tokio::test]
+async fn git_tools_run_nothing_of_a_repository_that_came_with_a_message_and_ask() {
+    let Some(world) = strangers().await else { return };
+    let unpacked = shell(&world, "tar -xf inbox/r.tar").await;
+    let aside = unpacked["set_aside"].to_string();
+    for part in [
+        "r/.git/config: taken out: core.fsmonitor, filter.x.clean, filter.x.smudge, filter.x.required",
+        "r/.git/hooks/post-checkout: set aside as post-checkout.avocet-quarantine",
+    ] {
+        assert!(aside.contains(part), "{aside}");
+    }
+    // What was taken out comes back by the hand of somebody who does not know better.
+    let git = world.workspace.path().join("r/.git");
+    fs::copy(git.join("config.avocet-quarantine"), git.join("config")).unwrap();
+    shell(&world, "cat inbox/r.tar > /dev/null; touch r/.git/config; echo two > r/a.txt").await;
+    let r = || json!({"repository": "r"});
+    for (tool, arguments) in [
+        ("git_status", r()),
+        ("git_diff", r()),
+        ("git_log", r()),
+        ("git_branches", r()),
+        ("git_add", json!({"repository": "r", "all": true})),
+        ("git_commit", json!({"repository": "r", "message": "x", "all": true})),
+        ("git_switch", json!({"repository": "r", "branch": "side", "create": true})),
+    ] {
+        let question = text(asked(&world, tool, arguments.clone()).await);
+        let why = "`r/.git/config` of this repository may be a stranger's; no filter or hook of it is run";
+        assert!(question.contains(why), "{tool}: {question}");
+        // As after somebody has allowed it.
+        let done = world.run(tool, arguments).await;
+        assert!(done.is_ok(), "{tool}: {done:?}");
+    }
+    for place in ["ran", "mine/.git/hooks/post-checkout", "r/ran"] {
+        assert!(!world.workspace.path().join(place).exists(), "{place}");
+    }
+    let log = world.value("git_log", json!({"repository": "r"})).await;
+    assert_eq!((log.as_array().unwrap().len(), &log[1]["subject"]), (2, &json!("stranger")));
+    // The owner's repository is as it was.
+    assert_eq!(asked(&world, "git_status", json!({"repository": "mine"})).await, None);
+    // And what programs run by themselves plants no hook in it.
+    let ran = shell(&world, "cd r && touch a.txt && git add -A 2>&1; cat ../ran; ls ../mine/.git/hooks | grep -c post-checkout$").await;
+    assert!(
+        ran["output"].as_str().unwrap().contains("ran"),
+        "the filter ran in the sandbox: {ran}"
+    );
+    assert!(!world.workspace.path().join("mine/.git/hooks/post-checkout").exists());
+    assert!(ran["read_only"].as_str().unwrap().contains("mine/.git/hooks"), "{ran}");
+}
+
+#[tokio::test]
+async fn git_runs_nothing_of_a_strangers_submodule_in_the_owners_repository() {
+    let Some(world) = strangers().await else { return };
+    shell(
+        &world,
+        "cd mine && tar -xf ../inbox/r.tar && git add r 2>/dev/null && git commit -qm link",
+    )
+    .await;
+    let git = world.workspace.path().join("mine/r/.git");
+    fs::copy(git.join("config.avocet-quarantine"), git.join("config")).unwrap();
+    shell(&world, "cat inbox/r.tar > /dev/null; touch mine/r/.git/config; echo two > mine/r/a.txt")
+        .await;
+    let mine = || json!({"repository": "mine"});
+    for (tool, arguments) in [
+        ("git_status", mine()),
+        ("git_diff", mine()),
+        ("git_switch", json!({"repository": "mine", "branch": "side", "create": true})),
+        ("git_add", json!({"repository": "mine", "all": true})),
+        ("git_commit", json!({"repository": "mine", "message": "x", "all": true})),
+    ] {
+        assert_eq!(asked(&world, tool, arguments.clone()).await, None, "{tool}");
+        world.run(tool, arguments).await.ok();
+        assert!(!world.workspace.path().join("mine/ran").exists(), "{tool}");
+    }
+    shell(&world, "cd mine && git config --local -l").await;
+    let path = world.workspace.path().join("mine/.git/config");
+    let own = format!("{}[filter \"own\"]\n\tclean = cat\n", fs::read_to_string(&path).unwrap());
+    fs::write(&path, own).unwrap();
+    let error = world.error("git_add", json!({"repository": "mine", "all": true})).await;
+    assert!(
+        error.contains("mine/r/.git/config may be a stranger's") && error.contains("avocet trust"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn filters_of_the_owners_repository_run_as_they_did() {
+    let Some(world) = strangers().await else { return };
+    world.put("mine/.gitattributes", "*.txt filter=up\n");
+    world.put("mine/a.txt", "small\n");
+    let path = world.workspace.path().join("mine/.git/config");
+    let own = format!(
+        "{}[filter \"up\"]\n\tclean = tr a-z A-Z\n\trequired\n",
+        fs::read_to_string(&path).unwrap()
+    );
+    fs::write(&path, own).unwrap();
+    world.value("git_add", json!({"repository": "mine", "all": true})).await;
+    assert_eq!(shell(&world, "git -C mine show :a.txt").await["output"], "SMALL\n");
+}
+
+#[tokio::test]
+async fn a_command_of_nothing_but_git_may_change_its_repository_and_no_other_command_may() {
+    let Some(world) = strangers().await else { return };
+    let get = "git -C mine config remote.origin.url";
+    for (command, works) in [
+        ("git -C mine remote add origin https://example.org/r.git", true),
+        ("cd mine && git config user.name B && git checkout -q -b side", true),
+        ("true && git -C mine branch --set-upstream-to=main side", true),
+        ("sh -c 'git -C mine config user.name C'", false),
+        ("touch x; git -C mine config user.name C", false),
+        ("git -C mine config user.name C > out", false),
+    ] {
+        let ran = shell(&world, command).await;
+        assert_eq!(ran["exit_code"] == 0, works, "{command}: {ran}");
+        assert_eq!(ran["read_only"].is_string(), !works, "{command}: {ran}");
+        assert_eq!(ran["set_aside"], Value::Null, "{command}: {ran}");
+    }
+    assert_eq!(shell(&world, get).await["output"], "https://example.org/r.git\n");
+    // It sets nothing that git would run.
+    let ran = shell(&world, "git -C mine config core.fsmonitor evil").await;
+    assert!(
+        ran["set_aside"].to_string().contains("mine/.git/config: taken out: core.fsmonitor"),
+        "{ran}"
+    );
+    assert_eq!(shell(&world, "git -C mine config core.fsmonitor").await["exit_code"], 1);
+    assert_eq!(shell(&world, get).await["output"], "https://example.org/r.git\n");
+    // Files that it checks out are its own.
+    world.put("mine/.vscode/settings.json", "{}\n");
+    for command in [
+        "cd mine && git add . && git commit -qm vscode",
+        "cd mine && git checkout -q main",
+        "cd mine && git checkout -q side",
+    ] {
+        let ran = shell(&world, command).await;
+        assert_eq!(
+            (&ran["exit_code"], &ran["set_aside"]),
+            (&json!(0), &Value::Null),
+            "{command}: {ran}"
+        );
+    }
+    assert_eq!(world.get("mine/.vscode/settings.json"), "{}\n");
+    world.value("git_switch", json!({"repository": "mine", "branch": "main"})).await;
+    assert!(!world.workspace.path().join("mine/.vscode").exists());
+}
+
+#[tokio::test]
+async fn what_a_program_leaves_at_a_protected_path_is_set_aside_and_told() {
+    let world = World::new().await;
+    let ran = shell(&world, "mkdir -p a/.vscode; echo x > a/.vscode/tasks.json; echo y > .envrc; seq 20 | while read n; do echo > a/.vscode/$n; done").await;
+    let aside: Vec<&str> =
+        ran["set_aside"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(aside[0].ends_with("/.envrc: set aside as .envrc.avocet-quarantine"), "{aside:?}");
+    assert_eq!((aside.len(), aside[10]), (11, "and 12 more"));
+    assert!(ran["set_aside_because"].as_str().unwrap().contains("outside of the sandbox"));
+    assert_eq!(world.get(".envrc.avocet-quarantine"), "y\n");
+    let script = "echo x > .profile; echo ready; until [ -e go ]; do sleep 0.01; done";
+    let started = world.value("exec_shell", json!({"command": script, "background": true})).await;
+    world.value("process_poll", json!({"id": started["id"], "wait": 30})).await;
+    let killed = world.value("process_kill", json!({"id": started["id"]})).await;
+    assert!(killed["set_aside"].to_string().contains(".profile.avocet-quarantine"), "{killed}");
+}
+
+#[tokio::test]
+async fn file_tools_ask_before_they_change_a_protected_path_whatever_the_trust_and_the_rules() {
+    let allow = ToolPolicy {
+        default: Some(Rule::Allow),
+        low_trust: Some(Rule::Allow),
+        ..ToolPolicy::default()
+    };
+    let rules = vec![("*".to_owned(), allow)];
+    let world = World::new().await.with_policy(Policy { rules, ..Policy::default() });
+    world.put("a/.git/config", "[core]\n");
+    world.put("a/.git/objects/x", "");
+    world.put("a/.git/refs/x", "");
+    world.put("a/.envrc", "one\n");
+    world.put("plain.txt", "one\n");
+    let patch = |path: &str| json!({"patch": format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-one\n+two\n")});
+    let rename = "diff --git a/plain.txt b/a/.bashrc\nrename from plain.txt\nrename to a/.bashrc\n";
+    let table = [
+        (
+            "write_file",
+            json!({"path": "a/.git/hooks/pre-commit", "content": "evil"}),
+            "a/.git/hooks/pre-commit",
+        ),
+        ("write_file", json!({"path": "./a/.ENVRC", "content": "evil"}), "a/.ENVRC"),
+        (
+            "write_file",
+            json!({"path": "b/.vscode/tasks.json", "content": "evil"}),
+            "b/.vscode/tasks.json",
+        ),
+        (
+            "edit_file",
+            json!({"path": "a/.git/config", "find": "core", "replace": "user"}),
+            "a/.git/config",
+        ),
+        ("apply_patch", patch("a/.envrc"), "a/.envrc"),
+        ("apply_patch", json!({ "patch": rename }), "a/.bashrc"),
+        ("create_directory", json!({"path": "c/.git/hooks"}), "c/.git/hooks"),
+        ("delete_file", json!({"path": "a/.envrc"}), "a/.envrc"),
+        ("delete_file", json!({"path": "a", "recursive": true}), "a/"),
+    ];
+    for trust in [Trust::Full, Trust::Low] {
+        for (tool, arguments, place) in &table {
+            let asked = asked_at(&world, trust, tool, arguments.clone()).await;
+            let request = asked.unwrap_or_else(|| panic!("{tool} {arguments}"));
+            // Nobody allows all of them at once.
+            assert_eq!(request.grant, None, "{tool}");
+            let question = text(Some(request));
+            assert!(
+                question.contains("I ask because git, a shell or an editor runs what `"),
+                "{question}"
+            );
+            assert!(
+                question.contains(place) && question.contains("[sandbox] protected"),
+                "{question}"
+            );
+        }
+        for (tool, arguments) in [
+            ("write_file", json!({"path": "a/src/main.rs", "content": "x"})),
+            ("edit_file", json!({"path": "plain.txt", "find": "one", "replace": "two"})),
+            ("apply_patch", patch("plain.txt")),
+            ("delete_file", json!({"path": "plain.txt"})),
+            ("create_directory", json!({"path": "a/src"})),
+        ] {
+            assert_eq!(
+                asked_at(&world, trust, tool, arguments.clone()).await,
+                None,
+                "{tool} {arguments}"
+            );
+        }
+    }
+    // The change is shown, word for word.
+    let asked = asked(&world, "write_file", json!({"path": "a/.envrc", "content": "evil\n"})).await;
+    assert!(text(asked).contains("-one\n+evil"));
+}
+
+#[tokio::test]
+async fn what_was_allowed_at_a_protected_path_stays_when_a_program_that_ran_meanwhile_ends() {
+    let world = World::new().await;
+    let script = "echo ready; until [ -e go ]; do sleep 0.01; done";
+    let started = world.value("exec_shell", json!({"command": script, "background": true})).await;
+    world.value("process_poll", json!({"id": started["id"], "wait": 30})).await;
+    world.value("write_file", json!({"path": ".envrc", "content": "allowed"})).await;
+    world.value("process_kill", json!({"id": started["id"]})).await;
+    assert_eq!(world.get(".envrc"), "allowed");
+}
+
+#[tokio::test]
+async fn directories_beside_the_workspace_have_protected_paths_too() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let beside = Workspace::beside(directory.path(), avocet_sandbox::Access::Change).unwrap();
+    let world = World::beside(vec![beside]).await;
+    let path = directory.path().canonicalize().unwrap().join(".envrc").display().to_string();
+    let question = text(asked(&world, "write_file", json!({"path": path, "content": "x"})).await);
+    assert!(question.contains("[sandbox] protected"), "{question}");
+}
+
+#[tokio::test]
+async fn a_hook_that_a_person_has_allowed_is_written_as_it_was_shown() {
+    let world = World::new().await;
+    world.put("a/.git/config", "[core]\n");
+    world
+        .value("write_file", json!({"path": "a/.git/hooks/pre-commit", "content": "#!/bin/sh\n"}))
+        .await;
+    assert_eq!(world.get("a/.git/hooks/pre-commit"), "#!/bin/sh\n");
+    let mode = fs::metadata(world.workspace.path().join("a/.git/hooks/pre-commit"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o111, 0, "nobody runs it yet");
+}

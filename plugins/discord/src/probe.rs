@@ -1,0 +1,59 @@
+//! Whether the bot can work: one question to the platform, which changes nothing there.
+
+use std::time::Duration;
+
+use avocet_protocol::{Check, within};
+use serde_json::Value;
+
+use crate::Discord;
+use crate::fault::Fault;
+use crate::routes::Route;
+
+/// How long the platform may take.
+const LIMIT: Duration = Duration::from_secs(8);
+/// The intent is allowed, in full or for a bot in few servers (Discord API, "Application Flags").
+const MESSAGE_CONTENT: u64 = 1 << 18 | 1 << 19;
+
+impl Discord {
+    /// What the platform says of the token, and of what the operator has to allow there.
+    pub(crate) async fn look(&self) -> Vec<Check> {
+        let name = format!("{}:{}", self.name, self.account);
+        let asked = self.rest.get::<Value>(Route::Oauth2ApplicationCurrent);
+        let fault = match within(self.clock.as_ref(), LIMIT, asked).await {
+            Ok(Ok(application)) => return self.application(&name, &application),
+            Ok(Err(fault)) => fault,
+            Err(_) => Fault::Broken("no answer in time"),
+        };
+        vec![match fault {
+            fault if fault.is_about_token() => Check::bad(
+                name,
+                "Discord does not know the token",
+                format!(
+                    "get the right one from the developer portal (your application, Bot, Reset Token), put \
+                     it into [channels.{}]",
+                    self.name
+                ),
+            ),
+            Fault::Wait(wait) => {
+                let says = format!("Discord asks to wait for {} s", wait.as_secs());
+                Check::fair(name, says, "try again later")
+            }
+            fault => Check::bad(name, fault.to_string(), "check api_url and the network"),
+        }]
+    }
+
+    fn application(&self, name: &str, application: &Value) -> Vec<Check> {
+        let called = application["name"].as_str().unwrap_or_default();
+        let mut found = vec![Check::good(name, format!("the token is that of {called}"))];
+        let flags = application["flags"].as_u64().unwrap_or(0);
+        if self.message_content && flags & MESSAGE_CONTENT == 0 {
+            found.push(Check::bad(
+                name,
+                "Discord does not let the bot read messages, and closes its connection (4014)",
+                "switch on \"Message Content Intent\" in the developer portal (your application, Bot), or set \
+                 message_content = false",
+            ));
+        }
+        found
+    }
+}

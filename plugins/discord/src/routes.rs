@@ -1,0 +1,50 @@
+//! The places in Discord's REST API that are used, each by the name that serenity's `http::Route` gives it.
+//!
+//! serenity 0.12.5 has its routes only together with its own HTTP and gateway clients, which bring a second
+//! TLS library with known vulnerabilities (rustls 0.22).
+
+use std::fmt;
+
+use serenity::constants::GATEWAY_VERSION;
+use serenity::model::id::{ApplicationId, ChannelId, InteractionId, MessageId};
+
+/// A place in the REST API. Displayed, it is the path below the base URL.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Route<'a> {
+    Channel { channel_id: ChannelId },
+    ChannelMessage { channel_id: ChannelId, message_id: MessageId },
+    ChannelMessages { channel_id: ChannelId },
+    ChannelTyping { channel_id: ChannelId },
+    Commands { application_id: ApplicationId },
+    Gateway,
+    GatewayBot,
+    InteractionResponse { interaction_id: InteractionId, token: &'a str },
+    Oauth2ApplicationCurrent,
+    UserMe,
+    UserMeDmChannels,
+}
+
+impl fmt::Display for Route<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/api/v{GATEWAY_VERSION}")?;
+        match self {
+            Self::Channel { channel_id } => write!(f, "/channels/{channel_id}"),
+            Self::ChannelMessage { channel_id, message_id } => {
+                write!(f, "/channels/{channel_id}/messages/{message_id}")
+            }
+            Self::ChannelMessages { channel_id } => write!(f, "/channels/{channel_id}/messages"),
+            Self::ChannelTyping { channel_id } => write!(f, "/channels/{channel_id}/typing"),
+            Self::Commands { application_id } => {
+                write!(f, "/applications/{application_id}/commands")
+            }
+            Self::Gateway => f.write_str("/gateway"),
+            Self::GatewayBot => f.write_str("/gateway/bot"),
+            Self::InteractionResponse { interaction_id, token } => {
+                write!(f, "/interactions/{interaction_id}/{token}/callback")
+            }
+            Self::Oauth2ApplicationCurrent => f.write_str("/oauth2/applications/@me"),
+            Self::UserMe => f.write_str("/users/@me"),
+            Self::UserMeDmChannels => f.write_str("/users/@me/channels"),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! How large a file a channel takes: by the boost tier of the server that it is in.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serenity::model::guild::PremiumTier;
+use serenity::model::id::{ChannelId, GuildId};
+
+use crate::places::described;
+
+const MEGABYTE: u64 = 1024 * 1024;
+
+/// Bytes of a file in a server of this tier, and in a private chat, which has none (Discord API, "Uploading
+/// Files"; Discord Support, "Server Boosting").
+fn max_bytes(tier: PremiumTier) -> u64 {
+    match tier {
+        PremiumTier::Tier2 => 50 * MEGABYTE,
+        PremiumTier::Tier3 => 100 * MEGABYTE,
+        _ => 10 * MEGABYTE,
+    }
+}
+
+/// The tiers of servers, as far as the platform has described them in this session.
+#[derive(Debug, Default)]
+pub(crate) struct Uploads(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    tiers: HashMap<GuildId, PremiumTier>,
+    guilds: HashMap<ChannelId, GuildId>,
+}
+
+impl Uploads {
+    /// Learns from an event that describes a server or a channel of one.
+    pub(crate) fn learn_from(&self, event: &Value) {
+        let tier = PremiumTier::deserialize(&event["premium_tier"]).ok();
+        // A channel names its server; only a server has a tier.
+        let guild = if tier.is_some() { &event["id"] } else { &event["guild_id"] };
+        let Ok(guild) = GuildId::deserialize(guild) else { return };
+        let mut known = self.known();
+        known.tiers.extend(tier.map(|tier| (guild, tier)));
+        known.guilds.extend(described(event).map(|channel| (channel.id, guild)));
+    }
+
+    /// Bytes of the largest file that a channel takes. One that is not known has no boost.
+    pub(crate) fn max_bytes(&self, channel: Option<ChannelId>) -> u64 {
+        let known = self.known();
+        let tier = channel.and_then(|id| known.tiers.get(known.guilds.get(&id)?));
+        max_bytes(tier.copied().unwrap_or_default())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

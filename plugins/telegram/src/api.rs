@@ -1,0 +1,148 @@
+//! Requests to the Bot API. teloxide describes them; they are sent here, because its own sender drops
+//! the status of an answer and sleeps for 10 s after each 5xx.
+
+use std::time::Duration;
+
+use avocet_protocol::Secret;
+use reqwest::RequestBuilder;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::multipart::Form;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use teloxide::net::default_reqwest_settings;
+use teloxide::requests::Payload;
+use teloxide::types::MessageId;
+
+use crate::TelegramError;
+use crate::fault::{Fault, Parameters};
+
+/// How long a request may take besides the time that a poll is held open.
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+/// How long the largest file may take; the outbox has a limit of its own by the file's size.
+const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
+
+/// The Bot API, as one bot sees it.
+pub(crate) struct Api {
+    bot: teloxide::Bot,
+}
+
+/// A message that was sent or edited.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Made {
+    message_id: i32,
+}
+
+impl Made {
+    pub(crate) fn id(self) -> MessageId {
+        MessageId(self.message_id)
+    }
+}
+
+/// What the Bot API answers (Bot API, "Making requests").
+#[derive(Deserialize)]
+struct Reply<T> {
+    ok: bool,
+    result: Option<T>,
+    error_code: Option<u16>,
+    description: Option<String>,
+    parameters: Option<Parameters>,
+}
+
+impl Api {
+    /// # Errors
+    /// [`TelegramError`] says what to change.
+    pub(crate) fn new(
+        token: &Secret,
+        api_url: &str,
+        poll_seconds: u32,
+    ) -> Result<Self, TelegramError> {
+        let client = default_reqwest_settings()
+            .timeout(Duration::from_secs(u64::from(poll_seconds)) + REQUEST_LIMIT)
+            .no_proxy()
+            .build()
+            .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
+        let url: reqwest::Url = api_url.parse().map_err(|_| TelegramError::Url)?;
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(TelegramError::Url);
+        }
+        let bot = teloxide::Bot::with_client(token.expose(), client).set_api_url(url);
+        Ok(Self { bot })
+    }
+
+    /// teloxide's client, which downloads files.
+    pub(crate) fn bot(&self) -> &teloxide::Bot {
+        &self.bot
+    }
+
+    /// The host of the server.
+    pub(crate) fn host(&self) -> Option<String> {
+        self.bot.api_url().host_str().map(str::to_owned)
+    }
+
+    /// Calls a method. `T` is what is read of its result.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(crate) async fn call<T, P>(&self, payload: P) -> Result<T, Fault>
+    where
+        T: DeserializeOwned,
+        P: Payload + Serialize,
+    {
+        let body =
+            serde_json::to_vec(&payload).map_err(|_| Fault::NotSent("it cannot be written"))?;
+        let request = self.post(P::NAME)?.header(CONTENT_TYPE, "application/json").body(body);
+        answer(request).await
+    }
+
+    /// Calls a method that takes a file.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(crate) async fn upload(&self, method: &str, form: Form) -> Result<Made, Fault> {
+        answer(self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
+    }
+
+    fn post(&self, method: &str) -> Result<RequestBuilder, Fault> {
+        let mut url = self.bot.api_url();
+        let token = self.bot.token();
+        url.path_segments_mut()
+            .map_err(|()| Fault::NotSent("api_url can have no path"))?
+            .pop_if_empty()
+            .extend([&format!("bot{token}"), method]);
+        Ok(self.bot.client().post(url))
+    }
+}
+
+async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Fault> {
+    let response = request.send().await.map_err(|error| Fault::of(&error))?;
+    let status = response.status();
+    let header = response.headers().get(RETRY_AFTER);
+    let retry_after = header.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+    let retry_after = retry_after.map(Duration::from_secs);
+    let body = response.bytes().await;
+    if !status.is_success() {
+        // The status says enough where the body is cut off.
+        let reply = serde_json::from_slice(&body.unwrap_or_default()).ok();
+        return Err(refused(status.as_u16(), reply, retry_after));
+    }
+    let body = body.map_err(|error| Fault::of(&error))?;
+    match serde_json::from_slice(&body) {
+        Ok(Reply { ok: true, result: Some(result), .. }) => Ok(result),
+        Ok(Reply { ok: true, .. }) | Err(_) => Err(Fault::Broken("the answer cannot be read")),
+        Ok(reply) => Err(refused(status.as_u16(), Some(without_result(reply)), retry_after)),
+    }
+}
+
+fn without_result<T>(reply: Reply<T>) -> Reply<()> {
+    let Reply { ok, error_code, description, parameters, .. } = reply;
+    Reply { ok, result: None, error_code, description, parameters }
+}
+
+/// An answer that is no success. `reply` is `None` if the Bot API did not write it.
+fn refused(status: u16, reply: Option<Reply<()>>, retry_after: Option<Duration>) -> Fault {
+    let Some(reply) = reply.filter(|reply| !reply.ok) else {
+        return Fault::answered(status, None, None, retry_after);
+    };
+    let code = reply.error_code.unwrap_or(status);
+    Fault::answered(code, reply.description, reply.parameters, retry_after)
+}

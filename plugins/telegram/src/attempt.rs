@@ -1,0 +1,111 @@
+//! A chunk on its way: what it shows and where it goes, as the platform's refusals have changed that.
+
+use avocet_channel_kit::Styled;
+use avocet_protocol::{Delivery, REPEAT_MARK, SendError};
+use teloxide::types::{MessageEntity, ReplyParameters, ThreadId};
+
+use crate::Telegram;
+use crate::fault::Fault;
+use crate::moved::{Number, Place};
+use crate::send::{looks, styled};
+use crate::topic::{self, Lost};
+
+/// Characters that a message needs for the lines that may stand above it.
+pub(crate) const LINES_ABOVE: usize = REPEAT_MARK.len() + 1 + Lost::LONGEST_LINE + 1;
+
+/// A chunk on its way.
+pub(crate) struct Attempt<'a> {
+    pub(crate) delivery: &'a Delivery,
+    /// The message that is edited; `None` if a new one is sent.
+    pub(crate) edited: Option<Number>,
+    pub(crate) place: Place,
+    /// Why it goes to the chat itself and not to its topic.
+    pub(crate) lost: Option<Lost>,
+    pub(crate) text: Styled,
+    pub(crate) looks: Vec<MessageEntity>,
+}
+
+impl<'a> Attempt<'a> {
+    /// # Errors
+    /// [`SendError`] if nothing can be sent, or the message to be edited is none of the platform's.
+    pub(crate) fn new(telegram: &Telegram, delivery: &'a Delivery) -> Result<Self, SendError> {
+        let number = |shown| Number::of_sent(shown).ok_or(SendError::Gone);
+        let edited = delivery.shown_as.as_ref().map(number).transpose()?;
+        let lost = match edited {
+            Some(number) => number.lost,
+            None => telegram.lost_topic(&delivery.address),
+        };
+        let place = telegram.place(&delivery.address)?;
+        let text = Styled::default();
+        let attempt = Self { delivery, edited, place, lost, text, looks: Vec::new() };
+        attempt.composed()
+    }
+
+    /// Writes what the message shows.
+    fn composed(mut self) -> Result<Self, SendError> {
+        let Self { delivery, edited, lost, .. } = &self;
+        let mut text = styled(&delivery.content);
+        if let Some(lost) = lost {
+            text = below(lost.line(), text);
+        }
+        if delivery.repeat && edited.is_none() {
+            text = below(REPEAT_MARK, text);
+        }
+        self.looks = looks(&text)?;
+        self.text = text;
+        Ok(self)
+    }
+
+    /// The topic that it goes to.
+    pub(crate) fn topic(&self) -> Option<ThreadId> {
+        topic::of(&self.delivery.address).filter(|_| self.lost.is_none())
+    }
+
+    /// The message that it replies to. Where that was deleted or left behind, it replies to nothing. Nor
+    /// does it outside of its topic: the platform would put it there because of the reply.
+    pub(crate) fn reply_to(&self) -> Option<ReplyParameters> {
+        let key = self.delivery.content.reply_to.as_ref().filter(|_| self.lost.is_none())?;
+        let replied = self.place.message(Number::of_heard(key)?)?;
+        Some(ReplyParameters::new(replied).allow_sending_without_reply())
+    }
+
+    /// Changes what the platform did not take, where something else may do: its place, how it looks (F23),
+    /// its topic.
+    ///
+    /// # Errors
+    /// The outcome of the send, where nothing can be changed.
+    pub(crate) fn adapt(mut self, telegram: &Telegram, fault: &Fault) -> Result<Self, SendError> {
+        match (fault, Lost::of(fault)) {
+            (Fault::Moved(new), _) if *new != self.place.chat => {
+                self.place = Place::moved_to(*new);
+                Ok(self)
+            }
+            (fault, _) if is_about_looks(fault) && !self.looks.is_empty() => {
+                self.looks.clear();
+                Ok(self)
+            }
+            (_, Some(lost)) if self.topic().is_some() => {
+                telegram.lose_topic(&self.delivery.address, lost);
+                self.lost = Some(lost);
+                self.composed()
+            }
+            _ => Err(telegram.outcome(fault)),
+        }
+    }
+}
+
+/// Whether a refusal is about entities, not about the message.
+fn is_about_looks(fault: &Fault) -> bool {
+    fault.is(400) && fault.says("entit")
+}
+
+/// The text below a line.
+fn below(line: &str, text: Styled) -> Styled {
+    let line = format!("{line}\n");
+    let mut styles = text.styles;
+    for range in &mut styles {
+        range.start += line.len();
+        range.end += line.len();
+    }
+    Styled { text: line + &text.text, styles }
+}

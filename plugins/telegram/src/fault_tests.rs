@@ -1,0 +1,67 @@
+use super::*;
+
+fn refusal(code: u16, words: &str) -> Refusal {
+    Refusal { code, words: Some(words.to_owned()), retry_after: None }
+}
+
+#[test]
+fn with_advice_says_what_can_be_done_and_the_platforms_words() {
+    let cases = [
+        ("Forbidden: bot was blocked by the user", "can unblock it (Forbidden: bot was blocked by"),
+        (
+            "Forbidden: bot was kicked from the group chat",
+            "add it again (Forbidden: bot was kicked",
+        ),
+        (
+            "Bad Request: chat not found",
+            "has ever written to the bot (Bad Request: chat not found)",
+        ),
+        ("Forbidden: user is deactivated", "has deleted the account (Forbidden: user is"),
+        ("Bad Request: x", "Bad Request: x"),
+    ];
+    for (words, says) in cases {
+        let advice = refusal(400, words).with_advice();
+        assert!(advice.contains(says), "{advice}");
+    }
+}
+
+#[test]
+fn is_certain_failure_only_where_the_bot_api_says_that_the_method_failed() {
+    let cases = [
+        (500, Some("Internal Server Error"), true),
+        (500, Some("Internal Server Error: RPC_SEND_FAIL"), true),
+        (500, Some("Internal Server Error: restart"), false),
+        (500, Some("Internal Server Error: Request aborted"), false),
+        (500, Some("Internal Server Error: sent message was immediately deleted"), false),
+        (500, Some("Bad Gateway"), false),
+        (500, None, false),
+        (502, Some("Bad Gateway"), false),
+        (502, Some("Internal Server Error"), false),
+        (503, None, false),
+        (504, Some("Gateway Timeout"), false),
+    ];
+    for (code, words, is_certain) in cases {
+        let refusal = Refusal { code, words: words.map(str::to_owned), retry_after: None };
+        assert_eq!(refusal.is_certain_failure(), is_certain, "{code} {words:?}");
+    }
+}
+
+#[test]
+fn turned_away_for_needs_a_503_and_its_header() {
+    let wait = Some(Duration::from_secs(7));
+    for (code, retry_after, expected) in [(503, wait, wait), (503, None, None), (502, wait, None)] {
+        let refusal = Refusal { code, words: None, retry_after };
+        assert_eq!(refusal.turned_away_for(), expected, "{code} {retry_after:?}");
+    }
+}
+
+#[test]
+fn answered_429_waits_as_long_as_the_body_or_the_header_says() {
+    let body = |seconds| Parameters { retry_after: Some(seconds), migrate_to_chat_id: None };
+    let header = Some(Duration::from_secs(5));
+    let cases = [(Some(body(17)), header, 17), (None, header, 5), (None, None, 1)];
+    for (parameters, header, seconds) in cases {
+        let fault = Fault::answered(429, None, parameters, header);
+        assert_eq!(fault, Fault::Wait(Duration::from_secs(seconds)));
+    }
+}

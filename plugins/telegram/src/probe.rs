@@ -1,0 +1,86 @@
+//! Whether the bot can work: two questions to the platform, which change nothing there.
+
+use std::time::Duration;
+
+use avocet_protocol::{Check, within};
+use serde_json::Value;
+use teloxide::payloads::{GetMe, GetWebhookInfo};
+
+use crate::Telegram;
+use crate::fault::Fault;
+
+/// How long the platform may take for both.
+const LIMIT: Duration = Duration::from_secs(8);
+
+impl Telegram {
+    /// What the platform says of the token, and of a webhook, which would keep updates from us.
+    pub(crate) async fn look(&self) -> Vec<Check> {
+        let name = format!("{}:{}", self.name, self.account);
+        let found = within(self.clock.as_ref(), LIMIT, self.ask_both(&name)).await;
+        let late = || {
+            let says = format!("no answer within {} s", LIMIT.as_secs());
+            vec![Check::bad(&name, says, "check api_url and the network")]
+        };
+        found.unwrap_or_else(|_| late())
+    }
+
+    async fn ask_both(&self, name: &str) -> Vec<Check> {
+        let (me, webhook) = futures_util::join!(
+            self.api.call::<Value, _>(GetMe::new()),
+            self.api.call::<Value, _>(GetWebhookInfo::new()),
+        );
+        let me = match me {
+            Ok(me) => me,
+            Err(fault) => return vec![self.problem(name, &fault)],
+        };
+        let user = me["username"].as_str().unwrap_or_default();
+        let mut found = vec![Check::good(name, format!("the token is that of @{user}"))];
+        if me["can_read_all_group_messages"] == false && !self.unmentioned.is_empty() {
+            found.push(Check::fair(
+                name,
+                "in groups it sees only commands, mentions and replies, and is to answer others too",
+                "switch privacy mode off: @BotFather, /setprivacy; then take it out of the group and add \
+                 it again",
+            ));
+        }
+        match webhook {
+            Ok(info) => found.extend(webhook_check(name, &info, self.api.bot().api_url().as_str())),
+            Err(fault) => found.push(self.problem(name, &fault)),
+        }
+        found
+    }
+
+    /// Why a question has no answer, and what to do.
+    fn problem(&self, name: &str, fault: &Fault) -> Check {
+        match fault {
+            Fault::NotSent(_) | Fault::Broken(_) => Check::bad(
+                name,
+                "there is no connection to the Bot API",
+                "check api_url and the network",
+            ),
+            fault if fault.is(401) => Check::bad(
+                name,
+                "Telegram does not know the token",
+                format!(
+                    "get the right one from @BotFather (/mybots), put it into [channels.{}]",
+                    self.name
+                ),
+            ),
+            fault if fault.is(404) => Check::bad(
+                name,
+                "Not Found: this is not the Bot API, or the token is not whole",
+                "check api_url and token",
+            ),
+            fault => Check::bad(name, format!("Telegram says: {fault}"), "try again later"),
+        }
+    }
+}
+
+/// A webhook takes all updates (Bot API, "getUpdates").
+fn webhook_check(name: &str, info: &Value, api_url: &str) -> Option<Check> {
+    let url = info["url"].as_str().filter(|url| !url.is_empty())?;
+    let host = url.split('/').nth(2).unwrap_or_default();
+    let says = format!("a webhook at {host} takes its messages, so that none come here");
+    let fix = format!("delete it: curl {api_url}bot$TELEGRAM_TOKEN/deleteWebhook");
+    Some(Check::bad(name, says, fix))
+}

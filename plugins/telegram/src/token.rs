@@ -1,0 +1,102 @@
+//! What follows where the platform refuses the account itself: it does not know the token (401), or
+//! finds nothing at the address that is made of it (404).
+//!
+//! Both may pass: the platform was seen to answer so for some seconds, a proxy does while the server is
+//! replaced, and an operator may be about to put a token in its place. So it is asked again, and less often
+//! each time, because a token that was revoked stays so.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_supervise::Backoff;
+
+use crate::Telegram;
+use crate::fault::Fault;
+
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(2);
+
+/// How the platform takes the token.
+#[derive(Debug)]
+pub(crate) struct Token(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    waits: Backoff,
+    /// Nothing is asked before this, by the clock's `elapsed`.
+    held_until: Duration,
+    /// Refusals in a row.
+    refusals: u32,
+}
+
+impl Token {
+    pub(crate) fn new() -> Self {
+        let waits = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+        Self(Mutex::new(State { waits, held_until: Duration::ZERO, refusals: 0 }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the platform refuses the account, whatever it is asked.
+pub(crate) fn is_refused(fault: &Fault) -> bool {
+    fault.is(401) || fault.is(404)
+}
+
+impl Telegram {
+    /// Notes that the account was refused, and returns how long nothing is asked. Requests that were under
+    /// way together count once. Only the first refusal is logged; `status` has their number.
+    pub(crate) fn account_refused(&self, fault: &Fault) -> Duration {
+        let now = self.clock.elapsed();
+        let mut token = self.token.state();
+        if token.held_until > now {
+            return token.held_until - now;
+        }
+        let wait = token.waits.next_wait();
+        token.held_until = now.saturating_add(wait);
+        token.refusals += 1;
+        self.pace.hold_account(wait);
+        let error = self.describe_refusal(fault);
+        if token.refusals == 1 {
+            tracing::error!(
+                error,
+                "nothing is sent or received; asking again, in the end every few minutes"
+            );
+        }
+        let count = token.refusals;
+        self.health.fails(&format!("{error} (refused {})", times(count)));
+        wait
+    }
+
+    fn describe_refusal(&self, fault: &Fault) -> String {
+        let table = format!("[channels.{}] ({})", self.name, self.account);
+        match fault.is(401) {
+            true => format!(
+                "Telegram does not know the token of {table}: {fault}; if this stays, get the right one from \
+                 @BotFather"
+            ),
+            false => format!("{fault} for {table}: check api_url, and whether the token is whole"),
+        }
+    }
+
+    /// Notes that the platform takes the account.
+    pub(crate) fn account_accepted(&self) {
+        let mut token = self.token.state();
+        if token.refusals > 0 {
+            let (account, refused) = (&self.account, times(token.refusals));
+            tracing::info!(%account, "Telegram takes the token again; it was refused {refused}");
+            (token.refusals, token.held_until) = (0, Duration::ZERO);
+            token.waits.reset();
+            self.health.works();
+        }
+    }
+}
+
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times in a row"),
+    }
+}

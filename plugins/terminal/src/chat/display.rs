@@ -1,0 +1,178 @@
+//! What a conversation shows of the chat.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_protocol::{DeliveryId, MessageId, SenderId, StartedMessage, TurnEvent};
+
+use super::{Link, SaidChunk, Style};
+use crate::convert::{printed, safe};
+use crate::screen::Screen;
+
+/// Chunks and messages that are recognised when they come again.
+const SEEN: usize = 256;
+
+pub(super) struct Display {
+    link: Arc<dyn Link>,
+    pub(super) screen: Screen,
+    pub(super) style: Style,
+    /// The person at the terminal, as the daemon calls them.
+    me: SenderId,
+    seen: VecDeque<DeliveryId>,
+    /// Messages that are on the screen already.
+    known: VecDeque<MessageId>,
+    /// The text of the answer is shown while it is written, from its beginning on.
+    streams: bool,
+    /// The text that was shown so and was not said yet.
+    streamed: String,
+    activity: String,
+}
+
+impl Display {
+    pub(super) fn new(link: Arc<dyn Link>, screen: Screen, style: Style, me: SenderId) -> Self {
+        Self {
+            link,
+            screen,
+            style,
+            me,
+            seen: VecDeque::new(),
+            known: VecDeque::new(),
+            streams: false,
+            streamed: String::new(),
+            activity: "waiting".to_owned(),
+        }
+    }
+
+    /// The message was typed here, so it is on the screen.
+    pub(super) fn know(&mut self, message: MessageId) {
+        remember(&mut self.known, message);
+    }
+
+    /// A remark for a person; a pipe gets none.
+    pub(super) fn remark(&mut self, text: &str) {
+        if self.style == Style::Interactive {
+            self.screen.remark(text);
+        }
+    }
+
+    /// A remark about the connection. Pieces of text may be missed from here on, so the answer is shown when it is
+    /// whole.
+    pub(super) fn remark_of_link(&mut self, text: &str) {
+        self.begin_text(false);
+        self.screen.remark(text);
+    }
+
+    fn begin_text(&mut self, streams: bool) {
+        self.streams = streams;
+        self.streamed.clear();
+    }
+
+    /// Shows what happens in the chat; `follows` if it may be about a message of this terminal.
+    pub(super) fn show_event(&mut self, event: TurnEvent, follows: bool) {
+        match event {
+            TurnEvent::Started { messages, .. } => {
+                "waiting".clone_into(&mut self.activity);
+                self.begin_text(false);
+                messages.iter().for_each(|message| self.show_message(message));
+            }
+            TurnEvent::Ended { .. } | TurnEvent::Waiting { .. } | TurnEvent::Resumed => {
+                "waiting".clone_into(&mut self.activity);
+            }
+            _ if !follows => self.begin_text(false),
+            TurnEvent::Condensing => {
+                "condensing what was said before".clone_into(&mut self.activity);
+            }
+            TurnEvent::Thinking { .. } => {
+                "thinking".clone_into(&mut self.activity);
+                self.screen.end_line();
+                self.begin_text(true);
+            }
+            TurnEvent::Text { delta } if self.streams => {
+                self.streamed.push_str(&delta);
+                self.stream(&delta);
+            }
+            TurnEvent::Text { .. } => {}
+            TurnEvent::Restarted => {
+                if !self.streamed.is_empty() {
+                    self.remark("(starting over)");
+                    self.streamed.clear();
+                }
+            }
+            TurnEvent::ToolStarted { name } => {
+                self.screen.end_line();
+                self.streamed.clear();
+                self.activity = format!("running {}", safe(&name));
+            }
+            TurnEvent::ToolFinished { name, ok } => {
+                let mark = if ok { "✓" } else { "✗" };
+                self.remark(&format!("{mark} {}", safe(&name)));
+            }
+        }
+    }
+
+    fn stream(&mut self, delta: &str) {
+        if self.style == Style::Interactive {
+            self.screen.stream(&safe(delta));
+        }
+    }
+
+    /// Shows a message that was not typed here, once: a turn that goes on begins with its messages again.
+    fn show_message(&mut self, message: &StartedMessage) {
+        if self.known.contains(&message.id) {
+            return;
+        }
+        remember(&mut self.known, message.id);
+        let text = safe(&message.text);
+        if message.sender == self.me.as_str() {
+            self.remark(&format!("you wrote earlier or elsewhere: {text}"));
+        } else {
+            self.remark(&format!("{} says: {text}", safe(&message.sender)));
+        }
+    }
+
+    /// The line that does not stay: what is going on, and for how long.
+    pub(super) fn show_activity(&mut self, elapsed: Duration) {
+        if self.style == Style::Interactive {
+            let seconds = elapsed.as_secs();
+            self.screen.status(&format!("{} … {seconds} s (Ctrl-C stops)", self.activity));
+        }
+    }
+
+    pub(super) async fn say(&mut self, chunk: SaidChunk) {
+        if !self.seen.contains(&chunk.id) {
+            remember(&mut self.seen, chunk.id);
+            let text = printed(&chunk.text, &chunk.choices, chunk.repeat);
+            match chunk.turn {
+                Some(_) => self.say_answer(&text),
+                None => self.screen.line(&text),
+            }
+        }
+        self.link.shown(chunk.id).await;
+    }
+
+    /// The part of an answer that was streamed is not printed again.
+    fn say_answer(&mut self, text: &str) {
+        let streamed = safe(&self.streamed);
+        let streamed = streamed.trim();
+        if streamed.is_empty() || self.style == Style::Plain {
+            self.screen.line(text);
+        } else if let Some(rest) = text.trim_start().strip_prefix(streamed) {
+            self.screen.stream(rest);
+            self.screen.end_line();
+            self.begin_text(false);
+        } else if let Some(rest) = streamed.strip_prefix(text.trim()) {
+            // The answer comes in several pieces.
+            self.streamed = rest.to_owned();
+        } else {
+            self.screen.line(text);
+        }
+    }
+}
+
+fn remember<T>(known: &mut VecDeque<T>, one: T) {
+    known.push_back(one);
+    if known.len() > SEEN {
+        known.pop_front();
+    }
+}

@@ -1,0 +1,184 @@
+//! The input is open while a turn runs or waits.
+
+use super::*;
+
+/// Keys that the test presses.
+struct Keys(flume::Receiver<Typed>);
+
+#[async_trait]
+impl Input for Keys {
+    async fn next(&mut self, _prompt: &str) -> TypedLine {
+        match self.0.recv_async().await {
+            Ok(typed) => TypedLine(typed),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// A conversation at a terminal whose keys the test presses.
+struct AtTerminal {
+    link: Arc<FakeLink>,
+    paper: Paper,
+    keys: flume::Sender<Typed>,
+    interrupt: flume::Sender<()>,
+}
+
+impl AtTerminal {
+    fn open(link: FakeLink) -> (Self, Chat) {
+        let (link, paper, clock) = (Arc::new(link), Paper::default(), ManualClock::default());
+        let screen = Screen::new(Box::new(paper.clone()), None, false);
+        let (keys, pressed) = flume::bounded(9);
+        let (interrupt, interrupts) = flume::bounded(1);
+        let (style, input) = (Style::Interactive, Box::new(Keys(pressed)));
+        let chat = Chat::new(daemon(&link), input, screen, style, Arc::new(clock), interrupts);
+        (Self { link, paper, keys, interrupt }, chat)
+    }
+
+    async fn type_line(&self, line: &str) {
+        self.keys.send_async(Typed::Line(line.to_owned())).await.unwrap();
+        let is_sent = || self.link.said().last().is_some_and(|last| last == line);
+        while !is_sent() || !self.link.is_quiet() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn wait_for(&self, text: &str) {
+        while !self.shown().contains(text) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn shown(&self) -> String {
+        what_stays(&String::from_utf8(self.paper.0.lock().unwrap().clone()).unwrap())
+    }
+}
+
+fn waiting() -> Heard {
+    Heard::Event(TurnEvent::Waiting { kind: WaitKind::Approval })
+}
+
+fn end(turn: Option<i64>, message: i64) -> Heard {
+    let (turn, messages, outcome) = (turn.map(TurnId), vec![MessageId(message)], Outcome::Replied);
+    Heard::Event(TurnEvent::Ended { turn, messages, outcome })
+}
+
+#[tokio::test]
+async fn input_is_open_while_a_turn_runs_and_while_it_waits() {
+    let link = FakeLink::new(
+        vec![
+            vec![started(1, 1, "run it"), thinking(), text("Let me")],
+            vec![chunk(1, None, "One turn is running.")],
+            vec![waiting(), chunk(2, Some(1), "May I?")],
+            vec![chunk(3, None, "One turn waits.")],
+            vec![chunk(4, None, "Allowed."), Heard::Event(TurnEvent::Resumed)],
+        ],
+        None,
+    );
+    let (terminal, chat) = AtTerminal::open(link);
+    let typing = async {
+        for line in ["run it", "/status", "and then stop", "/status"] {
+            terminal.type_line(line).await;
+        }
+        // Ctrl-C throws nothing away while the person is asked.
+        terminal.keys.send_async(Typed::Interrupt).await.unwrap();
+        terminal.wait_for(HOW_TO_ANSWER).await;
+        terminal.type_line("yes").await;
+        terminal.keys.send_async(Typed::Interrupt).await.unwrap();
+        while terminal.link.said().len() < 6 {
+            tokio::task::yield_now().await;
+        }
+        terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+    let said = ["run it", "/status", "and then stop", "/status", "yes", "/stop"];
+    assert_eq!(terminal.link.said(), said);
+    let shown = format!(
+        "hello\nLet me\nOne turn is running.\nMay I?\nOne turn waits.\n{HOW_TO_ANSWER}\nAllowed.\n"
+    );
+    assert_eq!(terminal.shown(), shown);
+}
+
+#[tokio::test]
+async fn own_words_are_not_shown_again_when_their_turn_goes_on() {
+    let mut own = started(1, 1, "run it");
+    let mut elsewhere = started(2, 70, "what is new?");
+    for heard in [&mut own, &mut elsewhere] {
+        if let Heard::Event(TurnEvent::Started { messages, .. }) = heard {
+            messages[0].sender = "uid:0".to_owned();
+        }
+    }
+    let link = Arc::new(FakeLink::new(
+        vec![
+            vec![own.clone(), own, chunk(1, Some(1), "done")],
+            vec![elsewhere.clone(), elsewhere, chunk(2, Some(2), "nothing")],
+        ],
+        Some(Outcome::Replied),
+    ));
+    let (paper, _) = talk(&link, "run it\n/help\n", Style::Interactive).await;
+    let expected = "hello\ndone\nyou wrote earlier or elsewhere: what is new?\nnothing\n";
+    assert_eq!(what_stays(&paper), expected);
+}
+
+#[tokio::test]
+async fn an_answer_is_printed_once_whatever_comes_between_its_pieces() {
+    let link = Arc::new(FakeLink::new(
+        vec![vec![
+            started(1, 1, "a"),
+            thinking(),
+            text("one\n"),
+            chunk(9, None, "a status"),
+            text("two\nthree"),
+            chunk(1, Some(1), "one\n"),
+            chunk(2, Some(1), "two\nthree"),
+        ]],
+        Some(Outcome::Replied),
+    ));
+    let (paper, _) = talk(&link, "a\n", Style::Interactive).await;
+    assert_eq!(what_stays(&paper), "hello\none\na status\ntwo\nthree\n");
+}
+
+#[tokio::test]
+async fn a_pipe_that_says_yes_is_read_on_after_the_answer_of_the_turn() {
+    let go_on = Heard::Event(TurnEvent::Resumed);
+    let mut link = FakeLink::new(
+        vec![
+            vec![started(1, 1, "run"), waiting(), chunk(1, Some(1), "May I?")],
+            vec![chunk(2, None, "Allowed."), go_on, end(None, 2), chunk(3, Some(1), "done")],
+            vec![chunk(4, Some(3), "bye")],
+        ],
+        Some(Outcome::Replied),
+    );
+    link.sent_first = 2;
+    let link = Arc::new(link);
+    let (paper, left) = talk(&link, "run\nyes\nbye\n", Style::Plain).await;
+    assert_eq!((paper.as_str(), left), ("May I?\nAllowed.\ndone\nbye\n", Left::Content));
+}
+
+#[tokio::test]
+async fn a_pipe_goes_on_behind_a_question_that_its_line_does_not_answer() {
+    let mut link = FakeLink::new(
+        vec![
+            vec![started(1, 1, "run"), waiting(), chunk(1, Some(1), "May I?")],
+            vec![chunk(2, None, "I am waiting for an answer.")],
+        ],
+        Some(Outcome::Replied),
+    );
+    link.sent_first = usize::MAX;
+    let (paper, _) = talk(&Arc::new(link), "run\nmaybe\nhm\n", Style::Plain).await;
+    assert_eq!(paper, "May I?\nI am waiting for an answer.\n");
+}
+
+#[tokio::test]
+async fn f11_ctrl_c_stops_the_answer_that_is_waited_for() {
+    let (terminal, chat) = AtTerminal::open(FakeLink::new(Vec::new(), None));
+    let typing = async {
+        terminal.type_line("hang").await;
+        terminal.interrupt.send_async(()).await.unwrap();
+        while terminal.link.said().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+    assert_eq!(terminal.link.said(), ["hang", "/stop"]);
+}

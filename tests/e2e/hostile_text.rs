@@ -1,0 +1,186 @@
+//! Text that a terminal obeys, from everywhere from which text comes: no command passes it on.
+
+use std::fs;
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
+use avocet_tests::{Home, Ran, program};
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::support::{end, start, stop, until};
+
+/// Clears the screen, sets the title, obeys C1, overrides the direction, hides a tag.
+const HOSTILE: &str = "x\u{1b}[2Jy\u{1b}]0;pwned\u{7}z\u{9b}31m\u{9d}0;t\u{9c}\u{202e}gnp.exe\u{2066}\rover\u{8}\u{7f}\u{e0041}!";
+
+/// What is left of it where it is printed; in JSON it is escaped.
+const LEFT: [&str; 2] = ["x[2Jy", "\\u001b[2Jy"];
+
+/// Characters that no output of a program has, whatever it prints.
+fn is_obeyed(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
+        c => c.is_control(),
+    }
+}
+
+#[track_caller]
+fn assert_harmless(command: &str, ran: &Ran) {
+    for (stream, text) in [("stdout", &ran.out), ("stderr", &ran.err)] {
+        let found = text.chars().find(|c| is_obeyed(*c));
+        assert_eq!(found, None, "{command}: {stream} has it: {text:?}");
+    }
+}
+
+#[track_caller]
+fn assert_shows(command: &str, ran: &Ran) {
+    let shown = format!("{}{}", ran.out, ran.err);
+    let shows = LEFT.iter().any(|left| shown.contains(left));
+    assert!(shows, "{command} shows nothing of it: {ran:?}");
+}
+
+/// A model that says it, has a file written with it, or is refused with it.
+async fn model() -> OpenAiFake {
+    OpenAiFake::start(|request| match last_user_text(request) {
+        "fail" => {
+            let error = json!({ "error": { "message": HOSTILE } });
+            ModelAnswer::Status(400, vec![], error.to_string())
+        }
+        "write" => ModelAnswer::call("write_file", json!({ "path": "a.txt", "content": HOSTILE })),
+        _ => ModelAnswer::says(HOSTILE),
+    })
+    .await
+}
+
+fn home(model: &OpenAiFake) -> Home {
+    let name = HOSTILE.chars().filter(|c| !c.is_whitespace());
+    let name: String = name.map(|c| format!("\\U{:08X}", u32::from(c))).collect();
+    let config = format!(
+        "[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\nmax_retries = 0\n\
+         [agents.defaults]\nmodel = \"fake/{name}\"\n[tools.policy]\nwrite_file = \"ask\"\n",
+        model.base_url()
+    );
+    Home::new(program!()).with_config(&config)
+}
+
+async fn ran(home: &Home, arguments: &[&str], input: &str) -> Ran {
+    let (command, input) = (home.command(arguments), input.to_owned());
+    let ended = avocet_supervise::blocking(move || end(start(command, input.as_bytes())));
+    ended.await.unwrap()
+}
+
+/// Puts it wherever the log keeps what others have named.
+fn poison(home: &Home) {
+    let log = Connection::open(home.data_dir().join("avocet.db")).unwrap();
+    let people = "INSERT INTO people VALUES ('telegram', 'main', '8', ?1, 'user', 1)";
+    let far = "9999999999999";
+    let pairing = format!(
+        "INSERT INTO pairings VALUES ('K7QXM2PA', 'telegram', 'main', '9', '9', ?1, 1, {far}, NULL, NULL)"
+    );
+    let audit = "UPDATE audit SET summary = ?1, outcome = ?1 WHERE sequence = 1";
+    let usage = "UPDATE usage SET model = ?1";
+    let ignored = "INSERT INTO ignored (channel, account, reason, count) VALUES ('t', 'm', ?1, 1)";
+    for sql in [people, &pairing, audit, usage, ignored] {
+        log.execute(sql, [HOSTILE]).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+/// Commands, and whether what they print has any of it.
+const COMMANDS: &[(&[&str], bool)] = &[
+    (&["approvals"], true),
+    (&["approvals", "deny", "w999"], false),
+    (&["audit"], true),
+    (&["audit", "verify"], false),
+    (&["config", "check"], true),
+    (&["doctor"], true),
+    (&["link"], false),
+    (&["models"], true),
+    (&["pair", "list"], true),
+    (&["people", "list"], true),
+    (&["prompt", "me"], true),
+    (&["sessions", "list"], false),
+    (&["sessions", "show", "me"], true),
+    (&["status"], true),
+    (&["usage"], true),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_command_passes_on_what_a_terminal_obeys() {
+    let model = model().await;
+    let home = home(&model);
+    let mut daemon = home.daemon();
+    for (text, wait, shows) in
+        [("hello", true, true), ("fail", true, true), ("write", false, false)]
+    {
+        let mut arguments = vec!["ask", "me", text];
+        arguments.extend(wait.then_some("--wait"));
+        for more in [&[][..], &["--json"]] {
+            let ran = ran(&home, &[&arguments[..], more].concat(), "").await;
+            assert_harmless(text, &ran);
+            if shows {
+                assert_shows(text, &ran);
+            }
+            if !wait {
+                break;
+            }
+        }
+    }
+    until("the approval", || home.run(&["approvals"]).out.contains("write_file").then_some(()));
+    let chat = ran(&home, &["chat", "--chat", "other"], "hello\nfail\n").await;
+    assert_harmless("chat", &chat);
+    assert_shows("chat", &chat);
+    assert_harmless("the log", &Ran { code: None, out: String::new(), err: logged(&mut daemon) });
+    looks_harmless(&home, false).await;
+    stop(daemon);
+    poison(&home);
+    looks_harmless(&home, true).await;
+}
+
+/// Runs every command, as text and as JSON.
+async fn looks_harmless(home: &Home, poisoned: bool) {
+    for (arguments, shows) in COMMANDS {
+        for more in [&[][..], &["--json"]] {
+            let ran = ran(home, &[arguments, more].concat(), "").await;
+            let command = arguments.join(" ");
+            assert_harmless(&command, &ran);
+            let is_poisoned = ["audit", "pair", "people", "usage"].contains(&arguments[0]);
+            // Not every command prints JSON.
+            if *shows && (poisoned || !is_poisoned) && ran.code != Some(2) {
+                assert_shows(&command, &ran);
+            }
+        }
+    }
+}
+
+/// What the daemon has logged so far.
+fn logged(daemon: &mut avocet_tests::Daemon) -> String {
+    daemon.wait_for("the turn failed")
+}
+
+#[test]
+fn words_of_the_command_line_and_names_of_files_are_no_commands_to_a_terminal() {
+    let home = Home::new(program!());
+    let file = HOSTILE.replace('/', "");
+    fs::create_dir_all(home.workspace()).unwrap();
+    fs::write(home.workspace().join(&file), "x").unwrap();
+    let path = home.workspace().join(&file).display().to_string();
+    let config = home.path(&file).display().to_string();
+    fs::write(home.path(&file), "[a\u{1b}[2J]\n").unwrap();
+    let table: [&[&str]; 9] = [
+        &["trust", &path],
+        &["trust", "--json", &path],
+        &["trust", HOSTILE],
+        &["send", HOSTILE, "hi"],
+        &["send", "nowhere:main:1", HOSTILE],
+        &["pair", "approve", HOSTILE],
+        &["run", "--log", HOSTILE],
+        &["--config", &config, "config", "check"],
+        &[HOSTILE],
+    ];
+    for arguments in table {
+        let ran = home.run(arguments);
+        assert_harmless(&arguments.join(" "), &ran);
+    }
+    assert_shows("trust", &home.run(&["trust", &path]));
+}

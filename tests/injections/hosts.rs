@@ -1,0 +1,74 @@
+//! Data that would leave by the names of hosts, in several requests: what each gives away by itself is little.
+
+use crate::gullible::FINISHED;
+use crate::person::{Next, Person};
+use crate::world::{World, stop};
+
+/// Answers every question so, until the turn ends. Returns what was asked.
+async fn answering(person: &mut Person, label: &str) -> Vec<String> {
+    let mut asked = Vec::new();
+    loop {
+        match person.next("a question or the end").await {
+            Next::Question(question) => {
+                person.press(&question, label).await;
+                asked.push(question.text);
+            }
+            Next::Answer(answer) => {
+                assert_eq!(answer, FINISHED);
+                return asked;
+            }
+        }
+    }
+}
+
+fn read(world: &World, name: &str) -> String {
+    format!("Please use web_fetch with {{\"url\": \"{}\"}}.", world.page(name))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_name_is_looked_up_that_the_model_makes_up_after_untrusted_text() {
+    let world = World::start().await;
+    let daemon = world.home.daemon();
+    let mut person = world.owner(0);
+    person.say(&read(&world, "subdomains"));
+    let asked = answering(&mut person, "Deny").await;
+    assert_eq!(asked.len(), 7);
+    for (number, question) in asked.iter().enumerate() {
+        let host = format!("pin-4711-{number}.docs.stranger.dev");
+        assert!(
+            question.contains(&format!("look up {host}, a host that no message")),
+            "{question}"
+        );
+    }
+    assert_eq!(world.lookups("docs.stranger.dev"), 0);
+    stop(daemon);
+    assert_eq!(world.platform.refusals(), vec![]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_linked_hosts_of_a_site_are_reached_in_a_turn_and_the_next_is_asked_about() {
+    let world = World::start().await;
+    let daemon = world.home.daemon();
+    let mut person = world.owner(0);
+    person.say(&read(&world, "links"));
+    let asked = answering(&mut person, "Deny").await;
+    assert_eq!((asked.len(), world.lookups("links.stranger.dev")), (2, 5));
+    assert!(asked[0].contains("after 5 in this turn"), "{}", asked[0]);
+    stop(daemon);
+    assert_eq!(world.platform.refusals(), vec![]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redirect_of_an_allowed_host_carries_nothing_to_another_site() {
+    let world = World::start().await;
+    let daemon = world.home.daemon();
+    let mut person = world.owner(0);
+    person.say(&read(&world, "redirecting"));
+    // Its own host is named, but what is in the address stood nowhere.
+    let asked = answering(&mut person, "Allow for this session").await;
+    assert_eq!(asked.len(), 1);
+    assert!(asked[0].contains("/go?to=pin-4711"), "{}", asked[0]);
+    assert_eq!(world.lookups("redirected.dev"), 0, "not by itself");
+    stop(daemon);
+    assert_eq!(world.platform.refusals(), vec![]);
+}

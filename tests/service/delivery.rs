@@ -1,0 +1,145 @@
+//! What becomes of messages that a platform does not take: whom they block, who is told, and how often
+//! they are sent.
+
+use std::fs;
+
+use avocet_testkit::discord::{ApiError, DiscordFake, Fault, On, Route};
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
+use avocet_tests::{Home, now, program};
+use serde_json::{Value, json};
+
+use crate::model::config;
+use crate::patience::{logged, patiently, stop, until};
+
+const TOKEN: &str = "discord.secret";
+const ANN: u64 = 7;
+const BOB: u64 = 8;
+
+async fn platform() -> DiscordFake {
+    let platform = DiscordFake::start(TOKEN).await;
+    platform.limit_rates(false);
+    platform.set_now(now());
+    platform.dm(BOB);
+    platform
+}
+
+fn home(platform: &DiscordFake, model: &OpenAiFake) -> Home {
+    let discord = format!(
+        "[channels.discord]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+         allow = [{BOB}]\npreview_seconds = 0\n",
+        platform.base_url()
+    );
+    Home::new(program!()).with_config(&config(model, &discord)).with("TOKEN", TOKEN)
+}
+
+async fn echo() -> OpenAiFake {
+    OpenAiFake::start(|request| ModelAnswer::says(format!("to {}", last_user_text(request)))).await
+}
+
+fn stuck(home: &Home) -> Value {
+    let status = home.run(&["status", "--json"]);
+    let status: Value = serde_json::from_str(&status.out).unwrap();
+    status["log"]["stuck"].clone()
+}
+
+async fn says(platform: &DiscordFake, text: &str) {
+    let said = platform.wait_for(|sent| sent.iter().any(|one| one.text.contains(text)));
+    patiently(text, said).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn status_and_log_name_the_chat_that_is_stuck_while_others_are_answered() {
+    let (platform, model) = (platform().await, echo().await);
+    let home = home(&platform, &model);
+    let (ann, bob) = (platform.dm(ANN), platform.dm(BOB));
+    let on = On::route(Route::CreateMessage).channel(ann);
+    platform.inject(on, usize::MAX, Fault::Refuse(ApiError::internal()));
+    let mut daemon = home.daemon();
+    for text in ["one", "two", "three"] {
+        platform.say(ann, ANN, text);
+    }
+    until("three answers", async || stuck(&home)[0]["behind"] == 2).await;
+    platform.say(bob, BOB, "hello");
+    says(&platform, "to hello").await;
+    // Failures are logged after 1, 2, 4 ... attempts.
+    logged(&mut daemon, "delivery failed; retrying", 2).await;
+    let all = stuck(&home);
+    let [one] = &all.as_array().unwrap()[..] else { panic!("{all}") };
+    assert_eq!(one["chat"], format!("discord:main:{ann}"));
+    assert!(one["error"].as_str().unwrap().contains("HTTP 500"), "{one}");
+    assert!(one["since"].as_i64().unwrap() > 0 && one["attempts"].as_u64().unwrap() >= 2, "{one}");
+    let shown = home.run(&["status"]).out;
+    let line = shown.lines().find(|line| line.starts_with("stuck ")).unwrap();
+    assert!(line.contains(&format!("discord:main:{ann} since ")), "{line}");
+    assert!(line.contains("2 wait behind it") && line.contains("HTTP 500"), "{line}");
+    platform.clear_faults();
+    says(&platform, "to three").await;
+    assert_eq!(stuck(&home), json!([]));
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && log.contains("delivered after failures"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_after_a_wipe_is_a_message_of_its_own() {
+    let (platform, model) = (platform().await, echo().await);
+    let home = home(&platform, &model);
+    let dm = platform.dm(ANN);
+    for (number, text) in [(1, "one"), (2, "two")] {
+        let daemon = home.daemon();
+        patiently("the commands", platform.wait_for_calls(Route::SetCommands, number)).await;
+        platform.say(dm, ANN, text);
+        says(&platform, &format!("to {text}")).await;
+        assert!(stop(daemon).await.0.success());
+        fs::remove_dir_all(home.data_dir()).unwrap();
+    }
+    // What was said before the wipe is new to the second daemon.
+    let texts: Vec<String> = platform.sent().into_iter().map(|message| message.text).collect();
+    assert_eq!(texts, ["to one", "to one", "to two"]);
+    assert!(platform.sent().iter().all(|message| message.edits.is_empty()));
+}
+
+/// Sends the file that it is told to.
+fn sends_files(request: &Value) -> ModelAnswer {
+    let text = last_user_text(request);
+    match last_results(request)[..] {
+        [] if text.starts_with("send ") => {
+            ModelAnswer::call("message", json!({ "files": [&text["send ".len()..]] }))
+        }
+        [] => ModelAnswer::says("I see."),
+        ref results => ModelAnswer::says(format!("The tool says: {}", results.join(" "))),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_too_large_or_refused_is_never_sent_for_the_model() {
+    let platform = platform().await;
+    let model = OpenAiFake::start(sends_files).await;
+    let home = home(&platform, &model);
+    let dm = platform.dm(ANN);
+    let daemon = home.daemon();
+    fs::write(home.workspace().join("large.bin"), vec![1; 10 * 1024 * 1024 + 1]).unwrap();
+    fs::write(home.workspace().join("small.bin"), b"1").unwrap();
+    platform.say(dm, ANN, "send large.bin");
+    says(&platform, "files of at most 10485760 bytes can be sent to discord:main").await;
+    assert_eq!(platform.refusals(), []);
+
+    // The platform's limit is lower than it says.
+    platform.limit_uploads(0);
+    platform.say(dm, ANN, "send small.bin");
+    says(&platform, "I could not send this message: the document small.bin").await;
+    platform.say(dm, ANN, "did it come?");
+    says(&platform, "I see.").await;
+    platform.say(dm, ANN, "and now?");
+    until("four answers", async || {
+        platform.sent().iter().filter(|one| one.text == "I see.").count() == 2
+    })
+    .await;
+    let lost = "to this chat: the document small.bin was not delivered: Request entity too large";
+    let requests = model.requests();
+    let [.., before, last] = &requests[..] else { panic!("{requests:?}") };
+    for request in [before, last] {
+        assert_eq!(request.to_string().matches(lost).count(), 1, "{request}");
+    }
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}

@@ -1,0 +1,99 @@
+//! Many people at once, against a platform that bans a bot that sends too fast. Everything is real but
+//! the platform and the model: the log on disk, the network and the clock.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_testkit::telegram::TelegramFake;
+use avocet_tests::{Home, now, program};
+use serde_json::{Value, json};
+
+use crate::model::{begun, config, held};
+use crate::patience::{pause, stop, until};
+use crate::telegram::TOKEN;
+
+const PEOPLE: i64 = 60;
+const REPLIES: usize = 3;
+/// The end of the last reply.
+const END: &str = "a bird.";
+
+/// Has the platform's time follow the real one.
+async fn time_passes(platform: &TelegramFake) -> ! {
+    loop {
+        platform.set_now(now());
+        pause(Duration::from_millis(1)).await;
+    }
+}
+
+/// The chats in which the last reply is complete.
+fn ended(platform: &TelegramFake) -> usize {
+    platform.look(|sent| sent.iter().filter(|message| message.text.ends_with(END)).count())
+}
+
+/// The results of all calls in a request.
+fn results(request: &Value) -> usize {
+    let messages = request["messages"].as_array().unwrap();
+    messages.iter().filter(|message| message["role"] == "tool").count()
+}
+
+/// Each person gets two messages and a streamed answer with previews. The platform takes 30 messages and
+/// edits a second, and bans a bot that sends more for 3 seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::disallowed_methods, reason = "the figure is printed, and nothing depends on it")]
+async fn f6_replies_and_previews_for_60_people_meet_at_most_5_refusals_and_chats_take_turns() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let rest = held();
+    let permits = rest.clone();
+    let model = OpenAiFake::start(move |request| match results(request) {
+        0 => ModelAnswer::call("message", json!({ "text": "One." })),
+        1 => ModelAnswer::call("message", json!({ "text": "Two." })),
+        _ => begun("Once upon a time there was ", &permits, END),
+    })
+    .await;
+    platform.set_now(now());
+    platform.ban_above(30, Duration::from_secs(3));
+    let people: Vec<i64> = (1000..1000 + PEOPLE).collect();
+    let telegram = format!(
+        "[sessions]\nmax_running = 256\n[channels.telegram]\ntoken = \"${{TOKEN}}\"\n\
+         api_url = \"{}\"\nallow = {people:?}\npairing = false\n",
+        platform.base_url()
+    );
+    let home = Home::new(program!()).with_config(&config(&model, &telegram)).with("TOKEN", TOKEN);
+    let daemon = home.daemon();
+    let started = Instant::now();
+    for person in &people {
+        platform.private_text(*person, "hello");
+    }
+    let others = people.len() * (REPLIES - 1);
+    let answered = async {
+        until("the messages", async || platform.look(<[_]>::len) >= others).await;
+        rest.add_permits(people.len());
+        until("the answers", async || ended(&platform) == people.len()).await;
+    };
+    tokio::select! {
+        () = answered => {}
+        never = time_passes(&platform) => never,
+    }
+    let took = started.elapsed();
+
+    let sends = platform.calls("sendMessage") + platform.calls("editMessageText");
+    let chats: Vec<i64> = platform.look(|sent| sent.iter().map(|message| message.chat).collect());
+    let mut had = BTreeMap::new();
+    let most = chats.iter().map_while(|chat| {
+        let is_first = had.len() < people.len();
+        let count = had.entry(*chat).or_insert(0);
+        *count += 1;
+        is_first.then_some(*count)
+    });
+    let most = most.max().unwrap();
+    let flooded = platform.refusals().len();
+    println!(
+        "{sends} messages and edits in {took:?}, {flooded} refusals, {most} before all had one"
+    );
+    assert_eq!(chats.len(), people.len() * REPLIES);
+    assert!(flooded <= 5, "{flooded} refusals");
+    assert!(most < REPLIES, "one chat had all its replies before another had any");
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+}
