@@ -1,5 +1,5 @@
-//! ARCHITECTURE.md, and the house it describes: every crate has its paragraph, every edge its place
-//! in the table, every manifest the workspace's lints.
+//! Holds ARCHITECTURE.md equal to the workspace: every crate has its row with an invariant, every
+//! dependency its place in the table, every manifest the workspace's lints.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -28,15 +28,23 @@ fn bare(name: &str) -> Option<&str> {
     if name == "avocet" { Some(name) } else { name.strip_prefix("avocet-") }
 }
 
-/// The rows of the table: a crate, and what it may depend on.
-fn table() -> BTreeMap<String, BTreeSet<String>> {
+/// A row of the table of crates.
+struct Row {
+    edges: BTreeSet<String>,
+    purpose: String,
+}
+
+/// The table of crates, by folder.
+fn table() -> BTreeMap<String, Row> {
     let rows = ARCHITECTURE.lines().skip_while(|line| !line.starts_with("| crate |")).skip(2);
-    rows.map_while(|line| line.strip_prefix("| ")?.strip_suffix('|')?.split_once('|'))
-        .map(|(name, edges)| {
-            let edges = edges.split(',').map(|edge| edge.trim().to_owned());
-            (name.trim().to_owned(), edges.filter(|edge| !edge.is_empty()).collect())
-        })
-        .collect()
+    rows.map_while(|line| {
+        let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split('|').map(str::trim);
+        let [name, edges, purpose] = [cells.next()?, cells.next()?, cells.next()?];
+        let edges = edges.split(',').map(|edge| edge.trim().to_owned());
+        let edges = edges.filter(|edge| !edge.is_empty()).collect();
+        Some((name.to_owned(), Row { edges, purpose: purpose.to_owned() }))
+    })
+    .collect()
 }
 
 #[test]
@@ -52,7 +60,7 @@ fn no_edge_is_outside_of_the_table() {
     let (metadata, table) = (workspace(), table());
     for package in &metadata.packages {
         let name = folder(&metadata, package);
-        let (mut used, allowed) = (BTreeSet::new(), &table[&name]);
+        let (mut used, allowed) = (BTreeSet::new(), &table[&name].edges);
         for dependency in &package.dependencies {
             let Some(edge) = bare(&dependency.name) else { continue };
             let for_tests = dependency.kind == DependencyKind::Development;
@@ -84,14 +92,11 @@ fn what_only_tests_need_of_a_crate_is_in_no_program() {
 }
 
 #[test]
-fn every_crate_has_a_paragraph_that_ends_in_its_invariant() {
-    for name in table().into_keys() {
-        let heading = format!("\n### {name}\n");
-        let (_, rest) = ARCHITECTURE.split_once(&heading).unwrap_or_else(|| panic!("no {heading}"));
-        let paragraph = rest.split("\n#").next().unwrap().trim();
-        assert!(!paragraph.contains("\n\n"), "{name}: more than a paragraph");
-        let (_, invariant) = paragraph.rsplit_once("*Invariant: ").unwrap_or_default();
-        assert!(invariant.ends_with(".*"), "{name}: the paragraph ends in no invariant");
+fn every_row_of_the_table_of_crates_ends_in_an_invariant() {
+    for (name, Row { purpose, .. }) in table() {
+        let (what_it_does, invariant) = purpose.split_once(". *").unwrap_or_default();
+        let is_whole = !what_it_does.is_empty() && invariant.ends_with(".*");
+        assert!(is_whole, "{name}: {purpose:?} is not a purpose and an *invariant*");
     }
 }
 

@@ -8,6 +8,7 @@ mod asking;
 mod audit;
 mod bad_config;
 mod bad_input;
+mod book;
 mod chat;
 mod cli;
 mod config;

@@ -1,4 +1,4 @@
-//! The example of ARCHITECTURE.md is this tool, word for word, and it works.
+//! Holds the example of the book, chapter "Add a tool", equal to this tool, and runs it.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Parts, add_builtin, backup_file};
 use crate::{AlreadyRegistered, Origin, Registry, Web};
 
-const CHAPTER: &str = include_str!("../../../../ARCHITECTURE.md");
+const CHAPTER: &str = include_str!("../../../../docs/src/build/tool.md");
 const FILE: &str = include_str!("backup_file.rs");
 /// What the chapter says to add to the list.
 const LINE: &str = "    registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;\n";

@@ -1,0 +1,172 @@
+//! Holds the prose of the tree to a few rules that a program can check: comments name their subject,
+//! Markdown has short sentences, and the paths and links in it exist.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use regex::Regex;
+
+/// The share of comment blocks of a crate, in percent, that may begin with a word of [`RIDDLE`].
+const MOST_RIDDLES: usize = 4;
+/// A comment that begins so hides its subject. `As` is left out: "As in `x`" names it.
+const RIDDLE: &str = r"^(What|Who|Whoever|Whom|Whose|Whether|Where|Wherever|None|Nobody|Nothing)\b";
+const WORDS_OF_A_SENTENCE: usize = 35;
+const CHARACTERS_OF_A_SUBJECT: usize = 72;
+/// The last commit before the rule for subjects.
+const BEFORE_THE_RULE: &str = "5225808";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// Every file with this extension that git keeps or that is new, relative to the root.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let listed = git(&["ls-files", "--cached", "--others", "--exclude-standard"]).unwrap();
+    let paths = listed.lines().map(PathBuf::from);
+    paths
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .filter(|path| root().join(path).exists())
+        .collect()
+}
+
+/// The output of git in the tree; `None` if git fails.
+fn git(arguments: &[&str]) -> Option<String> {
+    let ran = Command::new("git").args(arguments).current_dir(root()).output().unwrap();
+    ran.status.success().then(|| String::from_utf8(ran.stdout).unwrap())
+}
+
+/// The Markdown of the project; the corpus is input of tests.
+fn pages() -> Vec<(PathBuf, String)> {
+    let pages = files("md").into_iter().filter(|path| {
+        !path.components().any(|part| part.as_os_str() == "corpus" || part.as_os_str() == "testing")
+    });
+    pages.map(|path| (path.clone(), fs::read_to_string(root().join(path)).unwrap())).collect()
+}
+
+/// The crate of a file: the first two parts of its path, or the first one for `tests` and `fuzz`.
+fn crate_of(path: &Path) -> String {
+    let mut parts = path.iter().map(|part| part.to_string_lossy());
+    let first = parts.next().unwrap_or_default();
+    match first.as_ref() {
+        "crates" | "plugins" => format!("{first}/{}", parts.next().unwrap_or_default()),
+        _ => first.into_owned(),
+    }
+}
+
+#[test]
+fn comments_name_their_subject() {
+    let (comment, riddle) =
+        (Regex::new(r"^\s*//[/!]? ?(.*)$").unwrap(), Regex::new(RIDDLE).unwrap());
+    // For each crate: blocks of comments, and those that begin with a riddle.
+    let mut crates: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
+    for path in files("rs") {
+        let text = fs::read_to_string(root().join(&path)).unwrap();
+        let (blocks, riddles) = crates.entry(crate_of(&path)).or_default();
+        let mut in_block = false;
+        for (number, line) in text.lines().enumerate() {
+            let comment = comment.captures(line).map(|found| found.get(1).unwrap().as_str());
+            if let (Some(begin), false) = (comment, in_block) {
+                *blocks += 1;
+                if riddle.is_match(begin) {
+                    riddles.push(format!("{}:{}: {begin}", path.display(), number + 1));
+                }
+            }
+            in_block = comment.is_some();
+        }
+    }
+    let wrong =
+        |(blocks, riddles): &(usize, Vec<String>)| riddles.len() * 100 > blocks * MOST_RIDDLES;
+    for (name, counted) in crates.into_iter().filter(|(_, counted)| wrong(counted)) {
+        let (blocks, riddles) = counted;
+        let list = riddles.join("\n  ");
+        panic!("{name}: {} of {blocks} comments hide their subject:\n  {list}", riddles.len());
+    }
+}
+
+/// The text of a page without code, tables and headings: one string per paragraph or list item.
+fn paragraphs(page: &str) -> Vec<String> {
+    let (mut found, mut is_code) = (vec![String::new()], false);
+    for line in page.lines() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("```") {
+            is_code = !is_code;
+        }
+        let item = Regex::new(r"^([-*]|\d+\.) ").unwrap();
+        let begins = trimmed.is_empty() || item.is_match(trimmed);
+        let is_text =
+            !is_code && !trimmed.starts_with(['#', '|', '`', '<']) && !line.starts_with("    ");
+        if begins || !is_text {
+            found.push(String::new());
+        }
+        if is_text {
+            let last = found.last_mut().unwrap();
+            last.push(' ');
+            last.push_str(trimmed);
+        }
+    }
+    found
+}
+
+#[test]
+fn sentences_of_markdown_are_short() {
+    let (code, end) = (Regex::new(r"`[^`]*`").unwrap(), Regex::new(r"[.!?:;](\*\*)?\s").unwrap());
+    let mut long = Vec::new();
+    for (path, page) in pages() {
+        for paragraph in paragraphs(&page) {
+            let text = code.replace_all(&paragraph, "code");
+            for sentence in end.split(&text) {
+                let words = sentence.split_whitespace().count();
+                if words > WORDS_OF_A_SENTENCE {
+                    long.push(format!("{} ({words} words): {}", path.display(), sentence.trim()));
+                }
+            }
+        }
+    }
+    assert!(long.is_empty(), "over {WORDS_OF_A_SENTENCE} words:\n{}", long.join("\n"));
+}
+
+#[test]
+fn paths_of_rust_files_in_markdown_exist() {
+    let name = Regex::new(r"`([\w/.-]+\.rs)`").unwrap();
+    let known: Vec<String> =
+        files("rs").iter().map(|path| format!("/{}", path.display())).collect();
+    for (path, page) in pages() {
+        for found in name.captures_iter(&page) {
+            let named = found.get(1).unwrap().as_str();
+            // A path may leave out `crates/` or `src/`, as in `store/src/schema.rs`.
+            let is_there = known.iter().any(|file| file.ends_with(&format!("/{named}")));
+            assert!(is_there, "{}: there is no {named}", path.display());
+        }
+    }
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let link = Regex::new(r"\]\(([^)#\s]*)(#[^)]*)?\)").unwrap();
+    for (path, page) in pages() {
+        let prose = paragraphs(&page).join("\n")
+            + &page.lines().filter(|l| l.starts_with('|')).collect::<String>();
+        for found in link.captures_iter(&prose) {
+            let to = found.get(1).unwrap().as_str();
+            if to.is_empty() || to.contains("://") || to.starts_with("mailto:") {
+                continue;
+            }
+            let there = root().join(&path).parent().unwrap().join(to);
+            assert!(there.exists(), "{}: the link to {to} leads nowhere", path.display());
+        }
+    }
+}
+
+#[test]
+fn subjects_of_commits_are_short() {
+    // A clone without history has nothing to check.
+    let range = format!("{BEFORE_THE_RULE}..HEAD");
+    for subject in git(&["log", "--format=%s", &range]).unwrap_or_default().lines() {
+        let length = subject.chars().count();
+        assert!(length <= CHARACTERS_OF_A_SUBJECT, "{length} characters: {subject}");
+    }
+}
