@@ -81,7 +81,7 @@ impl From<ChatAddress> for String {
 }
 
 /// The key of one conversation: `channel:account:chat` or `channel:account:chat:topic`. At most 256
-/// bytes as a whole. It contains neither `..`, `/`, `\`, control characters nor empty parts.
+/// bytes as a whole. Forbidden are `..`, `/`, `\`, control characters and empty parts.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(Arc<str>);

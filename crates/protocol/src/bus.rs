@@ -72,7 +72,7 @@ pub trait Publish: fmt::Debug + Send + Sync {
 /// The reason for which the bus refused a message. The log is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// The sender is not admitted on this channel. The operator can change the allow-list.
+    /// The allow-list of the channel lacks the sender. The operator can change it.
     #[error("{sender} may not speak on {channel}; add it to [channels.{channel}] allow")]
     NotAllowed {
         /// The channel.
@@ -80,7 +80,7 @@ pub enum PublishError {
         /// The sender.
         sender: String,
     },
-    /// The message has no content.
+    /// The message is empty.
     #[error("the message is empty after control and invisible characters were removed")]
     Empty,
     /// The message exceeds the size limit.
@@ -112,7 +112,7 @@ pub enum PublishError {
     /// The correction was refused.
     #[error("this {0}")]
     NoCorrection(#[from] NoCorrection),
-    /// An id does not parse.
+    /// An id is malformed.
     #[error(transparent)]
     Id(#[from] IdError),
     /// The destination does not exist.
@@ -121,7 +121,7 @@ pub enum PublishError {
     /// The daemon is stopping; it can accept the message after its next start.
     #[error("the daemon is stopping; send it again when it is back")]
     Stopping,
-    /// The log could not be written. A retry or the operator can help.
+    /// A write to the log failed. A retry or the operator can help.
     #[error(transparent)]
     Log(#[from] StoreError),
 }

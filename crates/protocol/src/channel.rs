@@ -168,7 +168,7 @@ pub enum FetchError {
         /// Bytes.
         limit: u64,
     },
-    /// The platform does not have the file (any more). A retry is useless.
+    /// The file is gone from the platform, so a retry is useless.
     #[error("{0}")]
     Gone(String),
     /// The request to the platform failed. A retry can help.
@@ -206,7 +206,7 @@ pub enum ChannelError {
     Interrupted(String),
 }
 
-/// The outcome of a send that did not succeed.
+/// The outcome of an unsuccessful send.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The platform refused the message and asks the bot to wait for this time.
@@ -215,7 +215,7 @@ pub enum SendError {
     /// The message was not sent; the same send may succeed later.
     #[error("not sent: {0}")]
     Failed(String),
-    /// Nobody can receive the message now; it waits until the channel wakes the chat.
+    /// The chat has no client at present; the chunk waits until the channel wakes the chat.
     #[error("nobody is there")]
     Nobody,
     /// The message to be edited ([`Delivery::shown_as`]) is gone or cannot be changed. The content

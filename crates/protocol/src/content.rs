@@ -61,7 +61,7 @@ impl Content {
         named
     }
 
-    /// Returns `true` if there are neither text nor attachments.
+    /// Returns `true` if the text is blank and there are no attachments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()

@@ -111,13 +111,13 @@ pub trait Doorkeeper: fmt::Debug + Send + Sync {
     async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError>;
 }
 
-/// The reason for which a person was not admitted or removed, or a chat was not linked or unlinked.
+/// The reason for a refused change of people, codes or links.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DoorError {
-    /// The text is not a code.
+    /// The code is malformed.
     #[error(transparent)]
     NoCode(#[from] IdError),
-    /// This code was not issued.
+    /// The code is unknown: it was never issued, or more than a day ago.
     #[error("nobody was given the code {0} in the last day; look at the list of codes")]
     UnknownCode(PairingCode),
     /// The code was decided before.
@@ -126,7 +126,7 @@ pub enum DoorError {
     /// The code has expired.
     #[error("the code {0} has expired; its owner gets a new one by writing again")]
     ExpiredCode(PairingCode),
-    /// The person was not admitted.
+    /// The person was not admitted through pairing.
     #[error("{0} was not let in; `avocet people list` shows who was")]
     UnknownPerson(PersonId),
     /// The configuration names this person, so the operator has to remove the name there.
@@ -163,7 +163,7 @@ pub enum DoorError {
     /// The channel is no longer configured.
     #[error(transparent)]
     Destination(#[from] NoDestination),
-    /// The log could not be written. A retry or the operator can help.
+    /// A write to the log failed. A retry or the operator can help.
     #[error(transparent)]
     Log(#[from] StoreError),
 }

@@ -197,8 +197,8 @@ pub enum ModelError {
         /// The provider's message.
         detail: String,
     },
-    /// There is no such model, its use is not paid for, or the request does not fit it. The
-    /// operator can fix it.
+    /// The model does not exist, its use is unpaid, or the request is unsuitable. The operator can
+    /// fix it.
     #[error("{model} refused the request: {detail}")]
     Refused {
         /// The model.

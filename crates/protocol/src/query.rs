@@ -11,7 +11,7 @@ use crate::{
     StoreError, Timestamp, Total, Trust, TurnId, TurnRecord, TurnState, WaitId, WaitKind,
 };
 
-/// What happens to messages that arrive while a turn runs.
+/// The handling of messages that arrive while a turn runs.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]

@@ -38,7 +38,7 @@ pub struct Description {
     pub name: ToolName,
     /// Text for the model: the purpose of the tool and when to use it.
     pub text: Cow<'static, str>,
-    /// How a crash during a call is treated.
+    /// The class, which decides about the call after a crash.
     pub class: ToolClass,
     /// `true` if a call may run at the same time as other calls of parallel tools.
     pub parallel: bool,
@@ -94,8 +94,8 @@ impl Description {
         Self { parallel: true, ..self }
     }
 
-    /// Opens the tool to every admitted user. For tools that neither show nor change anything
-    /// reserved to owners.
+    /// Opens the tool to every admitted user, because it touches nothing that is reserved to
+    /// owners.
     #[must_use]
     pub fn for_everyone(self) -> Self {
         Self { role: Role::User, ..self }
@@ -147,7 +147,7 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
         Verdict::Unknown
     }
 
-    /// Returns how strictly the policy treats a call if the operator has no rule for the tool.
+    /// Returns the degree of caution for a call, used if the operator has no rule for the tool.
     async fn caution(&self, arguments: &Self::Arguments, context: &ToolContext) -> Caution {
         let (_, _) = (arguments, context);
         Caution::ByTrust
@@ -215,7 +215,7 @@ impl Leaving {
     }
 }
 
-/// How strictly the policy treats a call.
+/// The degree of caution that the policy applies to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caution {
     /// The call is harmless, even after the model has read untrusted text.
@@ -282,7 +282,7 @@ pub struct Place {
 /// approval.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grant {
-    /// The tool, by its own name and not by an alias.
+    /// The tool, by its own name instead of an alias.
     pub tool: ToolName,
     /// Same as [`Question::scope`].
     pub scope: String,
@@ -306,7 +306,7 @@ pub enum Verdict {
     Happened(Value),
     /// The call had no effect and can run again.
     DidNotHappen,
-    /// The state matches neither the one before nor the one after.
+    /// The state differs from both the one before and the one after.
     Unknown,
 }
 

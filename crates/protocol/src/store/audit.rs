@@ -54,7 +54,7 @@ pub enum AuditKind {
     LetIn,
     /// A stranger's code was denied.
     TurnedAway,
-    /// A person is no longer admitted.
+    /// A person was removed from the admitted people.
     StruckOff,
     /// A chat was linked to the session of another chat.
     Linked,

@@ -66,7 +66,7 @@ pub enum Preview {
     Shown(DeliveryId, PlatformId),
     /// The preview has not begun, because chunks wait for the chat and go first.
     Later,
-    /// The turn has no preview and gets none: the platform refused it, or may have it.
+    /// The preview of this turn is over: the platform refused it, or may have it.
     Over,
 }
 
@@ -139,7 +139,7 @@ pub enum SendEnd {
         /// [`Delivery::first_sent_at`] before this attempt, which certainly did not arrive.
         first_sent_at: Option<Timestamp>,
     },
-    /// Nobody could receive the chunk. This does not count as an attempt.
+    /// The chat had no client for the chunk. This does not count as an attempt.
     Nobody,
     /// The message to be edited is gone: the chunk is sent as a new message.
     Anew,
