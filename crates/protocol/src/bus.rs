@@ -69,7 +69,7 @@ pub trait Publish: fmt::Debug + Send + Sync {
     async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError>;
 }
 
-/// The reason for which the bus refused a message. The log is unchanged.
+/// The reason why the bus refused a message. The log is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// The allow-list of the channel lacks the sender. The operator can change it.
@@ -121,7 +121,7 @@ pub enum PublishError {
     /// The daemon is stopping; it can accept the message after its next start.
     #[error("the daemon is stopping; send it again when it is back")]
     Stopping,
-    /// A write to the log failed. A retry or the operator can help.
+    /// The log returned an error. A retry or the operator can help.
     #[error(transparent)]
     Log(#[from] StoreError),
 }

@@ -159,7 +159,7 @@ pub struct CommandHelp {
 /// The unit in which attachment limits are shown.
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// The reason for which an attachment could not be fetched.
+/// The reason why an attachment could not be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The file is larger than the limit. Only the sender can change that.
@@ -195,7 +195,7 @@ pub enum Health {
     Down(String),
 }
 
-/// The reason for which a channel stopped receiving.
+/// The reason why a channel stopped receiving.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// The operator has to change something before another run is useful.

@@ -294,7 +294,7 @@ fn one_line(name: &str) -> String {
 pub enum Transcript {
     /// The spoken words; empty for a recording without words.
     Said(String),
-    /// The reason for which there is no transcript.
+    /// The reason why there is no transcript.
     Failed(String),
 }
 

@@ -163,7 +163,7 @@ pub enum DoorError {
     /// The channel is no longer configured.
     #[error(transparent)]
     Destination(#[from] NoDestination),
-    /// A write to the log failed. A retry or the operator can help.
+    /// The log returned an error. A retry or the operator can help.
     #[error(transparent)]
     Log(#[from] StoreError),
 }

@@ -52,7 +52,7 @@ pub trait Workspaces: fmt::Debug + Send + Sync {
     async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError>;
 }
 
-/// The reason for which a file of the workspace cannot be used, with its path. The caller reports
+/// The reason why a file of the workspace cannot be used, with its path. The caller reports
 /// it to the person or model that asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

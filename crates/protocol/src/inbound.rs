@@ -244,7 +244,7 @@ impl Outcome {
     pub const ALL: [Self; 5] =
         [Self::Replied, Self::Error, Self::Dropped, Self::Merged, Self::Stopped];
 
-    /// The word in the log and in the output of the CLI.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

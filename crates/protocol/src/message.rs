@@ -118,7 +118,7 @@ pub struct SentCall {
 /// A tool call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The name as written; there may be no such tool.
+    /// The name as written; a tool of this name may be missing.
     pub name: String,
     /// The arguments as written.
     pub arguments: Arguments,

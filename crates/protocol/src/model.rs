@@ -186,7 +186,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     ) -> Result<ModelReply, ModelError>;
 }
 
-/// The reason for which a model gave no answer. The text tells how to fix it.
+/// The reason why a model gave no answer. The text tells how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The key is missing or wrong. The operator can fix it.

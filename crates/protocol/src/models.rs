@@ -18,7 +18,7 @@ pub trait Models: fmt::Debug + Send + Sync {
     fn configured(&self) -> Vec<String>;
 }
 
-/// The reason for which a model is unavailable. Shown to the person who named it.
+/// The reason why a model is unavailable. Shown to the person who named it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoModel {
     /// The name is malformed.

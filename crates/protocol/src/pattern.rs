@@ -1,7 +1,6 @@
 //! Patterns for names in the configuration.
 
-/// Returns `true` if a name matches a pattern in which `*` stands for any characters, or for an
-/// empty text.
+/// Returns `true` if a name matches a pattern in which `*` stands for zero or more characters.
 #[must_use]
 pub fn fits(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };

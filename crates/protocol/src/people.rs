@@ -38,7 +38,7 @@ impl Role {
     /// All roles.
     pub const ALL: [Self; 2] = [Self::User, Self::Owner];
 
-    /// The word in the log and in the output of the CLI.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -24,7 +24,7 @@ pub use turns::{
     Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Turns,
 };
 
-/// The reason for which the log refused an operation.
+/// The reason why the log refused an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full and nothing was written. The same write succeeds once the operator has made

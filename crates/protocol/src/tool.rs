@@ -25,7 +25,7 @@ pub enum ToolClass {
     Pure,
     /// Its effect is a write to the log, in the same transaction as its result, so no gap exists.
     InLog,
-    /// The effect can be detected afterwards. Recovery compares the state with the [`Evidence`].
+    /// The effect can be detected afterwards. Recovery compares the state with the recorded one.
     Verifiable,
     /// Any other tool. The call is never run again; a person decides.
     Effect,
@@ -220,8 +220,8 @@ impl Leaving {
 pub enum Caution {
     /// The call is harmless, even after the model has read untrusted text.
     Never,
-    /// A call that does more than read needs approval if the trust of the read text is too low for
-    /// the tool.
+    /// A call that does more than read needs approval if the model has read text whose trust is too
+    /// low for the tool.
     ByTrust,
     /// The call always needs approval.
     Always,
@@ -295,7 +295,7 @@ pub struct Evidence {
     pub subject: String,
     /// A digest of its state before the call; `None` if it did not exist.
     pub before: Option<String>,
-    /// A digest of its state after the call.
+    /// A digest of the state that the call produces.
     pub after: String,
 }
 
@@ -362,7 +362,7 @@ pub enum LogWrite {
     },
 }
 
-/// The reason for which a turn waits, and the time limit.
+/// The reason why a turn waits, and the time limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitRequest {
     /// The kind of event that ends the wait.
@@ -407,7 +407,7 @@ impl WaitKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Approval, Self::Answer, Self::Child, Self::Choice];
 
-    /// The word in the log and in the output of the CLI.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -419,7 +419,7 @@ impl WaitKind {
     }
 }
 
-/// The reason for which a call failed, written for the model: the problem, the value and the
+/// The reason why a call failed, written for the model: the problem, the value and the
 /// correction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {

@@ -30,7 +30,7 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// The reason for which there is no transcript. Models and people read this text.
+/// The reason why there is no transcript. Models and people read this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TranscribeError {
     /// The request was refused. The sender or the operator has to change something.

@@ -28,7 +28,7 @@ impl Trust {
     /// All levels.
     pub const ALL: [Self; 3] = [Self::Low, Self::User, Self::Full];
 
-    /// The word in the log and in the output of the CLI.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -36,7 +36,7 @@ pub struct TurnRecord {
 pub struct Undelivered {
     /// The last of them, [`Undelivered::MOST`] at most, oldest first.
     pub messages: Vec<LostMessage>,
-    /// Number of older ones.
+    /// Number of older lost messages.
     pub more: u64,
 }
 
@@ -58,7 +58,7 @@ pub struct LostMessage {
     pub chat: ChatAddress,
     /// Same as [`crate::Content::in_short`].
     pub what: String,
-    /// The reason for which it was abandoned, in one line.
+    /// The reason why it was abandoned, in one line.
     pub why: String,
     /// `true` if it may have arrived.
     pub unconfirmed: bool,
@@ -131,7 +131,7 @@ impl TurnState {
     pub const ALL: [Self; 6] =
         [Self::Queued, Self::Running, Self::Waiting, Self::Done, Self::Cancelled, Self::Failed];
 
-    /// The word in the log and in the output of the CLI.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

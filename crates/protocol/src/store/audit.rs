@@ -91,7 +91,7 @@ impl AuditKind {
         Self::RolledBack,
     ];
 
-    /// The word in the log and in the output of the CLI.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -114,7 +114,7 @@ pub enum Correction {
     Refused(NoCorrection),
 }
 
-/// The reason for which a correction was refused.
+/// The reason why a correction was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoCorrection {
     /// The message was not for the agent, or it is older than the log.
@@ -133,7 +133,7 @@ pub enum NoCorrection {
 pub enum CommandAction {
     /// Only the reply.
     None,
-    /// Cancels the session's compaction and its turn, if they began before the command arrived.
+    /// Cancels the session's compaction, and its turn if the turn began before the command arrived.
     Stop,
     /// Like [`Self::Stop`], and later turns do not see the conversation so far.
     Forget,
@@ -168,7 +168,7 @@ pub enum CommandAction {
     },
     /// Treats everything that the session has read so far as trusted.
     Believe,
-    /// Sends the unconfirmed and dead chunks of the command's chat again.
+    /// Sends the recent unconfirmed and dead chunks of the command's chat again.
     Resend,
     /// Approves or denies a stranger's code.
     Decide(SettledPairing),

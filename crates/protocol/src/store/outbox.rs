@@ -115,7 +115,8 @@ pub struct Head {
     /// The time at which `not_before` was set. A wall clock that was set back since then must not
     /// prolong the wait.
     pub held_at: Timestamp,
-    /// The time of the first failure; `None` if every refusal so far was only temporary.
+    /// The time of the first failure; `None` before that. A request of the platform to wait is no
+    /// failure.
     pub failing_since: Option<Timestamp>,
     /// The error of the last send.
     pub error: Option<String>,

@@ -54,7 +54,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// the wait. Durable when this returns.
     async fn wait(&self, wait: &NewWait) -> Result<()>;
 
-    /// Gives a running turn back without counting an attempt, for an orderly stop.
+    /// Puts a running turn back into the queue without counting an attempt, for an orderly stop.
     async fn release(&self, turn: TurnId) -> Result<()>;
 
     /// Resolves a wait; `None` if it was already resolved.
@@ -199,7 +199,7 @@ pub struct OpenPrompt {
     pub wait: WaitId,
     /// The prompt, with its chat.
     pub prompt: Planned,
-    /// The time at which it was last shown.
+    /// The time of its first send.
     pub said_at: Timestamp,
 }
 
