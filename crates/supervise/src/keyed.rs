@@ -1,4 +1,4 @@
-//! One task for each key that has work; idle keys use no memory.
+//! One task for each key that has work. Idle keys use no memory.
 
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -35,7 +35,7 @@ where
     }
 
     /// Runs `work` for the key: now, or once more if it is already running. `work` returns when the
-    /// key has no more work.
+    /// key's work is done.
     pub fn wake<F, W>(self: &Arc<Self>, key: K, work: F)
     where
         F: Fn(K) -> W + Send + 'static,
@@ -66,7 +66,7 @@ where
         self.live.len()
     }
 
-    /// Returns `true` if no key has running work.
+    /// Returns `true` if all keys are idle.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.live.is_empty()

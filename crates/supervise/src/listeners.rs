@@ -1,4 +1,4 @@
-//! The listeners of each key. Listeners leave by dropping their end, without any call.
+//! The listeners of each key. A listener leaves by dropping its receiver; stale entries are swept.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ impl<K: Eq + Hash, T> Listeners<K, T> {
         self.by_key.len()
     }
 
-    /// Returns `true` if there are no keys.
+    /// Returns `true` if all keys are gone.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()

@@ -22,8 +22,7 @@ impl Panicked {
     }
 }
 
-/// Runs `work` and turns a panic into an error. Data that the panic left behind must not be used
-/// again.
+/// Runs `work` and turns a panic into an error. Data that the panic left behind is unusable.
 ///
 /// # Errors
 /// [`Panicked`] with the panic's message.
@@ -34,7 +33,7 @@ pub async fn catch<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
         .map_err(|payload| Panicked::from_payload(payload.as_ref()))
 }
 
-/// Runs blocking code on a thread made for it.
+/// Runs blocking code on a thread of tokio's pool for such code.
 ///
 /// # Errors
 /// [`Panicked`] with the panic's message.

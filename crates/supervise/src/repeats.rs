@@ -20,14 +20,14 @@ pub struct Repeats {
 struct Subject {
     text: String,
     written_at: Duration,
-    /// Lines that were suppressed since then.
+    /// Lines suppressed since `written_at`.
     left_out: u64,
     /// `true` if a line was written since the cause last ended.
     is_told: bool,
 }
 
 impl Repeats {
-    /// Starts without any subjects.
+    /// Starts without subjects.
     #[must_use]
     pub const fn new() -> Self {
         Self { subjects: Mutex::new(BTreeMap::new()) }
