@@ -1,4 +1,4 @@
-//! Where a message comes from and goes to, and which conversation it belongs to.
+//! The address of a chat, and the id of the conversation that it belongs to.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{IdFault, check_id, text_id_traits};
 use crate::{AccountName, CallId, ChannelName, ChatId, IdError, TopicId};
 
-/// A place on a platform where a reply can be put: `telegram:work:-100123:7`.
+/// A chat or topic that can get a reply: `telegram:work:-100123:7`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ChatAddress {
@@ -25,7 +25,7 @@ pub struct ChatAddress {
 }
 
 impl ChatAddress {
-    /// The same chat without its topic: what order and rate limits go by.
+    /// The chat without its topic. Order and rate limits apply to the whole chat.
     #[must_use]
     pub fn whole_chat(&self) -> Self {
         Self { topic: None, ..self.clone() }
@@ -80,8 +80,8 @@ impl From<ChatAddress> for String {
     }
 }
 
-/// One conversation's key: `channel:account:chat` or `channel:account:chat:topic`. At most 256
-/// bytes as a whole, no `..`, no `/` or `\`, no control character, no empty part.
+/// The key of one conversation: `channel:account:chat` or `channel:account:chat:topic`. At most 256
+/// bytes as a whole. Forbidden are `..`, `/`, `\`, control characters and empty parts.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(Arc<str>);
@@ -97,7 +97,7 @@ impl SessionId {
         Ok(Self(text.into()))
     }
 
-    /// The session of a chat or topic.
+    /// Returns the session of a chat or topic.
     ///
     /// # Errors
     /// [`IdError`] if the parts together are longer than an id may be.
@@ -105,14 +105,15 @@ impl SessionId {
         Self::parse(&address.to_string())
     }
 
-    /// The session of the child turn that a call spawns: `spawn:t4:s1c0`. No channel has it.
+    /// Returns the session of the child turn that a call spawns: `spawn:t4:s1c0`. No channel has
+    /// this name.
     #[must_use]
     pub fn of_child(call: CallId) -> Self {
         let CallId { turn, step, ordinal } = call;
         Self(format!("spawn:{turn}:s{step}c{ordinal}").into())
     }
 
-    /// The id as it was written.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! The port of who decides about calls that have to be allowed.
+//! The port for decisions about calls that need approval.
 
 use std::fmt;
 
@@ -8,62 +8,63 @@ use serde_json::{Map, Value};
 
 use crate::{ChatAddress, Grant, SessionId, StoreError, Timestamp, WaitId};
 
-/// How the result of a call begins that an owner has denied.
+/// The beginning of the result of a call that an owner has denied.
 pub(crate) const DENIED: &str = "denied by the owner";
 /// The result of a call whose approval expired.
 pub const EXPIRED: &str = "denied: nobody allowed the call in time";
 
-/// Calls that wait for a person to allow them.
+/// Calls that wait for approval.
 #[async_trait]
 pub trait Approvals: fmt::Debug + Send + Sync {
-    /// Those that wait, in the order in which they were asked; `after` is the last one that is known already.
+    /// Returns the waiting calls, in the order of their requests. With `after`, the list continues
+    /// behind that wait.
     async fn open(
         &self,
         limit: u32,
         after: Option<WaitId>,
     ) -> Result<Vec<OpenApproval>, StoreError>;
 
-    /// Decides about one of them; false if it does not wait any more. Durable when this returns.
+    /// Decides about a call. Returns `false` if it no longer waits. Durable when this returns.
     async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError>;
 }
 
-/// A call that waits for a person to allow it.
+/// A call that waits for approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenApproval {
-    /// By which it is decided about.
+    /// The wait, which identifies the request.
     pub id: WaitId,
     /// The conversation.
     pub session: SessionId,
-    /// Where it was asked; none for a turn that has no chat.
+    /// The chat that got the question; `None` for a turn without a chat.
     pub chat: Option<ChatAddress>,
-    /// What is called, as the model has called it.
+    /// The tool, by the name that the model used.
     pub tool: String,
-    /// With what, whole.
+    /// The complete arguments.
     pub arguments: Map<String, Value>,
-    /// What is allowed with it if it is allowed for the session.
+    /// The grant that an approval for the session adds.
     pub grant: Option<Grant>,
-    /// When it counts as denied.
+    /// The time at which it counts as denied.
     pub expires_at: Timestamp,
 }
 
-/// What a person says to a call.
+/// A person's decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum ApprovalDecision {
     /// This call may run.
     Once,
-    /// And those that are like it, in the session.
+    /// This call and similar ones in the session may run.
     ForSession,
-    /// It does not run.
+    /// The call is denied.
     Denied {
-        /// What the model is told of the reason.
+        /// The reason, for the model.
         #[serde(default)]
         why: Option<String>,
     },
 }
 
 impl ApprovalDecision {
-    /// What becomes of the call.
+    /// The result of the wait that follows from the decision.
     #[must_use]
     pub fn resolution(&self) -> crate::Resolution {
         use crate::Resolution;

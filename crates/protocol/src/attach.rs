@@ -1,4 +1,4 @@
-//! The port of a channel whose far side comes and goes: terminals, other processes.
+//! The port of a channel whose clients come and go: terminals, other processes.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use tokio::sync::oneshot;
 
 use crate::{ChatAddress, Delivery, Receipt};
 
-/// A channel that clients attach themselves to.
+/// A channel that clients attach to.
 pub trait Attach: fmt::Debug + Send + Sync {
-    /// Hands what is said in the chat to a new client, in order, until the client drops its end.
+    /// Delivers the chunks of the chat to a new client, in order, until the client drops its end.
     fn attach(&self, chat: &ChatAddress) -> flume::Receiver<Handover>;
 }
 
@@ -17,6 +17,6 @@ pub trait Attach: fmt::Debug + Send + Sync {
 pub struct Handover {
     /// The chunk.
     pub delivery: Delivery,
-    /// Where the client says that it has it. Dropped without a word, the outcome is unknown.
+    /// The client confirms the chunk here. If the sender is dropped unused, the outcome is unknown.
     pub receipt: oneshot::Sender<Receipt>,
 }

@@ -1,4 +1,4 @@
-//! The ports of the bus: where messages enter, and how the outbox is woken.
+//! The ports of the bus: inbound messages, outbound destinations, and wake-ups of the outbox.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::{
     Inbound, NoCorrection, Outbound, Planned, StoreError,
 };
 
-/// The bus, as channels and the gateway see it.
+/// The bus, as channels and the gateway use it.
 #[async_trait]
 pub trait Publish: fmt::Debug + Send + Sync {
     /// Hands an inbound message to the agent. It counts as accepted when this returns.
@@ -22,10 +22,11 @@ pub trait Publish: fmt::Debug + Send + Sync {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError>;
 
-    /// Says something to whoever wrote what the agent cannot be given; once, however often it comes.
+    /// Sends a notice to the author of a message that the agent cannot process. The notice is sent
+    /// once, even if the message arrives again.
     ///
     /// # Errors
-    /// [`PublishError::NotAllowed`] if they may not speak: then they are told as any stranger.
+    /// [`PublishError::NotAllowed`] if the author is not admitted. A stranger gets the usual hint.
     async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError>;
 
     /// Moves a cursor over an update that is not for the agent, and counts it under `reason`.
@@ -53,7 +54,7 @@ pub trait Publish: fmt::Debug + Send + Sync {
     /// Moves a cursor on its own.
     ///
     /// # Errors
-    /// [`PublishError::Log`]: it has not moved.
+    /// [`PublishError::Log`]: the cursor has not moved.
     async fn move_cursor(
         &self,
         channel: &ChannelName,
@@ -61,28 +62,28 @@ pub trait Publish: fmt::Debug + Send + Sync {
         cursor: Cursor,
     ) -> Result<(), PublishError>;
 
-    /// Has a message delivered that another process says. It counts as accepted when this returns.
+    /// Delivers a message of another process. It counts as accepted when this returns.
     ///
     /// # Errors
     /// [`PublishError`]: the message is not in the log.
     async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError>;
 }
 
-/// Why the bus did not take a message. Nothing is in the log.
+/// The reason why the bus refused a message. The log is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// The operator: this sender is not on the channel's allow-list.
+    /// The allow-list of the channel lacks the sender. The operator can change it.
     #[error("{sender} may not speak on {channel}; add it to [channels.{channel}] allow")]
     NotAllowed {
         /// The channel.
         channel: String,
-        /// Who wanted to speak.
+        /// The sender.
         sender: String,
     },
-    /// The sender: there is nothing in the message.
+    /// The message is empty.
     #[error("the message is empty after control and invisible characters were removed")]
     Empty,
-    /// The sender: the message is larger than one message may be.
+    /// The message exceeds the size limit.
     #[error("the message is {bytes} bytes long; at most {limit} are taken, send a file instead")]
     TooLong {
         /// Its length.
@@ -90,7 +91,7 @@ pub enum PublishError {
         /// The limit.
         limit: usize,
     },
-    /// Nobody: programs would answer each other for ever.
+    /// A program exceeded its rate limit, which stops endless exchanges between programs.
     #[error("{sender} is a program and may write {limit} times a minute in a chat")]
     BotTooOften {
         /// The program.
@@ -98,35 +99,35 @@ pub enum PublishError {
         /// Messages a minute.
         limit: usize,
     },
-    /// The sender: the key belongs to another message.
+    /// The key belongs to another message.
     #[error(
         "the key {key:?} was used in this chat for another message ({used_for}); send this one with a new key"
     )]
     KeyTaken {
         /// The key.
         key: String,
-        /// The message that has it.
+        /// The message that used it first.
         used_for: String,
     },
-    /// The sender: there is nothing to correct.
+    /// The correction was refused.
     #[error("this {0}")]
     NoCorrection(#[from] NoCorrection),
-    /// The sender: an id does not parse.
+    /// An id is malformed.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// The sender: there is no such place to send to.
+    /// The destination does not exist.
     #[error(transparent)]
     Destination(#[from] NoDestination),
-    /// Nobody: the daemon stops; the message is taken at its next start.
+    /// The daemon is stopping; it can accept the message after its next start.
     #[error("the daemon is stopping; send it again when it is back")]
     Stopping,
-    /// The operator, or a retry: the log could not be written.
+    /// The log returned an error. A retry or the operator can help.
     #[error(transparent)]
     Log(#[from] StoreError),
 }
 
 impl PublishError {
-    /// The words under which a message is counted as ignored.
+    /// The reason under which a refused message is counted as ignored.
     #[must_use]
     pub fn counted_as(&self) -> &'static str {
         match self {
@@ -146,9 +147,10 @@ impl PublishError {
     }
 }
 
-/// Where messages can be sent, and how they are cut there.
+/// The places that can receive messages, with the chunk limits of each.
 pub trait Destinations: fmt::Debug + Send + Sync {
-    /// Cuts `content` into chunks for the chat; the first refers to what it replies to.
+    /// Splits `content` into chunks for the chat. The first chunk refers to the message that is
+    /// answered.
     ///
     /// # Errors
     /// [`NoDestination`] if the chat is on no channel of this daemon.
@@ -162,14 +164,14 @@ pub trait Destinations: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is on no configured channel; there are: {known}")]
 pub struct NoDestination {
-    /// Where the message was to go.
+    /// The requested destination.
     pub address: String,
-    /// What is configured, as `channel:account`.
+    /// The configured accounts, as `channel:account`.
     pub known: String,
 }
 
-/// The outbox, as seen by whoever knows that there is something to deliver.
+/// The wake-up side of the outbox, for callers that add or unblock chunks.
 pub trait Deliveries: fmt::Debug + Send + Sync {
-    /// Looks at the chat's outbox. Costs nothing if there is nothing.
+    /// Wakes the delivery worker of the chat. Cheap if there is nothing to deliver.
     fn wake(&self, chat: &ChatAddress);
 }

@@ -15,56 +15,56 @@ use crate::{
 /// One account on one platform.
 #[async_trait]
 pub trait Channel: fmt::Debug + Send + Sync {
-    /// The platform adapter's name.
+    /// The name of the platform adapter.
     fn name(&self) -> ChannelName;
 
-    /// The bot login.
+    /// The login of the bot.
     fn account(&self) -> AccountName;
 
-    /// Receives until `context.stop` fires, or until the platform says that it is pointless.
+    /// Receives until `context.stop` fires, or until an error makes further attempts useless.
     ///
     /// # Errors
-    /// [`ChannelError`] says whether running it again can help.
+    /// [`ChannelError`] tells if running it again can help.
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError>;
 
     /// Sends one chunk.
     ///
     /// # Errors
-    /// [`SendError`] says what is known of the outcome.
+    /// [`SendError`] tells what is known about the outcome.
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError>;
 
-    /// Cuts a reply into what the platform takes at once. Pure; never empty; called before the turn
-    /// is settled, so that the chunks are rows of the outbox. Which chunk says what it replies to is
-    /// not its concern ([`crate::Destinations`] lets the first do it).
+    /// Splits a reply into chunks that the platform accepts. Pure; returns at least one chunk.
+    /// Called before the turn is settled, so that the chunks are rows of the outbox.
+    /// [`crate::Destinations`] sets the reply reference on the first chunk.
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
-    /// Bytes of the largest file that the platform takes in this chat. `None` if it states no limit
-    /// below [`crate::MAX_SENT_FILE_BYTES`].
+    /// Bytes of the largest file that the platform accepts in this chat. `None` if its limit is at
+    /// least [`crate::MAX_SENT_FILE_BYTES`] or not stated.
     fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {
         let _ = chat;
         None
     }
 
-    /// The time that a chunk has to wait before the platform lets it pass; zero if it need not.
+    /// The time that a chunk has to wait before the platform accepts it; zero if it need not wait.
     fn pause_before(&self, delivery: &Delivery) -> Duration {
         let _ = delivery;
         Duration::ZERO
     }
 
-    /// Waits in line until the platform lets a chunk pass, where chats take turns. Called before the send
-    /// is recorded as begun, because a send that has not begun is not repeated after a crash.
+    /// Waits for this chunk's turn to be sent, if the chats of the channel take turns. Called
+    /// before the start of the send is recorded, so that a crash during the wait repeats nothing.
     ///
     /// # Errors
-    /// The time that the chat has to wait for a reason of its own before it can get in line.
+    /// The time that the chat has to wait, for a reason of its own, before it can get in line.
     async fn turn(&self, delivery: &Delivery) -> Result<(), Duration> {
         self.spare_turn(delivery)
     }
 
-    /// As [`Self::turn`], for a preview: it can be left out, and takes a turn only where no chunk
-    /// waits for one.
+    /// Like [`Self::turn`], for a preview. A preview is optional, so it takes a turn only if no
+    /// chunk waits for one.
     ///
     /// # Errors
-    /// The time until there can be a turn.
+    /// The time until a turn can be free.
     fn spare_turn(&self, delivery: &Delivery) -> Result<(), Duration> {
         match self.pause_before(delivery) {
             Duration::ZERO => Ok(()),
@@ -72,159 +72,160 @@ pub trait Channel: fmt::Debug + Send + Sync {
         }
     }
 
-    /// Whether anybody is there to take a message for the chat. A chat where nobody is waits in
-    /// the outbox until the channel calls [`Deliveries::wake`] for it.
+    /// Returns `true` if a message for the chat can be delivered at present. Otherwise the chat's
+    /// messages stay in the outbox until the channel calls [`Deliveries::wake`] for it.
     fn reachable(&self, chat: &ChatAddress) -> bool {
         let _ = chat;
         true
     }
 
-    /// How often a message that grows while the model writes may be edited; none if nothing is shown
-    /// before it is complete.
+    /// The shortest time between two edits of a preview, a message that grows while the model
+    /// writes; `None` if the channel shows replies only when they are complete.
     fn preview_interval(&self) -> Option<Duration> {
         None
     }
 
-    /// Shows that somebody writes, for as long as the platform shows it. May fail; nobody minds.
+    /// Shows "typing" for as long as the platform displays it. Failures are ignored.
     async fn typing(&self, chat: &ChatAddress) {
         let _ = chat;
     }
 
-    /// Takes a message back that need not be seen any more. May fail; nobody minds much.
+    /// Deletes a message that has become superfluous. Failures are tolerated.
     async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
         let (_, _) = (chat, message);
     }
 
-    /// The bytes of an attachment that the platform keeps (`AttachmentSource::Platform`).
+    /// Fetches the bytes of an attachment that the platform keeps (`AttachmentSource::Platform`).
     ///
     /// # Errors
-    /// [`FetchError`] says whether fetching again can help.
+    /// [`FetchError`] tells if fetching again can help.
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let (_, _) = (reference, limit);
         Err(FetchError::Gone("this channel keeps no files".to_owned()))
     }
 
-    /// What a send of unknown outcome is followed by.
+    /// The action that follows a send of unknown outcome.
     fn on_unknown(&self) -> OnUnknown {
         OnUnknown::RepeatMarked
     }
 
-    /// Whether the platform loses what is pressed while nobody listens. Whoever pressed believes that
-    /// it is done; what is still to be decided is said again then.
+    /// Returns `true` if the platform loses button presses while the daemon is down. The person
+    /// believes that the press worked, so open questions are asked again at the next start.
     fn forgets_presses(&self) -> bool {
         false
     }
 
-    /// Whether it works, for `status`.
+    /// The state of the channel, for `status`.
     fn health(&self) -> Health;
 
-    /// The last exchanges with the platform, for `status`. A channel without a platform has none.
+    /// The last exchanges with the platform, for `status`. Empty for a channel without a platform.
     fn exchanges(&self) -> LastExchanges {
         LastExchanges::default()
     }
 
-    /// Asks the platform, without changing anything there, whether the account can work: its token, and
-    /// what the operator has to allow. Nothing is found of a channel without a platform.
+    /// Asks the platform, without changing anything there, if the account can work: its token, and
+    /// the permissions that the operator has to give. Empty for a channel without a platform.
     async fn probe(&self) -> Vec<Check> {
         Vec::new()
     }
 }
 
-/// What a channel is given to run.
+/// The context in which a channel runs.
 #[derive(Debug, Clone)]
 pub struct ChannelContext {
-    /// Where its messages go.
+    /// The bus for inbound messages.
     pub publish: Arc<dyn Publish>,
-    /// Whom it tells that somebody is there again.
+    /// The outbox, to be told when a chat is reachable again.
     pub deliveries: Arc<dyn Deliveries>,
-    /// Time.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The commands of the chat, for platforms that complete them.
     pub commands: Arc<[CommandHelp]>,
-    /// Fires when it is to stop receiving. Delivering goes on.
+    /// Fires when the channel should stop receiving. Delivery continues.
     pub stop: CancellationToken,
 }
 
-/// A command of the chat, as people are shown it.
+/// A command of the chat, in the form shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandHelp {
     /// The word after the slash: lower-case letters.
     pub name: &'static str,
-    /// What comes after it; may be empty.
+    /// The argument; may be empty.
     pub argument: &'static str,
-    /// What it does, in a line.
+    /// The purpose in one line.
     pub help: &'static str,
 }
 
-/// Bytes, as limits on attachments are counted.
+/// The unit in which attachment limits are shown.
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Why the bytes of an attachment could not be had.
+/// The reason why an attachment could not be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The sender: it is larger than what is fetched.
+    /// The file is larger than the limit. Only the sender can change that.
     #[error("it is larger than {} MB", limit / MEGABYTE)]
     TooLarge {
         /// Bytes.
         limit: u64,
     },
-    /// Nobody: the platform does not have it (any more).
+    /// The file is gone from the platform, so a retry is useless.
     #[error("{0}")]
     Gone(String),
-    /// A retry: the platform could not be asked.
+    /// The request to the platform failed. A retry can help.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What a send of unknown outcome is followed by.
+/// The action that follows a send of unknown outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnUnknown {
-    /// It is sent again once, visibly marked; after that it is unconfirmed.
+    /// The chunk is sent again once, visibly marked. If that outcome is unknown too, the chunk is
+    /// unconfirmed.
     RepeatMarked,
-    /// It can be sent again: the platform recognises it, or it is an edit.
+    /// The chunk can be sent again, because the platform recognises it, or because it is an edit.
     RepeatSafe,
 }
 
-/// How a channel fares.
+/// The state of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
-    /// It works.
+    /// The channel works.
     Up,
-    /// It does not, and this is why.
+    /// The channel is down, for this reason.
     Down(String),
 }
 
-/// Why a channel stopped receiving.
+/// The reason why a channel stopped receiving.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
-    /// The operator: running it again is pointless until something is changed.
+    /// The operator has to change something before another run is useful.
     #[error("{0}")]
     Fatal(String),
-    /// Nobody: it is run again after a while.
+    /// A temporary failure: the channel is run again after a delay.
     #[error("{0}")]
     Interrupted(String),
 }
 
-/// What is known of a send that did not succeed.
+/// The outcome of an unsuccessful send.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The platform does not have it and wants to be left alone for a while.
+    /// The platform refused the message and asks the bot to wait for this time.
     #[error("the platform asks to wait {0:?}")]
     RetryAfter(Duration),
-    /// The platform does not have it; the same send may succeed later.
+    /// The message was not sent; the same send may succeed later.
     #[error("not sent: {0}")]
     Failed(String),
-    /// Nobody is there to take it; it waits until the channel wakes the chat.
+    /// The chat has no client at present; the chunk waits until the channel wakes the chat.
     #[error("nobody is there")]
     Nobody,
-    /// The message that it was to be shown in ([`Delivery::shown_as`]) is not there any more, or
-    /// cannot be changed: the same content can be sent as a new one.
+    /// The message to be edited ([`Delivery::shown_as`]) is gone or cannot be changed. The content
+    /// can be sent as a new message.
     #[error("the message to be edited is gone")]
     Gone,
-    /// The platform will never take it.
+    /// The platform will never accept the message.
     #[error("refused: {0}")]
     Refused(String),
-    /// The platform may or may not have it.
+    /// The platform may or may not have the message.
     #[error("outcome unknown: {0}")]
     Unknown(String),
 }

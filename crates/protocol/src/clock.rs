@@ -1,4 +1,4 @@
-//! Time is a port, so that a test can hold it.
+//! The port of time, so that tests can control it.
 
 use std::fmt;
 use std::future::Future;
@@ -13,56 +13,56 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// This moment plus `duration`.
+    /// The time plus `duration`.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))
     }
 
-    /// This moment minus `duration`.
+    /// The time minus `duration`.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(millis))
     }
 
-    /// When the day of this moment began, in UTC.
+    /// The beginning of the day in UTC.
     #[must_use]
     pub fn day_start(self) -> Self {
         const DAY: i64 = 24 * 60 * 60 * 1000;
         Self(self.0.saturating_sub(self.0.rem_euclid(DAY)))
     }
 
-    /// How long it is from this moment until `later`; zero if `later` is not later.
+    /// The time until `later`; zero if `later` is not later.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
     }
 }
 
-/// Where time comes from.
+/// A source of time.
 #[async_trait]
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The time of day. May jump when the machine's clock is set.
     fn now(&self) -> Timestamp;
 
-    /// Time since some fixed moment of this process. Never goes back.
+    /// Time since a fixed moment of this process. Never goes back.
     fn elapsed(&self) -> Duration;
 
     /// Returns when `duration` has passed.
     async fn sleep(&self, duration: Duration);
 }
 
-/// A limit ran out.
+/// A timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not done within {0:?}")]
 pub struct Elapsed(pub Duration);
 
-/// Waits for `work`, but not longer than `limit`.
+/// Waits for `work`, at most for `limit`.
 ///
 /// # Errors
-/// [`Elapsed`] if the limit ran out first; `work` has then been dropped.
+/// [`Elapsed`] on a timeout; `work` has then been dropped.
 pub async fn within<T>(
     clock: &dyn Clock,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! What a message consists of, on its way in and on its way out.
+//! The content of a message, inbound or outbound.
 
 use std::ops::Range;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DedupeKey, WaitId};
 
-/// What stands in a prompt for the id of the wait that it belongs to, until that id is reserved.
+/// A placeholder in a prompt for the id of its wait, used until that id is reserved.
 pub const WAIT: &str = "{wait}";
 
 /// Text, attachments and buttons.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The text; Markdown on the way out, until a channel has rendered it. May be empty if there
-    /// is an attachment.
+    /// The text; Markdown in outbound messages until a channel has rendered it. May be empty if
+    /// there is an attachment.
     pub text: String,
-    /// On its way in, what the message replies to, as far as the platform shows it.
+    /// Inbound only: the quoted message, as far as the platform shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Quote>,
-    /// On its way out, the message of the chat that it replies to, by that message's key: a platform
-    /// shows which of many it answers.
+    /// Outbound only: the key of the message that this one replies to, so that the platform can
+    /// show the reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<DedupeKey>,
-    /// Who wrote it before it was forwarded.
+    /// The original author of a forwarded message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,
-    /// How the text looks, where a channel has rendered it: then it is no Markdown any more.
+    /// The styles of rendered text. If present, the text is plain and no longer Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub styles: Option<Vec<StyleRange>>,
-    /// Files that came or go with the text.
+    /// Files that belong to the message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
     /// Buttons; a channel without buttons shows them as text.
@@ -37,21 +37,21 @@ pub struct Content {
 }
 
 impl Content {
-    /// Nothing but text.
+    /// Makes content that is only text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Whether part of it are words of somebody else than its sender.
+    /// Returns `true` if a part of it comes from a person other than the sender.
     #[must_use]
     pub fn has_foreign_words(&self) -> bool {
         let quotes_another = self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
         self.forwarded_from.is_some() || quotes_another
     }
 
-    /// The same prompt with the id of its wait in the place of [`WAIT`]. Comes before a channel renders
-    /// it: style ranges of rendered text would keep their old offsets.
+    /// Returns the prompt with the wait's id in place of [`WAIT`]. Call it before a channel renders
+    /// the prompt: style ranges of rendered text would keep their old offsets.
     #[must_use]
     pub fn naming(&self, wait: WaitId) -> Self {
         let mut named = self.clone();
@@ -61,13 +61,13 @@ impl Content {
         named
     }
 
-    /// Nothing to say and nothing to show.
+    /// Returns `true` if the text is blank and there are no attachments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
 
-    /// The message in one line, for a report of what became of it: the beginning of its text, and the
+    /// Describes the message in one line for a report about it: the beginning of its text, and the
     /// names of its files.
     #[must_use]
     pub fn in_short(&self) -> String {
@@ -89,8 +89,8 @@ impl Content {
         parts.join(" and ")
     }
 
-    /// The text with a line for each attachment and for what it quotes: what a model without eyes,
-    /// a transcript and a plain terminal show.
+    /// The text with a line for each attachment and for the quoted message. For models without
+    /// vision, transcripts and plain terminals.
     #[must_use]
     pub fn as_text(&self) -> String {
         let mut text = String::new();
@@ -112,17 +112,17 @@ impl Content {
     }
 }
 
-/// What a message replies to.
+/// The message that a message replies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
-    /// Who said it, as they call themselves; none if it was the agent.
+    /// The author, by the name that they gave themselves; `None` for the agent.
     pub from: Option<String>,
-    /// What was said, or the part of it that was chosen.
+    /// The text of the message, or the selected part of it.
     pub text: String,
 }
 
 impl Quote {
-    /// As a model is shown it.
+    /// The quote as a model sees it.
     #[must_use]
     pub fn describe(&self) -> String {
         const SHOWN: usize = 1000;
@@ -139,15 +139,15 @@ impl Quote {
 /// A part of a text and its style.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StyleRange {
-    /// The first byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// The byte after the last.
+    /// Offset after the last byte.
     pub end: usize,
-    /// How it looks.
+    /// The style of this part.
     pub style: Style,
 }
 
-/// How a part of a text looks.
+/// The style of a part of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
@@ -157,7 +157,7 @@ pub enum Style {
     Italic,
     /// Struck through.
     Strike,
-    /// Hidden until it is pressed.
+    /// Hidden until the reader presses it.
     Spoiler,
     /// Code within a line.
     Code,
@@ -166,17 +166,17 @@ pub enum Style {
         /// The programming language: letters, digits and `+#_.-`.
         language: Option<String>,
     },
-    /// Lines that are quoted.
+    /// Quoted lines.
     Quote,
-    /// Leads somewhere: `http`, `https`, `tg`, or `mailto`, whose text is the address.
+    /// A link with the scheme `http`, `https`, `tg`, or `mailto`, whose text is the address.
     Link {
-        /// Where to.
+        /// The target.
         url: String,
     },
 }
 
 impl StyleRange {
-    /// The part in `range`, which lies on character boundaries.
+    /// Makes a style for `range`, which lies on character boundaries.
     #[must_use]
     pub fn new(range: Range<usize>, style: Style) -> Self {
         Self { start: range.start, end: range.end, style }
@@ -188,7 +188,7 @@ impl StyleRange {
         self.start..self.end
     }
 
-    /// Whether there is nothing in it.
+    /// Returns `true` if the range is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start >= self.end
@@ -198,29 +198,29 @@ impl StyleRange {
 /// A file, by reference: its bytes are never part of a message in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// How a platform would show it.
+    /// The way in which a platform would show it.
     pub kind: AttachmentKind,
-    /// Where the bytes are.
+    /// The place of the bytes.
     pub source: AttachmentSource,
-    /// The file's name as its sender gave it; never used as a path.
+    /// The file's name from its sender; never used as a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The media type (RFC 6838), as the platform or the sender states it.
+    /// The media type (RFC 6838), according to the platform or the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The size in bytes, where known.
+    /// The size in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// How long it plays, in seconds, where the platform says so.
+    /// The duration in seconds, if the platform provides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u32>,
-    /// What is said in it, once somebody has listened to it.
+    /// The spoken words, once they have been transcribed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Transcript>,
 }
 
 impl Attachment {
-    /// A file of which nothing is known but where it is.
+    /// Makes an attachment with a kind and a source alone.
     #[must_use]
     pub fn new(kind: AttachmentKind, source: AttachmentSource) -> Self {
         Self {
@@ -234,7 +234,7 @@ impl Attachment {
         }
     }
 
-    /// A line that says what it is, what became of it, and what is said in it.
+    /// Describes kind, duration, name, transcript and fate in one line.
     fn describe(&self) -> String {
         let mut line = format!("[{}", self.kind.word());
         if let Some(seconds) = self.seconds {
@@ -249,7 +249,7 @@ impl Attachment {
         line
     }
 
-    /// What it is and its name.
+    /// Kind and name.
     fn in_short(&self) -> String {
         let path = match &self.source {
             AttachmentSource::Workspace(path) => path.rsplit('/').next(),
@@ -280,7 +280,7 @@ impl Attachment {
     }
 }
 
-/// A name as its sender gave it, on one line and not endless.
+/// Puts a name from a sender on one line and limits its length.
 fn one_line(name: &str) -> String {
     const SHOWN: usize = 120;
     let words = name.split(|c: char| c.is_whitespace() || c.is_control());
@@ -288,17 +288,17 @@ fn one_line(name: &str) -> String {
     line.chars().take(SHOWN).collect()
 }
 
-/// What is said in a recording.
+/// The transcript of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transcript {
-    /// This.
+    /// The spoken words; empty for a recording without words.
     Said(String),
-    /// It could not be found out, and this is why.
+    /// The reason why there is no transcript.
     Failed(String),
 }
 
-/// How a platform shows an attachment.
+/// The kind of an attachment on a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AttachmentKind {
@@ -308,9 +308,9 @@ pub enum AttachmentKind {
     Audio,
     /// A voice message.
     Voice,
-    /// A small picture that stands for a feeling; some move.
+    /// A small picture that expresses a feeling; some are animated.
     Sticker,
-    /// Moving pictures.
+    /// A video.
     Video,
     /// Any other file.
     Document,
@@ -329,7 +329,7 @@ impl AttachmentKind {
     }
 }
 
-/// Where the bytes of an attachment are.
+/// The place of an attachment's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AttachmentSource {
@@ -337,21 +337,21 @@ pub enum AttachmentSource {
     Workspace(String),
     /// The platform keeps it under this reference.
     Platform(String),
-    /// It could not be had, and this is why.
+    /// The file could not be fetched, for this reason.
     Lost(String),
 }
 
 /// A button.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What stands on it.
+    /// The text on the button.
     pub label: String,
-    /// What pressing it says, as if its text had been typed: `/skip w3`.
+    /// The text that pressing it sends, as if a person had typed it: `/skip w3`.
     pub says: String,
 }
 
 impl Choice {
-    /// A button with `label` that says `says`.
+    /// Makes a button with `label` that sends `says`.
     #[must_use]
     pub fn new(label: impl Into<String>, says: impl Into<String>) -> Self {
         Self { label: label.into(), says: says.into() }

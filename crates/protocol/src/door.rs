@@ -1,4 +1,4 @@
-//! The ports of who may speak: where that is kept, who lets people in, and which role words have.
+//! The ports of access control: the stored people, pairing and links, and the roles of messages.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use crate::{
     PersonId, Planned, Role, SenderId, SessionId, StoreError, Timestamp,
 };
 
-/// Who was let in, as the log keeps it.
+/// The admitted people, as stored in the log.
 #[async_trait]
 pub trait People: fmt::Debug + Send + Sync {
-    /// Everything that is known.
+    /// All stored people, codes, links and private chats.
     async fn known(&self) -> Result<Known, StoreError>;
 
-    /// Keeps a code together with what is said about it: the stranger's hint, the owners' notices.
-    /// Codes that were given out before `forget` are forgotten.
+    /// Stores a code together with its messages: the stranger's hint and the owners' notices.
+    /// Deletes codes that were issued before `forget`.
     async fn offer(
         &self,
         pairing: &Pairing,
@@ -24,81 +24,81 @@ pub trait People: fmt::Debug + Send + Sync {
         forget: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Decides about a code and says so in the stranger's chat. False if it can no longer be
-    /// decided: it was, or it has expired. Durable when this returns.
+    /// Decides about a code and commits the message to the stranger. Returns `false` if the code
+    /// was already decided or has expired. Durable when this returns.
     async fn decide(&self, settled: &SettledPairing) -> Result<bool, StoreError>;
 
-    /// Strikes somebody off, with the person's codes, private chats and their links. False if
-    /// nobody like this was let in. Durable when this returns.
+    /// Removes an admitted person, with the person's codes, private chats and their links. Returns
+    /// `false` if the person was not admitted. Durable when this returns.
     async fn strike_off(&self, person: &PersonId) -> Result<bool, StoreError>;
 
-    /// Remembers that a person who may speak writes in this chat in private. It is that person's from
-    /// then on, whoever else presses a button in it.
+    /// Records that an admitted person writes in this private chat. The chat then belongs to that
+    /// person, even if others press buttons in it.
     async fn meet(&self, chat: &ChatAddress, sender: &SenderId) -> Result<(), StoreError>;
 
-    /// Lets a chat speak in another's session. Durable when this returns.
+    /// Links a chat to the session of another chat. Durable when this returns.
     async fn link(&self, link: &ChatLink) -> Result<(), StoreError>;
 
-    /// Gives a chat its own session back. False if it has it. Durable when this returns.
+    /// Gives a chat its own session back. Returns `false` if the chat was not linked. Durable when
+    /// this returns.
     async fn unlink(&self, chat: &ChatAddress) -> Result<bool, StoreError>;
 }
 
-/// Everything that the log knows of people.
+/// Everything in the log about people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Who was let in, by their ids.
+    /// The admitted people, by their ids.
     pub people: Vec<Person>,
-    /// The codes that were given out lately, oldest first.
+    /// The codes issued lately, oldest first.
     pub pairings: Vec<Pairing>,
-    /// Chats that speak in another's session.
+    /// Chats that are linked to the session of another chat.
     pub links: Vec<ChatLink>,
-    /// Where people who may speak write in private.
+    /// The private chats of admitted people.
     pub chats: Vec<(ChatAddress, SenderId)>,
 }
 
-/// A code about which an owner has decided.
+/// A code that an owner has decided about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettledPairing {
     /// The code.
     pub code: PairingCode,
-    /// What the owner said.
+    /// The owner's decision.
     pub decision: Decision,
-    /// What the stranger is told; none if nothing.
+    /// The message to the stranger, if any.
     pub told: Option<Planned>,
 }
 
-/// Who lets people in, as the gateway asks for it. What was changed is in the log when a method
-/// returns.
+/// Pairing and links, as the gateway uses them. A change is in the log when the method returns.
 #[async_trait]
 pub trait Doorkeeper: fmt::Debug + Send + Sync {
     /// The codes that can be approved, oldest first.
     fn pairings(&self) -> Vec<Pairing>;
 
-    /// Lets a stranger in and says so in the stranger's chat.
+    /// Admits a stranger and sends the news to the stranger's chat.
     ///
     /// # Errors
     /// [`DoorError`]: nothing has changed.
     async fn approve(&self, code: &str, role: Role) -> Result<Person, DoorError>;
 
-    /// Takes a code back. Nobody is told.
+    /// Denies a code, without a message to the stranger.
     ///
     /// # Errors
     /// [`DoorError`]: nothing has changed.
     async fn deny(&self, code: &str) -> Result<Pairing, DoorError>;
 
-    /// Everybody who may speak: by the configuration, and let in since.
+    /// All admitted people: those in the configuration, and those admitted since.
     fn people(&self) -> Vec<Person>;
 
-    /// Strikes off somebody who was let in, with the codes and links of that person.
+    /// Removes an admitted person, with the person's codes and links.
     ///
     /// # Errors
     /// [`DoorError`]: nothing has changed.
     async fn strike_off(&self, person: &PersonId) -> Result<(), DoorError>;
 
-    /// The private chats that speak in another's session.
+    /// The private chats that are linked to the session of another chat.
     fn links(&self) -> Vec<ChatLink>;
 
-    /// Lets `chat` speak in the session of `into`.
+    /// Links `chat` to the session of `into`.
     ///
     /// # Errors
     /// [`DoorError`]: nothing has changed.
@@ -111,37 +111,37 @@ pub trait Doorkeeper: fmt::Debug + Send + Sync {
     async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, DoorError>;
 }
 
-/// Why nobody was let in, struck off or linked.
+/// The reason for a refused change of people, codes or links.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DoorError {
-    /// The owner: it is no code.
+    /// The code is malformed.
     #[error(transparent)]
     NoCode(#[from] IdError),
-    /// The owner: nobody was given this code.
+    /// The code is unknown: it was never issued, or more than a day ago.
     #[error("nobody was given the code {0} in the last day; look at the list of codes")]
     UnknownCode(PairingCode),
-    /// The owner: somebody has decided before.
+    /// The code was decided before.
     #[error("the code {0} was {1} before; a code can be used once")]
     UsedCode(PairingCode, &'static str),
-    /// The owner: it is too late.
+    /// The code has expired.
     #[error("the code {0} has expired; its owner gets a new one by writing again")]
     ExpiredCode(PairingCode),
-    /// The operator: nobody like this was let in.
+    /// The person was not admitted through pairing.
     #[error("{0} was not let in; `avocet people list` shows who was")]
     UnknownPerson(PersonId),
-    /// The operator: only the configuration can strike this person off.
+    /// The configuration names this person, so the operator has to remove the name there.
     #[error("{0} is named by the configuration; remove the id from [channels.{channel}] there", channel = .0.channel)]
     Configured(PersonId),
-    /// The owner: nobody who may speak has written there in private.
+    /// The chat is not a private chat of an admitted person.
     #[error(
         "nobody who may speak has written to me in {0} in private; write there first (/id shows a \
          chat's name)"
     )]
     NotPrivate(ChatAddress),
-    /// The owner: the two are one.
+    /// Both chats are the same.
     #[error("{0} cannot be linked to itself")]
     Itself(ChatAddress),
-    /// The owner: the chat speaks in another's session already.
+    /// The chat is already linked to the session of another chat.
     #[error("{chat} speaks in the session {session} already; unlink it first")]
     Linked {
         /// The chat.
@@ -149,38 +149,39 @@ pub enum DoorError {
         /// The session.
         session: SessionId,
     },
-    /// The owner: other chats speak in the session of this one.
+    /// Other chats are linked to the session of this chat.
     #[error("{chat} is spoken in by {by}; unlink that first")]
     LinkedTo {
         /// The chat.
         chat: ChatAddress,
-        /// Who speaks in its session.
+        /// A chat that is linked to its session.
         by: Box<ChatAddress>,
     },
-    /// The owner: there is nothing to undo.
+    /// The chat is not linked.
     #[error("{0} speaks in its own session; there is nothing to unlink")]
     NotLinked(ChatAddress),
-    /// The operator: the channel is not configured any more.
+    /// The channel is no longer configured.
     #[error(transparent)]
     Destination(#[from] NoDestination),
-    /// The operator, or a retry: the log could not be written.
+    /// The log returned an error. A retry or the operator can help.
     #[error(transparent)]
     Log(#[from] StoreError),
 }
 
-/// Who decides which role somebody's words have.
+/// Determines the role of a message.
 pub trait Roles: fmt::Debug + Send + Sync {
-    /// The role that a message is worked on in: that of its sender; in a group that of a user,
-    /// unless the group's configuration says otherwise. Whoever may not speak is a user at most.
+    /// The role in which a message is processed. In a private chat this is the sender's role; in a
+    /// group it is that of a user, unless the group's configuration grants more. A sender who is
+    /// not admitted counts as a user.
     fn role(&self, inbound: &Inbound) -> Role;
 
-    /// Whether an owner wrote this, whoever reads along.
+    /// Returns `true` if an owner wrote this, in a group as well.
     fn is_owners(&self, inbound: &Inbound) -> bool;
 
-    /// Where owners write in private: they can be asked there what nobody else may decide.
+    /// The private chats of owners, for questions that only owners may decide.
     fn owners_chats(&self) -> Vec<ChatAddress>;
 
-    /// Whether the agent may write to a chat that it does not answer: the private chat of somebody who
-    /// may speak, a group that the configuration names, any chat of the terminal.
+    /// Returns `true` if the agent may write to a chat without being asked: the private chat of an
+    /// admitted person, a group that the configuration names, any chat of the terminal.
     fn may_write(&self, chat: &ChatAddress) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What happens in a turn while it happens: for showing, never for keeping.
+//! The events of a running turn. They are for display; the log is the record.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MessageId, Outcome, SessionId, TurnId, WaitKind};
 
-/// One thing that happens in a turn.
+/// An event of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnEvent {
-    /// A lane has taken the turn.
+    /// A lane has claimed the turn.
     Started {
         /// The turn.
         turn: TurnId,
-        /// What it answers.
+        /// The messages that it answers.
         messages: Vec<StartedMessage>,
     },
-    /// The earlier conversation is condensed, because it has become too long.
+    /// The earlier conversation is being compacted, because it has become too long.
     Condensing,
     /// The model is being asked.
     Thinking {
@@ -29,34 +29,34 @@ pub enum TurnEvent {
         /// The next piece.
         delta: String,
     },
-    /// What the model has written in this step does not count.
+    /// The text of this step so far is void.
     Restarted,
     /// A tool runs.
     ToolStarted {
-        /// Which.
+        /// The tool.
         name: String,
     },
     /// A tool has run.
     ToolFinished {
-        /// Which.
+        /// The tool.
         name: String,
-        /// Whether it succeeded.
+        /// `true` if it succeeded.
         ok: bool,
     },
-    /// The turn waits for something from outside.
+    /// The turn waits for an event from outside.
     Waiting {
-        /// For what.
+        /// The kind of event.
         kind: WaitKind,
     },
-    /// A person has decided what the turn waited for, and it goes on.
+    /// A person has decided what the turn waited for, and the turn continues.
     Resumed,
     /// The turn has ended, or a command has acted, and that is in the log.
     Ended {
-        /// The turn; none for a command.
+        /// The turn; `None` for a command.
         turn: Option<TurnId>,
         /// The messages that it ended.
         messages: Vec<MessageId>,
-        /// How it ended.
+        /// The outcome.
         outcome: Outcome,
     },
 }
@@ -66,15 +66,15 @@ pub enum TurnEvent {
 pub struct StartedMessage {
     /// Its number.
     pub id: MessageId,
-    /// Who wrote it.
+    /// The author.
     pub sender: String,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
-/// Where turns say what happens in them, and where others listen.
+/// The port through which turns report events and listeners receive them.
 pub trait TurnEvents: fmt::Debug + Send + Sync {
-    /// Tells whoever listens. Never waits: a listener that does not keep up misses something.
+    /// Sends an event to the listeners. Never waits, so a slow listener misses events.
     fn emit(&self, session: &SessionId, event: TurnEvent);
 
     /// Listens to one session from now on.

@@ -1,4 +1,5 @@
-//! How what the daemon depends on fares: the last exchanges, and what a check of it has found.
+//! The health of the daemon's dependencies: the last exchanges with each, and the results of
+//! checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +8,25 @@ use crate::Timestamp;
 /// The last exchanges with a provider, a platform or the disk, since the daemon started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastExchanges {
-    /// When one succeeded.
+    /// The time of the last success.
     pub success: Option<Timestamp>,
-    /// The last that failed.
+    /// The last failure.
     pub failure: Option<LastFailure>,
 }
 
-/// The last exchange that failed.
+/// The last failed exchange.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastFailure {
-    /// When.
+    /// The time of the failure.
     pub at: Timestamp,
-    /// Why, without secrets.
+    /// The reason, without secrets.
     pub reason: String,
-    /// Failures since the last success; 0 if one succeeded after this failure.
+    /// Failures since the last success; 0 if an exchange succeeded after this failure.
     pub in_a_row: u64,
 }
 
 impl LastExchanges {
-    /// Notes a success.
+    /// Records a success.
     pub fn succeed(&mut self, at: Timestamp) {
         self.success = Some(at);
         if let Some(failure) = &mut self.failure {
@@ -33,7 +34,7 @@ impl LastExchanges {
         }
     }
 
-    /// Notes a failure. `reason` may be shown to anybody.
+    /// Records a failure. `reason` may be shown to anybody.
     pub fn fail(&mut self, at: Timestamp, reason: &str) {
         let in_a_row = self.failures_in_a_row() + 1;
         self.failure = Some(LastFailure { at, reason: reason.to_owned(), in_a_row });
@@ -45,7 +46,7 @@ impl LastExchanges {
         self.failure.as_ref().map_or(0, |failure| failure.in_a_row)
     }
 
-    /// The later of both, for several that are shown as one.
+    /// Combines two records that are shown as one: the later success and the later failure.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let at = |failure: &Option<LastFailure>| failure.as_ref().map(|failure| failure.at);
@@ -57,67 +58,67 @@ impl LastExchanges {
     }
 }
 
-/// Whether something is as it should be.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckState {
-    /// It is.
+    /// All is well.
     Good,
-    /// The daemon works without it, or it could not be found out.
+    /// The daemon works without it, or the check was not possible.
     Fair,
-    /// It is not.
+    /// There is a problem.
     Bad,
 }
 
-/// What was found of one thing.
+/// One checked item and the finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was looked at.
+    /// The checked item.
     pub name: String,
-    /// Whether it is as it should be.
+    /// The result.
     pub state: CheckState,
-    /// What was found, without secrets.
+    /// The finding, without secrets.
     pub says: String,
-    /// What to do about it, as a command where there is one.
+    /// The remedy, as a command if possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
 
 impl Check {
-    /// It is as it should be.
+    /// A check that found no problem.
     #[must_use]
     pub fn good(name: impl Into<String>, says: impl Into<String>) -> Self {
         Self { name: name.into(), state: CheckState::Good, says: says.into(), fix: None }
     }
 
-    /// The daemon works without it.
+    /// A check of something that the daemon works without.
     #[must_use]
     pub fn fair(name: impl Into<String>, says: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { fix: Some(fix.into()), state: CheckState::Fair, ..Self::good(name, says) }
     }
 
-    /// It is not as it should be.
+    /// A check that found a problem.
     #[must_use]
     pub fn bad(name: impl Into<String>, says: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { state: CheckState::Bad, ..Self::fair(name, says, fix) }
     }
 }
 
-/// What a daemon has found of itself, and of what it depends on.
+/// The results of a daemon's checks of itself and of its dependencies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkup {
     /// The daemon, its data and its user.
     pub avocet: Vec<Check>,
-    /// The providers, each model a line.
+    /// The providers, one line per model.
     pub providers: Vec<Check>,
-    /// The channels, each account a line or more.
+    /// The channels, one or more lines per account.
     pub channels: Vec<Check>,
     /// The sandbox layers around the programs that it runs.
     pub walls: Vec<Check>,
 }
 
 impl Checkup {
-    /// All of it, in the order in which it is shown.
+    /// All sections, in the order of display.
     pub fn sections(&self) -> impl Iterator<Item = (&'static str, &[Check])> {
         let Self { avocet, providers, channels, walls } = self;
         let sections = [

@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 /// The longest id in bytes.
 pub const MAX_ID_BYTES: usize = 256;
 
-/// A text that is not an id: which kind was wanted, what was given, and what is wrong with it.
+/// A text that is not an id: the expected kind, the text, and its fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {value:?} {fault}")]
 pub struct IdError {
-    /// What the text should have been, for example `session id`.
+    /// The expected kind, for example `session id`.
     pub kind: &'static str,
     /// The text, cut to 64 characters.
     pub value: String,
-    /// What is wrong with it.
+    /// Its fault.
     pub fault: IdFault,
 }
 
 /// The complete list of reasons to reject an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdFault {
-    /// Nothing there.
+    /// The text is empty.
     #[error("is empty")]
     Empty,
     /// Longer than [`MAX_ID_BYTES`].
@@ -46,13 +46,13 @@ pub enum IdFault {
     /// A session id with too few or too many parts.
     #[error("has {0} parts; a session id is channel:account:chat or channel:account:chat:topic")]
     Parts(usize),
-    /// A person with too few parts.
+    /// The id of a person with too few parts.
     #[error("is not of the form channel:account:sender")]
     Person,
-    /// Not a pairing code.
+    /// Malformed pairing code.
     #[error("is not of the form K7QX-M2PA: 8 characters, without 0, O, 1 and I")]
     Code,
-    /// Not a number of this kind.
+    /// Malformed numeric id, or one with another prefix.
     #[error("is not a number with the prefix `{0}`")]
     Number(&'static str),
 }
@@ -63,7 +63,7 @@ impl IdError {
     }
 }
 
-/// Checks the rules that hold for every textual id.
+/// Checks the rules for all textual ids.
 pub(crate) fn check_id(kind: &'static str, text: &str) -> Result<(), IdError> {
     let reject = |fault| Err(IdError::new(kind, text, fault));
     if text.is_empty() {
@@ -85,7 +85,7 @@ pub(crate) fn check_id(kind: &'static str, text: &str) -> Result<(), IdError> {
     Ok(())
 }
 
-/// As [`check_id`], for ids that become a part of a session id.
+/// Like [`check_id`], for ids that become a part of a session id.
 pub(crate) fn check_part(kind: &'static str, text: &str) -> Result<(), IdError> {
     check_id(kind, text)?;
     if text.contains(':') {
@@ -111,7 +111,7 @@ macro_rules! text_id {
                 Ok(Self(text.into()))
             }
 
-            /// The id as it was written.
+            /// The id as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -189,11 +189,11 @@ text_id! {
     TopicId, "topic id", check_part
 }
 text_id! {
-    /// Whoever wrote a message, by the platform's own id.
+    /// The author of a message, by the platform's own id.
     SenderId, "sender id", check_id
 }
 text_id! {
-    /// What makes a message the same message when it comes again; unique within a chat.
+    /// Identifies a message when it arrives again; unique within a chat.
     DedupeKey, "idempotency key", check_id
 }
 text_id! {
@@ -201,7 +201,7 @@ text_id! {
     PlatformId, "platform message id", check_id
 }
 text_id! {
-    /// What a tool is called.
+    /// The name of a tool.
     ToolName, "tool name", check_id
 }
 
@@ -257,12 +257,12 @@ number_id! {
     DeliveryId, "delivery id", "o"
 }
 number_id! {
-    /// Something a turn waits for: an approval, an answer, a child, a choice (`w3`).
+    /// A wait of a turn for an approval, an answer, a child or a choice (`w3`).
     WaitId, "wait id", "w"
 }
 
-/// A tool call: which turn, which step of it, which call of the step (`t4s1c0`). Ours, not the
-/// model's, because models repeat theirs and leave them out.
+/// A tool call, by its turn, the step of the turn, and its place in the step (`t4s1c0`). The
+/// model's own ids are not used, because models repeat them and leave them out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CallId {

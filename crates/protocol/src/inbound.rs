@@ -1,4 +1,4 @@
-//! A message on its way in.
+//! An inbound message.
 
 use std::time::Duration;
 
@@ -6,42 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChatAddress, Content, DedupeKey, MessageId, SenderId, SessionId, Timestamp};
 
-/// What a channel or another process puts onto the bus.
+/// A message that a channel or another process publishes on the bus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbound {
-    /// Where it was written, and where the reply goes.
+    /// The chat of the message, which also gets the reply.
     pub address: ChatAddress,
-    /// Who wrote it.
+    /// The author.
     pub sender: Sender,
-    /// What makes it the same message when it comes again; unique within the chat.
+    /// Identifies the message when it arrives again; unique within the chat.
     pub key: DedupeKey,
-    /// What was written.
+    /// The content of the message.
     pub content: Content,
-    /// Who else reads the chat.
+    /// The kind of chat, which tells if others read it.
     #[serde(default)]
     pub chat: ChatKind,
-    /// When the platform says that it was written; none where that is now.
+    /// The time of writing according to the platform; `None` if it was written just now.
     #[serde(default)]
     pub written_at: Option<Timestamp>,
-    /// The message that this one corrects, by its key: the platform lets people edit. The
-    /// correction has a key of its own.
+    /// The key of the message that this one corrects, if a person edited it. The correction has a
+    /// key of its own.
     #[serde(default)]
     pub corrects: Option<DedupeKey>,
-    /// When it was edited, if it is a first hearing of what was edited before: the platform may tell
-    /// of that edit once more.
+    /// The time of the edit, if the message had been edited before it was first received. The
+    /// platform may report that edit again.
     #[serde(default)]
     pub edited_at: Option<Timestamp>,
-    /// Whether the platform itself says who wrote it; another process may claim anything. Not in the
-    /// log.
+    /// `true` if the platform itself vouches for the author; another process may claim anything.
+    /// Not in the log.
     #[serde(skip)]
     pub from_platform: bool,
-    /// Whether its sender was an owner when it was admitted. Not in the log.
+    /// `true` if its sender was an owner when it was admitted. Not in the log.
     #[serde(skip)]
     pub by_owner: bool,
 }
 
 impl Inbound {
-    /// A message that was written just now, in a chat with the agent alone, as another process says.
+    /// Makes a message from another process, written just now in a private chat with the agent.
     #[must_use]
     pub fn new(address: ChatAddress, sender: Sender, key: DedupeKey, content: Content) -> Self {
         Self {
@@ -58,8 +58,8 @@ impl Inbound {
         }
     }
 
-    /// What a reply to it refers to: where others write in between, the message, or the one that it
-    /// corrects. In a chat with the agent alone nothing has to be referred to.
+    /// The message that a reply refers to. In a group, where others write in between, this is the
+    /// message, or the one that it corrects. A private chat needs no reference.
     #[must_use]
     pub fn to_reply_to(&self) -> Option<&DedupeKey> {
         match self.chat {
@@ -69,19 +69,19 @@ impl Inbound {
     }
 }
 
-/// Who reads what is said in a chat.
+/// The kind of a chat, by its readers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChatKind {
     /// One person and the agent.
     #[default]
     Private,
-    /// Others too: groups, their topics, channels of a server.
+    /// Several people: groups, their topics, channels of a server.
     Group,
 }
 
 impl ChatKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 2] = [Self::Private, Self::Group];
 
     /// The word in the log.
@@ -94,27 +94,27 @@ impl ChatKind {
     }
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sender {
     /// The platform's id of the person, bot or process.
     pub id: SenderId,
-    /// What the person calls themselves, if anything; to be shown, never to be believed.
+    /// The display name that the person chose, if any; for display only, never for decisions.
     pub name: Option<String>,
-    /// Whether the platform says that it is a program.
+    /// `true` if the platform reports the author as a program.
     #[serde(default)]
     pub is_bot: bool,
 }
 
 impl Sender {
-    /// A person or process without a name.
+    /// Makes a person or process without a name.
     #[must_use]
     pub fn new(id: SenderId) -> Self {
         Self { id, name: None, is_bot: false }
     }
 }
 
-/// What the lane has to do with a message.
+/// The way in which the lane handles a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InboundKind {
@@ -124,33 +124,33 @@ pub enum InboundKind {
     Command,
 }
 
-/// An inbound message that the bus admitted, as it goes into the log.
+/// An inbound message that the bus admitted, ready for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewInbound {
-    /// The conversation it belongs to.
+    /// The conversation that it belongs to.
     pub session: SessionId,
     /// Text or command.
     pub kind: InboundKind,
     /// The message, its text sanitised.
     pub inbound: Inbound,
-    /// How many characters sanitising removed.
+    /// Number of characters that sanitising removed.
     pub removed: u32,
 }
 
-/// An inbound message as it stands in the log.
+/// An inbound message in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedInbound {
     /// Its number.
     pub id: MessageId,
-    /// When it was committed.
+    /// The time of the commit.
     pub received_at: Timestamp,
-    /// What was committed.
+    /// The committed message.
     pub message: NewInbound,
 }
 
 impl NewInbound {
-    /// The text as the model is to read it: with a line for each attachment, and with a remark if
-    /// it corrects another or if sanitising removed something.
+    /// The text for the model, with a line for each attachment. It has a remark if the message
+    /// corrects another or if sanitising removed something.
     #[must_use]
     pub fn model_text(&self) -> String {
         self.model_text_of(&self.inbound.content)
@@ -173,18 +173,18 @@ impl NewInbound {
     }
 }
 
-/// How long after it was written a message is late: whoever wrote it has waited, and may have gone
-/// on without an answer.
+/// The delay between writing and arrival after which a message is late: its author may have gone on
+/// without an answer.
 pub const LATE: Duration = Duration::from_mins(15);
 
 impl LoggedInbound {
-    /// [`NewInbound::model_text`], with a remark if it came late.
+    /// [`NewInbound::model_text`], with a remark if the message came late.
     #[must_use]
     pub fn model_text(&self) -> String {
         self.model_text_of(&self.message.inbound.content)
     }
 
-    /// As [`Self::model_text`], if this had been the content.
+    /// Like [`Self::model_text`], with `content` in place of the message's own.
     #[must_use]
     pub fn model_text_of(&self, content: &Content) -> String {
         let text = self.message.model_text_of(content);
@@ -200,7 +200,7 @@ impl LoggedInbound {
         format!("[written {late} before it arrived]\n{text}")
     }
 
-    /// Whether it arrived more than [`LATE`] after it was written.
+    /// Returns `true` if it arrived more than [`LATE`] after it was written.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.delay() > LATE
@@ -212,38 +212,39 @@ impl LoggedInbound {
     }
 }
 
-/// How far a channel has read its platform's updates, or what else it has to know after a restart.
+/// The position of a channel in its platform's updates, or other state that it needs after a
+/// restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// What it is the place in: empty where an account has one cursor (Telegram's offset), a chat
-    /// where each has its own (Discord's channels).
+    /// The range that the position belongs to: empty if an account has one cursor (Telegram's
+    /// offset), a chat if each chat has its own (Discord's channels).
     pub scope: String,
-    /// The place, in the platform's own words.
+    /// The position, in the platform's own format.
     pub position: String,
 }
 
-/// How an accepted message ended. Every accepted message ends in exactly one of these.
+/// The outcome of an accepted message. Every accepted message ends with exactly one outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// A reply was put into the outbox, or had been sent by the message tool.
+    /// A reply was put into the outbox, or the message tool had sent it already.
     Replied,
     /// A visible error was put into the outbox.
     Error,
-    /// A visible notice says that it was dropped, and how to send it again.
+    /// A visible notice reports that the message was dropped, and how to send it again.
     Dropped,
-    /// Its answer is that of another message (collect, steer), or it was the answer to a question.
+    /// The answer to another message covers it (collect, steer), or it answered a question.
     Merged,
     /// Its sender stopped it.
     Stopped,
 }
 
 impl Outcome {
-    /// Every outcome, in the order of the promise.
+    /// All outcomes, in the order of the state table.
     pub const ALL: [Self; 5] =
         [Self::Replied, Self::Error, Self::Dropped, Self::Merged, Self::Stopped];
 
-    /// The word in the log and in what the CLI prints.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

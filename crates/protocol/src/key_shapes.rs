@@ -1,11 +1,11 @@
-//! What well-known keys look like: the one list for all who keep them from getting out.
+//! Patterns of well-known API keys: the one list for all code that detects leaked keys.
 
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-/// Names and patterns. Each pattern is about what its issuer promises of its keys, so that ordinary text
-/// does not fit; the first that fits a place has it.
+/// Names and patterns. Each pattern uses a format that the issuer guarantees, so that ordinary text
+/// does not match. The first match at a position wins.
 const SHAPES: [(&str, &str); 29] = [
     (
         "private key",
@@ -35,7 +35,7 @@ const SHAPES: [(&str, &str); 29] = [
     ("Google key", r"\bAIza[A-Za-z0-9_-]{35}"),
     ("Google token", r"\bya29\.[A-Za-z0-9_-]{20,}"),
     ("Google secret", r"\bGOCSPX-[A-Za-z0-9_-]{20,}"),
-    // In a URL it stands behind `bot`.
+    // In a URL it follows `bot`.
     ("Telegram token", r"[0-9]{8,11}:AA[A-Za-z0-9_-]{32,34}"),
     ("Discord token", r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}"),
     ("Discord webhook", r"\bdiscord(?:app)?\.com/api/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{40,}"),
@@ -57,7 +57,7 @@ static COMPILED: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
     compiled.collect()
 });
 
-/// Where something has the shape of a key, and whose.
+/// Returns the name and range of each text that has the shape of a key.
 pub(crate) fn shapes_in(
     bytes: &[u8],
 ) -> impl Iterator<Item = (&'static str, std::ops::Range<usize>)> {

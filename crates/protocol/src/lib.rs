@@ -1,4 +1,4 @@
-//! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. No I/O.
+//! The vocabulary of Avocet (ids, messages, tool calls) and its ports, one file each. Free of I/O.
 
 mod address;
 mod approvals;

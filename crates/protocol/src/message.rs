@@ -1,4 +1,4 @@
-//! A conversation as a model sees it.
+//! A conversation in the form that a model sees.
 
 use std::fmt;
 
@@ -14,58 +14,58 @@ pub enum Message {
         /// Plain text.
         text: String,
     },
-    /// What people wrote.
+    /// Text from people.
     User {
         /// Plain text.
         text: String,
-        /// The pictures that came with it, by reference; the text has a line for each.
+        /// The pictures of the message, by reference; the text has a line for each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<ImageRef>,
     },
-    /// What the model answered.
+    /// An answer of the model.
     Assistant {
-        /// What it said; may be empty if it called tools.
+        /// The text; may be empty if there are calls.
         text: String,
         /// The tools it called.
         calls: Vec<SentCall>,
-        /// What the model that said it wants to have back.
+        /// Reasoning that the same model needs back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reasoning: Option<Reasoning>,
     },
-    /// What a tool call came to.
+    /// The result of a tool call.
     ToolResult {
         /// [`SentCall::id`] of the call.
         call: String,
-        /// Whether the call succeeded.
+        /// `true` if the call succeeded.
         ok: bool,
-        /// A text as it is, or JSON; `{"error": "..."}` of a call that failed.
+        /// Plain text, or JSON; `{"error": "..."}` for a failed call.
         result: String,
     },
 }
 
 impl Message {
-    /// What people wrote, without pictures.
+    /// Makes a message of people, without pictures.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into(), images: Vec::new() }
     }
 
-    /// What a model answered, without reasoning.
+    /// Makes an answer of a model, without reasoning.
     #[must_use]
     pub fn assistant(text: impl Into<String>, calls: Vec<SentCall>) -> Self {
         Self::Assistant { text: text.into(), calls, reasoning: None }
     }
 }
 
-/// How the agent begins what it says of the moment, behind the newest message.
+/// The beginning of the agent's note about the current moment, which follows the newest message.
 pub const MOMENT: &str = "[It is ";
 
-/// How the mark begins that the agent puts around what somebody said in a group; it ends in a line of
-/// its own.
+/// The beginning of the mark that the agent puts around a person's text in a group. The end mark is
+/// a line of its own.
 pub const SAID: &str = "<<<said ";
 
-/// What people said in a user message: without what the agent says of the moment, behind it, and without
-/// the marks that name who said it in a group.
+/// Returns the text that people wrote in a user message: without the agent's note about the moment,
+/// and without the marks that name the author in a group.
 #[must_use]
 pub fn what_was_said(text: &str) -> &str {
     let said = match text.rfind(MOMENT) {
@@ -79,17 +79,17 @@ pub fn what_was_said(text: &str) -> &str {
     }
 }
 
-/// What a model wrote on its way to the calls of a step, and wants to have back unchanged for as long
-/// as the step is sent. Other models do not get it, and no person is shown it.
+/// Reasoning that a model wrote before the calls of a step. It is sent back to that model unchanged
+/// with each request that contains the step. Other models and people never see it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning {
-    /// `provider/model`: whose it is.
+    /// The model that wrote it, as `provider/model`.
     pub model: String,
-    /// As its provider has it; opaque to everybody else.
+    /// The provider's own format; opaque to all other code.
     pub content: Value,
 }
 
-/// Without the content.
+/// Leaves out the content.
 impl fmt::Debug for Reasoning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "reasoning of {}", self.model)
@@ -103,12 +103,13 @@ pub struct ImageRef {
     pub path: String,
 }
 
-/// A tool call as it is shown to the model again.
+/// A tool call in the form that the model sees again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentCall {
     /// Unique within the conversation.
     pub id: String,
-    /// The tool's name as the model wrote it, with what no provider accepts replaced by `_`.
+    /// The tool's name as the model wrote it. Characters that a provider would refuse are replaced
+    /// by `_`.
     pub name: String,
     /// Always an object.
     pub arguments: Map<String, Value>,
@@ -117,9 +118,9 @@ pub struct SentCall {
 /// A tool call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// As the model wrote it; may name no tool.
+    /// The name as written; a tool of this name may be missing.
     pub name: String,
-    /// As the model wrote them.
+    /// The arguments as written.
     pub arguments: Arguments,
 }
 
@@ -127,16 +128,16 @@ pub struct ToolCall {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
-    /// What a call should have.
+    /// A valid object.
     Object(Map<String, Value>),
-    /// Something else: a list, a number, half an object. The call fails with a message that tells
-    /// the model so; the text is kept so that it can see what it wrote.
+    /// Anything else: a list, a number, half an object. The call fails with a message for the
+    /// model. The text is kept, so that the model can see its mistake.
     Malformed(String),
 }
 
 impl Arguments {
-    /// Reads arguments as models write them: an object, an object inside a string, nothing at all
-    /// for a tool without parameters, or something else.
+    /// Parses arguments as models write them: an object, an object inside a string, an empty text
+    /// for a tool without parameters, or anything else.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -154,7 +155,8 @@ impl Arguments {
         }
     }
 
-    /// An object in every case, so that a provider accepts it when the history is sent again.
+    /// Returns an object in every case, so that a provider accepts it when the history is sent
+    /// again.
     #[must_use]
     pub fn to_object(&self) -> Map<String, Value> {
         match self {

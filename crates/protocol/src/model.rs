@@ -14,99 +14,99 @@ use crate::{ImageRef, Message, Money, Price, Reasoning, ToolCall, ToolSpec};
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// A valid history: see the agent's validator.
+    /// A valid history, as the agent's validator defines it.
     pub messages: Vec<Message>,
-    /// The tools it may call, sorted by name.
+    /// The tools that the model may call, sorted by name.
     pub tools: Arc<[ToolSpec]>,
-    /// What is in those pictures of the messages that are sent along; the others are not. Empty
-    /// for a model that takes none.
+    /// The pictures of the messages that are sent along; other pictures are omitted. Empty for a
+    /// model without vision.
     pub images: BTreeMap<ImageRef, Image>,
 }
 
-/// A picture, for as long as a request takes: its bytes are in no log and no history.
+/// A picture, kept only for the duration of a request. Logs and histories never contain its bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image {
-    /// What its bytes say it is: `image/jpeg`, `image/png`, `image/gif` or `image/webp`.
+    /// The media type that its bytes show: `image/jpeg`, `image/png`, `image/gif` or `image/webp`.
     pub media_type: &'static str,
     /// The file.
     pub bytes: Arc<[u8]>,
 }
 
-/// Without the bytes.
+/// Leaves out the bytes.
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} bytes", self.media_type, self.bytes.len())
     }
 }
 
-/// A model's whole answer.
+/// The whole answer of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelReply {
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// The tools it calls, in its order.
+    /// The tool calls, in the model's order.
     pub calls: Vec<ToolCall>,
-    /// The whole reply, if `calls` were read from its text although the model calls tools natively: it may
-    /// only explain a call, so one with an effect needs an approval. Otherwise `None`.
+    /// The whole reply, if `calls` were read from its text although the model calls tools natively:
+    /// it may only explain a call, so one with an effect needs an approval. Otherwise `None`.
     pub written: Option<String>,
-    /// What it wants to have back with these calls.
+    /// Reasoning that the model needs back together with these calls.
     pub reasoning: Option<Reasoning>,
-    /// What it cost: by each model that was asked for it and said something, or nothing.
+    /// Usage by each model that was asked and gave an answer, even an empty one.
     pub spent: Vec<Spent>,
-    /// Whether it was cut off at its output limit.
+    /// `true` if the answer was cut off at its output limit.
     pub truncated: bool,
-    /// Whether a filter of the provider ended it.
+    /// `true` if a filter of the provider ended the answer.
     pub filtered: bool,
 }
 
 impl ModelReply {
-    /// The tokens of all who were asked.
+    /// The tokens of all asked models.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.spent.iter().fold(Usage::default(), |sum, spent| sum + spent.usage)
     }
 }
 
-/// What one call of a model cost.
+/// The usage of one model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// `provider/model`.
     pub model: String,
     /// Its tokens.
     pub usage: Usage,
-    /// What they cost; none if nobody knows the model's price.
+    /// Their cost; `None` if the model's price is unknown.
     pub cost: Option<Money>,
 }
 
-/// Tokens, as the provider counts them, or estimated at four bytes each where it does not say.
+/// Tokens, as the provider counts them. Without its count, they are estimated at four bytes each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read.
+    /// Input tokens.
     pub input: u64,
-    /// Tokens written, those of its reasoning included.
+    /// Output tokens, including reasoning.
     pub output: u64,
-    /// Of those read, those that the provider had in its cache.
+    /// Part of `input` that the provider read from its cache.
     #[serde(default)]
     pub cached: u64,
-    /// Of those read, those that it has put into its cache.
+    /// Part of `input` that the provider wrote into its cache.
     #[serde(default)]
     pub cache_written: u64,
 }
 
 impl Usage {
-    /// So many tokens read and written, and no cache.
+    /// Makes a usage without cached tokens.
     #[must_use]
     pub fn new(input: u64, output: u64) -> Self {
         Self { input, output, ..Self::default() }
     }
 
-    /// Read and written together.
+    /// Input and output tokens together.
     #[must_use]
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
-    /// How much of what was read came from the cache, from 0 to 100.
+    /// Percentage of the input tokens that came from the cache, from 0 to 100.
     #[must_use]
     pub fn cached_percent(self) -> u64 {
         let percent = u128::from(self.cached) * 100 / u128::from(self.input.max(1));
@@ -126,57 +126,59 @@ impl std::ops::Add for Usage {
     }
 }
 
-/// A piece of an answer while it is written.
+/// A piece of a streamed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delta<'a> {
     /// More text.
     Text(&'a str),
-    /// What came so far does not count: the request is made again.
+    /// Earlier pieces are void: the request is made again.
     Restart,
-    /// An attempt came to nothing and may have to be paid all the same: it broke off, is dropped, or said
-    /// nothing. It is told as soon as that is known and is not in the reply. Estimated, where the
-    /// provider has not said it.
+    /// An attempt without an answer that may have to be paid all the same: it broke off, was
+    /// dropped, or was empty. Reported as soon as that is known, and not part of the reply.
+    /// Estimated if the provider did not report its usage.
     Lost(&'a Spent),
 }
 
-/// Where a model puts the pieces of its answer. Pieces are for showing; the reply is what counts.
+/// The receiver of the pieces of an answer. Pieces are for display; only the reply is
+/// authoritative.
 pub type Deltas<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
-/// What is known of a model.
+/// Known facts about a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ModelFacts {
-    /// Tokens that a request and its answer may have together; none if nobody knows.
+    /// The most tokens of a request and its answer together; `None` if unknown.
     pub context: Option<u64>,
-    /// Tokens that an answer may have; none if only the context is its limit, or nobody knows.
+    /// The most tokens of an answer; `None` if it is unknown, or if only the context limits the
+    /// answer.
     pub max_output: Option<u64>,
-    /// Whether it is sent pictures ([`ModelRequest::images`]).
+    /// `true` if pictures are sent to it ([`ModelRequest::images`]).
     pub images: bool,
-    /// What its tokens cost; none if nobody knows.
+    /// The price of its tokens; `None` if unknown.
     pub price: Option<Price>,
 }
 
-/// A language model behind a provider. A request is given up by dropping its future.
+/// A language model behind a provider. Dropping the future cancels a request.
 #[async_trait]
 pub trait Model: fmt::Debug + Send + Sync {
     /// `provider/model`, as in the configuration.
     fn name(&self) -> &str;
 
-    /// What is known of it. Its server may be asked for that, once.
+    /// Returns the known facts about the model. May ask its server, once.
     async fn facts(&self) -> ModelFacts {
         ModelFacts::default()
     }
 
-    /// A request as this model is sent it: for one that writes calls as text, tools and calls are in
-    /// the text.
+    /// Returns the request in the form that this model gets. For a model that writes calls as text,
+    /// tools and calls are part of the text.
     async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
         request.clone()
     }
 
-    /// Asks the model once. Retries that can help have been made when this returns. What came to
-    /// nothing and may have cost something is told by [`Delta::Lost`].
+    /// Asks the model, including useful retries. [`Delta::Lost`] reports failed attempts that may
+    /// have cost something.
     ///
     /// # Errors
-    /// [`ModelError`] says who can do something about it.
+    /// [`ModelError`] tells who can fix the problem.
     async fn complete(
         &self,
         request: &ModelRequest,
@@ -184,76 +186,77 @@ pub trait Model: fmt::Debug + Send + Sync {
     ) -> Result<ModelReply, ModelError>;
 }
 
-/// Why a model gave no answer. The text says what to do about it.
+/// The reason why a model gave no answer. The text tells how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The operator: the key is missing or wrong.
+    /// The key is missing or wrong. The operator can fix it.
     #[error("{model} refused the key ({detail}); check api_key in the configuration")]
     Unauthorized {
-        /// Which model.
+        /// The model.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
     },
-    /// The operator: there is no such model, nobody pays for it, or the request does not fit it.
+    /// The model does not exist, its use is unpaid, or the request is unsuitable. The operator can
+    /// fix it.
     #[error("{model} refused the request: {detail}")]
     Refused {
-        /// Which model.
+        /// The model.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
-        /// Whether it would refuse any other request too: the first two.
+        /// `true` in the first two cases: any other request would be refused too.
         lasting: bool,
     },
-    /// The user: the conversation is longer than the model takes.
+    /// The conversation is too long for the model. The user can begin a new one.
     #[error("the conversation is too long for {model} ({detail}); start afresh with /new")]
     TooLong {
-        /// Which model.
+        /// The model.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
-        /// The model's window ([`ModelFacts::context`]), if the request was never sent because it is
-        /// smaller.
+        /// The model's window ([`ModelFacts::context`]), if the request was not sent because the
+        /// window is too small.
         window: Option<u64>,
     },
-    /// Nobody but time: too many requests, or the provider is overloaded.
+    /// Too many requests, or the provider is overloaded. Only waiting helps.
     #[error("{model} is busy ({detail}); try again later")]
     Busy {
-        /// Which model.
+        /// The model.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
-        /// When it asked to be left alone until.
+        /// The time for which the provider asks clients to wait.
         retry_after: Option<Duration>,
     },
-    /// The operator: nothing answers there.
+    /// The server cannot be reached. The operator can fix it.
     #[error("{model} cannot be reached ({detail})")]
     Unreachable {
-        /// Which model.
+        /// The model.
         model: String,
-        /// What failed.
+        /// The error.
         detail: String,
     },
-    /// A limit ran out: connect, first token, gap between tokens, or total.
+    /// A timeout: connect, first token, gap between tokens, or total.
     #[error("{model} did not answer in time: {detail}")]
     TimedOut {
-        /// Which model.
+        /// The model.
         model: String,
-        /// Which limit, and how long it is.
+        /// The exceeded limit and its length.
         detail: String,
     },
-    /// The provider: the answer broke off or makes no sense.
+    /// The answer broke off or is malformed. The provider can fix it.
     #[error("{model} sent an answer that cannot be read: {detail}")]
     BadAnswer {
-        /// Which model.
+        /// The model.
         model: String,
-        /// What is wrong with it.
+        /// The fault in the answer.
         detail: String,
     },
 }
 
 impl ModelError {
-    /// Whether the model may have read the request, so that it has to be paid.
+    /// Returns `true` if the model may have read the request, which then has to be paid.
     #[must_use]
     pub fn may_have_cost(&self) -> bool {
         match self {
@@ -266,7 +269,7 @@ impl ModelError {
         }
     }
 
-    /// Whether asking again can help.
+    /// Returns `true` if asking again can help.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

@@ -1,39 +1,38 @@
-//! The port of the models that there are.
+//! The port of the available models.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::Model;
 
-/// The models of the configuration. Each is made once, however often it is asked for.
+/// The models of the configuration. Each is built once and then shared.
 pub trait Models: fmt::Debug + Send + Sync {
-    /// The model of this name (`provider/model`), and behind it those of `fallbacks`, which are asked in
-    /// this order where it gives no answer.
+    /// Returns the model of this name (`provider/model`). If it gives no answer, the `fallbacks`
+    /// are asked in their order.
     ///
     /// # Errors
-    /// [`NoModel`] for the first that there is not.
+    /// [`NoModel`] for the first unavailable one.
     fn model(&self, name: &str, fallbacks: &[String]) -> Result<Arc<dyn Model>, NoModel>;
 
-    /// The names of those that the configuration speaks of, sorted. There may be others: whatever their
-    /// providers have.
+    /// The names of the models that the configuration mentions, sorted. Providers may have others.
     fn configured(&self) -> Vec<String>;
 }
 
-/// Why there is no such model. Whoever named it is told.
+/// The reason why a model is unavailable. Shown to the person who named it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoModel {
-    /// It is no name of a model.
+    /// The name is malformed.
     #[error("{0:?} is not of the form provider/model")]
     Malformed(String),
     /// Its provider is not configured.
     #[error("there is no provider {provider:?}; there are {}", known.join(", "))]
     NoProvider {
-        /// As it was named.
+        /// The provider in the name.
         provider: String,
-        /// Those that there are.
+        /// The configured providers.
         known: Vec<String>,
     },
-    /// The operator: the provider's table cannot be used.
+    /// The provider's table in the configuration is invalid. The operator can fix it.
     #[error("{0}")]
     Unusable(String),
 }

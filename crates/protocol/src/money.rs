@@ -1,4 +1,4 @@
-//! What models cost.
+//! Amounts of money and prices of models.
 
 use std::fmt;
 use std::iter::Sum;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Usage;
 
-/// An amount of US dollars, exact to a billionth of one.
+/// An amount of US dollars, exact to a billionth of a dollar.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,11 +18,10 @@ pub struct Money(
     pub u64,
 );
 
-/// Billionths in a dollar.
 const DOLLAR: f64 = 1e9;
 
 impl Money {
-    /// This many dollars; nothing if there are less than none.
+    /// Converts from dollars; a negative amount becomes zero.
     #[must_use]
     pub fn dollars(dollars: f64) -> Self {
         #[expect(
@@ -33,7 +32,7 @@ impl Money {
         Self((dollars * DOLLAR).round() as u64)
     }
 
-    /// The amount in dollars, as near as a float comes to it.
+    /// The amount in dollars, rounded to a float.
     #[must_use]
     pub fn in_dollars(self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "it is rounded anyway")]
@@ -42,7 +41,7 @@ impl Money {
     }
 }
 
-/// `12,345`.
+/// Formats a number with commas: `12,345`.
 #[must_use]
 pub fn thousands(number: u64) -> String {
     match (number / 1000, number % 1000) {
@@ -64,7 +63,7 @@ impl Sum for Money {
     }
 }
 
-/// `$12.30`; below ten cents with two digits that count: `$0.0042`.
+/// `$12.30`; amounts below ten cents have two significant digits: `$0.0042`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.in_dollars();
@@ -79,21 +78,21 @@ impl fmt::Display for Money {
     }
 }
 
-/// What a model's tokens cost, in US dollars a million.
+/// The prices of a model's tokens, in US dollars per million.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// Those that are read.
+    /// Input tokens.
     pub input: f64,
-    /// Those that are written.
+    /// Output tokens.
     pub output: f64,
-    /// Those that are read from the provider's cache; as `input` if it does not say.
+    /// Input tokens that come from the provider's cache; `None` means the price of `input`.
     pub cached: Option<f64>,
-    /// Those that are read and put into the provider's cache; as `input` if it does not say.
+    /// Input tokens that are written into the provider's cache; `None` means the price of `input`.
     pub cache_write: Option<f64>,
 }
 
 impl Price {
-    /// What so many tokens cost.
+    /// The cost of these tokens.
     #[must_use]
     pub fn of(&self, usage: Usage) -> Money {
         let Usage { input, output, cached, cache_written } = usage;

@@ -1,9 +1,10 @@
-//! The word that was probably meant.
+//! Suggestions for misspelled words.
 
-/// How alike two words have to be, from 0 to 1 (Jaro-Winkler).
+/// The least similarity of two words, from 0 to 1 (Jaro-Winkler).
 const ALIKE: f64 = 0.8;
 
-/// The one of `known` that is most like `word`, if one is like it at all.
+/// Returns the word of `known` that is most similar to `word`; `None` if all of them are too
+/// different.
 #[must_use]
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = word.to_lowercase();

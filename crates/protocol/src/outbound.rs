@@ -1,4 +1,4 @@
-//! A message on its way out.
+//! An outbound message.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChatAddress, Content, DeliveryId, PlatformId, Timestamp, TurnId};
 
-/// Something to be said in a chat, not yet cut into what the platform takes at once.
+/// A message to a chat, before it is split into chunks for the platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outbound {
-    /// Where to say it.
+    /// The destination.
     pub address: ChatAddress,
-    /// What to say.
+    /// The content.
     pub content: Content,
 }
 
-/// An outbound message after its channel cut it: what becomes rows of the outbox.
+/// An outbound message that its channel has split into chunks, the future rows of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// Where to say it.
+    /// The destination.
     pub address: ChatAddress,
-    /// In order; each fits into one message of the platform. Not empty.
+    /// In order; each fits into one message of the platform. At least one.
     pub chunks: Vec<Content>,
 }
 
@@ -30,28 +30,30 @@ pub struct Planned {
 pub struct Delivery {
     /// The row of the outbox.
     pub id: DeliveryId,
-    /// The idempotency key for platforms that take one: the same for every send of this row, another
-    /// for every other row, also of another database. At most 20 ASCII letters and digits.
+    /// The idempotency key for platforms that take one. It is the same for every send of this row,
+    /// and differs from all other rows, also those of other databases. At most 20 ASCII letters and
+    /// digits.
     pub nonce: String,
-    /// The turn that said it; `None` for what another process sent.
+    /// The turn that sent it; `None` for a message of another process.
     pub turn: Option<TurnId>,
-    /// Where it goes.
+    /// The destination.
     pub address: ChatAddress,
-    /// What it says.
+    /// The content.
     pub content: Content,
-    /// Sent again although it may have arrived before: the channel marks it visibly.
+    /// `true` if it is sent again although it may have arrived before. The channel then marks it
+    /// visibly.
     pub repeat: bool,
-    /// When a send of it was first begun; none if it never was.
+    /// The beginning of its first send; `None` before that.
     pub first_sent_at: Option<Timestamp>,
-    /// The message of the platform that shows a part of it already (a preview): it is edited, and
-    /// nothing new is sent.
+    /// The platform's message that already shows a part of it (a preview). That message is edited,
+    /// and no new message is sent.
     pub shown_as: Option<PlatformId>,
-    /// What is in the attachments of the content that are files of the workspace, in their order.
+    /// The content of those attachments that are files of the workspace, in their order.
     pub files: Vec<LoadedFile>,
 }
 
 impl Delivery {
-    /// A chunk that belongs to no turn and was never sent.
+    /// Makes a chunk without a turn and without earlier sends.
     #[must_use]
     pub fn new(id: DeliveryId, address: ChatAddress, content: Content) -> Self {
         Self {
@@ -68,32 +70,33 @@ impl Delivery {
     }
 }
 
-/// A file, for as long as it takes to send it: its bytes are in no log.
+/// A file, kept only until it is sent: its bytes are in no log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoadedFile {
-    /// How it is called where it goes; no path.
+    /// Its name at the destination, without directories.
     pub name: String,
-    /// All of it.
+    /// All of its bytes.
     pub bytes: Arc<[u8]>,
 }
 
-/// Without the bytes.
+/// Leaves out the bytes.
 impl fmt::Debug for LoadedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} of {} bytes", self.name, self.bytes.len())
     }
 }
 
-/// Bytes of the largest file that is sent to a chat, whatever the platform takes: its bytes are in
-/// memory while it is sent. A lower limit of a platform is [`crate::Channel::max_file_bytes`].
+/// Size in bytes of the largest file that is sent to a chat, whatever the platform allows, because
+/// the file is in memory during the send. [`crate::Channel::max_file_bytes`] is a platform's lower
+/// limit.
 pub const MAX_SENT_FILE_BYTES: u64 = 50 * 1024 * 1024;
 
-/// The platform accepted a chunk.
+/// The platform's confirmation of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// The platform's name for it, if it gives one.
+    /// The platform's name for the message, if it gives one.
     pub platform_id: Option<PlatformId>,
 }
 
-/// The words that mark a chunk as sent again.
+/// The text that marks a chunk as sent again.
 pub const REPEAT_MARK: &str = "(sent again; it may have arrived before)";

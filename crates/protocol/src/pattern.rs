@@ -1,6 +1,6 @@
-//! Patterns for names, as the configuration has them.
+//! Patterns for names in the configuration.
 
-/// Whether a name fits a pattern in which `*` stands for any characters, none included.
+/// Returns `true` if a name matches a pattern in which `*` stands for zero or more characters.
 #[must_use]
 pub fn fits(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
@@ -10,15 +10,15 @@ pub fn fits(pattern: &str, name: &str) -> bool {
         if parts.peek().is_none() {
             return name.ends_with(part);
         }
-        // The first place is as good as any later one: a star follows.
+        // The first match is as good as any later one, because a star follows.
         let Some(at) = name.find(part) else { return false };
         name = &name[at + part.len()..];
     }
     true
 }
 
-/// How much a pattern says, to be compared with others that fit the same name: the name itself says
-/// more than any pattern, and of patterns the one with more characters.
+/// The rank of a pattern among those that match the same name. An exact name ranks above all
+/// patterns; a pattern ranks by its number of characters, without the stars.
 #[must_use]
 pub fn specificity(pattern: &str) -> (bool, usize) {
     (!pattern.contains('*'), pattern.chars().filter(|c| *c != '*').count())

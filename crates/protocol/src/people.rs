@@ -1,5 +1,4 @@
-//! Who may speak: people and their roles, the codes that strangers are given, and chats that share
-//! a session.
+//! People and their roles, the pairing codes of strangers, and chats that share a session.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +10,7 @@ use crate::{
     AccountName, ChannelName, ChatAddress, IdError, Inbound, SenderId, SessionId, Timestamp,
 };
 
-/// What a person may do, the least first.
+/// The role of a person, from the least to the most powerful.
 #[derive(
     Debug,
     Clone,
@@ -28,18 +27,18 @@ use crate::{
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// May speak, and has what is made for everybody.
+    /// An admitted person, who may use the tools for everyone.
     #[default]
     User,
-    /// May have everything done that the agent can do, and lets others in.
+    /// A person who may use all tools and admit others.
     Owner,
 }
 
 impl Role {
-    /// Every role.
+    /// All roles.
     pub const ALL: [Self; 2] = [Self::User, Self::Owner];
 
-    /// The word in the log and in what the CLI prints.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -62,13 +61,13 @@ pub struct PersonId {
 }
 
 impl PersonId {
-    /// Whoever wrote this.
+    /// The author of a message.
     #[must_use]
     pub fn of(inbound: &Inbound) -> Self {
         Self::on(&inbound.address, inbound.sender.id.clone())
     }
 
-    /// Somebody on the account of a chat.
+    /// A person on the account of a chat.
     #[must_use]
     pub fn on(chat: &ChatAddress, sender: SenderId) -> Self {
         let ChatAddress { channel, account, .. } = chat.clone();
@@ -116,39 +115,38 @@ impl From<PersonId> for String {
     }
 }
 
-/// Somebody who may speak.
+/// An admitted person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
-    /// Who.
+    /// The person's id.
     pub id: PersonId,
-    /// What the person calls themselves; to be shown, never to be believed.
+    /// The display name that the person chose; for display only, never for decisions.
     pub name: Option<String>,
-    /// What the person may do.
+    /// The person's role.
     pub role: Role,
-    /// When the person was let in; none for whom the configuration names.
+    /// The time of admission; `None` for a person in the configuration.
     pub since: Option<Timestamp>,
 }
 
-/// Characters of a code.
 const CODE_LENGTH: u32 = 8;
-/// What a code is written in: no 0 and O, no 1 and I. Each character is worth five bits.
+/// The characters of a code, without 0 and O, 1 and I. Each character stands for five bits.
 const CODE_ALPHABET: &[u8; 32] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 
-/// What a stranger is given and an owner approves: `K7QX-M2PA`. Read without regard to case, dashes
-/// and spaces.
+/// A code that a stranger gets and an owner approves: `K7QX-M2PA`. Parsing ignores case, dashes and
+/// spaces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PairingCode(String);
 
 impl PairingCode {
-    /// The code of the lowest 40 of these bits, which are random.
+    /// Makes the code of the lowest 40 bits; `bits` is random.
     #[must_use]
     pub fn from_bits(bits: u128) -> Self {
         let place = |place: u32| CODE_ALPHABET[(bits >> (5 * place)) as usize % 32];
         Self((0..CODE_LENGTH).map(|at| char::from(place(at))).collect())
     }
 
-    /// The characters alone, as the log keeps them.
+    /// The characters without the dash, as stored in the log.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -187,33 +185,33 @@ impl From<PairingCode> for String {
     }
 }
 
-/// A stranger who was given a code.
+/// A stranger with a pairing code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairing {
     /// The code.
     pub code: PairingCode,
-    /// Who.
+    /// The stranger.
     pub person: PersonId,
-    /// What the stranger calls themselves; to be shown, never to be believed.
+    /// The display name that the stranger chose; for display only, never for decisions.
     pub name: Option<String>,
     /// The private chat in which the stranger wrote.
     pub chat: ChatAddress,
-    /// When the code was given out.
+    /// The time of issue.
     pub created_at: Timestamp,
-    /// Until when it can be approved.
+    /// The end of its validity.
     pub expires_at: Timestamp,
-    /// What became of it; none while nobody has decided.
+    /// The decision; `None` while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
 }
 
-/// What an owner says to a code.
+/// An owner's decision about a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// The stranger may speak, in this role.
+    /// The stranger is admitted in this role.
     Approved(Role),
-    /// The stranger may not.
+    /// The stranger is refused.
     Denied,
 }
 
@@ -228,12 +226,12 @@ impl Decision {
     }
 }
 
-/// A private chat that speaks in the session of another one.
+/// A private chat that is linked to the session of another chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatLink {
     /// The chat.
     pub chat: ChatAddress,
-    /// The session in which it speaks.
+    /// The session that it is linked to.
     pub session: SessionId,
 }
 

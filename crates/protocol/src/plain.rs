@@ -1,11 +1,11 @@
-//! Errors of the deserialisation library in plain English: people who write a configuration or a request
-//! need not know its words.
+//! Translates errors of the deserialisation library into plain English, for people who write a
+//! configuration or a request.
 
 use serde_json::error::Category;
 
 use crate::nearest;
 
-/// What a value has to be, in words that continue "is not ...".
+/// The library's name for an expected value, and plain words that continue "is not ...".
 const NEEDED: &[(&str, &str)] = &[
     ("a boolean", "true or false (without quotation marks)"),
     ("a borrowed string", "text in quotation marks"),
@@ -23,7 +23,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("usize", "a whole number, 0 or more"),
 ];
 
-/// The same error in plain words. A text that is not one of the library's own is returned as it is.
+/// Translates an error of the library into plain words. Returns other texts unchanged.
 #[must_use]
 pub fn plain_error(error: &str) -> String {
     let error = without_position(error);
@@ -44,7 +44,7 @@ pub fn plain_error(error: &str) -> String {
     plain.unwrap_or_else(|| error.to_owned())
 }
 
-/// What is wrong with a JSON text, or with the value in it.
+/// Describes the fault in a JSON text, or in the value that it contains.
 #[must_use]
 pub fn plain_json(error: &serde_json::Error) -> String {
     match error.classify() {
@@ -57,14 +57,14 @@ pub fn plain_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// An error of the system in its own words, without the number that the standard library adds.
+/// The text of a system error, without the number that the standard library adds.
 #[must_use]
 pub fn plain_io(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or_default().to_owned()
 }
 
-/// JSON that was read from a text says where the error is; in a value there are no lines.
+/// Removes the position that the library adds if it has read the JSON from a text.
 fn without_position(error: &str) -> &str {
     let Some((before, position)) = error.rsplit_once(" at line ") else { return error };
     let is_place = |c: char| c.is_ascii_digit() || " column".contains(c);
@@ -79,13 +79,13 @@ fn wrong_value(rest: &str) -> Option<String> {
         None if needed.starts_with("struct ") => "a table",
         None if needed.starts_with('i') && needed[1..].parse::<u8>().is_ok() => "a whole number",
         None if needed.starts_with("a nonzero ") => "a whole number, 1 or more",
-        // Our own words, of a type that reads itself.
+        // Text of one of our own types with a custom deserialiser.
         None => needed,
     };
     Some(format!("{found} is not {needed}"))
 }
 
-/// A value as the library names it: `string "x"`, `integer `7``, `map`.
+/// Translates a value in the library's notation: `string "x"`, `integer `7``, `map`.
 fn shown(found: &str) -> String {
     let of_kind = ["boolean", "integer", "floating point", "character"].into_iter();
     let quoted = of_kind.filter_map(|kind| found.strip_prefix(kind)).next();
@@ -98,7 +98,7 @@ fn shown(found: &str) -> String {
     }
 }
 
-/// `` `x`, expected `a` or `b` `` and `` `x`, expected one of `a`, `b`, `c` ``.
+/// Parses `` `x`, expected `a` or `b` `` and `` `x`, expected one of `a`, `b`, `c` ``.
 fn unknown_word(rest: &str) -> Option<String> {
     let (word, known) = rest.rsplit_once(", expected ")?;
     let known = known.strip_prefix("one of ").unwrap_or(known);

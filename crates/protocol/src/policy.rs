@@ -1,4 +1,4 @@
-//! What is done with calls of a tool: words of the configuration.
+//! Rules for calls of tools, as the configuration states them.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What is done with a call, the least careful first.
+/// The treatment of a call, from the least to the most careful.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// It runs.
+    /// The call runs.
     Allow,
     /// An owner is asked first.
     Ask,
-    /// It does not run.
+    /// The call is refused.
     Deny,
 }
 
 impl Rule {
-    /// Every rule.
+    /// All rules.
     pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
 
     /// The word in the configuration.
@@ -36,7 +36,7 @@ impl Rule {
     }
 }
 
-/// What the operator says of a tool: one word, or a word for each case.
+/// The operator's rules for a tool: one word, or a word for each case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ToolPolicy {
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for WordOrCases {
     }
 }
 
-/// Which tools there are for somebody, or somewhere: names, in which `*` stands for any characters.
+/// The available tools for a role or a channel: names, in which `*` stands for any characters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolList {

@@ -1,4 +1,4 @@
-//! Text for a terminal: without characters that move the cursor, change colours or reorder what is read.
+//! Text for a terminal, without characters that move the cursor, change colours or reorder text.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -7,10 +7,10 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use crate::text::keep_visible;
 
-/// The text without control characters, except newline and tab, and without the invisible characters
-/// that [`sanitise`](crate::sanitise) removes. Unlike `sanitise` it keeps the normalisation form, so
-/// that file names stay as they are, and it removes `\r`, behind which a later text covers an earlier
-/// one.
+/// Returns the text without control characters, except newline and tab, and without the invisible
+/// characters that [`sanitise`](crate::sanitise) removes. Unlike `sanitise` it keeps the
+/// normalisation form, so that file names stay as they are. It also removes `\r`, which would let
+/// later text cover earlier text.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
@@ -19,9 +19,9 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(keep_visible(text, text.chars().filter(|c| *c != '\r')).0)
 }
 
-/// The same JSON with every invisible character written as `\uXXXX`. JSON encoders escape only the
-/// control characters below U+0020; a terminal also obeys DEL and those from U+0080 to U+009F, and
-/// reorders text by bidirectional ones.
+/// Returns the same JSON with every invisible character written as `\uXXXX`. JSON encoders escape
+/// only the control characters below U+0020; a terminal also obeys DEL and those from U+0080 to
+/// U+009F, and bidirectional characters, which reorder text.
 #[must_use]
 pub fn printable_json(json: &str) -> Cow<'_, str> {
     if !json.contains(is_invisible) {
@@ -34,14 +34,14 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing to a `String` cannot fail.
+            // Writing to a `String` always succeeds.
             write!(escaped, "\\u{unit:04x}").unwrap_or_default();
         }
     }
     Cow::Owned(escaped)
 }
 
-/// In valid JSON such a character stands only inside a string, apart from the line breaks between
+/// In valid JSON such a character can only be inside a string, apart from the line breaks between
 /// values.
 fn is_invisible(c: char) -> bool {
     match c {

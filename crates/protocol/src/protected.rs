@@ -1,7 +1,8 @@
-//! Paths whose content is run later, outside of the sandbox, by git, by a shell or by an editor.
+//! Paths whose content is later run outside of the sandbox by git, a shell or an editor.
 
-/// The paths that are protected unless the operator lists others. Each is a name, or several from one directory to the
-/// next, wherever they are. `.git/config` and `.git/hooks` stand for those of every repository.
+/// The paths that are protected unless the operator lists others. Each is a name, or several names
+/// of nested directories, and applies in every directory. `.git/config` and `.git/hooks` stand for
+/// those of every repository.
 pub const PROTECTED_PATHS: [&str; 39] = [
     ".git/config",
     ".git/hooks",

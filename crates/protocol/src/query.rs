@@ -1,4 +1,4 @@
-//! The port of those who only look: status, sessions, transcripts, the outcome of a message.
+//! The port for read-only views: status, sessions, transcripts, the outcome of a message.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::{
     StoreError, Timestamp, Total, Trust, TurnId, TurnRecord, TurnState, WaitId, WaitKind,
 };
 
-/// What happens to messages that arrive while a turn runs.
+/// The handling of messages that arrive while a turn runs.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
@@ -29,7 +29,7 @@ pub enum QueueMode {
 }
 
 impl QueueMode {
-    /// Every mode.
+    /// All modes.
     pub const ALL: [Self; 4] = [Self::Queue, Self::Collect, Self::Steer, Self::Interrupt];
 
     /// The word in the configuration, the log and the command.
@@ -50,7 +50,8 @@ pub trait Query: fmt::Debug + Send + Sync {
     /// Counts over the whole log.
     async fn log_status(&self) -> Result<LogStatus, StoreError>;
 
-    /// The sessions used last, newest first; with `after`, those behind that row of the list.
+    /// Returns the most recently used sessions, newest first. With `after`, the list continues
+    /// behind that row.
     async fn sessions(
         &self,
         limit: u32,
@@ -67,34 +68,34 @@ pub trait Query: fmt::Debug + Send + Sync {
         self.transcript_page(session, page).await
     }
 
-    /// As [`Self::transcript`], of a part of the session. Empty only if there are no such turns.
+    /// Like [`Self::transcript`], for a part of the session. Empty only if there are no such turns.
     async fn transcript_page(
         &self,
         session: &SessionId,
         page: TranscriptPage,
     ) -> Result<Vec<TurnRecord>, StoreError>;
 
-    /// What became of a message.
+    /// The outcome of a message.
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError>;
 
-    /// How one session stands.
+    /// The state of one session.
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus, StoreError>;
 
-    /// The calls that wait for a person to allow them, in the order in which they were asked; `after` is the last one
-    /// that is known already.
+    /// Returns the calls that wait for approval, in the order of their requests. With `after`, the
+    /// list continues behind that wait.
     async fn open_approvals(
         &self,
         limit: u32,
         after: Option<WaitId>,
     ) -> Result<Vec<OpenApproval>, StoreError>;
 
-    /// What models have cost since a moment: by model or session the dearest first, by day the last
-    /// first.
+    /// Returns the cost of models since `since`. Rows by model or session begin with the highest
+    /// cost, rows by day with the last day.
     async fn usage(&self, by: UsageBy, since: Timestamp) -> Result<Vec<UsageRow>, StoreError> {
         self.usage_page(by, since, u32::MAX, 0).await
     }
 
-    /// The rows of [`Self::usage`] behind the first `skip` of them.
+    /// Returns at most `limit` rows of [`Self::usage`] and skips the first `skip`.
     async fn usage_page(
         &self,
         by: UsageBy,
@@ -104,12 +105,13 @@ pub trait Query: fmt::Debug + Send + Sync {
     ) -> Result<Vec<UsageRow>, StoreError>;
 }
 
-/// A row of the list of sessions, as the place from which the list goes on. Written `USED_AT/SESSION`.
+/// A position in the list of sessions, from which the next page continues. Written as
+/// `USED_AT/SESSION`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
-    /// When the session was last used.
+    /// The last time that the session was used.
     pub used_at: Timestamp,
-    /// Which.
+    /// The session.
     pub session: SessionId,
 }
 
@@ -134,24 +136,25 @@ impl FromStr for SessionRow {
     }
 }
 
-/// Which turns of a session are read.
+/// Selects the turns of a session to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TranscriptPage {
-    /// So many at most, the last of those that fit.
+    /// The most turns to return. The newest are kept.
     pub turns: u32,
-    /// Of those before this one.
+    /// Only turns before this one.
     pub before: Option<TurnId>,
-    /// No further turn is read once those that were read have this many bytes as JSON.
+    /// Reading stops once the turns so far have this many bytes as JSON.
     pub bytes: usize,
 }
 
 /// The port of the daemon's own state.
 #[async_trait]
 pub trait Report: fmt::Debug + Send + Sync {
-    /// The state of the daemon as it is known: nothing is asked for it.
+    /// Returns the last known state of the daemon, without any request to a server.
     async fn report(&self) -> Result<DaemonStatus, StoreError>;
 
-    /// Checks everything that the daemon depends on. With `offline`, no server is asked.
+    /// Checks everything that the daemon depends on. With `offline`, it sends no request to a
+    /// server.
     async fn checkup(&self, offline: bool) -> Checkup {
         let _ = offline;
         Checkup::default()
@@ -163,17 +166,17 @@ pub trait Report: fmt::Debug + Send + Sync {
 pub struct DaemonStatus {
     /// The version of the program.
     pub version: String,
-    /// The process; none if no daemon runs.
+    /// The process; `None` if no daemon runs.
     pub pid: Option<u32>,
-    /// Seconds since it was ready.
+    /// Seconds since the daemon was ready.
     pub uptime_seconds: u64,
-    /// Where the log is.
+    /// The directory of the log.
     pub data_dir: String,
-    /// Who answers, as `provider/model`.
+    /// The model, as `provider/model`.
     pub model: String,
-    /// The log.
+    /// The state of the log.
     pub log: LogStatus,
-    /// What is wrong with the audit table; none if all is well, or it was not looked at.
+    /// A fault of the audit table; `None` if it is intact or was not checked.
     #[serde(default)]
     pub audit_fault: Option<String>,
     /// The disk that the data is on.
@@ -184,13 +187,13 @@ pub struct DaemonStatus {
     pub providers: Vec<ProviderStatus>,
     /// The channels, by name.
     pub channels: Vec<ChannelStatus>,
-    /// What the operator has to know, each in one sentence.
+    /// Warnings for the operator, each in one sentence.
     #[serde(default)]
     pub warnings: Vec<String>,
 }
 
 impl DaemonStatus {
-    /// Whether the disk, a provider or a channel is down.
+    /// Returns `true` if the disk, a provider or a channel is down.
     #[must_use]
     pub fn is_something_down(&self) -> bool {
         self.disk.fault.is_some()
@@ -202,20 +205,20 @@ impl DaemonStatus {
 /// The state of the disk that the data is on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskStatus {
-    /// Bytes that can still be written; `None` if the system does not say.
+    /// Bytes that can still be written; `None` if the system does not tell.
     pub free_bytes: Option<u64>,
-    /// What is wrong; `None` if all is well.
+    /// The fault; `None` if the disk works.
     pub fault: Option<String>,
     /// The last writes of the log.
     pub writes: LastExchanges,
 }
 
-/// The state of one provider, by the requests that were made.
+/// The state of one provider, from its past requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderStatus {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     pub provider: String,
-    /// What is wrong; `None` if all is well, or nothing was asked yet.
+    /// The fault; `None` if the last request succeeded or none was made yet.
     pub fault: Option<String>,
     /// The last requests.
     pub requests: LastExchanges,
@@ -226,7 +229,7 @@ pub struct ProviderStatus {
 pub struct ChannelStatus {
     /// `channel:account`.
     pub account: String,
-    /// What is wrong; `None` if all is well.
+    /// The fault; `None` if the channel works.
     pub fault: Option<String>,
     /// The last exchanges with the platform.
     #[serde(default)]
@@ -236,61 +239,62 @@ pub struct ChannelStatus {
 /// Counts over the whole log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogStatus {
-    /// How often a daemon has opened the log.
+    /// The number of times that a daemon has opened the log.
     pub epoch: i64,
-    /// Sessions known.
+    /// Number of sessions.
     pub sessions: u64,
-    /// Messages accepted in all.
+    /// Number of accepted messages.
     pub messages: u64,
     /// Messages that wait in their lanes.
     pub queued: u64,
-    /// Turns that run.
+    /// Running turns.
     pub running: u64,
-    /// Turns that wait for something from outside.
+    /// Turns that wait for an event from outside.
     pub waiting: u64,
     /// Chunks to be delivered.
     pub pending: u64,
     /// Chunks that may or may not have arrived.
     pub unconfirmed: u64,
-    /// Chunks that were given up.
+    /// Abandoned chunks.
     pub dead: u64,
     /// Updates that were not for the agent, by reason.
     pub ignored: Vec<Ignored>,
-    /// The last time that newer rows than these were found to be lost; `None` if that never was.
+    /// The last time that rows newer than the present ones were found to be lost; `None` if that
+    /// never happened.
     #[serde(default)]
     pub rolled_back: Option<RolledBack>,
-    /// Chats whose next chunk does not get through, the one that has waited longest first;
+    /// Chats whose next chunk cannot be delivered, the one with the longest wait first;
     /// [`LogStatus::MOST_STUCK`] at most.
     #[serde(default)]
     pub stuck: Vec<StuckChat>,
 }
 
 impl LogStatus {
-    /// How many chats [`LogStatus::stuck`] names.
+    /// The most chats in [`LogStatus::stuck`].
     pub const MOST_STUCK: usize = 20;
 }
 
 /// A chat whose next chunk failed, or is held back by the platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StuckChat {
-    /// Where; without a topic, because the topics of a chat wait for each other.
+    /// The chat, without a topic because the topics of a chat wait for each other.
     pub chat: ChatAddress,
-    /// When its next chunk failed first, or was last told to wait.
+    /// The time of the chunk's first failure, or of the platform's last request to wait.
     pub since: Timestamp,
     /// Sends of that chunk so far.
     pub attempts: u32,
     /// Chunks that wait behind it.
     pub behind: u64,
-    /// Why the last send failed.
+    /// The error of the last send.
     pub error: String,
 }
 
-/// The log was put back to an earlier state.
+/// A return of the log to an earlier state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolledBack {
-    /// When that was done or found.
+    /// The time of the return, or of its discovery.
     pub at: Timestamp,
-    /// Why, and what is missing.
+    /// The reason, and the missing part.
     pub why: String,
 }
 
@@ -299,89 +303,90 @@ pub struct RolledBack {
 pub struct Ignored {
     /// `channel:account`.
     pub account: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// How many.
+    /// Number of updates.
     pub count: u64,
 }
 
 /// One session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
-    /// Which.
+    /// The session.
     pub session: SessionId,
-    /// Turns in all.
+    /// Number of turns.
     pub turns: u64,
-    /// When it was last used.
+    /// The last time that the session was used.
     pub used_at: Timestamp,
     /// The state of its open turn, if it has one.
     pub open: Option<TurnState>,
 }
 
-/// How one session stands.
+/// The state of one session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStatus {
-    /// What happens to messages that arrive while a turn runs.
+    /// The handling of messages that arrive while a turn runs.
     pub mode: QueueMode,
-    /// The model that it has chosen, as `provider/model`; none for the agent's.
+    /// The model chosen for the session, as `provider/model`; `None` for the agent's model.
     pub model: Option<String>,
     /// Messages that wait.
     pub queued: u64,
     /// The turn that runs or waits.
     pub open: Option<OpenTurn>,
-    /// Chunks to be delivered to the session's chat and to those that are linked to it.
+    /// Chunks to be delivered to the session's chat and to the chats linked to it.
     pub pending: u64,
-    /// Chunks that may or may not have arrived there.
+    /// Chunks for these chats that may or may not have arrived.
     pub unconfirmed: u64,
-    /// The least trust of what its newest turn has read, and with that of all that is not forgotten or believed.
+    /// The least trust of the text that its newest turn has read. This covers the whole session,
+    /// except for text that `/new` removed or `/trust` accepted.
     pub trust: Trust,
 }
 
 /// A turn that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenTurn {
-    /// Which.
+    /// The turn.
     pub turn: TurnId,
-    /// Where it stands.
+    /// Its state.
     pub state: TurnState,
-    /// When it was started.
+    /// The start of the turn.
     pub started_at: Timestamp,
-    /// Steps made.
+    /// Number of completed steps.
     pub steps: u32,
-    /// What it waits for.
+    /// The kind of event that it waits for.
     pub waits_for: Option<WaitKind>,
 }
 
-/// What became of a message.
+/// The progress of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageStatus {
-    /// Which.
+    /// The message.
     pub id: MessageId,
     /// The conversation.
     pub session: SessionId,
     /// The turn that answers it.
     pub turn: Option<TurnId>,
-    /// How it ended; none while it has not.
+    /// The outcome; `None` before the end.
     pub outcome: Option<Outcome>,
     /// The text of the reply, the error or the notice.
     pub reply: Option<String>,
 }
 
-/// What usage is summed by.
+/// The grouping of usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UsageBy {
     /// By the model that answered.
     #[default]
     Model,
-    /// By conversation; what children spend is that of the one at their root.
+    /// By conversation. Usage of a child turn counts for the conversation of the root turn.
     Session,
     /// By day, in UTC.
     Day,
 }
 
 impl UsageBy {
-    /// Every way.
+    /// All groupings.
     pub const ALL: [Self; 3] = [Self::Model, Self::Session, Self::Day];
 
     /// The word in the command and the method.
@@ -395,14 +400,14 @@ impl UsageBy {
     }
 }
 
-/// What one model, one conversation or one day has cost.
+/// The usage of one model, one conversation or one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
     /// `provider/model`, a session, or a day as `2026-11-22`.
     pub of: String,
-    /// Answers that models gave, empty ones included.
+    /// Answers of models, including empty ones.
     pub answers: u64,
-    /// What they cost.
+    /// Sum of tokens and cost.
     #[serde(flatten)]
     pub total: Total,
 }

@@ -1,5 +1,5 @@
-//! Keeps secrets out of what is written down: those that are configured, in whatever way they are
-//! encoded, and whatever has the shape of a well-known key.
+//! Removes secrets from text before it is written: configured secrets in any encoding, and text
+//! with the shape of a well-known key.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,48 +14,48 @@ use crate::Secret;
 use crate::key_shapes::shapes_in;
 use crate::views::{is_blank, views};
 
-/// What stands where a secret stood.
+/// The text that replaces a secret.
 pub const REDACTED: &str = "[secret]";
 
-/// Bytes of a text that are searched at once.
+/// Size in bytes of the part of a text that is searched at once.
 const WINDOW: usize = 64 * 1024;
-/// Bytes of the next window that are searched along: longer than any secret in any encoding.
+/// Bytes of the next window that are searched too: longer than any secret in any encoding.
 const OVERLAP: usize = 32 * 1024;
 
-/// Finds secrets in texts. Takes time in proportion to the text.
+/// Finds secrets in texts, in linear time.
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Vec<Secret>,
-    /// Every form of every secret; none where there is no secret.
+    /// Every form of every secret; `None` without secrets, or if the automaton is too large.
     forms: Option<AhoCorasick>,
-    /// The secret of each form.
+    /// For each form, the index of its secret.
     owners: Vec<usize>,
 }
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Where it stands, in bytes.
+    /// Its position in bytes.
     pub range: Range<usize>,
-    /// What it is.
+    /// The kind of secret.
     pub what: FoundSecret,
 }
 
-/// What was found.
+/// The kind of a secret that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundSecret {
-    /// The secret of this number, in the order in which the redactor was given them.
+    /// A configured secret, by its index in the redactor.
     Configured(usize),
-    /// Something with the shape of this kind of key.
+    /// Text with the shape of this kind of key.
     Key(&'static str),
 }
 
 impl Redactor {
-    /// Characters of the shortest secret that is looked for: shorter ones stand in ordinary words.
+    /// The least length of a secret in characters. Shorter secrets occur in ordinary words.
     pub const SHORTEST: usize = 8;
 
-    /// Knows these secrets, and of each the words that are long enough to be one themselves. Those that
-    /// are too short are left out.
+    /// Makes a redactor for these secrets, and for each word in them that is long enough. Shorter
+    /// secrets are left out.
     #[must_use]
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let long = |text: &str| text.chars().count() >= Self::SHORTEST;
@@ -70,13 +70,13 @@ impl Redactor {
                 owners.push(number);
             }
         }
-        // Building fails only where there are more states than a u32 can count: then, as where there
-        // are no secrets, the shapes are still found.
+        // Building fails only if there are more states than a `u32` can count. The shapes of keys
+        // are still found then.
         let forms = (!patterns.is_empty()).then(|| AhoCorasick::new(patterns).ok()).flatten();
         Self { secrets, forms, owners }
     }
 
-    /// The text without secrets.
+    /// Returns the text without secrets.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut ranges: Vec<_> = self.find(text).into_iter().map(|found| found.range).collect();
@@ -98,7 +98,7 @@ impl Redactor {
         Cow::Owned(clean)
     }
 
-    /// Takes the secrets out of every text in a JSON value, the names of members included.
+    /// Removes the secrets from every text in a JSON value, including the names of members.
     pub fn redact_json(&self, value: &mut Value) {
         let clean = |text: &mut String| {
             if let Cow::Owned(clean) = self.redact(text) {
@@ -120,14 +120,15 @@ impl Redactor {
         }
     }
 
-    /// The beginning of a text in one line, without secrets, of so many characters at most.
+    /// Returns the beginning of a text in one line, without secrets, at most `limit` characters
+    /// long.
     #[must_use]
     pub fn summary(&self, text: &str, limit: usize) -> String {
         const READ: usize = 64 * 1024;
         let read = &text[..text.floor_char_boundary(READ)];
         let clean = self.redact(read);
         let line: String = clean.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Where reading stopped there may be half a secret.
+        // The end of the read part may be half a secret.
         let whole = read.len() == text.len();
         match line.chars().count() {
             count if count <= limit && whole => line,
@@ -136,8 +137,8 @@ impl Redactor {
         }
     }
 
-    /// Every secret in a text; one may be found several times. The text is read in windows, because its readings
-    /// take about a hundred times its size in memory.
+    /// Finds every secret in a text, possibly several times. The text is read in windows, because
+    /// its decoded views take about a hundred times its size in memory.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Found> {
         let (mut found, mut start) = (Vec::new(), 0);
@@ -173,7 +174,7 @@ impl Redactor {
         found
     }
 
-    /// The secret of a number.
+    /// The secret with an index.
     #[must_use]
     pub fn secret(&self, number: usize) -> Option<&Secret> {
         self.secrets.get(number)
@@ -186,8 +187,9 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// How a secret may be written: as it is, backwards, in hexadecimal digits, in base64 with anything before
-/// and behind it. Escapes and percent signs are undone in the text instead.
+/// The forms in which a secret may be written: unchanged, backwards, in hexadecimal digits, in
+/// base64 with any text before and after it. Escapes and percent encoding are decoded in the text
+/// instead.
 fn forms(secret: &str) -> Vec<Vec<u8>> {
     let backwards: String = secret.chars().rev().collect();
     let mut forms = vec![secret.as_bytes().to_vec(), backwards.into_bytes()];
@@ -205,7 +207,7 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// The characters that depend on the secret alone, with so many bytes before it (modulo 3).
+/// The base64 characters that depend only on the secret, if `before` bytes (modulo 3) precede it.
 fn in_base64(secret: &[u8], before: usize, engine: &impl Engine) -> Vec<u8> {
     let text = engine.encode([&[0, 0][..before], secret].concat());
     let from = (before * 8).div_ceil(6);

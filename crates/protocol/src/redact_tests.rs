@@ -102,7 +102,7 @@ proptest! {
         let text = format!("{before}{encoded}{behind}");
         let clean = redactor(&[&secret]).redact(&text).into_owned();
         prop_assert!(clean.contains(REDACTED), "{text:?} -> {clean:?}");
-        // In base64 the last characters are those of the secret only in part.
+        // The last base64 characters depend only partly on the secret.
         let bare = bare.get(..bare.len().saturating_sub(2)).unwrap_or(&bare);
         prop_assert!(way == 4 || !clean.contains(secret.trim()), "{text:?} -> {clean:?}");
         prop_assert!(bare.len() < 12 || !clean.contains(bare), "{text:?} -> {clean:?}");

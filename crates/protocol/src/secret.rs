@@ -1,4 +1,4 @@
-//! Secrets are handles: they do not print, serialise or compare.
+//! Secrets are handles without printing, serialisation or comparison.
 
 use std::fmt;
 

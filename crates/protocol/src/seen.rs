@@ -1,36 +1,36 @@
-//! What a model has read and done in a conversation, for judging what its next call or answer gives away.
+//! The text and calls that a model has seen, for judging what its next call or answer reveals.
 
 use crate::{CallId, CallResult, ToolCall, Trust};
 
-/// What a model has read and done in a conversation. What it wrote itself is left out.
+/// The text and calls that a model has seen in a conversation. The model's own text is left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
-    /// The own words of people who may speak, without what they forward or quote.
+    /// Text that admitted people wrote themselves, without forwarded or quoted text.
     pub people: Vec<String>,
-    /// All other text: untrusted results, and messages with everything that they pass on.
+    /// All other text: untrusted results, and messages with everything that they forward or quote.
     pub texts: Vec<String>,
-    /// The calls of the conversation, in order, those of the open step included.
+    /// The calls of the conversation, in order, including those of the open step.
     pub calls: Vec<SeenCall>,
 }
 
 /// A call that a model has made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenCall {
-    /// Which call.
+    /// Its id.
     pub id: CallId,
-    /// What the model wrote.
+    /// The call as the model wrote it.
     pub call: ToolCall,
     /// The least trust of the request in which the model made it.
     pub trust: Trust,
-    /// Whether a person has allowed it.
+    /// `true` if a person has approved it.
     pub is_allowed: bool,
     /// Its result, if it succeeded.
     pub result: Option<CallResult>,
 }
 
 impl Seen {
-    /// Whether this address stood in one of the texts, word for word, and did not go on there. It carries
-    /// nothing away that the author of the text did not know.
+    /// Returns `true` if one of the texts contains exactly this address, without a continuation.
+    /// Such an address reveals only facts that the author of the text knew.
     #[must_use]
     pub fn has(&self, address: &str) -> bool {
         let goes_on = |c: char| c.is_alphanumeric() || "-._~/?#@!$&*+;=%".contains(c);
@@ -42,7 +42,7 @@ impl Seen {
         self.stands(address, |_, rest| ends(rest))
     }
 
-    /// Whether this host stood in one of the texts, alone or in an address.
+    /// Returns `true` if one of the texts contains this host, alone or in an address.
     #[must_use]
     pub fn mentions(&self, host: &str) -> bool {
         let is_of_name = |c: char| c.is_alphanumeric() || c == '-';
@@ -52,7 +52,8 @@ impl Seen {
         })
     }
 
-    /// Whether a word stands in one of the texts where this holds of what is before and behind it.
+    /// Returns `true` if one of the texts contains `word` and `holds` accepts the text before and
+    /// after it.
     fn stands(&self, word: &str, holds: impl Fn(&str, &str) -> bool) -> bool {
         let stands_in = |text: &String| {
             let mut found = text.match_indices(word);
@@ -62,7 +63,7 @@ impl Seen {
     }
 }
 
-/// Texts that others than people who may speak have written.
+/// Collects texts that were not written by admitted people.
 impl FromIterator<String> for Seen {
     fn from_iter<I: IntoIterator<Item = String>>(texts: I) -> Self {
         Self { texts: texts.into_iter().collect(), ..Self::default() }

@@ -1,5 +1,5 @@
-//! The ports of the durable log, one per role. They state transactions, not SQL: whatever stands
-//! behind them commits each method as a whole or not at all.
+//! The ports of the durable log, one per role. They state transactions without SQL: an
+//! implementation commits each method as a whole or not at all.
 
 mod audit;
 mod inbox;
@@ -24,32 +24,33 @@ pub use turns::{
     Answer, Claim, Claimed, NewWait, OpenPrompt, OpenWait, Resolution, Settlement, Turns,
 };
 
-/// Why the log did not do something.
+/// The reason why the log refused an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The operator: no room. Nothing was written; the same write succeeds once there is room.
+    /// The disk is full and nothing was written. The same write succeeds once the operator has made
+    /// room.
     #[error("the disk that holds {path} is full; free some space, nothing was lost")]
     Full {
         /// The database.
         path: String,
     },
-    /// The operator: the disk does not answer as it should. Nothing was written.
+    /// The disk fails and nothing was written. The operator has to check the disk.
     #[error("{path} cannot be written ({detail}); check the disk")]
     Unavailable {
         /// The database.
         path: String,
-        /// What the system said.
+        /// The system's error.
         detail: String,
     },
-    /// The operator: the database is damaged.
+    /// The database is damaged. The operator has to act.
     #[error("{path} is damaged ({detail}); stop the daemon and start it again to have it checked")]
     Damaged {
         /// The database.
         path: String,
-        /// What the check said.
+        /// The result of the check.
         detail: String,
     },
-    /// Nobody: another daemon has taken over the log; this one must stop.
+    /// Another daemon has taken over the log; this one must stop.
     #[error("the log now belongs to epoch {theirs}, this process to {ours}; stopping")]
     Fenced {
         /// The epoch of this process.
@@ -57,37 +58,38 @@ pub enum StoreError {
         /// The epoch in the log.
         theirs: i64,
     },
-    /// The operator: the database was deleted or replaced while this process uses it; this one must stop.
+    /// The database was deleted or replaced while this process uses it. This process must stop, and
+    /// the operator has to find the cause.
     #[error(
         "{path} was deleted or replaced while the daemon runs ({found}). The daemon stops, because what it writes now \
          could be lost and a second one could start beside it. If that was a mistake, put the data directory back \
          and start the daemon again"
     )]
     Replaced {
-        /// The file that is not where it was.
+        /// The missing file.
         path: String,
-        /// What is there now.
+        /// The present content of that path.
         found: String,
     },
-    /// Nobody: the row has moved on, for example because the turn was stopped.
+    /// The row has changed state, for example because the turn was stopped.
     #[error("{0} is no longer in the state that this needs")]
     Stale(String),
-    /// Nobody: the log is closed because the process stops.
+    /// The log is closed because the process stops.
     #[error("the log is closed")]
     Closed,
-    /// The maintainers: a statement failed that cannot fail.
+    /// A statement failed that should always succeed: a bug for the maintainers.
     #[error("the log refused a statement: {0}")]
     Internal(String),
 }
 
 impl StoreError {
-    /// Whether this process has lost the log for good and has to stop.
+    /// Returns `true` if this process has lost the log for good and has to stop.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Fenced { .. } | Self::Replaced { .. })
     }
 
-    /// Whether the same call can succeed later without anything else having changed here.
+    /// Returns `true` if the same call can succeed later without any other change in this process.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Full { .. } | Self::Unavailable { .. })

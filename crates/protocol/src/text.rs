@@ -1,4 +1,4 @@
-//! Sanitising of text from outside: what cannot be seen cannot speak to the model.
+//! Sanitising of text from outside: invisible text must not reach the model.
 
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
@@ -11,13 +11,13 @@ use unicode_script::{Script, UnicodeScript};
 pub struct Sanitised {
     /// The text in normalisation form C.
     pub text: String,
-    /// How many characters were removed.
+    /// Number of removed characters.
     pub removed: usize,
 }
 
 /// Removes control characters except `\n`, `\r` and `\t`, bidirectional embeddings, overrides and
 /// isolates, Unicode tag characters, variation selectors that select nothing, and zero-width
-/// characters outside emoji and joining scripts; brings what is left into NFC. Idempotent.
+/// characters outside emoji and joining scripts; brings the rest into NFC. Idempotent.
 #[must_use]
 pub fn sanitise(text: &str) -> Sanitised {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')) {
@@ -27,7 +27,7 @@ pub fn sanitise(text: &str) -> Sanitised {
     Sanitised { text: kept.nfc().collect(), removed }
 }
 
-/// The characters that may be seen, and how many were removed. `chars` are those of `text`.
+/// Returns the visible characters and the number of removed ones. `chars` are those of `text`.
 pub(crate) fn keep_visible(text: &str, chars: impl Iterator<Item = char>) -> (String, usize) {
     let mut kept = String::with_capacity(text.len());
     let mut removed = 0;
@@ -45,7 +45,8 @@ pub(crate) fn keep_visible(text: &str, chars: impl Iterator<Item = char>) -> (St
     (kept, removed)
 }
 
-/// Cuts every text in a JSON value that is longer than this many bytes, and says how much is missing.
+/// Cuts every text in a JSON value that is longer than `most` bytes, and adds the number of missing
+/// bytes.
 pub fn cut_texts(value: &mut Value, most: usize) {
     match value {
         Value::String(text) if text.len() > most => {
@@ -60,7 +61,7 @@ pub fn cut_texts(value: &mut Value, most: usize) {
     }
 }
 
-/// What stands before a character, as far as the decision about it depends on it.
+/// The context before a character, as far as the decision about the character needs it.
 #[derive(Default)]
 struct Before {
     right_to_left: bool,
@@ -71,7 +72,7 @@ struct Before {
 impl Before {
     fn push(&mut self, c: char) {
         self.last = Some(c);
-        // NFC may put combining marks into another order: no decision depends on them.
+        // NFC may reorder combining marks, so decisions must be independent of them.
         if !is_variation_selector(c) && canonical_combining_class(c) == 0 {
             self.last_base = Some(c);
         }
@@ -88,12 +89,14 @@ impl Before {
             '\n' | '\r' | '\t' => true,
             '\u{200C}' => joins_script(),
             '\u{200D}' => joins_emoji() || joins_script(),
-            // Left-to-right, right-to-left and Arabic letter mark: of use beside such letters only.
+            // Left-to-right, right-to-left and Arabic letter mark: useful only beside right-to-left
+            // letters.
             '\u{200E}' | '\u{200F}' | '\u{061C}' => self.right_to_left,
             '\u{E0000}'..='\u{E007F}' => false,
             '\u{FE00}'..='\u{FE0F}' => self.last.is_some_and(can_be_varied),
             '\u{E0100}'..='\u{E01EF}' => self.last.is_some_and(|base| base.script() == Script::Han),
-            // Signs that are written around digits, and hieroglyph quadrats: visible, though "format".
+            // Signs that are written around digits, and hieroglyph quadrats: visible, although
+            // their category is "format".
             '\u{0600}'..='\u{0605}'
             | '\u{06DD}'
             | '\u{070F}'
@@ -115,7 +118,7 @@ fn is_variation_selector(c: char) -> bool {
     matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
-/// One selector belongs to one visible character; a run of them carries hidden data.
+/// Each visible character can have one selector; a run of selectors carries hidden data.
 fn can_be_varied(base: char) -> bool {
     !is_variation_selector(base) && !base.is_whitespace()
 }

@@ -73,7 +73,7 @@ fn text_is_composed() {
     check("e\u{301}", "é", 0);
 }
 
-/// Characters that the rules speak of, mixed with ordinary ones.
+/// Characters that the rules mention, mixed with ordinary ones.
 fn tricky() -> impl Strategy<Value = String> {
     let tricky = prop::sample::select(vec![
         '\0',

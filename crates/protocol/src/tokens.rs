@@ -1,26 +1,26 @@
-//! How many tokens a text is, about: no tokeniser is asked, since each model has its own.
+//! Estimates of token counts. No tokeniser is used, because each model has its own.
 
 use serde_json::Value;
 
 use crate::{Message, ModelRequest, SentCall, ToolSpec};
 
-/// About what a picture costs, whatever its size in bytes.
+/// Approximate cost of a picture, whatever its size in bytes.
 pub const TOKENS_AN_IMAGE: u64 = 1000;
-/// What a message costs beside its text: its role, and the marks around it.
+/// Tokens of a message beside its text: its role, and the marks around it.
 const TOKENS_A_MESSAGE: u64 = 4;
 
-/// The tokens of a text: four ASCII characters are one, every other character is one. Rather too
-/// many than too few for what is no English prose.
+/// Estimates the tokens of a text: one for four ASCII characters, and one for every other
+/// character. For text other than English prose, the estimate tends to be too high.
 #[must_use]
 pub fn estimated_tokens(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count() as u64;
-    // Every character has one byte that is no continuation.
+    // Every character has exactly one byte that is not a continuation byte.
     let characters = text.bytes().filter(|byte| byte & 0xC0 != 0x80).count() as u64;
     ascii.div_ceil(4) + (characters - ascii)
 }
 
 impl Message {
-    /// Its tokens, about; pictures not counted.
+    /// Estimates the tokens of the message, without pictures.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         let text = match self {
@@ -37,7 +37,7 @@ impl Message {
 }
 
 impl ToolSpec {
-    /// Its tokens in a request, about.
+    /// Estimates the tokens of the tool's description in a request.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         let words = estimated_tokens(&self.name) + estimated_tokens(&self.description);
@@ -46,7 +46,7 @@ impl ToolSpec {
 }
 
 impl ModelRequest {
-    /// Its tokens, about.
+    /// Estimates the tokens of the request.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         let messages: u64 = self.messages.iter().map(Message::estimated_tokens).sum();
@@ -64,7 +64,7 @@ fn call_tokens(call: &SentCall) -> u64 {
     estimated_tokens(&call.name) + arguments + TOKENS_A_MESSAGE
 }
 
-/// Without writing it down: a value may be large, and is counted before every request.
+/// Counts without serialising: a value may be large, and is counted before every request.
 fn json_tokens(value: &Value) -> u64 {
     match value {
         Value::String(text) => estimated_tokens(text) + 1,

@@ -1,4 +1,4 @@
-//! The port of a tool: one thing that the model can do.
+//! The port of a tool: one action that the model can take.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,52 +16,55 @@ use crate::{
     SessionId, ToolName, Trust,
 };
 
-/// What a crash between start and finish of a call means.
+/// The class of a tool. It decides how a call is treated if a crash came between its start and its
+/// finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolClass {
-    /// Reads only: it runs again.
+    /// Only reads. The call runs again.
     Pure,
-    /// Its effect is a write to the log, in the same transaction as its result: there is no gap.
+    /// Its effect is a write to the log, in the same transaction as its result, so no gap exists.
     InLog,
-    /// Whether it happened can be seen afterwards: it is compared.
+    /// The effect can be detected afterwards. Recovery compares the state with the recorded one.
     Verifiable,
-    /// Anything else: it is never run again; a person decides.
+    /// Any other tool. The call is never run again; a person decides.
     Effect,
 }
 
-/// What a tool is, for the model and for the registry.
+/// The description of a tool, for the model and for the registry.
 #[derive(Debug, Clone)]
 pub struct Description {
-    /// Its name; unique in the registry.
+    /// The name; unique in the registry.
     pub name: ToolName,
-    /// What it does and when to use it, for the model.
+    /// Text for the model: the purpose of the tool and when to use it.
     pub text: Cow<'static, str>,
-    /// What a crash in the middle of it means.
+    /// The class, which decides about the call after a crash.
     pub class: ToolClass,
-    /// Whether it may run beside other calls that say the same.
+    /// `true` if a call may run at the same time as other calls of parallel tools.
     pub parallel: bool,
-    /// How long one call may take.
+    /// Time limit of one call.
     pub time_limit: Duration,
-    /// Bytes of a result, or of an error, that a model is given at once, 1,024 to [`Self::MOST_OUTPUT`]; what is beyond
-    /// them is kept and can be read by handle.
+    /// Bytes of a result, or of an error, that a model gets at once: 1,024 to
+    /// [`Self::MOST_OUTPUT`]. The rest is stored, and the model can read it by handle.
     pub output: usize,
-    /// For whom it is: whoever has at least this role.
+    /// The least role that may use the tool.
     pub role: Role,
-    /// How far what it returns may be believed, unless a result says otherwise.
+    /// Trust level of its results, unless a result sets its own.
     pub trust: Trust,
 }
 
 impl Description {
-    /// The most that a model is given at once of any result, in bytes.
+    /// The largest part of any result that a model gets at once, in bytes.
     pub const MOST_OUTPUT: usize = 65_536;
-    /// The least that a result can be cut to and still say how the rest is read, in bytes.
+    /// The smallest limit for a result, in bytes. It leaves room for the remark that tells how to
+    /// read the rest.
     pub const LEAST_OUTPUT: usize = 1024;
 
-    /// A tool for owners that runs alone, has a minute, and returns what is the owners' own.
+    /// Describes a tool for owners that runs alone, has a time limit of one minute, and returns
+    /// fully trusted results.
     ///
     /// # Panics
-    /// If `name` is not a tool name; it is written in the source.
+    /// If `name` is invalid as a tool name. Names are literals in the source.
     #[must_use]
     pub fn new(name: &str, class: ToolClass, text: impl Into<Cow<'static, str>>) -> Self {
         let name = match ToolName::parse(name) {
@@ -73,50 +76,52 @@ impl Description {
         Self { name, text, class, parallel, time_limit, output, role, trust }
     }
 
-    /// With this behind its text.
+    /// Appends `more` to the text.
     #[must_use]
     pub fn and(self, more: &str) -> Self {
         Self { text: format!("{}{more}", self.text).into(), ..self }
     }
 
-    /// A model is given at most so many bytes of a result at once.
+    /// Limits the part of a result that a model gets at once to `output` bytes.
     #[must_use]
     pub fn at_most(self, output: usize) -> Self {
         Self { output, ..self }
     }
 
-    /// It may run beside other calls that say the same.
+    /// Allows calls to run at the same time as other calls of parallel tools.
     #[must_use]
     pub fn parallel(self) -> Self {
         Self { parallel: true, ..self }
     }
 
-    /// It is for whoever may speak: it shows and does nothing that is the owner's alone.
+    /// Opens the tool to every admitted user, because it touches nothing that is reserved to
+    /// owners.
     #[must_use]
     pub fn for_everyone(self) -> Self {
         Self { role: Role::User, ..self }
     }
 
-    /// It returns what anybody may have written.
+    /// Marks results as untrusted: anybody may have written them.
     #[must_use]
     pub fn returns_foreign_text(self) -> Self {
         Self { trust: Trust::Low, ..self }
     }
 }
 
-/// One thing that the model can do.
+/// One action that the model can take.
 #[async_trait]
 pub trait Tool: fmt::Debug + Send + Sync + 'static {
-    /// What the model gives. The doc comments of its fields are what the model is told about them.
+    /// The arguments that the model passes. The model sees the doc comments of the fields.
     type Arguments: DeserializeOwned + schemars::JsonSchema + Send + Sync;
 
-    /// What the tool is.
+    /// Returns the description of the tool.
     fn describe(&self) -> Description;
 
-    /// For verifiable tools: what will be true before and after the call, committed before it runs.
+    /// Only for verifiable tools: returns the state before the call and the expected state after
+    /// it. Both are committed before the call runs.
     ///
     /// # Errors
-    /// As [`Tool::execute`]; nothing has happened yet.
+    /// The same as for [`Tool::execute`]; the call has had no effect yet.
     async fn prepare(
         &self,
         arguments: &Self::Arguments,
@@ -129,53 +134,55 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// Runs one call.
     ///
     /// # Errors
-    /// [`ToolError`], whose text is written for the model: what is wrong and how to do it right.
+    /// [`ToolError`], whose text is written for the model: the mistake and its correction.
     async fn execute(
         &self,
         arguments: Self::Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError>;
 
-    /// For verifiable tools: whether a call that a crash interrupted has happened.
+    /// Only for verifiable tools: finds out if a call that a crash interrupted has taken effect.
     async fn verify(&self, evidence: &Evidence) -> Verdict {
         let _ = evidence;
         Verdict::Unknown
     }
 
-    /// How careful the policy is with a call, where the operator says nothing about the tool.
+    /// Returns the degree of caution for a call, used if the operator has no rule for the tool.
     async fn caution(&self, arguments: &Self::Arguments, context: &ToolContext) -> Caution {
         let (_, _) = (arguments, context);
         Caution::ByTrust
     }
 
-    /// The files and directories that a call reads or changes, each by one name: calls that share one, or of
-    /// which one is in the other, do not run at the same time unless both only read.
+    /// Returns the files and directories that a call reads or changes, each by one name. Two calls
+    /// with a common path, or with one path inside the other, run one after the other unless both
+    /// only read.
     fn paths(&self, arguments: &Self::Arguments) -> Vec<String> {
         let _ = arguments;
         Vec::new()
     }
 
-    /// What a call sends away from the machine, word for word. Where the turn has read untrusted text, it is
-    /// searched for secrets, for addresses that carry data, and for hosts that no person has named.
+    /// Returns the exact data that a call sends away from the machine. If the turn has read
+    /// untrusted text, this data is searched for secrets, for addresses that carry data, and for
+    /// hosts that no person has named.
     fn leaving(&self, arguments: &Self::Arguments) -> Vec<Leaving> {
         let _ = arguments;
         Vec::new()
     }
 
-    /// The URLs in a result that a search engine of the operator's has found.
+    /// Returns the URLs in a result that come from a search engine of the operator.
     fn found(&self, result: &Value) -> Vec<String> {
         let _ = result;
         Vec::new()
     }
 
-    /// The words in a result that are a person's own answer.
+    /// Returns the text in a result that is a person's own answer.
     fn answered(&self, result: &Value) -> Option<String> {
         let _ = result;
         None
     }
 
-    /// What a person is asked who has to allow a call; none to show the arguments as they are. Not
-    /// called before the arguments are known to fit, and draws from them alone: no model's words.
+    /// Returns the approval question for a call. `None` shows the arguments as they are. The
+    /// question is built from the validated arguments alone, without other text of a model.
     async fn question(
         &self,
         arguments: &Self::Arguments,
@@ -186,19 +193,20 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// Something that a call sends away from the machine.
+/// Data that a call sends away from the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leaving {
     /// Text for people, who may follow the links in it.
     Text(String),
     /// Text for a program or a server, which takes it as it is.
     Data(String),
-    /// A URL that is connected to. The name of its host alone tells something to those who serve the name.
+    /// A URL to connect to. Its host name alone reveals something to the operators of the name
+    /// servers.
     Url(String),
 }
 
 impl Leaving {
-    /// The text itself.
+    /// The text of any variant.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -207,121 +215,123 @@ impl Leaving {
     }
 }
 
-/// How careful the policy is with a call.
+/// The degree of caution that the policy applies to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caution {
-    /// It does no harm, whatever the model has read.
+    /// The call is harmless, even after the model has read untrusted text.
     Never,
-    /// If it does more than read, a person has to allow it where the model has read what is not to be
-    /// believed as far as the tool reaches.
+    /// A call that does more than read needs approval if the model has read text whose trust is too
+    /// low for the tool.
     ByTrust,
-    /// A person has to allow it in any case.
+    /// The call always needs approval.
     Always,
-    /// As [`Caution::Always`], for a reason that the person is told.
+    /// Like [`Caution::Always`], with a reason that the approver sees.
     Because(String),
-    /// A person has to allow each such call, whatever the operator's rules allow, for a reason that the person is told.
+    /// Each such call needs approval, even if the operator's rules allow it. The approver sees the
+    /// reason.
     EachTime(String),
 }
 
-/// What a person is asked who has to allow a call.
+/// The approval question for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What the call would do, in Markdown: the exact command, the address, the change of a file.
+    /// The effect of the call in Markdown: the exact command, the address, the change of a file.
     pub shown: String,
-    /// What else is allowed with it if it is allowed for the session: calls of the same tool with the
-    /// same scope, for example the command, or the host. Short enough for a button.
+    /// The scope of an approval for the session, for example the command or the host. The approval
+    /// covers calls of the same tool with the same scope. Short enough for a button.
     pub scope: String,
 }
 
-/// What a call knows about where it runs.
+/// The context in which a call runs.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    /// The call; an idempotency key for whatever the tool talks to.
+    /// The call. Tools can pass this id to servers as an idempotency key.
     pub call: CallId,
-    /// The conversation.
     pub session: SessionId,
-    /// Where the reply goes; none for a turn that nobody waits for.
+    /// The chat that gets the reply; `None` for a turn without a waiting chat.
     pub chat: Option<ChatAddress>,
-    /// Fires when the call is no longer wanted.
+    /// Fires when the call is cancelled.
     pub cancel: CancellationToken,
-    /// The least role of all whose words the turn works on.
+    /// The least role of the authors whose text the turn works on.
     pub role: Role,
-    /// The least trust of all that the model had before it when it made the call.
+    /// The least trust of everything that the model had read when it made the call.
     pub trust: Trust,
-    /// Where the turn at the root was asked.
+    /// The place of the request that started the root turn.
     pub place: Place,
-    /// What a person has allowed for the session.
+    /// Approvals that a person gave for the session.
     pub grants: Arc<[Grant]>,
-    /// The model wrote the call as text, although it calls tools natively.
+    /// `true` if the model wrote the call as text although it supports native tool calls.
     pub as_text: bool,
-    /// What the model has read. Empty where all of it is trusted.
+    /// Everything that the model has read. Empty if all of it is trusted.
     pub seen: Arc<Seen>,
-    /// How far what the call has read may be believed: it goes with the result, and with an error too.
+    /// The least trust of everything that the call has read. It applies to the result and to an
+    /// error.
     pub read: LeastTrust,
 }
 
-/// Where a turn was asked, as far as the policy goes by it.
+/// The place of a request, as far as the policy needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The channel; none for a turn that nobody asked for in a chat.
+    /// The channel; `None` for a turn that was not requested in a chat.
     pub channel: Option<ChannelName>,
-    /// Who reads along.
+    /// The kind of chat, which tells if other people can read it.
     pub chat: ChatKind,
 }
 
-/// Calls that need no approval any more in a session: those of a tool with the same scope.
+/// An approval for the rest of a session: calls of `tool` with the same scope need no further
+/// approval.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grant {
-    /// The tool, by the name that it has here.
+    /// The tool, by its own name instead of an alias.
     pub tool: ToolName,
-    /// As in [`Question::scope`].
+    /// Same as [`Question::scope`].
     pub scope: String,
 }
 
-/// What a verifiable tool notes before it acts, so that it can tell afterwards.
+/// The state that a verifiable tool records before it acts, for the comparison after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What is acted upon, for example a path relative to the workspace.
+    /// The object that the call changes, for example a path relative to the workspace.
     pub subject: String,
-    /// A digest of its state before; none if it did not exist.
+    /// A digest of its state before the call; `None` if it did not exist.
     pub before: Option<String>,
-    /// A digest of its state after.
+    /// A digest of the state that the call produces.
     pub after: String,
 }
 
-/// What verifying found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// The call happened; this is its result.
+    /// The call took effect. The value is its result.
     Happened(Value),
-    /// The call did not happen: it can run again.
+    /// The call had no effect and can run again.
     DidNotHappen,
-    /// Neither the state before nor the state after.
+    /// The state differs from both the one before and the one after.
     Unknown,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolOutcome {
-    /// It is done.
+    /// The call has finished.
     Finished(ToolOutput),
-    /// Its result comes from outside, maybe much later: the turn waits.
+    /// The result comes from outside, perhaps much later. The turn waits.
     Waiting(WaitRequest),
 }
 
-/// The result of a call and what it writes to the log, committed together.
+/// The result of a call and its writes to the log, committed together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// The result as the model reads it.
     pub value: Value,
-    /// What the store applies in the same transaction.
+    /// Writes that the store applies in the same transaction.
     pub writes: Vec<LogWrite>,
-    /// How far the value may be believed; none for what the tool's description says.
+    /// The trust level of the value; `None` for the one in the tool's description.
     pub trust: Option<Trust>,
 }
 
 impl ToolOutput {
-    /// A result that goes with writes to the log.
+    /// Makes a result with writes to the log.
     #[must_use]
     pub fn with_writes(value: Value, writes: Vec<LogWrite>) -> Self {
         Self { value, writes, trust: None }
@@ -334,51 +344,52 @@ impl From<Value> for ToolOutcome {
     }
 }
 
-/// A write to the log that a tool asks for; only the store applies it.
+/// A write to the log that a tool asks for. Only the store applies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogWrite {
     /// A message to a chat.
     Message(Planned),
-    /// Something to remember.
+    /// A note in the agent's memory.
     Note {
         /// The text of the note.
         text: String,
     },
-    /// A child turn of its own session, whose final text answers the call that waits for it. Goes
-    /// with [`WaitRequest::writes`] only.
+    /// A child turn in a session of its own, whose final text answers the waiting call. Only valid
+    /// in [`WaitRequest::writes`].
     Spawn {
-        /// What the child is to do.
+        /// The task of the child.
         prompt: String,
     },
 }
 
-/// Why a turn waits, and for how long.
+/// The reason why a turn waits, and the time limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitRequest {
-    /// What it waits for.
+    /// The kind of event that ends the wait.
     pub kind: WaitKind,
-    /// What the chat is asked; `None` if no person has to act. For an approval or a choice it has
-    /// [`crate::WAIT`] wherever it names the wait.
+    /// The question for the chat; `None` if no person has to act. For an approval or a choice it
+    /// has [`crate::WAIT`] in place of the wait's id.
     pub prompt: Option<Box<Content>>,
-    /// How long; after that it counts as denied, unanswered or skipped.
+    /// The time limit. After it the wait counts as denied, unanswered or skipped.
     pub expires_after: Duration,
-    /// Committed together with the wait.
+    /// Writes that are committed together with the wait.
     pub writes: Vec<LogWrite>,
-    /// For an approval: what is allowed with the call if it is allowed for the session.
+    /// For an approval: the grant that an approval for the session adds.
     pub grant: Option<Grant>,
-    /// For an approval: a digest of what the person is shown. The call runs if it would be shown the same then.
+    /// For an approval: a digest of the question as shown. The call runs only if the question would
+    /// be the same then.
     pub shown: Option<String>,
 }
 
 impl WaitRequest {
-    /// Whether a person who was shown this has allowed just that.
+    /// Returns `true` if the approved digest `allowed` is the one of this question.
     #[must_use]
     pub fn is_allowed(&self, allowed: Option<&str>) -> bool {
         allowed.is_some() && self.shown.as_deref() == allowed
     }
 }
 
-/// What a turn can wait for.
+/// The kinds of waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitKind {
@@ -388,15 +399,15 @@ pub enum WaitKind {
     Answer,
     /// A child turn ends.
     Child,
-    /// A person decides whether a call whose outcome is unknown is run again.
+    /// A person decides if a call with an unknown outcome runs again.
     Choice,
 }
 
 impl WaitKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Approval, Self::Answer, Self::Child, Self::Choice];
 
-    /// The word in the log and in what the CLI prints.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -408,7 +419,8 @@ impl WaitKind {
     }
 }
 
-/// Why a call failed, in words for the model. Says the thing, the value and the fix.
+/// The reason why a call failed, written for the model: the problem, the value and the
+/// correction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// No tool has this name.
@@ -420,24 +432,24 @@ pub enum ToolError {
     /// The tool ran and failed.
     #[error("execution failed: {0}")]
     ExecutionFailed(String),
-    /// A rule, a person or the system does not allow it.
+    /// A rule, a person or the system forbids the call.
     #[error("permission denied: {0}")]
     PermissionDenied(String),
     /// A file or directory does not exist.
     #[error("file not found: {0}")]
     FileNotFound(String),
-    /// A path that leads out of the workspace, or is none.
+    /// The path leads out of the workspace, or is malformed.
     #[error("invalid path: {0}")]
     InvalidPath(String),
-    /// It took longer than it may, in seconds.
+    /// The call exceeded its time limit, in seconds.
     #[error("command timed out after {0}s")]
     Timeout(u64),
-    /// A program took longer than it may.
+    /// A program exceeded its time limit.
     #[error("command timed out after {seconds}s; the end of its output:\n{output}")]
     TimedOut {
-        /// How long it may take.
+        /// The time limit.
         seconds: u64,
-        /// The last of what it printed.
+        /// The end of the program's output.
         output: String,
     },
 }

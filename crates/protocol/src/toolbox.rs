@@ -1,5 +1,4 @@
-//! The port of everything that stands between a call and its tool: lookup, validation, policy,
-//! time limit.
+//! The port between calls and tools: lookup, validation, policy, time limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,43 +16,45 @@ use crate::{
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// What it is called elsewhere, and may be called here: no other tool has these names.
+    /// Names of the tool in other agents, accepted here too. No other tool has these names.
     pub aliases: Vec<String>,
-    /// What it does and when to use it.
+    /// Its purpose and when to use it.
     pub description: String,
-    /// JSON Schema of an object. Keys that begin with `x-` are ours: of a property, `x-aliases` are other
-    /// names, and `x-range` is the property that ends a range. No provider is sent them.
+    /// JSON Schema of an object. Keys that begin with `x-` are for internal use and are sent to no
+    /// provider: of a property, `x-aliases` are other names, and `x-range` is the property that
+    /// ends a range.
     pub parameters: Value,
 }
 
 /// A call that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedCall {
-    /// What a crash in the middle of it means.
+    /// The class, which decides about the call after a crash.
     pub class: ToolClass,
-    /// Whether it may run beside other calls that say the same.
+    /// `true` if the call may run at the same time as other parallel calls.
     pub parallel: bool,
-    /// What a verifiable tool notes before it acts.
+    /// The state that a verifiable tool records before it acts.
     pub evidence: Option<Evidence>,
-    /// How far its result may be believed, and its error, unless the result says otherwise.
+    /// The trust level of its result or error, unless the result sets its own.
     pub trust: Trust,
-    /// Bytes of its result that a model is given at once.
+    /// Bytes of its result that a model gets at once.
     pub output: usize,
-    /// What a person has to allow first; none if nobody has to, or somebody has.
+    /// The approval that is still needed; `None` if the call needs none or already has it.
     pub approval: Option<WaitRequest>,
 }
 
-/// Everything that stands between a call and its tool.
+/// The layer between calls and tools.
 #[async_trait]
 pub trait Toolbox: fmt::Debug + Send + Sync {
-    /// The tools that are offered to this role in this place, sorted by name: the same at all times.
+    /// The tools that are offered to this role in this place, sorted by name. The list never
+    /// changes.
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]>;
 
-    /// Checks name, role, arguments and policy. `allowed` is a digest of what the person was shown who has
-    /// allowed this call; what would be shown otherwise by now is asked for again.
+    /// Checks name, role, arguments and policy. `allowed` is a digest of the question that a person
+    /// approved for this call. If the question would be different now, approval is requested again.
     ///
     /// # Errors
-    /// [`ToolError`] says to the model what is wrong; nothing has happened.
+    /// [`ToolError`] tells the model the problem; the call has had no effect yet.
     async fn prepare(
         &self,
         call: &ToolCall,
@@ -61,24 +62,24 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError>;
 
-    /// Runs a call that was prepared, within its time limit.
+    /// Runs a prepared call within its time limit.
     ///
     /// # Errors
-    /// [`ToolError`] says to the model what went wrong.
+    /// [`ToolError`] tells the model the problem.
     async fn execute(
         &self,
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError>;
 
-    /// What a person has to allow before this answer is given; none if it carries nothing away. Called for
-    /// every answer; what was read is in the context.
+    /// Returns the approval that an answer needs before it is sent; `None` if it reveals nothing.
+    /// Called for every answer; `context` contains the text that the model has read.
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest>;
 
-    /// What a person is asked about a call whose outcome nobody knows, because it was interrupted: whether it is
-    /// run again. The call stands in it as a person has it shown, without secrets.
+    /// The question about an interrupted call of unknown outcome: if it should be run again. The
+    /// call is shown as in an approval, without secrets.
     async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content;
 
-    /// Whether a verifiable call that a crash interrupted has happened.
+    /// Finds out if a verifiable call that a crash interrupted has taken effect.
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict;
 }

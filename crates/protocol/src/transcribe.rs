@@ -1,42 +1,42 @@
-//! The port of whoever listens: from a recording to what is said in it.
+//! The port for the transcription of recordings.
 
 use std::fmt;
 
 use async_trait::async_trait;
 
-/// Listens to recordings.
+/// Transcribes recordings.
 #[async_trait]
 pub trait Transcribe: fmt::Debug + Send + Sync {
-    /// What is said in a recording; empty if nothing is.
+    /// Returns the spoken words of a recording; empty if it has none.
     ///
     /// # Errors
-    /// [`TranscribeError`] says whether asking again can help.
+    /// [`TranscribeError`] tells if asking again can help.
     async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError>;
 }
 
-/// Something to listen to.
+/// A recording to be transcribed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Recording {
-    /// A file name whose extension says what it is: `m5-0.ogg`.
+    /// A file name whose extension shows the format: `m5-0.ogg`.
     pub name: String,
     /// The file.
     pub bytes: Vec<u8>,
 }
 
-/// Without the bytes.
+/// Leaves out the bytes.
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} bytes", self.name, self.bytes.len())
     }
 }
 
-/// Why it is not known what is said in a recording. The text is read by the model and by people.
+/// The reason why there is no transcript. Models and people read this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TranscribeError {
-    /// The sender, or the operator: it will not be transcribed like this.
+    /// The request was refused. The sender or the operator has to change something.
     #[error("{0}")]
     Refused(String),
-    /// A retry: nobody could be asked, or the answer cannot be read.
+    /// The request failed, or the answer is malformed. A retry can help.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! How far text may be believed.
+//! Trust levels of text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::Role;
 
-/// Whose words a text is, the least believed first. It belongs to the text and goes with it, into the
-/// history, its summary, notes and files; a request has the least trust of all that is in it.
+/// The trust level of a text, by its author, the lowest first. It stays with the text in the
+/// history, its summary, notes and files. A request has the least trust of all its text.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
-    /// Anybody's: web pages, search results, other servers' answers, forwarded messages, files that
-    /// came with messages, and those in directories beside the workspace.
+    /// Anybody's text: web pages, search results, other servers' answers, forwarded messages, files
+    /// that came with messages, and files in directories beside the workspace.
     Low,
-    /// Somebody's who may speak, but is no owner.
+    /// Text of an admitted person who is not an owner.
     User,
-    /// The owners', and what is their own: the workspace's files, the operator's configuration.
+    /// Text of the owners, and their own files: the workspace, the operator's configuration.
     #[default]
     Full,
 }
 
 impl Trust {
-    /// Every degree.
+    /// All levels.
     pub const ALL: [Self; 3] = [Self::Low, Self::User, Self::Full];
 
-    /// The word in the log and in what the CLI prints.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -38,8 +38,8 @@ impl Trust {
         }
     }
 
-    /// Whether a tool that is for this role may do by itself what such text asks for: whoever wrote it
-    /// could have asked for it.
+    /// Returns `true` if a tool for `role` may act on such text without approval, because the
+    /// author of the text could have requested the same.
     #[must_use]
     pub fn suffices_for(self, role: Role) -> bool {
         self >= Self::from(role)
@@ -47,7 +47,7 @@ impl Trust {
 }
 
 impl From<Role> for Trust {
-    /// That of what somebody with this role writes.
+    /// The trust of text that a person with this role writes.
     fn from(role: Role) -> Self {
         match role {
             Role::User => Self::User,
@@ -56,25 +56,25 @@ impl From<Role> for Trust {
     }
 }
 
-/// The least trust of what was read for something. Clones are the same: whoever reads lowers it, and nobody
-/// raises it.
+/// The least trust of everything that was read for a purpose. Clones share the value, which can
+/// only fall.
 #[derive(Debug, Clone)]
 pub struct LeastTrust(Arc<AtomicU8>);
 
 impl Default for LeastTrust {
-    /// Nothing was read.
+    /// Starts with full trust, because nothing was read.
     fn default() -> Self {
         Self(Arc::new(AtomicU8::new(Trust::Full as u8)))
     }
 }
 
 impl LeastTrust {
-    /// Something was read that has this trust.
+    /// Records that text with this trust was read.
     pub fn lower(&self, trust: Trust) {
         self.0.fetch_min(trust as u8, Ordering::AcqRel);
     }
 
-    /// The least of all of it.
+    /// The least trust so far.
     #[must_use]
     pub fn get(&self) -> Trust {
         let least = self.0.load(Ordering::Acquire);

@@ -1,4 +1,4 @@
-//! A turn as it stands in the log: what was asked, which steps were made, what became of the calls.
+//! A turn in the log: its origin, its steps, and the outcome of its calls.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,60 +9,60 @@ use crate::{
     TurnId, Usage,
 };
 
-/// One answer to one or several inbound messages, or one errand of a parent turn.
+/// One answer to one or several inbound messages, or one task of a parent turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRecord {
     /// Its number.
     pub id: TurnId,
-    /// The conversation it belongs to.
+    /// The conversation that it belongs to.
     pub session: SessionId,
-    /// Where it stands.
+    /// Its state.
     pub state: TurnState,
-    /// When it was started.
+    /// The start of the turn.
     pub started_at: Timestamp,
-    /// What it is about.
+    /// The messages or the task that started it.
     pub origin: Origin,
     /// The model calls made so far, in order.
     pub steps: Vec<Step>,
-    /// What the chat was shown instead of a reply: an error or a limit.
+    /// The text shown in place of a reply: an error or a limit.
     pub notice: Option<String>,
-    /// Messages of which the model is told at this turn. They never change.
+    /// Lost messages that the model is told about in this turn. The list never changes.
     #[serde(default, skip_serializing_if = "Undelivered::is_empty")]
     pub undelivered: Undelivered,
 }
 
-/// Messages of a conversation that did not get through since its last turn.
+/// Messages of a conversation whose delivery failed since its last turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undelivered {
     /// The last of them, [`Undelivered::MOST`] at most, oldest first.
     pub messages: Vec<LostMessage>,
-    /// How many there were before these.
+    /// Number of older lost messages.
     pub more: u64,
 }
 
 impl Undelivered {
-    /// Messages that a model is told of one by one.
+    /// The most messages that a model is told about one by one.
     pub const MOST: usize = 5;
 
-    /// Whether there is nothing to tell.
+    /// Returns `true` if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 }
 
-/// A message that did not get through, in few words.
+/// A short description of a message whose delivery failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostMessage {
-    /// Where it was to go.
+    /// The destination.
     pub chat: ChatAddress,
-    /// As [`crate::Content::in_short`].
+    /// Same as [`crate::Content::in_short`].
     pub what: String,
-    /// Why it was given up, in one line.
+    /// The reason why it was abandoned, in one line.
     pub why: String,
-    /// Whether it may have arrived.
+    /// `true` if it may have arrived.
     pub unconfirmed: bool,
-    /// The trust of the words in `what`.
+    /// The trust of the text in `what`.
     pub trust: Trust,
 }
 
@@ -73,24 +73,24 @@ impl TurnRecord {
         self.steps.iter().fold(Usage::default(), |sum, step| sum + step.usage)
     }
 
-    /// The text that ended the turn, if it ended in one.
+    /// The final text of the turn; `None` if its last step called tools, or if it has no step.
     #[must_use]
     pub fn final_text(&self) -> Option<&str> {
         self.steps.last().filter(|step| step.calls.is_empty()).map(|step| step.text.as_str())
     }
 }
 
-/// What a turn is about.
+/// The messages or the task that started a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Messages from people or processes, in order.
     Messages(Vec<LoggedInbound>),
-    /// An errand of another turn.
+    /// A task of another turn.
     Child {
         /// The turn that waits for it.
         parent: TurnId,
-        /// What it is to do.
+        /// The task.
         prompt: String,
         /// The trust of the request that led to it.
         trust: Trust,
@@ -98,7 +98,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The messages; none for a child.
+    /// The messages; empty for a child.
     #[must_use]
     pub fn messages(&self) -> &[LoggedInbound] {
         match self {
@@ -108,7 +108,7 @@ impl Origin {
     }
 }
 
-/// Where a turn stands.
+/// The state of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnState {
@@ -116,22 +116,22 @@ pub enum TurnState {
     Queued,
     /// A lane works on it.
     Running,
-    /// It waits for something from outside; no lane works on it.
+    /// Waits for an event from outside, without a lane.
     Waiting,
-    /// It ended in a reply, or in a recorded reason why there is none.
+    /// Ended with a reply, or with a recorded reason for having none.
     Done,
-    /// Its sender stopped it.
+    /// Stopped by its sender.
     Cancelled,
-    /// It ended in a visible error.
+    /// Ended with a visible error.
     Failed,
 }
 
 impl TurnState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 6] =
         [Self::Queued, Self::Running, Self::Waiting, Self::Done, Self::Cancelled, Self::Failed];
 
-    /// The word in the log and in what the CLI prints.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -145,41 +145,41 @@ impl TurnState {
     }
 }
 
-/// One model call of a turn and the tool calls it led to.
+/// One model call of a turn and its tool calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// From 0.
     pub number: u32,
-    /// What the model said.
+    /// The text of the model.
     pub text: String,
-    /// What the model call cost.
+    /// The tokens of the model call.
     pub usage: Usage,
-    /// The least trust of what was in the request: whatever the step says may come from there.
+    /// The least trust of the text in the request, because any of it may influence the step.
     pub trust: Trust,
     /// The tools it called; empty for the step that ends a turn.
     pub calls: Vec<LoggedCall>,
     /// See [`ModelReply::written`](crate::ModelReply::written).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
-    /// What the model wants to have back with these calls. No transcript has it.
+    /// Reasoning that the model needs back together with these calls. Left out of transcripts.
     #[serde(skip)]
     pub reasoning: Option<Reasoning>,
-    /// Whether every call has its result and the step is closed (T4).
+    /// `true` if every call has its result and the step is closed.
     pub closed: bool,
     /// Messages that steered the turn after this step.
     pub steered: Vec<LoggedInbound>,
 }
 
-/// A tool call as it stands in the log.
+/// A tool call in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoggedCall {
-    /// Which call.
+    /// Its id.
     pub id: CallId,
-    /// What the model wrote.
+    /// The call as the model wrote it.
     pub call: ToolCall,
-    /// What became of it.
+    /// Its state.
     pub state: CallState,
-    /// A digest of what the person was shown who has allowed it.
+    /// A digest of the question that a person saw and approved.
     pub allowed: Option<String>,
 }
 
@@ -194,51 +194,51 @@ impl LoggedCall {
     }
 }
 
-/// What became of a tool call.
+/// The state of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// To be run.
     Planned,
-    /// Under way.
+    /// Running.
     Started,
     /// The process died, or was stopped, between start and finish.
     Interrupted {
-        /// What a verifiable tool noted before it acted.
+        /// The state that a verifiable tool recorded before it acted.
         evidence: Option<Evidence>,
     },
-    /// The turn waits for something before this call can go on.
+    /// The turn waits for an event before this call can continue.
     Waiting,
-    /// It has its result.
+    /// The call has its result.
     Finished(CallResult),
 }
 
-/// What a call came to, as the model reads it.
+/// The result of a call, as the model reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallResult {
-    /// Whether it succeeded; otherwise `value` is `{"error": "..."}`.
+    /// `true` if it succeeded; otherwise `value` is `{"error": "..."}`.
     pub ok: bool,
-    /// The result, cut to what a model is given at once.
+    /// The result, cut to the limit for one reading.
     pub value: Value,
-    /// How far it may be believed.
+    /// The trust level of the result.
     pub trust: Trust,
 }
 
 impl CallResult {
-    /// A result that may be believed.
+    /// Makes a fully trusted result.
     #[must_use]
     pub fn ok(value: Value) -> Self {
         Self { ok: true, value, trust: Trust::Full }
     }
 
-    /// Whether the call did not run because its approval was denied or expired.
+    /// Returns `true` if the call did not run because its approval was denied or expired.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         let error = self.value["error"].as_str().filter(|_| !self.ok);
         error.is_some_and(|error| error.starts_with(DENIED) || error == EXPIRED)
     }
 
-    /// The result of a call that failed: the object `{"error": "..."}`.
+    /// Makes the result of a failed call: the object `{"error": "..."}`.
     #[must_use]
     pub fn error(message: &str) -> Self {
         Self { ok: false, value: serde_json::json!({ "error": message }), trust: Trust::Full }

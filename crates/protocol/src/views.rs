@@ -1,20 +1,20 @@
-//! Other readings of a text, in which each byte knows where it came from: what an escape stands for, what
-//! a percent sign stands for, what is left without the blanks.
+//! Decoded views of a text, in which each byte knows its origin: with escapes decoded, with percent
+//! encoding decoded, without blanks.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// A text in one reading.
+/// One view of a text.
 pub(crate) struct View<'t> {
     pub(crate) bytes: Cow<'t, [u8]>,
-    /// Where each byte came from; none where it is the text as it stands.
+    /// The origin of each byte; `None` for the unchanged text.
     spans: Option<Vec<Range<usize>>>,
 }
 
-/// Every reading of a text that differs from the others. Escapes and percent signs are read twice, since
-/// what is logged as JSON may quote what was JSON before.
+/// All distinct views of a text. Escapes and percent encoding are decoded twice, because JSON in
+/// the log may quote other JSON.
 pub(crate) fn views(text: &str) -> Vec<View<'_>> {
     let mut views = vec![View { bytes: Cow::Borrowed(text.as_bytes()), spans: None }];
     for (mark, read) in [(b'\\', escape as Read), (b'\\', escape), (b'%', percent), (b'%', percent)]
@@ -24,20 +24,21 @@ pub(crate) fn views(text: &str) -> Vec<View<'_>> {
             views.push(last.read(mark, read));
         }
     }
-    // Each of them, since what looks like an escape may not be one.
+    // A view for each of them, because text that looks like an escape may be plain text.
     let bare: Vec<_> = views.iter().filter_map(View::without_blanks).collect();
     views.extend(bare);
     views
 }
 
-/// Reads what stands behind a mark: what it means, and how many bytes of the text that takes.
+/// Decodes the bytes behind a mark. Returns their meaning, and how many bytes of the text they
+/// take.
 type Read = fn(&[u8]) -> Option<(Meant, usize)>;
 
-/// The bytes of a character, or a byte.
+/// The bytes of a character, or one byte, with their number.
 struct Meant([u8; 4], usize);
 
 impl View<'_> {
-    /// Where a range of the reading came from.
+    /// Maps a range of the view to the original text.
     pub(crate) fn origin(&self, range: Range<usize>) -> Range<usize> {
         match &self.spans {
             None => range,
@@ -67,7 +68,7 @@ impl View<'_> {
         View { bytes: bytes.into(), spans: Some(spans) }
     }
 
-    /// None if there are none, or the bytes are no text.
+    /// Returns `None` for invalid UTF-8, and for text without blanks.
     fn without_blanks(&self) -> Option<View<'static>> {
         let text = std::str::from_utf8(&self.bytes).ok()?;
         if !text.contains(is_blank) {
@@ -83,7 +84,7 @@ impl View<'_> {
     }
 }
 
-/// What cannot be seen.
+/// Returns `true` for an invisible character.
 pub(crate) fn is_blank(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_whitespace() || c.is_ascii_control();
@@ -91,7 +92,7 @@ pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace() || c.is_control() || c.general_category() == GeneralCategory::Format
 }
 
-/// What stands behind a backslash, in JSON and in what Rust shows of a text.
+/// Decodes the text behind a backslash, in JSON and in Rust's debug output.
 fn escape(behind: &[u8]) -> Option<(Meant, usize)> {
     let simple = |byte| Some((Meant([byte, 0, 0, 0], 1), 1));
     match *behind.first()? {

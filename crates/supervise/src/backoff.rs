@@ -1,11 +1,12 @@
-//! How long to wait before trying again.
+//! Back-off: the delays between retries.
 
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-/// Waits that double from `first` to `longest`, each with up to as much again of jitter, so that
-/// what failed together does not come back together. Never ends.
+/// Delays that double from `first` to `longest`, for any number of retries. Each is lengthened by a
+/// random part of up to its own length, so that operations that failed together are not retried
+/// together.
 #[derive(Debug)]
 pub struct Backoff {
     first: Duration,
@@ -14,7 +15,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Starts at `first`.
+    /// Makes a back-off that starts at `first`.
     #[must_use]
     pub fn new(first: Duration, longest: Duration) -> Self {
         let waits = ExponentialBuilder::default()
@@ -26,12 +27,12 @@ impl Backoff {
         Self { first, longest, waits }
     }
 
-    /// The next wait.
+    /// Returns the next delay.
     pub fn next_wait(&mut self) -> Duration {
         self.waits.next().unwrap_or(self.longest)
     }
 
-    /// Starts again at the first wait: what was tried has worked.
+    /// Returns to the first delay, after a success.
     pub fn reset(&mut self) {
         *self = Self::new(self.first, self.longest);
     }

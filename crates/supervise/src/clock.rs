@@ -12,7 +12,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// A clock whose elapsed time starts now.
+    /// Makes a clock whose elapsed time starts now.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "a default that reads the clock would hide it")]
     #[expect(clippy::disallowed_methods, reason = "this is the adapter that the Clock port is for")]

@@ -1,8 +1,7 @@
-//! Fail points: named places where a test build can be told to die, as if by `kill -9`, or to stand
-//! still.
+//! Fail points: named places where a test build can be told to die, as if by `kill -9`, or to hang.
 
-/// A place that a test can kill the process at, or hold up the thread. Does nothing without the
-/// feature `fail-points`.
+/// A place where a test can kill the process or block the thread. Does nothing without the feature
+/// `fail-points`.
 #[inline]
 pub fn pass(name: &str, moment: Moment) {
     #[cfg(feature = "fail-points")]
@@ -11,7 +10,7 @@ pub fn pass(name: &str, moment: Moment) {
     let (_, _) = (name, moment);
 }
 
-/// As [`pass`], in a task: one that is held up leaves its thread to the others.
+/// Like [`pass`], in a task. A task that hangs leaves its thread to other tasks.
 #[inline]
 #[cfg_attr(
     not(feature = "fail-points"),
@@ -24,12 +23,12 @@ pub async fn pass_in_task(name: &str, moment: Moment) {
     let (_, _) = (name, moment);
 }
 
-/// On which side of what the place is named after.
+/// The side of the named operation that a fail point is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing of it has happened.
+    /// The operation has not begun.
     Before,
-    /// All of it has happened, and nobody has been told.
+    /// The operation is complete, but its result has not been reported.
     After,
 }
 
@@ -61,10 +60,10 @@ mod armed {
     static ARMED: OnceLock<FailPoint> = OnceLock::new();
 
     /// Arms one fail point for the life of the process: `settle:before` dies at the first pass,
-    /// `settle:after:3` at the third, `settle:before:1:hang` stands still at the first.
+    /// `settle:after:3` at the third, `settle:before:1:hang` hangs at the first.
     ///
     /// # Errors
-    /// The text says what a fail point looks like.
+    /// The text describes the format of a fail point.
     pub fn arm(text: &str) -> Result<(), String> {
         let point = parse(text).ok_or_else(|| {
             format!("fail point {text:?} is not NAME:before or NAME:after[:PASS[:hang]]")

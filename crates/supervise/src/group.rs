@@ -1,4 +1,4 @@
-//! A group of tasks that are cancelled, awaited and reported together.
+//! Groups of tasks that are cancelled, awaited and reported together.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{Backoff, catch};
 
-/// Tasks that belong together. Cancelling a group cancels the groups made from it.
+/// A group of tasks. Cancelling it also cancels its child groups.
 #[derive(Debug, Clone)]
 pub struct Group {
     name: Arc<str>,
@@ -23,7 +23,7 @@ pub struct Group {
     live: Arc<Live>,
 }
 
-/// The tasks of a group that have not ended, by name.
+/// The live tasks of a group, by number.
 #[derive(Debug, Default)]
 struct Live {
     next: AtomicU64,
@@ -33,7 +33,7 @@ struct Live {
 #[derive(Debug)]
 struct LiveTask {
     name: Arc<str>,
-    /// None for a thread, which cannot be aborted.
+    /// `None` for a thread, which cannot be aborted.
     abort: Option<AbortHandle>,
 }
 
@@ -43,30 +43,30 @@ impl Live {
     }
 }
 
-/// Tasks that had not ended at the deadline, by name.
+/// The names of tasks that were still running at the deadline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not ended in time: {}", .0.join(", "))]
 pub struct Unfinished(pub Vec<String>);
 
-/// How a task that is to run for ever is run again.
+/// The delays between restarts of a permanent task.
 #[derive(Debug, Clone, Copy)]
 pub struct Restart {
     /// The wait before the first restart.
     pub first: Duration,
     /// The longest wait.
     pub longest: Duration,
-    /// A run that lasted this long resets the waits.
+    /// A run of at least this length resets the waits.
     pub healthy_after: Duration,
 }
 
 impl Group {
-    /// A group of its own.
+    /// Makes a group without a parent.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self::with_token(name.into(), CancellationToken::new())
     }
 
-    /// A group that is cancelled with this one, and awaited on its own.
+    /// Makes a group that is cancelled together with this one, but awaited separately.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         Self::with_token(format!("{}/{name}", self.name).into(), self.token.child_token())
@@ -76,18 +76,18 @@ impl Group {
         Self { name, token, tracker: TaskTracker::new(), live: Arc::default() }
     }
 
-    /// Fires when the group is cancelled.
+    /// A token that fires when the group is cancelled.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
 
-    /// Asks every task of the group, and of the groups made from it, to end.
+    /// Asks every task of the group, and of its child groups, to end.
     pub fn cancel(&self) {
         self.token.cancel();
     }
 
-    /// Runs a task. A panic in it is logged and ends that task alone.
+    /// Runs a task. A panic in it is logged and ends only that task.
     #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
     pub fn spawn(&self, name: &str, work: impl Future<Output = ()> + Send + 'static) {
         let entry = self.enter(name);
@@ -103,8 +103,8 @@ impl Group {
         }
     }
 
-    /// Runs a task that is to run until the group is cancelled: whenever it ends or panics before
-    /// that, it is made and run again after a while.
+    /// Runs a permanent task, which should last until the group is cancelled. If it ends or panics
+    /// earlier, it is made again with `make` and restarted after a back-off delay.
     pub fn spawn_restarting<F, W>(
         &self,
         name: &str,
@@ -140,10 +140,10 @@ impl Group {
         });
     }
 
-    /// Runs `work` on a thread of its own, for what blocks for as long as it lives.
+    /// Runs `work` on a thread of its own, for work that blocks during its whole life.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot start a thread.
     #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
     pub fn thread(
         &self,
@@ -157,13 +157,13 @@ impl Group {
         })
     }
 
-    /// The tasks that have not ended.
+    /// The names of the tasks that are still running.
     #[must_use]
     pub fn live(&self) -> Vec<String> {
         self.live.tasks().values().map(|task| task.name.to_string()).collect()
     }
 
-    /// Ends the tasks of this group where they stand, as a crash would. Threads go on.
+    /// Ends the tasks of this group immediately, as a crash would. Threads continue.
     pub fn abort(&self) {
         self.live
             .tasks()
@@ -172,11 +172,12 @@ impl Group {
             .for_each(AbortHandle::abort);
     }
 
-    /// Waits until every task of this group has ended by itself, but not longer than `deadline`.
-    /// No task may be spawned afterwards.
+    /// Waits until every task of this group has ended by itself, at most for `deadline`. After this
+    /// call, tasks must not be spawned.
     ///
     /// # Errors
-    /// [`Unfinished`] names those that had not ended. They go on; [`Group::abort`] ends them.
+    /// [`Unfinished`] names the tasks that are still running. They continue; [`Group::abort`] ends
+    /// them.
     pub async fn finish(&self, clock: &dyn Clock, deadline: Duration) -> Result<(), Unfinished> {
         self.tracker.close();
         within(clock, deadline, self.tracker.wait()).await.map_err(|_| Unfinished(self.live()))
@@ -190,7 +191,7 @@ impl Group {
     }
 }
 
-/// A task's place in the list of the living; leaves it when dropped.
+/// A task's entry in the list of live tasks; removed when dropped.
 struct Entry {
     live: Arc<Live>,
     number: u64,

@@ -1,4 +1,4 @@
-//! One task for each key that has something to do, and none for those that have not.
+//! One task for each key that has work. Idle keys use no memory.
 
 use std::fmt::{Debug, Display};
 use std::future::Future;
@@ -9,12 +9,12 @@ use dashmap::{DashMap, Entry};
 
 use crate::{Group, catch};
 
-/// Runs the work of each key one after the other, and that of different keys side by side. What
-/// stays in memory is only the keys that are being worked on.
+/// Runs the work of each key sequentially, and that of different keys in parallel. Only keys with
+/// running work are kept in memory.
 #[derive(Debug)]
 pub struct Keyed<K: Eq + Hash> {
     group: Group,
-    /// Whether the key was woken while it was being worked on.
+    /// The keys with running work. `true` if the key was woken during that work.
     live: DashMap<K, bool>,
 }
 
@@ -22,7 +22,7 @@ impl<K> Keyed<K>
 where
     K: Clone + Debug + Display + Eq + Hash + Send + Sync + 'static,
 {
-    /// No key is being worked on.
+    /// Starts without any running work.
     #[must_use]
     pub fn new(group: Group) -> Self {
         Self { group, live: DashMap::new() }
@@ -34,8 +34,8 @@ where
         &self.group
     }
 
-    /// Has `work` run for the key: now, or once more if it is running. `work` returns when there is
-    /// nothing left to do for the key.
+    /// Runs `work` for the key: now, or once more if it is already running. `work` returns when the
+    /// key's work is done.
     pub fn wake<F, W>(self: &Arc<Self>, key: K, work: F)
     where
         F: Fn(K) -> W + Send + 'static,
@@ -60,13 +60,13 @@ where
         }
     }
 
-    /// How many keys are being worked on.
+    /// Number of keys with running work.
     #[must_use]
     pub fn len(&self) -> usize {
         self.live.len()
     }
 
-    /// Whether no key is being worked on.
+    /// Returns `true` if all keys are idle.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.live.is_empty()

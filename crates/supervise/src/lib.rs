@@ -1,5 +1,5 @@
-//! The only place that spawns: named tasks, a cancellation tree, restart with back-off, a deadline
-//! for the end. Also the clock of the running system, lines of the log that are counted instead of
+//! The only crate that spawns: named tasks, a cancellation tree, restart with back-off, shutdown
+//! with a deadline. Also the clock of the running system, log lines that are counted instead of
 //! repeated, and fail points for the crash tests.
 
 mod backoff;

@@ -1,20 +1,20 @@
-//! Who listens to what, without waiting for anybody to come back.
+//! The listeners of each key. A listener leaves by dropping its receiver; stale entries are swept.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 
-/// Keys among which those that nobody listens to are not looked for.
+/// Below this number of keys, there is no search for keys without listeners.
 const FEW: usize = 64;
 
-/// The listeners of each key that has any, each with a queue of its own. Of those who have gone
-/// nothing stays: they are forgotten when their key is used, and all of them whenever the keys
-/// have doubled since the last time.
+/// The listeners of each key, each with a queue of its own. Listeners that have left are removed
+/// when their key is used, and from all keys whenever the number of keys has doubled since the last
+/// such sweep.
 #[derive(Debug)]
 pub struct Listeners<K: Eq + Hash, T> {
     by_key: DashMap<K, Vec<flume::Sender<T>>>,
-    /// The number of keys at which all of them are looked through.
+    /// The number of keys at which the next sweep happens.
     sweep_at: AtomicUsize,
 }
 
@@ -25,7 +25,8 @@ impl<K: Eq + Hash, T> Default for Listeners<K, T> {
 }
 
 impl<K: Eq + Hash, T> Listeners<K, T> {
-    /// A new listener, who may be behind by `behind` items. It has gone when it drops its end.
+    /// Adds a listener with a queue of `behind` items. The listener leaves by dropping the returned
+    /// receiver.
     pub fn add(&self, key: K, behind: usize) -> flume::Receiver<T> {
         if self.by_key.len() >= self.sweep_at.load(Ordering::Relaxed) {
             self.by_key.retain(|_, listeners| forget_gone(listeners));
@@ -36,7 +37,7 @@ impl<K: Eq + Hash, T> Listeners<K, T> {
         items
     }
 
-    /// Those who listen to a key now.
+    /// The present listeners of a key.
     pub fn of(&self, key: &K) -> Vec<flume::Sender<T>> {
         let Some(mut listeners) = self.by_key.get_mut(key) else { return Vec::new() };
         forget_gone(&mut listeners);
@@ -48,20 +49,20 @@ impl<K: Eq + Hash, T> Listeners<K, T> {
         now
     }
 
-    /// How many keys are kept.
+    /// Number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Whether nothing is kept.
+    /// Returns `true` if all keys are gone.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 }
 
-/// Whether anybody is left.
+/// Removes listeners that have left. Returns `true` if any remain.
 fn forget_gone<T>(listeners: &mut Vec<flume::Sender<T>>) -> bool {
     listeners.retain(|listener| !listener.is_disconnected());
     !listeners.is_empty()

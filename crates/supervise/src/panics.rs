@@ -1,4 +1,4 @@
-//! A panic in one task is that task's error, not the end of the process.
+//! Turns a panic in one task into that task's error, so that the process survives.
 
 use std::any::Any;
 use std::future::Future;
@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 
-/// Code panicked. The maintainers should hear of it.
+/// A panic in our code: a bug that the maintainers should hear of.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("internal error: {0}")]
 pub struct Panicked(pub String);
@@ -22,7 +22,7 @@ impl Panicked {
     }
 }
 
-/// Runs `work`; a panic in it becomes an error. What the panic left behind must not be used again.
+/// Runs `work` and turns a panic into an error. Data that the panic left behind is unusable.
 ///
 /// # Errors
 /// [`Panicked`] with the panic's message.
@@ -33,7 +33,7 @@ pub async fn catch<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
         .map_err(|payload| Panicked::from_payload(payload.as_ref()))
 }
 
-/// Runs code that blocks on a thread made for it.
+/// Runs blocking code on a thread of tokio's pool for such code.
 ///
 /// # Errors
 /// [`Panicked`] with the panic's message.

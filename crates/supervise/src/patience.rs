@@ -1,4 +1,4 @@
-//! What a full disk delays must not be lost: it is written once there is room.
+//! Retries writes that a full disk delays, so that they are not lost.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::{Backoff, Repeats};
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// The lines that say that the log cannot be written. Whoever waits for it, and the writer itself, would
-/// say the same many times a second.
+/// Log lines about failed writes to the database. Every waiting caller, and the writer itself,
+/// would repeat the same line many times a second.
 pub static LOG_WRITES: Repeats = Repeats::new();
 
-/// Does a write again until the log takes it, for as long as the reason passes by itself.
+/// Retries a write as long as its error is transient.
 ///
 /// # Errors
-/// The write's error, if waiting does not help; the last one, if `stop` fires while it waits.
+/// The write's error if it is permanent; the last error if `stop` fires during a wait.
 pub async fn patiently<T, W>(
     clock: &dyn Clock,
     stop: &CancellationToken,

@@ -1,16 +1,16 @@
-//! Lines of the log about the same thing are counted, not repeated.
+//! Counts repeated log lines about the same subject instead of writing each.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a line is written again while its reason lasts.
+/// The interval at which a line is written again while its cause lasts.
 const EVERY: Duration = Duration::from_mins(1);
-/// Subjects that are remembered; the one that was written first is forgotten for a new one.
+/// The most subjects in memory. A new subject replaces the one with the oldest line.
 const REMEMBERED: usize = 1024;
 
-/// Says which lines of the log are written: the first about a subject, each that says something new, and one
-/// a minute of those that are alike.
+/// Decides which log lines are written: the first about a subject, each with a new text, and one a
+/// minute of those with the same text.
 #[derive(Debug, Default)]
 pub struct Repeats {
     subjects: Mutex<BTreeMap<String, Subject>>,
@@ -20,21 +20,21 @@ pub struct Repeats {
 struct Subject {
     text: String,
     written_at: Duration,
-    /// Lines that were not written since.
+    /// Lines suppressed since `written_at`.
     left_out: u64,
-    /// Whether a line was written since the reason was gone for the last time.
+    /// `true` if a line was written since the cause last ended.
     is_told: bool,
 }
 
 impl Repeats {
-    /// Nothing was written yet.
+    /// Starts without subjects.
     #[must_use]
     pub const fn new() -> Self {
         Self { subjects: Mutex::new(BTreeMap::new()) }
     }
 
-    /// If a line about a subject is to be written now, how many like the last one were left out since that
-    /// was written; `None` if this one is left out, too.
+    /// Decides about a line. Returns `None` if it is to be suppressed; otherwise the number of
+    /// lines with the same text that were suppressed since the last written one.
     pub fn note(&self, subject: &str, text: &str, now: Duration) -> Option<u64> {
         let mut subjects = self.subjects();
         let alike = subjects.get_mut(subject).filter(|known| known.text == text);
@@ -57,8 +57,9 @@ impl Repeats {
         Some(repeated)
     }
 
-    /// The reason is gone. How many lines were left out at last; `None` if no line was written since it was
-    /// gone before. Where it comes back within the minute, that is left out, too.
+    /// Records that the cause has ended. Returns the number of lines suppressed at the end; `None`
+    /// if no line was written since the cause last ended. If the cause returns within the minute,
+    /// its line is suppressed too.
     pub fn over(&self, subject: &str) -> Option<u64> {
         let mut subjects = self.subjects();
         let known = subjects.get_mut(subject).filter(|known| known.is_told)?;
@@ -66,7 +67,7 @@ impl Repeats {
         Some(std::mem::take(&mut known.left_out))
     }
 
-    /// As [`Self::over`], for a reason that is news again if it comes back.
+    /// Like [`Self::over`], for a cause whose return is always reported.
     pub fn forget(&self, subject: &str) -> Option<u64> {
         self.subjects().remove(subject).map(|subject| subject.left_out)
     }

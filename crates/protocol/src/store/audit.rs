@@ -1,4 +1,4 @@
-//! The audit table: every decision and every effect, each row bound to the one before it by a hash.
+//! The audit table: every decision and every effect, each row bound to the previous one by a hash.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,66 +9,68 @@ use serde::{Deserialize, Serialize};
 use super::Result;
 use crate::{PersonId, SessionId, Timestamp};
 
-/// What was decided and done. Rows are appended by the other roles of the log, in the transaction of
-/// what they are about; this one only looks.
+/// Read access to the audit table. The other roles of the log append its rows, each in the
+/// transaction of the audited change.
 #[async_trait]
 pub trait Audit: fmt::Debug + Send + Sync {
-    /// The last rows that fit, oldest first, as they stand: a row that somebody has changed is shown.
+    /// The last matching rows, oldest first, exactly as stored: a manipulated row is shown as it
+    /// is.
     async fn audit_rows(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>>;
 
-    /// The last row; none if there is none.
+    /// The last row; `None` for an empty table.
     async fn audit_head(&self) -> Result<Option<AuditHead>>;
 
-    /// As [`Self::audit_head`], once the disk has it: what is noted elsewhere must not be ahead of the
-    /// table after a power failure.
+    /// Like [`Self::audit_head`], once the row is on disk. After a power failure, a head noted
+    /// elsewhere must not be ahead of the table.
     async fn durable_audit_head(&self) -> Result<Option<AuditHead>>;
 
-    /// Checks every row, and whether `noted`, a head that was kept elsewhere, stands among them.
+    /// Checks every row, and checks that `noted`, a head stored elsewhere, is one of them.
     async fn check_audit(&self, noted: Option<&AuditHead>) -> Result<AuditCheck>;
 }
 
-/// What a row is about.
+/// The kind of event in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuditKind {
     /// A call that does more than read was started.
     Started,
-    /// It has its result: `ok`, `error`, `refused` by a wall, or `cancelled`.
+    /// A call has its result: `ok`, `error`, `refused` by the sandbox, or `cancelled`.
     Finished,
-    /// A call was refused, by role, policy or wall.
+    /// A call was refused, by role, policy or sandbox.
     Refused,
     /// A call was under way when the process died or stopped; its outcome is unknown.
     Interrupted,
-    /// A person has decided about it: `retry` or `skip`.
+    /// A person has decided about an interrupted call: `retry` or `skip`.
     Chosen,
-    /// A person was asked to allow a call.
+    /// A person was asked to approve a call.
     Asked,
-    /// The call was allowed.
+    /// The call was approved.
     Allowed,
     /// The call was denied.
     Denied,
-    /// Nobody has decided in time.
+    /// The request for approval expired.
     Expired,
-    /// Somebody may speak from now on.
+    /// A person was admitted.
     LetIn,
-    /// Somebody's code was taken back.
+    /// A stranger's code was denied.
     TurnedAway,
-    /// Somebody may no longer speak.
+    /// A person was removed from the admitted people.
     StruckOff,
-    /// A chat speaks in another's session.
+    /// A chat was linked to the session of another chat.
     Linked,
     /// A chat has its own session again.
     Unlinked,
-    /// An owner believes what the session has read.
+    /// An owner declared the text that the session has read as trusted.
     Trusted,
-    /// What was allowed for a session is not any more.
+    /// The approvals of a session were withdrawn.
     Withdrawn,
-    /// The log was put back to an earlier state: `restored`, `recovered`, or found so at a start (`found`).
+    /// The log returned to an earlier state: `restored`, `recovered`, or discovered at a start
+    /// (`found`).
     RolledBack,
 }
 
 impl AuditKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 17] = [
         Self::Started,
         Self::Finished,
@@ -89,7 +91,7 @@ impl AuditKind {
         Self::RolledBack,
     ];
 
-    /// The word in the log and in what the CLI prints.
+    /// The word in the log and in CLI output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -114,12 +116,12 @@ impl AuditKind {
     }
 }
 
-/// Who did it.
+/// The author of an audited event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
-    /// A person in a chat, the terminal's included.
+    /// A person in a chat, including the terminal.
     Person(PersonId),
-    /// Whoever has the machine: the command line.
+    /// A user of the command line on this machine.
     Host,
     /// The daemon itself.
     Process,
@@ -135,16 +137,17 @@ impl fmt::Display for Actor {
     }
 }
 
-/// A row as it stands in the table. Texts are not parsed: they may be another's.
+/// A row as stored in the table. Its texts stay unparsed, because another program may have written
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRow {
     /// From 1, without gaps.
     pub sequence: i64,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
     /// The word of an [`AuditKind`].
     pub kind: String,
-    /// The conversation, if it is about one.
+    /// The conversation, if the event belongs to one.
     pub session: Option<String>,
     /// The turn.
     pub turn: Option<i64>,
@@ -152,17 +155,17 @@ pub struct AuditRow {
     pub call: Option<String>,
     /// An [`Actor`].
     pub actor: String,
-    /// The tool, as the model called it.
+    /// The tool, by the name that the model used.
     pub tool: Option<String>,
     /// SHA-256 of the exact arguments, in hexadecimal digits.
     pub digest: Option<String>,
-    /// What it is about, without secrets, 200 characters at most.
+    /// A summary without secrets, 200 characters at most.
     pub summary: String,
-    /// What it came to.
+    /// The outcome.
     pub outcome: Option<String>,
-    /// The hash of the row before; of the first, zeros.
+    /// The hash of the previous row; zeros in the first row.
     pub previous: String,
-    /// SHA-256 of all of this, in hexadecimal digits.
+    /// SHA-256 of all other fields, in hexadecimal digits.
     pub hash: String,
 }
 
@@ -171,22 +174,22 @@ impl AuditRow {
     pub const SUMMARY: usize = 200;
 }
 
-/// Which rows are wanted.
+/// Selects rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Of this conversation.
+    /// Only rows of this conversation.
     pub session: Option<SessionId>,
-    /// Since this moment.
+    /// Only rows since this time.
     pub since: Option<Timestamp>,
-    /// Of this kind.
+    /// Only rows of this kind.
     pub kind: Option<AuditKind>,
-    /// Before the row of this number.
+    /// Only rows before this number.
     pub before: Option<i64>,
-    /// So many at most.
+    /// The most rows to return.
     pub limit: u32,
 }
 
-/// The last row of a chain, short enough to be kept elsewhere: `17 5d41...`.
+/// The last row of a chain, short enough to be noted elsewhere: `17 5d41...`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditHead {
     /// Its number.
@@ -201,7 +204,7 @@ impl fmt::Display for AuditHead {
     }
 }
 
-/// It is no head.
+/// The text is not a valid head.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it is no head of an audit chain (`17 5d41...`, 64 hexadecimal digits)")]
 pub struct NoHead;
@@ -217,43 +220,43 @@ impl FromStr for AuditHead {
     }
 }
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditCheck {
-    /// Rows that were looked at: up to the first fault.
+    /// Number of checked rows, up to the first fault.
     pub rows: u64,
-    /// The last row, if all is well.
+    /// The last row, if the chain is intact.
     pub head: Option<AuditHead>,
     /// The first fault.
     pub fault: Option<AuditFault>,
 }
 
-/// Where a chain breaks.
+/// A fault in a chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuditFault {
-    /// Rows were taken out, or renumbered.
+    /// Rows were removed, or renumbered.
     #[error("rows {first} to {last} are missing")]
     Missing {
-        /// The first.
+        /// The first missing row.
         first: i64,
-        /// The last.
+        /// The last missing row.
         last: i64,
     },
-    /// A row says something else than when it was written, or was put there by somebody else.
+    /// A row was changed after it was written, or inserted later.
     #[error("row {0} was changed: its hash is not that of what it says")]
     Changed(i64),
-    /// A row was written anew, or what came before it.
+    /// A row, or the one before it, was rewritten.
     #[error("row {0} does not follow the row before it: the hash that it names is another")]
     Unlinked(i64),
     /// The end was cut off.
     #[error("the end is missing: row {last} is the last, but there was a row {known}")]
     Cut {
-        /// The last that is there.
+        /// The last row in the table.
         last: i64,
-        /// The last that is known to have been there.
+        /// The last row known from elsewhere.
         known: i64,
     },
-    /// Everything was written anew: the chain is whole, but it is another one.
+    /// The whole table was rewritten: the chain is consistent, but it is a different one.
     #[error("row {0} is not the one whose hash was noted outside the database")]
     Rewritten(i64),
 }

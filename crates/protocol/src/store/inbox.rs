@@ -1,4 +1,4 @@
-//! The log's inbound messages: acceptance, dedupe, corrections, cursors, commands.
+//! The log's inbound messages: acceptance, deduplication, corrections, cursors, commands.
 
 use std::fmt;
 
@@ -10,17 +10,18 @@ use crate::{
     Planned, QueueMode, Resolution, SenderId, SessionId, SettledPairing, TurnId, WaitId, WaitKind,
 };
 
-/// Inbound messages: acceptance, dedupe, cursors, commands.
+/// Inbound messages: acceptance, deduplication, cursors, commands.
 #[async_trait]
 pub trait Inbox: fmt::Debug + Send + Sync {
-    /// Commits a message together with the channel's cursor. A message whose key the chat has
-    /// already used is absorbed; the cursor moves all the same. Durable when this returns: only
-    /// then is the platform told.
+    /// Commits a message together with the channel's cursor. A message with a key that the chat has
+    /// already used is absorbed; the cursor still moves. Durable when this returns. The platform
+    /// gets its confirmation only after that.
     async fn accept(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Accepted>;
 
-    /// Commits a correction ([`Inbound::corrects`]) together with the channel's cursor. A message that
-    /// waits says from now on what its correction says; the correction of one that is being answered
-    /// is a message of its own. Where it is refused nothing is written. Durable when this returns.
+    /// Commits a correction ([`Inbound::corrects`]) together with the channel's cursor. The
+    /// correction replaces the content of a message that still waits. If that message is being
+    /// answered, the correction becomes a message of its own. A refused correction writes nothing.
+    /// Durable when this returns.
     ///
     /// [`Inbound::corrects`]: crate::Inbound::corrects
     async fn correct(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Correction>;
@@ -34,7 +35,7 @@ pub trait Inbox: fmt::Debug + Send + Sync {
         cursor: Option<&Cursor>,
     ) -> Result<()>;
 
-    /// How far an account has been read, in every scope.
+    /// The cursors of an account, one per scope.
     async fn cursors(&self, channel: &ChannelName, account: &AccountName) -> Result<Vec<Cursor>>;
 
     /// Moves a cursor on its own. Durable when this returns.
@@ -45,7 +46,7 @@ pub trait Inbox: fmt::Debug + Send + Sync {
         cursor: &Cursor,
     ) -> Result<()>;
 
-    /// Commands that were accepted and have not acted, in order.
+    /// Accepted commands that have not acted yet, in order.
     async fn open_commands(&self) -> Result<Vec<LoggedInbound>>;
 
     /// Lets a command act and commits its reply. Acts once: a command that has acted is stale.
@@ -56,68 +57,70 @@ pub trait Inbox: fmt::Debug + Send + Sync {
         reply: &CommandReply,
     ) -> Result<CommandEffect>;
 
-    /// Ends a message that may no longer be answered, and says so in its chat.
+    /// Ends a message whose sender may no longer be answered, and commits the notice for its chat.
     async fn drop_message(&self, message: MessageId, notice: Option<&Planned>) -> Result<()>;
 }
 
-/// What became of a message that was handed to the log.
+/// The result of handing a message to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Its number; that of the first copy if it had come before.
+    /// Its number; that of the first copy if it had arrived before.
     pub id: MessageId,
-    /// What follows.
+    /// The effect of the message.
     pub what: AcceptedAs,
 }
 
-/// What an accepted message leads to.
+/// The effect of an accepted message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AcceptedAs {
     /// It waits in its lane.
     Queued,
-    /// It had come before.
+    /// It had arrived before.
     Duplicate,
-    /// Its key was used for another message of the chat, which is the one that is named. It is not in the log.
+    /// Its key belongs to a different message of the chat, which `id` names. The new message is not
+    /// in the log.
     KeyTaken,
-    /// It was the answer to the question that the session's turn waited for.
+    /// It answered the question that the session's turn waited for.
     Answer,
-    /// It decides about what the session's turn waits for: it is the command of a choice, and acts as one.
+    /// It is the plain word for a choice of the pending question, and acts as the command of that
+    /// choice.
     Decision,
     /// It waits in its lane behind a question that a person has to decide.
     Behind(OpenQuestion),
     /// It ended the session's turn and its children (queue mode interrupt) and waits in its lane.
     Interrupt(Vec<TurnId>),
-    /// A part of the log is lost, and the message was written while that part was used: it may have been answered.
-    /// So it is dropped, and its chat is told once.
+    /// It is dropped, and its chat is told once. Part of the log is lost and the message is from
+    /// that time, so it may have been answered already.
     Unsure,
 }
 
-/// A question that a person has to decide, and that the chat was shown.
+/// A question that a person has to decide, as shown in the chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenQuestion {
-    /// What it is about.
+    /// The wait that it belongs to.
     pub wait: WaitId,
-    /// Whether the person who wrote can answer it in the chat with a plain word.
+    /// `true` if the author of the message can answer it in the chat with a plain word.
     pub can_answer: bool,
 }
 
-/// What became of a correction.
+/// The result of a correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Correction {
-    /// The message that waits says this now.
+    /// The waiting message has the new content.
     Replaced(MessageId),
-    /// It is a message of its own.
+    /// The correction is a message of its own.
     Accepted(Accepted),
-    /// There is nothing to correct.
+    /// The message cannot be corrected.
     Refused(NoCorrection),
 }
 
-/// Why a correction corrects nothing.
+/// The reason why a correction was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoCorrection {
-    /// It was never meant for the agent, or it is older than the log.
+    /// The message was not for the agent, or it is older than the log.
     #[error("corrects a message that was not accepted")]
     Unknown,
-    /// The answer stands; the configuration can say otherwise.
+    /// The answer stands; the configuration can change that rule.
     #[error("corrects a message that was answered")]
     Answered,
     /// A command acts once.
@@ -125,75 +128,76 @@ pub enum NoCorrection {
     Command,
 }
 
-/// What a command does to the log.
+/// The effect of a command on the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandAction {
-    /// Nothing but its reply.
+    /// Only the reply.
     None,
-    /// Ends the turn of the session that was begun before the command came, and a compaction.
+    /// Cancels the session's compaction, and its turn if the turn began before the command arrived.
     Stop,
-    /// As [`Self::Stop`], and later turns do not see what was said so far.
+    /// Like [`Self::Stop`], and later turns do not see the conversation so far.
     Forget,
-    /// Has what was said so far condensed, when the session does nothing else; nothing where that is
-    /// wanted already.
+    /// Requests a compaction of the conversation for the next time that the session is idle. Does
+    /// nothing if one is already requested.
     Compact,
-    /// Changes what happens to messages that arrive during a turn.
+    /// Changes the handling of messages that arrive during a turn.
     SetMode(QueueMode),
-    /// Has another model answer the session (`provider/model`); none for the agent's.
+    /// Selects a model for the session (`provider/model`); `None` for the agent's model.
     SetModel(Option<String>),
     /// Resolves a wait of the session's turn, or of one of its children.
     Resolve {
-        /// Which; none for what was asked when the command came.
+        /// The wait; `None` for the one that was open when the command arrived.
         wait: Option<WaitId>,
-        /// Of which kind it has to be.
+        /// The kind that the wait must have.
         kind: WaitKind,
-        /// Of whatever session it is.
+        /// `true` if the wait may belong to any session.
         anywhere: bool,
-        /// How.
+        /// The result of the wait.
         resolution: Resolution,
     },
-    /// Runs a call again that a crash interrupted and a person decides about. Where no call waits for that, runs
-    /// the session's last failed turn again: a new turn for the same messages. A turn that failed more than a day
-    /// ago, before the last `/new`, or that was run again already, is left alone, and so is every turn while another
-    /// one is open.
+    /// Runs a call again that a crash interrupted and a person decides about. Without such a call,
+    /// it runs the session's last failed turn again, as a new turn for the same messages. It skips
+    /// a turn that failed more than a day ago or before the last `/new`, or that was already run
+    /// again. It does nothing while another turn is open.
     Retry {
-        /// Which wait; `None` for the one that was open when the command came.
+        /// The wait; `None` for the one that was open when the command arrived.
         wait: Option<WaitId>,
-        /// Whose messages the failed turn must have; `None` for an owner, who may run any turn again.
+        /// The required author of the failed turn's messages; `None` for an owner, who may run any
+        /// turn again.
         sender: Option<SenderId>,
     },
-    /// What the session has read so far may be believed.
+    /// Treats everything that the session has read so far as trusted.
     Believe,
-    /// Sends again what was given up as unconfirmed or dead in the command's chat.
+    /// Sends the recent unconfirmed and dead chunks of the command's chat again.
     Resend,
-    /// Decides about a stranger's code.
+    /// Approves or denies a stranger's code.
     Decide(SettledPairing),
-    /// Lets a private chat speak in another's session.
+    /// Links a private chat to the session of another chat.
     Link(ChatLink),
     /// Gives a private chat its own session back.
     Unlink(ChatAddress),
 }
 
-/// What a command says in its chat.
+/// The reply of a command in its chat.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandReply {
-    /// If it did something, or nothing was to be done.
+    /// The reply if the command acted, or needed no action.
     pub done: Option<Planned>,
-    /// If there was nothing to act on.
+    /// The reply if the command found nothing to act on.
     pub nothing: Option<Planned>,
 }
 
-/// What a command has done.
+/// The effect that a command had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandEffect {
-    /// What it said it would do, or nothing was asked.
+    /// The command acted, or needed no action.
     Done,
-    /// There was nothing to act on.
+    /// The command found nothing to act on.
     Nothing,
-    /// These turns were ended, and the compaction of the session if there was one; whoever works on
-    /// them lets go.
+    /// These turns were ended, and the session's compaction if there was one. Their workers have to
+    /// stop.
     Stopped(Vec<TurnId>),
-    /// So many chunks wait in the outbox again.
+    /// Number of chunks that are in the outbox again.
     Resent(u64),
     /// This session has a turn to run: one that waited, or one that failed.
     Resolved(SessionId),

@@ -1,4 +1,4 @@
-//! What models have cost: written down after every answer, summed up before every request.
+//! The usage of models: recorded after every answer, summed up before every request.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::Result;
 use crate::{Money, SessionId, Spent, Timestamp, TurnId, Usage};
 
-/// The book of what models have cost.
+/// The ledger of model usage and cost.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync {
-    /// Writes down what was spent, all of it or nothing, also for a turn that has ended meanwhile.
-    /// What a child spends is its root's: the turn that a person, or nobody, began.
+    /// Records usage, all of it or nothing, even if the turn has ended meanwhile. Usage of a child
+    /// is charged to its root turn, the one without a parent.
     async fn record_usage(
         &self,
         turn: Option<TurnId>,
@@ -21,7 +21,7 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         spent: &[Spent],
     ) -> Result<()>;
 
-    /// What was spent so far. `day_start` is when the day began.
+    /// Returns the usage so far. `day_start` is the beginning of the day.
     async fn spent(
         &self,
         turn: Option<TurnId>,
@@ -30,12 +30,12 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     ) -> Result<Spending>;
 }
 
-/// What a model was asked for.
+/// The purpose of a request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// The answer of a turn, or a step on the way to it.
     Answer,
-    /// A summary of what was said.
+    /// A summary of a conversation.
     Summary,
 }
 
@@ -50,15 +50,14 @@ impl Purpose {
     }
 }
 
-/// What was spent in the periods that have budgets.
+/// The usage in the periods that have budgets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spending {
-    /// By the turn at the root of the one that was asked about, and by its children; nothing if none
-    /// was.
+    /// By the root turn of the given turn, and by its children; zero without a turn.
     pub turn: Total,
     /// By the conversation since its last `/new`.
     pub session: Total,
-    /// By everybody since the day began.
+    /// By everybody since the beginning of the day.
     pub day: Total,
 }
 
@@ -68,20 +67,20 @@ pub struct Total {
     /// Tokens.
     #[serde(flatten)]
     pub usage: Usage,
-    /// What those cost whose price is known.
+    /// Cost of the tokens with a known price.
     pub cost: Money,
-    /// Tokens, read and written, whose price is unknown.
+    /// Tokens, read and written, with an unknown price.
     pub unpriced: u64,
 }
 
 impl Total {
-    /// Whether it consists of tokens whose price nobody knows.
+    /// Returns `true` if there are tokens and the price of all of them is unknown.
     #[must_use]
     pub fn has_no_price(&self) -> bool {
         self.unpriced > 0 && self.unpriced == self.usage.total()
     }
 
-    /// What it cost, in words: an unknown price is not nothing.
+    /// The cost in words. An unknown price is not zero.
     #[must_use]
     pub fn price(&self) -> String {
         match self.unpriced {

@@ -1,4 +1,4 @@
-//! Outgoing messages and previews: order, attempts, what became of them.
+//! The port of outgoing messages and previews: order, attempts, outcome.
 
 use std::fmt;
 
@@ -10,11 +10,12 @@ use crate::{
     TurnId,
 };
 
-/// Outgoing messages: order, attempts, what became of them.
+/// Outgoing messages: order, attempts, outcome.
 #[async_trait]
 pub trait Outbox: fmt::Debug + Send + Sync {
-    /// Commits a message of another process. A message whose key was used before is absorbed; if `said`, the message
-    /// before it was planned, is not what the key was used for, the result says so. Durable when this returns.
+    /// Commits a message of another process. A message with a used key is absorbed. The result
+    /// reports if that key belonged to a different message; the comparison uses `said`, the message
+    /// before it was planned. Durable when this returns.
     async fn enqueue(
         &self,
         message: &Planned,
@@ -22,21 +23,21 @@ pub trait Outbox: fmt::Debug + Send + Sync {
         said: Option<&Content>,
     ) -> Result<Enqueued>;
 
-    /// Chats that have something to be delivered.
+    /// Chats with chunks to be delivered.
     async fn open_chats(&self) -> Result<Vec<ChatAddress>>;
 
-    /// The next chunk of a chat, without its topic, in the order of the log.
+    /// The next chunk of a chat, which is given without its topic, in the order of the log.
     async fn head(&self, chat: &ChatAddress) -> Result<Option<Head>>;
 
     /// Marks a chunk as being sent. Durable before the platform sees it.
     async fn start(&self, id: DeliveryId, repeat: bool) -> Result<()>;
 
-    /// Records what became of a chunk that was being sent.
+    /// Records the outcome of a send.
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<()>;
 
-    /// Begins to show what a running turn is about to say: at most once a turn. Never overtakes
-    /// what waits for the chat. Durable before the platform sees it. Whoever ends the turn, in T5
-    /// or by stopping it, ends the preview with it.
+    /// Begins the preview of a running turn's answer, at most once a turn. A preview never
+    /// overtakes chunks that wait for the chat. Durable before the platform sees it. The
+    /// transaction that settles or stops the turn ends the preview too.
     async fn begin_preview(
         &self,
         turn: TurnId,
@@ -44,121 +45,124 @@ pub trait Outbox: fmt::Debug + Send + Sync {
         content: &Content,
     ) -> Result<Preview>;
 
-    /// Records what became of a showing. Stale once the turn has ended.
+    /// Records the outcome of a preview update. Stale once the turn has ended.
     async fn finish_preview(&self, id: DeliveryId, showing: &Showing) -> Result<()>;
 
-    /// The message that shows what a turn that has not ended is about to say, if there is one.
+    /// The message that shows the preview of an open turn, if there is one.
     async fn preview(&self, turn: TurnId) -> Result<Option<PlatformId>>;
 }
 
-/// Where the preview of a turn stands.
+/// The state of a turn's preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preview {
-    /// It was begun just now, and its message is to be sent.
+    /// The preview has just begun, and its message is to be sent.
     Begun {
         /// The row of the outbox.
         id: DeliveryId,
-        /// As [`Delivery::nonce`].
+        /// Same as [`Delivery::nonce`].
         nonce: String,
     },
-    /// The chat has a message that it is shown in.
+    /// The preview is shown in this message of the chat.
     Shown(DeliveryId, PlatformId),
-    /// Something waits for the chat and goes first; it was not begun.
+    /// The preview has not begun, because chunks wait for the chat and go first.
     Later,
-    /// There is none and will be none: the platform refused it, or may have it.
+    /// The preview of this turn is over: the platform refused it, or may have it.
     Over,
 }
 
-/// What became of an attempt to show a preview.
+/// The outcome of an attempt to show a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Showing {
-    /// The chat shows this.
+    /// The chat shows the preview.
     Shown {
-        /// What it shows.
+        /// The shown content.
         content: Content,
         /// The message that shows it.
         platform_id: PlatformId,
     },
-    /// The platform did not take it; what the turn says at last is not sent before this.
+    /// The platform refused the preview; the turn's answer waits for this time, too.
     Refused {
-        /// Not before.
+        /// The earliest time of the next send.
         not_before: Timestamp,
     },
-    /// The platform may have it: nothing more is shown, and what the turn says at last goes by the
+    /// The platform may have the preview. Nothing more is shown, and the turn's answer follows the
     /// channel's rule for unknown outcomes.
     Unknown,
 }
 
-/// What became of a message that was handed to the outbox.
+/// The result of handing a message to the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enqueued {
-    /// Its first chunk.
+    /// The id of its first chunk.
     pub id: DeliveryId,
-    /// A message with its key had come before.
+    /// `true` if a message with this key had arrived before.
     pub duplicate: bool,
-    /// That was another message.
+    /// `true` if that earlier message was a different one.
     pub key_taken: bool,
 }
 
-/// The chunk that a chat is to get next.
+/// The next chunk for a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The chunk.
     pub delivery: Delivery,
-    /// Whether an earlier send of it has an unknown outcome.
+    /// `true` if an earlier send of it has an unknown outcome.
     pub unknown: bool,
-    /// How often it was sent.
+    /// Number of sends.
     pub attempts: u32,
-    /// Not to be sent before this.
+    /// The earliest time of the next send.
     pub not_before: Timestamp,
-    /// When `not_before` was set: a wall clock that was set back since then must not prolong the wait.
+    /// The time at which `not_before` was set. A wall clock that was set back since then must not
+    /// prolong the wait.
     pub held_at: Timestamp,
-    /// When it failed first; `None` if every send so far was refused only for a while.
+    /// The time of the first failure; `None` before that. A request of the platform to wait is no
+    /// failure.
     pub failing_since: Option<Timestamp>,
-    /// Why the last send failed.
+    /// The error of the last send.
     pub error: Option<String>,
-    /// Whether it only tells of another message's fate.
+    /// `true` if it only reports the fate of another message.
     pub notice: bool,
 }
 
-/// What became of one attempt to send.
+/// The outcome of one send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendEnd {
-    /// The platform has it.
+    /// The platform has the chunk.
     Sent(Receipt),
-    /// The platform does not have it: again, not before this.
+    /// The platform does not have the chunk; it is sent again.
     Again {
-        /// Not before.
+        /// The earliest time of the next send.
         not_before: Timestamp,
-        /// What it said.
+        /// The error of the platform.
         error: String,
-        /// Whether it counts as an attempt: not where the platform only asked to wait.
+        /// `true` if it counts as an attempt; `false` if the platform only asked to wait.
         counts: bool,
         /// [`Delivery::first_sent_at`] before this attempt, which certainly did not arrive.
         first_sent_at: Option<Timestamp>,
     },
-    /// Nobody was there to take it: it was no attempt.
+    /// The chat had no client for the chunk. This does not count as an attempt.
     Nobody,
-    /// The message that it was to be shown in is gone: it is sent as a new one.
+    /// The message to be edited is gone: the chunk is sent as a new message.
     Anew,
-    /// The platform may have it.
+    /// The platform may have the chunk.
     Unknown {
-        /// What happened.
+        /// The error of the send.
         error: String,
     },
-    /// The platform may have it, and it is not sent again; the chat and `status` say so.
+    /// The platform may have the chunk, and it is not sent again. The chat and `status` report
+    /// that.
     Unconfirmed {
-        /// What happened.
+        /// The error of the send.
         error: String,
-        /// What the chat is told.
+        /// The notice for the chat.
         notice: Option<Planned>,
     },
-    /// The platform will not take it; what belongs to the same message and comes after it is given
-    /// up too.
+    /// The platform will never accept the chunk. Later chunks of the same message are abandoned
+    /// too.
     Dead {
-        /// What it said.
+        /// The error of the platform.
         error: String,
-        /// What the chat is told.
+        /// The notice for the chat.
         notice: Option<Planned>,
     },
 }

@@ -1,4 +1,5 @@
-//! A turn's own log, as the agent writes it: T1 to T4, and what was too long for a model.
+//! The log of a turn, as the agent writes it: steps, calls, and results that were too long for a
+//! model.
 
 use std::fmt;
 
@@ -10,24 +11,26 @@ use crate::{
     Reasoning, SessionId, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage,
 };
 
-/// A turn's own log, as the agent writes it: T1 to T4.
+/// The log of a turn, as the agent writes it: record step, start call, finish call, close step.
 #[async_trait]
 pub trait TurnLog: fmt::Debug + Send + Sync {
-    /// What a session has behind it before the turn `before`: what was condensed, and the turns
-    /// since, as many as fit into `budget` bytes of text, whole turns only, the newest in any case.
-    /// Of turns before the last [`Past::RECENT`], results and arguments count as if they were
-    /// shortened, since they are before a turn is left out; but no more than sixteen times the budget
-    /// is read.
+    /// Returns the past of a session before the turn `before`: the condensed part, and the turns
+    /// since. Whole turns only, as many as fit into `budget` bytes of text, and at least the
+    /// newest.
+    ///
+    /// Results and arguments of turns before the last [`Past::RECENT`] count with their shortened
+    /// size, because the agent shortens them before it leaves a turn out. At most sixteen times the
+    /// budget is read.
     async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past>;
 
-    /// Condenses the past of a session: later requests carry it so. Nothing is lost from the log.
-    /// Does nothing if what is condensed has been forgotten meanwhile.
+    /// Replaces the older past of a session in later requests. The log itself keeps everything.
+    /// Does nothing if that past has been forgotten meanwhile.
     async fn condense(&self, session: &SessionId, condensed: &Condensed) -> Result<()>;
 
-    /// T1: the assistant's message and its calls, planned.
+    /// Record step: commits the assistant's message and its calls, planned.
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()>;
 
-    /// T2: a call starts. Durable before the effect for tools of class effect.
+    /// Start call: a call begins. Durable before the effect for tools of class effect.
     async fn start_call(
         &self,
         call: CallId,
@@ -35,8 +38,8 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
         evidence: Option<&Evidence>,
     ) -> Result<()>;
 
-    /// T3: a call has its result; what it writes to the log is committed with it. `kept` is the
-    /// whole result where `result` is cut.
+    /// Finish call: commits a call's result together with its writes to the log. `kept` is the
+    /// whole result if `result` is cut.
     async fn finish_call(
         &self,
         call: CallId,
@@ -45,12 +48,12 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
         writes: &[LogWrite],
     ) -> Result<()>;
 
-    /// T4: every call of the step has its result. In queue mode steer the messages that wait in the
-    /// lane are bound to the turn here, and returned.
+    /// Close step: every call of the step has its result. In queue mode steer, the messages that
+    /// wait in the lane are bound to the turn here, and returned.
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>>;
 
-    /// What became of the attachments of a message that the turn answers, or that steers it: all of
-    /// them, in their order. The rest of the message stays.
+    /// Replaces the attachments of a message that the turn answers, or that steers it.
+    /// `attachments` has all of them, in the same order. The rest of the message stays.
     async fn set_attachments(
         &self,
         turn: TurnId,
@@ -62,75 +65,75 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>>;
 }
 
-/// What a session has behind it, as far as its requests carry it.
+/// The past of a session, as its requests contain it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Past {
-    /// What stands for the turns up to [`Condensed::summary_to`].
+    /// The condensed part, which stands for the turns up to [`Condensed::summary_to`].
     pub condensed: Condensed,
     /// The turns after that, oldest first.
     pub turns: Vec<TurnRecord>,
-    /// Whether there are turns between both, for which there was no room.
+    /// `true` if turns between both were left out for lack of room.
     pub has_gap: bool,
-    /// Up to where an owner has said that what was read may be believed: this turn, up to this step of
-    /// it; the messages that it answers included.
+    /// The position up to which an owner has declared the read text as trusted: the turn, and the
+    /// last trusted step in it. `None` as step covers only the messages that the turn answers.
     pub believed_to: Option<(TurnId, Option<u32>)>,
 }
 
 impl Past {
-    /// Turns whose results are never shortened before those of others are.
+    /// Number of newest turns whose results are shortened last.
     pub const RECENT: usize = 2;
-    /// Bytes of a result, or of one text of the arguments, that stay when it is shortened; a remark of
-    /// [`Past::REMARK`] bytes at most stands for the others.
+    /// Bytes of a result, or of one text of the arguments, that remain when it is shortened. A
+    /// remark of at most [`Past::REMARK`] bytes replaces the rest.
     pub const SHORT: usize = 400;
     /// See [`Past::SHORT`].
     pub const REMARK: usize = 120;
 }
 
-/// How the older part of a session's past goes into its requests. It changes seldom and in large
-/// steps, so that requests keep the beginning that they have in common.
+/// The form that the older past of a session takes in its requests. It changes seldom and in large
+/// steps, so that requests keep a common beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Condensed {
-    /// What the turns up to `summary_to` came to; none if they are left out.
+    /// The summary of the turns up to `summary_to`; `None` if they are left out.
     pub summary: Option<String>,
-    /// The last turn that is left out, if any is.
+    /// The last turn that is left out, if any.
     pub summary_to: Option<TurnId>,
-    /// The last turn whose results and arguments are shortened, if any is.
+    /// The last turn whose results and arguments are shortened, if any.
     pub shortened_to: Option<TurnId>,
-    /// The least trust of what the summary was made of.
+    /// The least trust of the summarised text.
     pub trust: Trust,
 }
 
-/// What a model answered, with calls to make.
+/// An answer of a model that contains calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewStep {
-    /// From 0; one more than the step before.
+    /// From 0; one more than the previous step.
     pub number: u32,
-    /// What the model said.
+    /// The text of the model.
     pub text: String,
-    /// The calls, in order. Not empty.
+    /// The calls, in order. At least one.
     pub calls: Vec<ToolCall>,
     /// See [`ModelReply::written`](crate::ModelReply::written).
     pub written: Option<String>,
-    /// What the model wants to have back with them.
+    /// Reasoning that the model needs back together with these calls.
     pub reasoning: Option<Reasoning>,
-    /// What the model call cost.
+    /// The tokens of the model call.
     pub usage: Usage,
-    /// The least trust of what was in the request.
+    /// The least trust of the text in the request.
     pub trust: Trust,
 }
 
 /// Whole results of calls whose result was cut.
 #[async_trait]
 pub trait KeptResults: fmt::Debug + Send + Sync {
-    /// The whole result of a call of this session; none if there is none.
+    /// The whole result of a call of this session; `None` if there is none with this handle.
     async fn kept_result(&self, session: &SessionId, handle: &str) -> Result<Option<KeptResult>>;
 }
 
 /// A whole result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptResult {
-    /// As JSON text.
+    /// The result as JSON text.
     pub body: String,
-    /// How far it may be believed.
+    /// Its trust level.
     pub trust: Trust,
 }

@@ -1,4 +1,4 @@
-//! Turns as the lanes see them: taken, settled (T5), made to wait, resolved.
+//! The port of turns for the lanes: claim, settle, wait, resolve.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,24 +11,29 @@ use crate::{
     Timestamp, Trust, TurnId, TurnRecord, Usage, WaitId, WaitKind,
 };
 
-/// Turns as the lanes see them: taken, settled, made to wait, resolved.
+/// Turns for the lanes: claim, settle, wait, resolve.
 #[async_trait]
 pub trait Turns: fmt::Debug + Send + Sync {
-    /// Takes the session's next turn and marks it running: one that was queued again, or a new one
-    /// for the message (in queue mode collect: the messages) next in line. What came after a command
-    /// is not in line before the command has acted. Turns that were running when the process died
-    /// are only taken if `suspects` is set. In queue mode collect a burst is waited for: no turn
-    /// begins before the newest message is `burst` old, or the oldest ten times that. Messages that
-    /// came late ([`LoggedInbound::is_late`]) are answered together in every mode, a hundred at most.
+    /// Claims the session's next turn and marks it running: one that was queued again, or a new one
+    /// for the next message (in queue mode collect: for all waiting messages). Messages behind a
+    /// command wait until the command has acted.
+    ///
+    /// Turns that were running when the process died are only claimed if `suspects` is set.
+    ///
+    /// In queue mode collect, a turn waits for the end of a burst: until the newest message is
+    /// `burst` old, or the oldest ten times that. Late messages ([`LoggedInbound::is_late`]) are
+    /// answered together in every mode, a hundred at most.
     async fn claim(&self, session: &SessionId, suspects: bool, burst: Duration) -> Result<Claim>;
 
-    /// The compaction that a command wants begins: if the process dies under it, it is not begun
-    /// again. [`StoreError::Stale`](crate::StoreError::Stale) if it was stopped or has begun before.
+    /// Records that a requested compaction begins. If the process dies during it, it is not begun
+    /// again. [`StoreError::Stale`](crate::StoreError::Stale) if it was stopped or has begun
+    /// before.
     async fn begin_compaction(&self, command: MessageId) -> Result<()>;
 
-    /// The end of a compaction: what the past has become, if it has become shorter, and what is said
-    /// of it, in one transaction. What was forgotten meanwhile is not condensed, and nothing is said.
-    /// [`StoreError::Stale`](crate::StoreError::Stale) if it was stopped or has ended before.
+    /// Ends a compaction: commits the shortened past, if it became shorter, together with the
+    /// notice. If the conversation was forgotten meanwhile, neither is written.
+    /// [`StoreError::Stale`](crate::StoreError::Stale) if the compaction was stopped or has ended
+    /// before.
     async fn compacted(
         &self,
         command: MessageId,
@@ -36,134 +41,137 @@ pub trait Turns: fmt::Debug + Send + Sync {
         notice: Option<&Planned>,
     ) -> Result<()>;
 
-    /// T5: the turn's end. Final step, outbox rows, the messages' outcomes and, for a child, the
-    /// parent's result, in one transaction. Durable when this returns. Returns the session that
-    /// can go on because of it: the parent's.
+    /// Ends a turn. Commits the final step, the outbox rows, the messages' outcomes and, for a
+    /// child, the parent's result, in one transaction. Durable when this returns. Returns the
+    /// session of the parent if its turn can continue.
     async fn settle(&self, turn: TurnId, settlement: &Settlement) -> Result<Option<SessionId>>;
 
-    /// Reserves the id of a wait that is about to begin, so that its prompt can name it. An id that is
-    /// never used (the process died before [`Turns::wait`]) leaves a gap.
+    /// Reserves the id of a wait that is about to begin, so that its prompt can name it. An unused
+    /// id (the process died before [`Turns::wait`]) leaves a gap.
     async fn reserve_wait(&self) -> Result<WaitId>;
 
-    /// The call waits, and with it the turn: prompt and writes are committed together with the wait.
-    /// Durable when this returns.
+    /// Makes the call, and with it the turn, wait. Prompt and writes are committed together with
+    /// the wait. Durable when this returns.
     async fn wait(&self, wait: &NewWait) -> Result<()>;
 
-    /// Gives a running turn back without counting an attempt: an orderly stop.
+    /// Puts a running turn back into the queue without counting an attempt, for an orderly stop.
     async fn release(&self, turn: TurnId) -> Result<()>;
 
-    /// Resolves a wait; none if it has been resolved before.
+    /// Resolves a wait; `None` if it was already resolved.
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>>;
 
-    /// The messages whose words a turn works on: its own, those that steered it, and, for a child,
-    /// those of the turn at the root.
+    /// The messages whose text a turn works on: its own, those that steered it, and, for a child,
+    /// those of the root turn.
     async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
 
-    /// Waits in the order in which they expire.
+    /// Open waits in the order of their expiry.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
 
-    /// The prompts of waits for a person (all but [`WaitKind::Child`]) that have not expired now, the
-    /// latest of each, unless it is still on its way: what may have to be said again.
+    /// The latest prompt of each unexpired wait for a person (any kind but [`WaitKind::Child`]),
+    /// unless it is still being delivered. A start repeats these prompts.
     async fn open_prompts(&self, now: Timestamp) -> Result<Vec<OpenPrompt>>;
 
-    /// Says prompts again, each as one more message of its turn; one whose wait has been resolved
-    /// meanwhile is left out. All of them in one transaction.
+    /// Repeats prompts, each as one more message of its turn, in one transaction. Skips prompts of
+    /// waits that were resolved meanwhile.
     async fn say_again(&self, prompts: &[OpenPrompt]) -> Result<()>;
 
-    /// Sessions that have something to do: at boot, and when wake-ups were lost. Those with a turn
-    /// that was begun come first, then those who have waited longest.
+    /// Sessions with work to do, needed at boot and after lost wake-ups. Sessions with a turn that
+    /// has begun come first, then those with the longest wait.
     async fn open_sessions(&self) -> Result<Vec<SessionId>>;
 }
 
-/// What a lane finds when it asks for work.
+/// The result of a lane's request for work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
-    /// Nothing to do, or a turn that waits holds the lane's place.
+    /// There is no work, or a waiting turn occupies the lane.
     Nothing,
-    /// The next turn was running when the process died: it is taken with `suspects`, while no other suspect runs.
+    /// The next turn was running when the process died. It can be claimed with `suspects`, while no
+    /// other suspect runs.
     Suspect {
-        /// How often a process died while it ran; at least 1.
+        /// Number of process deaths while it ran; at least 1.
         deaths: u32,
     },
-    /// What was said so far is to be condensed. [`Turns::compacted`] ends that.
+    /// The conversation is to be compacted. [`Turns::compacted`] ends the compaction.
     Compact {
-        /// The command that wants it.
+        /// The command that requested it.
         command: Box<LoggedInbound>,
-        /// Whether it was begun before and came to no end: the process may have died of it.
+        /// `true` if it began before without an end: it may have killed the process.
         begun: bool,
     },
-    /// A burst of messages is still coming (queue mode collect): not before this.
+    /// A burst of messages is still arriving (queue mode collect): claim again at this time.
     Later(Timestamp),
     /// The turn is running now.
     Turn(Box<Claimed>),
 }
 
-/// A turn that a lane has taken.
+/// A turn that a lane has claimed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed {
     /// The turn.
     pub turn: TurnRecord,
-    /// How often a process died while it ran, since it last came further: a recorded step or a finished call.
+    /// Number of process deaths while it ran, since its last progress: a recorded step or a
+    /// finished call.
     pub attempts: u32,
-    /// Of these, how often it was the only turn that ran.
+    /// Number of these deaths while it was the only running turn.
     pub deaths_alone: u32,
-    /// The model that the session has chosen, as `provider/model`; none for the agent's.
+    /// The model chosen for the session, as `provider/model`; `None` for the agent's model.
     pub model: Option<String>,
-    /// What a person has allowed for the session, or for that of the turn at the root.
+    /// Approvals for the session, or for the session of the root turn.
     pub grants: Vec<Grant>,
 }
 
-/// How a turn ends.
+/// The end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settlement {
-    /// How its last message ends; the others are merged.
+    /// The outcome of its last message; the other messages are merged.
     pub outcome: Outcome,
-    /// The final step of the model, if it came to one.
+    /// The final step of the model, if there was one.
     pub answer: Option<Answer>,
-    /// What the chat is shown instead, kept in the history.
+    /// The text shown in place of a reply; kept in the history.
     pub notice: Option<String>,
-    /// What goes to the chat; none where the message tool has said it, or nobody listens.
+    /// The message for the chat; `None` if the message tool has already sent the answer, or the
+    /// turn has no chat.
     pub reply: Option<Planned>,
 }
 
 /// The step that ends a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Which step.
+    /// Its number.
     pub step: u32,
     /// The text.
     pub text: String,
-    /// What it cost.
+    /// The tokens of the model call.
     pub usage: Usage,
-    /// The least trust of what was in the request.
+    /// The least trust of the text in the request.
     pub trust: Trust,
 }
 
-/// A turn about to wait.
+/// A wait that is about to begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWait {
     /// From [`Turns::reserve_wait`]; used once.
     pub id: WaitId,
     /// The call that waits.
     pub call: CallId,
-    /// For what.
+    /// The kind of event that ends the wait.
     pub kind: WaitKind,
-    /// Until when.
+    /// The time at which it expires.
     pub expires_at: Timestamp,
-    /// What is said in the chat; names the wait.
+    /// The prompt for the chat; names the wait.
     pub prompt: Option<Planned>,
-    /// What is said elsewhere, to people who can decide; names the wait.
+    /// Prompts for other chats, whose people can decide; they name the wait.
     pub notices: Vec<Planned>,
-    /// What the tool writes.
+    /// The tool's writes to the log.
     pub writes: Vec<LogWrite>,
-    /// What is allowed with the call if it is allowed for the session.
+    /// The grant that an approval for the session adds.
     pub grant: Option<Grant>,
-    /// For an approval: a digest of what is shown, which goes to the call once it is allowed.
+    /// For an approval: a digest of the shown question. The call keeps it once it is approved.
     pub shown: Option<String>,
 }
 
 impl NewWait {
-    /// A wait without a prompt.
+    /// Makes a wait without a prompt.
     #[must_use]
     pub fn new(id: WaitId, call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
         let (prompt, notices, writes, grant, shown) = (None, Vec::new(), Vec::new(), None, None);
@@ -171,44 +179,44 @@ impl NewWait {
     }
 }
 
-/// A turn that waits.
+/// An open wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenWait {
-    /// Which wait.
+    /// Its id.
     pub id: WaitId,
     /// The conversation.
     pub session: SessionId,
-    /// For what.
+    /// The kind of event that ends the wait.
     pub kind: WaitKind,
-    /// Until when.
+    /// The time at which it expires.
     pub expires_at: Timestamp,
 }
 
-/// What a chat was asked and has not decided.
+/// An undecided question that was shown in a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenPrompt {
-    /// What it is about.
+    /// The wait that it belongs to.
     pub wait: WaitId,
-    /// What was said, or is to be said.
+    /// The prompt, with its chat.
     pub prompt: Planned,
-    /// When it was said.
+    /// The time of its first send.
     pub said_at: Timestamp,
 }
 
-/// What a wait came to.
+/// The result of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
-    /// The call is allowed, or is to be run again although it may have happened.
+    /// The call is approved, or is to be run again although it may have taken effect.
     Run,
-    /// The call is allowed, and what goes with it for the session ([`NewWait::grant`]).
+    /// The call is approved, together with the grant for the session ([`NewWait::grant`]).
     RunAlways,
-    /// The call has this text as its result: the answer to a question, what a child came to.
+    /// The call has this text as its result: the answer to a question, or the result of a child.
     Answer {
         /// The text.
         text: String,
-        /// How far it may be believed.
+        /// The trust level of the text.
         trust: Trust,
     },
-    /// The call was denied, skipped, or nobody answered in time.
+    /// The call was denied or skipped, or the wait expired.
     Error(String),
 }
