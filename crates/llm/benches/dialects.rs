@@ -1,5 +1,5 @@
 //! Measures the speed of reading replies: complete ones in megabytes per second, streamed ones per
-//! delta. No limits are checked. Run with `cargo bench -p avocet-llm --bench dialects`.
+//! delta. Prints figures only. Run with `cargo bench -p avocet-llm --bench dialects`.
 
 use avocet_llm::benching::{events, read, stream, tools, visible};
 use divan::counter::{BytesCount, ItemsCount};

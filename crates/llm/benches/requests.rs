@@ -1,4 +1,4 @@
-//! Measures the time to write a request, by provider and number of messages. No limits are checked.
+//! Measures the time to write a request, by provider and number of messages. Prints figures only.
 //! Run with `cargo bench -p avocet-llm --bench requests`.
 
 use std::collections::BTreeMap;

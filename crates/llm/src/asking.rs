@@ -1,5 +1,5 @@
-//! Sends requests to a model over HTTP, whatever API it uses: retries, enforces timeouts, and reads
-//! the answer while it streams. Calls that are written as text stay in the text:
+//! Sends requests to a model over HTTP, independent of the API: retries, enforces timeouts, and
+//! reads the answer while it streams. Calls that are written as text stay in the text:
 //! [`Dialected`](crate::Dialected) reads them.
 
 mod length;
@@ -31,10 +31,9 @@ use crate::sse;
 pub use probe::Probe;
 pub(crate) use probe::texts;
 
-/// Bytes that are read of an answer that is not streamed: room for [`MAX_ANSWER`] bytes with
-/// escapes.
+/// Bytes that are read of an answer without streaming: room for [`MAX_ANSWER`] bytes with escapes.
 const MAX_BODY: usize = 2 * MAX_ANSWER;
-/// Estimated bytes per token, used if the provider does not report token counts.
+/// Estimated bytes per token, for providers that report no usage.
 pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
 /// The address of a model, and the timeouts and retries of requests to it.
@@ -57,9 +56,7 @@ pub(crate) struct Endpoint {
 /// The unit into which a stream is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Server-sent events.
     Events,
-    /// Lines.
     Lines,
 }
 
@@ -78,25 +75,22 @@ pub(crate) trait Answer: Default + Send {
     /// Returns `true` once the end of the answer has arrived.
     fn has_ended(&self) -> bool;
 
-    /// Bytes that are kept of the answer so far, plus [`ITEM`] for each call. Called for every
-    /// event, so it must not recount.
+    /// Bytes that are kept of the answer so far, plus [`ITEM`] for each call. Must be fast, because
+    /// it is called for every event.
     fn bytes(&self) -> usize;
 
     /// Ends the answer here, as if the model had reached its output limit.
     fn cut(&mut self);
 
-    /// Returns the whole answer.
-    ///
-    /// # Errors
-    /// [`Fault`] if the answer is incomplete or failed.
+    /// Returns the whole answer, or a [`Fault`] if it is incomplete or failed.
     fn finish(self) -> Result<Said, Fault>;
 
-    /// Processes the complete body of an answer that is not streamed.
+    /// Processes the complete body of an answer without streaming.
     fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
         self.take(body).map(drop)
     }
 
-    /// Parses an answer that is not streamed, without a length limit.
+    /// Parses an answer without streaming and without a length limit.
     #[cfg(any(test, feature = "testing"))]
     fn whole(body: &str) -> Result<Said, Fault> {
         let mut answer = Self::default();
@@ -121,7 +115,7 @@ pub(crate) struct Said {
     pub(crate) reasoning: Option<Value>,
     /// Bytes of reasoning, as far as the reasoning was readable.
     pub(crate) thought: u64,
-    /// Zero if the provider does not report usage.
+    /// Zero if the provider reports no usage.
     pub(crate) usage: Usage,
     /// `true` if the answer was cut off at the output limit.
     pub(crate) truncated: bool,
@@ -132,11 +126,10 @@ pub(crate) struct Said {
 /// The result of processing one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// No part of the answer. The connection is alive, but the model may be stalled.
+    /// A sign that the connection is alive, although the model may be stalled.
     KeepAlive,
-    /// A part of the answer that is not shown.
+    /// A hidden part of the answer.
     Unseen,
-    /// More text.
     Text(String),
     /// The end of the answer.
     End,
@@ -147,8 +140,7 @@ pub(crate) enum Piece {
 pub(crate) enum Fault {
     /// The answer broke off or is invalid.
     Unreadable(String),
-    /// An error that would have been sent with this status if the answer had not already begun with
-    /// 200.
+    /// An error in an answer that had begun with 200, and the status that it stands for.
     Status(u16, String),
     /// The model declines to answer this request.
     Declined(String),
@@ -161,12 +153,12 @@ impl From<String> for Fault {
 }
 
 impl Said {
-    /// Returns `true` if the answer has neither text nor calls.
+    /// Returns `true` if the text and the calls are empty.
     fn is_empty(&self) -> bool {
         self.text.is_empty() && self.calls.is_empty()
     }
 
-    /// The length in bytes, used to estimate tokens if the provider does not report them.
+    /// The length in bytes, used to estimate tokens.
     fn bytes(&self) -> u64 {
         let of_call = |call: &ToolCall| {
             let arguments = match &call.arguments {
@@ -179,7 +171,7 @@ impl Said {
     }
 }
 
-/// An answer whose first data has arrived.
+/// An answer after its first data has arrived.
 enum Begun<A> {
     /// The complete answer.
     Whole(Said),
@@ -187,19 +179,18 @@ enum Begun<A> {
     Streaming(Streaming<A>, Piece),
 }
 
-/// A streamed answer.
 struct Streaming<A> {
     events: BoxStream<'static, Result<String, NetError>>,
     answer: A,
-    /// `true` if the rest is not read because the answer is too long.
+    /// `true` if the rest is skipped because the answer is too long.
     is_cut: bool,
     /// The limit that the transport reached. `None` if the answer itself was too long.
     too_long: Option<NetError>,
 }
 
 impl Endpoint {
-    /// Sends the request. `body` is called again for each attempt, so that the body takes no memory
-    /// between attempts.
+    /// Sends the request. `body` is called anew for each attempt, to free its memory between
+    /// attempts.
     pub(crate) async fn ask<A: Answer>(
         &self,
         request: &ModelRequest,
@@ -266,7 +257,7 @@ impl Endpoint {
         Ok(Begun::Streaming(stream, first))
     }
 
-    /// Parses an answer that is not streamed. One that is too long ends where it was cut.
+    /// Parses an answer without streaming. An answer that is too long ends at the cut.
     fn whole<A: Answer>(&self, (body, is_cut): (String, bool)) -> Result<Said, ModelError> {
         let mut answer = A::default();
         if !is_cut {
@@ -276,7 +267,7 @@ impl Endpoint {
             }
             return taken.and_then(|()| answer.finish()).map_err(|fault| self.failed(fault));
         }
-        // Data missing after the cut is not an error.
+        // Errors are ignored, because the text after the cut is missing.
         drop(answer.take_whole(&length::closed(&body)));
         self.cut(&mut answer);
         let mut said = answer.finish().map_err(|fault| self.failed(fault))?;
@@ -298,8 +289,8 @@ impl Endpoint {
         answer.cut();
     }
 
-    /// Builds the reply with the visible text. `input` is the estimated input tokens, used if the
-    /// provider does not report them.
+    /// Builds the reply with the visible text. `input` is the estimate of input tokens, used if the
+    /// provider reports none.
     fn reply(&self, said: Said, text: String, input: u64) -> ModelReply {
         let mut usage = said.usage;
         if usage.input == 0 {
@@ -355,7 +346,7 @@ impl Endpoint {
         let said = answer.finish().map_err(|fault| self.failed(fault))?;
         match too_long {
             Some(error) if said.is_empty() => Err(self.broken(&error)),
-            // Reasoning that was cut has no signature, and no model accepts it back.
+            // Reasoning that was cut has no signature, so every model would refuse it.
             _ if is_cut => Ok(Said { reasoning: None, ..said }),
             _ => Ok(said),
         }
@@ -438,7 +429,7 @@ impl Endpoint {
     }
 }
 
-/// Estimates the input tokens, for providers that do not report them.
+/// Estimates the input tokens, for providers that report none.
 fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
     // Base64 is a third longer than the bytes that it encodes.
     let of_images = request.images.values().map(|image| image.bytes.len() as u64 * 4 / 3).sum();

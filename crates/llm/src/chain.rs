@@ -1,4 +1,4 @@
-//! A chain of models: if the first gives no answer or an empty one, the next is asked in the same
+//! A chain of models: if the first fails or gives an empty answer, the next is asked in the same
 //! turn. A model that failed gets a cool-down that applies to all turns (F31).
 
 use std::borrow::Cow;
@@ -26,8 +26,8 @@ impl Chain {
         Self { first, others, rests }
     }
 
-    /// Returns the models to ask, in order: those that are not in cool-down. If all are, the one
-    /// whose cool-down ends first.
+    /// Returns the models to ask, in order, without those in cool-down. If all are, the one with
+    /// the earliest end.
     fn asked(&self) -> Vec<&dyn Model> {
         let models = std::iter::once(&self.first).chain(&self.others);
         self.rests.awake(models.map(AsRef::as_ref).collect())
@@ -54,8 +54,8 @@ impl Model for Chain {
     }
 
     /// The facts of the first model. While it is in cool-down, `images` is also `true` if its
-    /// substitute sees pictures. Servers of other models are not asked, so that no turn waits for a
-    /// model that it may not need.
+    /// substitute sees pictures. The other servers are not asked, because the turn would wait for
+    /// models that it may never need.
     async fn facts(&self) -> ModelFacts {
         let mut facts = self.first.facts().await;
         let next = self.asked().into_iter().next();
@@ -112,7 +112,7 @@ impl Model for Chain {
 /// The outcomes of the models that were asked.
 #[derive(Debug, Default)]
 struct Asked {
-    /// The reason why the last model gave no answer, until the next model is asked.
+    /// The failure of the last model, until the next model is asked.
     last: Option<String>,
     failed: Option<ModelError>,
     empty: Option<ModelReply>,
@@ -152,12 +152,12 @@ impl Asked {
     }
 }
 
-/// Returns `true` if the reply has neither text nor calls.
+/// Returns `true` if the text and the calls are empty.
 fn is_empty(reply: &ModelReply) -> bool {
     reply.calls.is_empty() && reply.text.trim().is_empty()
 }
 
-/// Removes the pictures from a request if the model cannot see them.
+/// Removes the pictures from a request to a model that cannot see them.
 fn what_it_takes(facts: ModelFacts, request: &ModelRequest) -> Cow<'_, ModelRequest> {
     if facts.images || request.images.is_empty() {
         return Cow::Borrowed(request);

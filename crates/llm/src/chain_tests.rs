@@ -312,7 +312,7 @@ async fn a_model_that_would_refuse_anything_is_left_alone_for_ten_minutes_and_sa
     assert_eq!(error, "a/one refused the request: 402: no credit");
 }
 
-/// A model with a server that does not report its abilities.
+/// A model with a server that reports nothing about its abilities.
 #[derive(Debug)]
 struct Mute(ScriptedModel);
 

@@ -71,8 +71,8 @@ pub enum TextCalls {
     Ignore,
 }
 
-/// A model whose text is searched for calls. Every model of a provider that leaves calls in the
-/// text needs this wrapper, or their markup reaches the chat.
+/// A wrapper that searches a model's text for calls. Every model of a provider that leaves calls in
+/// the text needs it, or their markup reaches the chat.
 #[derive(Debug)]
 pub struct Dialected {
     model: Arc<dyn Model>,
@@ -109,7 +109,7 @@ impl Dialected {
     }
 }
 
-/// The request translated for a model of this style; `None` if no translation is needed.
+/// The request translated for a model of this style; `None` if it stays the same.
 fn translated(style: ToolStyle, request: &ModelRequest) -> Option<ModelRequest> {
     let tools = match style {
         ToolStyle::Native => return None,

@@ -1,5 +1,5 @@
-//! Detects the end signals that some models write although nothing asks for them: a line such as
-//! `TASK COMPLETE`, or a call of a tool that does not exist. Both are removed from the reply.
+//! Detects the end signals that some models write unasked: a line such as `TASK COMPLETE`, or a
+//! call of a nonexistent tool. Both are removed from the reply.
 
 use avocet_protocol::{Arguments, Reasoning, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ const MARKS: [&str; 8] = [
     "<task_complete />",
     "</task_complete>",
 ];
-/// Names of end tools elsewhere. The second names of each row are common words.
+/// End tools of other programs, each with aliases that are common words.
 const TOOLS: [(&str, &[&str]); 2] =
     [("attempt_completion", &["final_answer", "finish"]), ("task_complete", &[])];
 /// The argument with the answer.
@@ -72,7 +72,7 @@ pub(crate) fn with_endings(offered: &[ToolSpec]) -> Vec<ToolSpec> {
 /// The end signals that were removed from an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    /// The text of the end calls. `None` if other calls are left or there was no end call.
+    /// The text of the end calls. `None` if other calls remain or end calls are absent.
     pub(crate) answer: Option<String>,
     /// Indexes of the removed calls.
     places: Vec<usize>,
@@ -127,7 +127,7 @@ fn answer(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
     }
     match &call.arguments {
         Arguments::Object(object) => Some(said(&in_object(object))),
-        // A truncated object is not an answer: the model gets an error instead.
+        // A truncated object is invalid: the model gets an error instead.
         Arguments::Malformed(text) if text.trim_start().starts_with(['{', '[']) => None,
         Arguments::Malformed(text) => {
             Some(said(&serde_json::from_str(text).unwrap_or_else(|_| text.clone())))

@@ -42,7 +42,7 @@ async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelRe
     (reply, shown.into_inner().unwrap())
 }
 
-/// Asks for a text in these pieces. Fails if text is shown that the reply does not contain.
+/// Asks for a text in these pieces. Fails if the shown text differs from the reply.
 async fn read(style: ToolStyle, pieces: &[&str]) -> ModelReply {
     let (sent, written) = flume::bounded(pieces.len());
     pieces.iter().for_each(|piece| sent.send(Some((*piece).to_owned())).unwrap());

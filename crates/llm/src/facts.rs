@@ -11,7 +11,7 @@ use crate::{TextCalls, ToolStyle};
 pub(crate) use builtin::{BuiltIn, host};
 pub use config::{ModelConfig, ModelTable};
 
-/// Facts about a model from one source. A field is `None` if the source does not state it.
+/// Facts about a model from one source. A field is `None` if the source omits it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Facts {
     /// See [`ModelFacts::context`].
@@ -48,9 +48,9 @@ impl Facts {
 pub struct Learned {
     /// All facts except the way in which it calls tools.
     pub facts: ModelFacts,
-    /// `true` if it sees pictures; `None` if the server does not report it.
+    /// `true` if it sees pictures; `None` if unknown.
     pub images: Option<bool>,
-    /// `true` if it can call tools through the API; `None` if the server does not report it.
+    /// `true` if it can call tools through the API; `None` if unknown.
     pub native_tools: Option<bool>,
 }
 
@@ -130,7 +130,7 @@ impl Known {
     }
 }
 
-/// The facts for callers of the model. If it is unknown that the model sees pictures, it gets none.
+/// The facts for callers of the model. A model gets pictures only if it is known to see them.
 impl From<Known> for ModelFacts {
     fn from(known: Known) -> Self {
         Self {

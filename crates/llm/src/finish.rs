@@ -9,7 +9,7 @@ pub(crate) enum Finish {
     Complete,
     /// The output limit was reached.
     Truncated,
-    /// A content filter ended the answer: a retry would not help.
+    /// A content filter ended the answer: a retry would be useless.
     Filtered,
     /// A part of the answer is missing; a retry may help.
     Failed,
@@ -28,10 +28,10 @@ pub(crate) struct Ended {
 
 impl Finish {
     /// Evaluates an answer that ended with this finish. `reason` is the provider's word, `says` its
-    /// explanation, if any. `is_empty` means that the answer has neither text nor calls.
+    /// explanation, if any. `is_empty` means that the text and the calls are empty.
     ///
     /// # Errors
-    /// [`Fault`] if the answer cannot be used.
+    /// [`Fault`] if the answer is unusable.
     pub(crate) fn ended(self, reason: &str, says: &str, is_empty: bool) -> Result<Ended, Fault> {
         let detail = |what: &str| format!("{what} ({reason}) {says}").trim_end().to_owned();
         match self {

@@ -116,8 +116,7 @@ pub fn endless(data: &[u8]) {
     endlessly(data, ENDLESS);
 }
 
-/// Checks that JSON is read like `serde_json` reads it, and that repaired JSON needs no more
-/// repairs.
+/// Checks that JSON is read like `serde_json` reads it, and that repaired JSON is valid.
 pub fn lenient(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let strict = serde_json::from_str::<Value>(&text);
@@ -149,7 +148,7 @@ fn dialect(name: &str, data: &[u8]) {
     for is_cut in [false, true] {
         let read = reader.read(&text, is_cut);
         assert_eq!(read.calls.is_empty(), read.dialect.is_none());
-        // Parts of a text are joined with two line breaks; nothing else is added.
+        // Only two line breaks between parts of a text are added.
         assert!(read.text.len() <= text.len() + 2 * read.calls.len(), "{:?}", read.text);
     }
     streams_as_whole(Some(name), &text);

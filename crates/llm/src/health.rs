@@ -72,7 +72,7 @@ impl Health {
         status
     }
 
-    /// The reason why a model is down, from its last requests; `None` if it works or was not asked.
+    /// The reason why a model is down, from its last requests; `None` if it works or is unused.
     #[must_use]
     pub fn fault(&self, model: &str) -> Option<String> {
         let models = self.models();
@@ -100,8 +100,7 @@ impl Health {
     }
 }
 
-/// A model whose requests are recorded. Dropped requests are ignored, because they tell nothing
-/// about the model.
+/// A model whose requests are recorded, except dropped ones, which tell nothing about the model.
 #[derive(Debug)]
 struct Watched {
     model: Arc<dyn Model>,

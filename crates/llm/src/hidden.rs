@@ -1,5 +1,5 @@
-//! Removes text that people should not see from a model's answer: reasoning in tags, and the
-//! control tokens of model families. Works while the answer streams. Code is kept unchanged.
+//! Hides parts of a model's answer from people: reasoning in tags, and the control tokens of model
+//! families. Works while the answer streams. Code is kept unchanged.
 
 pub(crate) mod code;
 mod kept;
@@ -16,7 +16,7 @@ use mark::{Mark, Sight};
 pub(crate) struct Visible {
     /// The visible text so far.
     text: String,
-    /// Received text that cannot be classified yet.
+    /// Received text that is still undecided.
     open: String,
     part: Part,
     /// `true` after something was hidden: blanks before the first visible word are removed with it.

@@ -15,8 +15,8 @@ use crate::{Dialected, ToolStyle};
 /// A model of a provider. Calls that it writes as text stay in the text.
 #[async_trait]
 pub trait Served: Model {
-    /// Returns the facts that its server reports. Asks the server once; empty if the server has no
-    /// such API.
+    /// Returns the facts that its server reports; empty for servers without such an API. Asks the
+    /// server once.
     async fn learned(&self) -> Learned {
         let facts = self.facts().await;
         Learned { facts, images: facts.images.then_some(true), native_tools: None }

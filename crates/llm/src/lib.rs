@@ -1,5 +1,5 @@
 //! Model providers: the code that writes requests, reads streamed answers and retries after errors.
-//! Also the offline provider, which needs neither a key nor a network, and the transcription of
+//! Also the offline provider, which works without key and network, and the transcription of
 //! recordings.
 
 mod anthropic;

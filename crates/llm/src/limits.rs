@@ -1,4 +1,4 @@
-//! Timeouts of a request. A slow model that keeps sending is allowed, a silent one is not.
+//! Timeouts of a request. They stop a silent model, but allow a slow one that keeps sending.
 
 use std::future::Future;
 use std::time::Duration;

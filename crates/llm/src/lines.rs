@@ -11,7 +11,7 @@ struct Buffer {
     bytes: Vec<u8>,
     /// Start of the next line.
     start: usize,
-    /// The bytes before this index contain no end of that line.
+    /// The bytes before this index were searched for the end of that line.
     searched: usize,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 /// For `#[serde(deserialize_with)]`: reads null as the default.
 ///
 /// # Errors
-/// The error of `T` if the value is neither null nor a `T`.
+/// The error of `T` for all other invalid values.
 pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -38,7 +38,7 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if the HTTP client cannot be created.
+    /// [`NetError`] if creating the HTTP client fails.
     fn served(
         &self,
         provider: &str,

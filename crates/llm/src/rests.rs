@@ -1,4 +1,4 @@
-//! Cool-downs (circuit breaker): a model that gave no answer is skipped for a while by all turns.
+//! Cool-downs (circuit breaker): after a failure, all turns skip the model for a while.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use avocet_protocol::{Clock, Model, ModelError};
 /// Cool-down after the first failure. It doubles with every further failure in a row. Failures of
 /// requests that began before the end of the last cool-down do not count again.
 const FIRST_REST: Duration = Duration::from_secs(30);
-/// Maximum cool-down if the model does not state one.
+/// Maximum cool-down, unless the model states one.
 const LONGEST_REST: Duration = Duration::from_mins(10);
 /// Cool-down of a model that would refuse any request. The operator has to pay or to change a name,
 /// and until then every message would wait for the same refusal. Short enough for an operator who
@@ -39,8 +39,8 @@ impl Rests {
         Self { rests: Mutex::default(), clock }
     }
 
-    /// Returns the models that are not in cool-down. If all are, returns the one whose cool-down
-    /// ends first.
+    /// Returns the models outside of a cool-down. If all are in one, returns the model with the
+    /// earliest end.
     pub(crate) fn awake<'m>(&self, models: Vec<&'m dyn Model>) -> Vec<&'m dyn Model> {
         let now = self.clock.elapsed();
         let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +65,7 @@ impl Rests {
             Ok(()) => {
                 rests.remove(model);
             }
-            // An error of the request, not of the model.
+            // An error of the request alone.
             Err(ModelError::Refused { lasting: false, .. } | ModelError::TooLong { .. }) => {}
             Err(error) => {
                 let before = rests.get(model).copied().unwrap_or_default();

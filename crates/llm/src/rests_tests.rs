@@ -17,7 +17,7 @@ fn requests_that_were_under_way_in_one_outage_do_not_lengthen_the_rest() {
         (&[(0, 10), (0, 10), (5, 10), (9, 10)], 40),
         // A later failure restarts the cool-down with the same length.
         (&[(0, 10), (0, 20)], 50),
-        // Asked although the cool-down has not ended.
+        // Asked during the cool-down.
         (&[(0, 10), (15, 16), (17, 18)], 48),
         // Begun after the cool-down.
         (&[(0, 10), (40, 41)], 101),

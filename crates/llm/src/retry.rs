@@ -1,5 +1,5 @@
 //! Retries requests after temporary errors: rate limits, an overloaded server, a broken stream.
-//! Permanent errors are returned at once: a wrong key, a bad request, no credit.
+//! Permanent errors are returned at once: a wrong key, a bad request, used-up credit.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::asking::BYTES_A_TOKEN;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// A longer delay is not waited for: the request fails and may be made again later.
+/// With a longer delay, the request fails at once and may be made again later.
 const LONGEST_ASKED_WAIT: Duration = Duration::from_mins(1);
 
 /// Makes up to `1 + retries` attempts. Each retry first takes back the text that the attempt before
@@ -66,7 +66,7 @@ impl<'a> Shown<'a> {
         Self { deltas, written: AtomicU64::new(0), begun: AtomicBool::new(false) }
     }
 
-    /// Marks the request as accepted by the model: its cost counts whatever happens next.
+    /// Marks the request as accepted by the model. From now on its cost counts, even if it fails.
     pub(crate) fn begin(&self) {
         self.begun.store(true, Ordering::Relaxed);
     }

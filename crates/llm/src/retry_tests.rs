@@ -48,7 +48,7 @@ fn lost_of(comes: impl Fn(&Shown<'_>), end: Option<Result<ModelReply, ModelError
             None => std::future::pending().await,
         }
     };
-    // An attempt that is not finished at once is dropped.
+    // An attempt that would wait is dropped.
     shown.attempt("a/b", 100, asking).now_or_never();
     lost.into_inner().unwrap()
 }

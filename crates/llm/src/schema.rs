@@ -42,7 +42,7 @@ pub(crate) fn as_sent(tool: &ToolSpec) -> ToolSpec {
 
 enum Part<'s> {
     Schema(WireSchema<'s>),
-    /// Schemas by property name. The names are free, so `x-` has no meaning in them.
+    /// Schemas by property name. Any name is allowed, so `x-` is an ordinary prefix here.
     Named(&'s Map<String, Value>),
 }
 

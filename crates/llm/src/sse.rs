@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 128 * 1024 * 1024;
 /// Maximum bytes of one event. The last event of an answer may hold all of it.
 pub(crate) const MAX_EVENT: usize = 4 * 1024 * 1024;
 
-/// The parsed events that were not returned yet, and the incomplete rest.
+/// The parsed events that are yet to be returned, and the incomplete rest.
 #[derive(Debug, Default)]
 struct Splitter {
     /// The complete events. After them the error, if the stream failed.

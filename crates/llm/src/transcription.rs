@@ -83,7 +83,7 @@ impl Transcription {
     /// Creates the endpoint of a configuration.
     ///
     /// # Errors
-    /// [`NetError`] if the HTTP client cannot be created.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let url = format!("{}/audio/transcriptions", config.base_url.trim_end_matches('/'));
         let http = match config.untrusted {
@@ -96,7 +96,7 @@ impl Transcription {
     /// Checks the key with the list of models. Returns `false` if the endpoint has no such list.
     ///
     /// # Errors
-    /// The reason why the endpoint cannot be used.
+    /// The reason why the endpoint is unusable.
     pub async fn probe(&self) -> Result<bool, String> {
         let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
         let bearer = self.config.api_key.as_ref().map(|key| format!("Bearer {}", key.expose()));

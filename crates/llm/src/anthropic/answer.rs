@@ -1,5 +1,5 @@
 //! Builds an answer from the events of its stream (Anthropic API reference, "Streaming Messages"),
-//! or from a complete body if the server does not stream.
+//! or from a complete body of a server without streaming.
 
 use avocet_protocol::{Arguments, ToolCall, Usage, plain_json};
 use serde::Deserialize;
@@ -50,7 +50,7 @@ enum Event {
     Error {
         error: WireError,
     },
-    /// An answer that is not streamed.
+    /// A complete answer without streaming.
     Message(Message),
     /// The end of a block, and unknown events.
     #[serde(other)]
@@ -329,8 +329,8 @@ impl WireUsage {
     }
 }
 
-/// Converts an error in the middle of a stream to the status that it would have had before
-/// (Anthropic API reference, "Errors").
+/// Converts an error in the middle of a stream to the status that it would have had at the
+/// beginning (Anthropic API reference, "Errors").
 impl From<WireError> for Fault {
     fn from(error: WireError) -> Self {
         let WireError { r#type, message } = error;

@@ -21,7 +21,7 @@ use request::{Body, Options};
 
 pub use config::AnthropicConfig;
 
-/// The API version that requests name.
+/// The API version in the request headers.
 const VERSION: &str = "2023-06-01";
 
 /// A model behind an endpoint with the Messages API.
@@ -36,7 +36,7 @@ impl Anthropic {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if the HTTP client cannot be created.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(
         provider: &str,
         model: &str,

@@ -17,7 +17,7 @@ pub(super) struct Options {
     /// The endpoint's name for the model.
     pub(super) model: String,
     pub(super) max_tokens: u32,
-    /// Additional tokens for reasoning; `None` if the model may not think.
+    /// Additional tokens for reasoning; `None` if thinking is off.
     pub(super) thinking_tokens: Option<u32>,
     /// Maximum of both together.
     pub(super) most_tokens: u32,
@@ -194,7 +194,7 @@ impl<'r> Body<'r> {
 }
 
 /// Returns `true` if the model may think in this request. In the middle of a sequence of calls, the
-/// API requires reasoning before the first call. That is missing if another model made the call, or
+/// API requires reasoning before the first call. It is missing if another model made the call, or
 /// if thinking was off.
 fn may_think(messages: &[Message], name: &str) -> bool {
     let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });

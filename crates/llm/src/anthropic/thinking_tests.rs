@@ -131,7 +131,7 @@ async fn a_turn_that_was_begun_without_a_thought_goes_on_without() {
         assert!(sent["thinking"].is_null() && sent["max_tokens"] == 8192, "{sent}");
         assert!(!sent.to_string().contains("signature"), "{sent}");
     }
-    // A message that steers a turn does not begin a new one, and earlier turns do not matter.
+    // A message that steers a turn continues it, and only the current turn matters.
     let steered = sent(&[&hi, &step("1", Some(ours(blocks()))), &hi, &step("2", None)]).await;
     assert!(steered["thinking"].is_object());
     let done = [Message::assistant("done", Vec::new()), Message::user("and?")];

@@ -13,7 +13,7 @@ const MOST_BYTES_A_TOKEN: usize = 32;
 /// Bytes that each item of an answer counts in addition to its text, so that a million empty calls
 /// exceed the limit as well.
 pub(crate) const ITEM: usize = 64;
-/// Bytes that are kept of the arguments of a call that was cut off: it cannot run.
+/// Bytes that are kept of the arguments of a call that was cut off and thus cannot run.
 const KEPT_OF_CUT_ARGUMENTS: usize = 1024;
 
 /// Maximum bytes of an answer that may have this many tokens.
@@ -37,8 +37,7 @@ pub(super) fn shorten_cut_calls(calls: &mut [ToolCall]) {
 }
 
 /// Closes the open strings and brackets at the end of a JSON text that was cut. The result is valid
-/// JSON if the cut is inside of a value. That is usual, because one value is longer than all the
-/// rest.
+/// JSON if the cut is inside of a value. That is the case if one value is longer than all the rest.
 pub(super) fn closed(json: &str) -> String {
     let (mut open, mut in_string) = (Vec::new(), false);
     // The end of the string: before an escape that was cut, and before the first half of a

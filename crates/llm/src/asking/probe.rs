@@ -1,5 +1,5 @@
-//! Checks that a provider can be used. Reads its list of models if it has one, so that the check
-//! costs nothing.
+//! Checks that a provider can be used. Reads its list of models if it has one, which is free of
+//! charge.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum Probe {
     Works,
     /// The model exists. The list of models is public, so the key is unchecked.
     KeyUnchecked,
-    /// The model does not exist. The key is valid or unchecked.
+    /// The model is unknown. The key is valid or unchecked.
     NoModel {
         /// The most similar name in the list.
         nearest: Option<String>,
@@ -33,7 +33,7 @@ pub enum Probe {
 pub(crate) type Names = fn(&Value) -> Option<Vec<String>>;
 
 impl Endpoint {
-    /// Looks for a model in the list at `url`; `None` if there is no list. An empty name checks
+    /// Looks for a model in the list at `url`; `None` if the list is missing. An empty name checks
     /// only that the list exists.
     ///
     /// # Errors
@@ -60,8 +60,8 @@ impl Endpoint {
         }))
     }
 
-    /// Returns the JSON at a URL of the API; `None` if the URL does not exist or its body is not
-    /// JSON.
+    /// Returns the JSON at a URL of the API; `None` if the URL does not exist or has another
+    /// format.
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.

@@ -1,5 +1,5 @@
-//! Turns error responses of all providers into [`ModelError`]: temporary or permanent, and who can
-//! fix it.
+//! Turns error responses of all providers into [`ModelError`]. The error tells if it is temporary
+//! and which role can fix it: user, operator or provider.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Endpoint {
             401 | 403 => ModelError::Unauthorized { model, detail },
             413 => ModelError::TooLong { model, detail, window: None },
             _ if lasting => ModelError::Refused { model, detail, lasting },
-            // Some servers answer 500 where OpenAI answers 400.
+            // Some servers answer 500 instead of OpenAI's 400.
             500 if is_about_length(says, code) && exceeds(says, code) => {
                 ModelError::TooLong { model, detail, window: None }
             }
@@ -55,7 +55,7 @@ impl Endpoint {
 
 /// Returns `true` if any other request would be refused too: the model is missing, or the credit is
 /// used up (Anthropic reports that with 400). OpenRouter also sends 404 if none of its endpoints
-/// supports a feature of this one request.
+/// supports a feature of this one request; other requests may work.
 fn is_lasting(status: u16, code: &str, says: &str) -> bool {
     match status {
         402 => true,

@@ -1,4 +1,4 @@
-//! Permanent errors: the right error type, and no retry.
+//! Permanent errors have the right type and are returned without a retry.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Limits on the length of an answer. Whatever a server sends, memory is bounded; a longer answer
-//! ends there and is marked as truncated.
+//! Limits on the length of an answer. Memory is bounded for any server; a longer answer ends there
+//! and is marked as truncated.
 
 use avocet_protocol::{Arguments, ModelError, ToolCall};
 use avocet_testkit::ModelAnswer;
@@ -105,7 +105,7 @@ pub(super) async fn an_endless_answer_that_is_not_streamed_is_cut<W: Wire>() {
     for megabytes in [3, 5, 20] {
         let text = "ä".repeat(megabytes * 1024 * 512);
         let asked = with_tokens::<W>(TOKENS, at_once(&W::whole(&text, None, None))).await;
-        // A cut body is unreadable if its beginning does not show the type of its content.
+        // A cut body is unreadable if its beginning omits the type of its content.
         match asked.reply {
             Ok(reply) => {
                 assert!(reply.truncated && reply.calls.is_empty(), "{megabytes}");

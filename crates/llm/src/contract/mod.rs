@@ -130,8 +130,8 @@ fn can<W: Wire>(ability: Ability) -> bool {
     !W::CANNOT.contains(&ability)
 }
 
-/// All arguments of the call with this number, for wires that send complete calls. `None` if there
-/// are none. Invalid JSON becomes a string.
+/// All arguments of the call with this number, for wires that send complete calls. `None` if it has
+/// no arguments. Invalid JSON becomes a string.
 fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
     let pieces = bits.iter().filter_map(|bit| match bit {
         Bit::Arguments(of, text) if *of == number => Some((*text).to_owned()),

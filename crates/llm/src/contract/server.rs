@@ -71,7 +71,7 @@ impl<W: Wire> Served<W> {
         let server = W::start(Box::new(answer), &setup).await;
         let clock = Arc::<ManualClock>::default();
         let model = W::model(server.base_url.clone(), &setup, clock.clone());
-        // Fetch the facts now, so that this request does not affect the time in a test.
+        // Fetch the facts now, so that the test's clock measures only the request.
         model.facts().await;
         Self { server, model, clock, wire: PhantomData }
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::lenient::{self, Fault};
 use super::{Place, schema};
 
-/// Keys of a tool's name that have no other meaning.
+/// Keys that only a tool's name has.
 const TOOL: [&str; 6] = ["tool", "tool_name", "toolname", "function", "function_name", "action"];
 /// A key of a tool's name that is also common elsewhere.
 const NAME: &str = "name";
@@ -24,7 +24,7 @@ const ARGUMENTS: [&str; 8] = [
 /// Keys of calls in an object.
 const CALLS: [&str; 6] =
     ["tool_calls", "tool_call", "function_call", "function_calls", "calls", "actions"];
-/// Keys that may accompany a call but are not arguments.
+/// Keys that may accompany a call without being arguments.
 const BESIDE: [&str; 9] = [
     "thought",
     "thoughts",
@@ -70,8 +70,8 @@ impl Place<'_> {
         self.told().known(name, self.tools)
     }
 
-    /// Parses the JSON at the start of a text as calls. Text that begins like a call but cannot be
-    /// parsed becomes a call with malformed arguments.
+    /// Parses the JSON at the start of a text as calls. Broken text that begins like a call becomes
+    /// a call with malformed arguments.
     pub(super) fn json_calls(&self, text: &str, sure: Sure) -> Json {
         match lenient::value(text, self.is_all && !self.is_cut) {
             Ok((value, bytes)) => match calls(&value, self.tools, sure) {
@@ -95,7 +95,7 @@ impl Place<'_> {
         }
     }
 
-    /// A call from text that cannot be parsed but names its tool near the start.
+    /// A call from broken text that names its tool near the start.
     fn malformed(&self, text: &str, sound: usize, sure: Sure) -> Option<(usize, ToolCall)> {
         const HEAD: usize = 2000;
         let head = &text[..text.floor_char_boundary(HEAD.min(sound))];
@@ -133,8 +133,8 @@ pub(super) fn known<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
     meant(name, || tools.iter().map(|tool| tool.name.as_str()))
 }
 
-/// Like [`known`], but also accepts a tool's names elsewhere. Many of these are common words, so
-/// use it only if the text is certainly a call.
+/// Like [`known`], but also accepts aliases, the tool's names in other programs. Many of these are
+/// common words, so use it only if the text is certainly a call.
 pub(crate) fn known_elsewhere<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
     let aliases = || tools.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
     known(name, tools).or_else(|| meant(name, aliases))
@@ -293,7 +293,7 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
     keys.iter().any(|one| one.eq_ignore_ascii_case(key))
 }
 
-/// The tool's name in a JSON text that cannot be parsed: the first quoted text after a name key.
+/// The tool's name in broken JSON: the first quoted text after a name key.
 fn name_in(head: &str) -> Option<&str> {
     let mut words = quoted(head);
     while let Some(word) = words.next() {

@@ -74,7 +74,7 @@ impl Dialect for Harmony {
     }
 }
 
-/// Reads a message whose body begins at index `body`.
+/// Reads a message with its body at index `body`.
 fn message(place: &Place<'_>, body: usize, is_marked: bool) -> Sight {
     let Some(name) = recipient(&place.rest[..body]) else { return Sight::Nothing };
     let known = if is_marked { call::known_elsewhere } else { call::known };
@@ -96,7 +96,7 @@ fn message(place: &Place<'_>, body: usize, is_marked: bool) -> Sight {
     calls(bytes, vec![call::call(name, arguments, place.tools)])
 }
 
-/// The arguments in a body, and their length in bytes; malformed if the body is not an object.
+/// The arguments in a body, and their length in bytes. Anything except an object is malformed.
 fn arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
     let ends = ENDS.iter().filter_map(|end| find(text, end));
     let end = ends.min().unwrap_or(text.len());
@@ -106,7 +106,7 @@ fn arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
     }
 }
 
-/// The recipient after `to=` in a header; `None` if it is not a function.
+/// The recipient after `to=` in a header; `None` unless it can be a function.
 fn recipient(header: &str) -> Option<&str> {
     let (_, to) = header.split_once("to=")?;
     let to = to.split(|c: char| c.is_whitespace() || c == '<' || c == '{').next()?;

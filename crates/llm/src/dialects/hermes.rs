@@ -83,7 +83,7 @@ fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
     }
 }
 
-/// A tool's name followed by text that is not an object.
+/// A tool's name followed by anything except an object.
 fn words_of(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let name =
         call::known_elsewhere(place.rest.split_whitespace().next()?, place.tools)?.to_owned();

@@ -11,12 +11,12 @@ const LONGEST_COMMENT: usize = 1000;
 const SMART: [char; 3] = ['“', '”', '„'];
 const SMART_SINGLE: [char; 2] = ['‘', '’'];
 
-/// The reason why a text is not a value.
+/// The reason why parsing failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The text ends before the value does.
     Open,
-    /// The character at this byte is not allowed there.
+    /// The character at this byte is invalid there.
     At(usize),
 }
 
@@ -43,8 +43,8 @@ pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// The length in bytes of a bracket with its content. Only strings are respected. The whole text if
-/// the bracket is not closed.
+/// The length in bytes of a bracket with its content. Understands only strings and brackets. The
+/// whole text if the bracket stays open.
 pub(super) fn extent(text: &str) -> usize {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -129,7 +129,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a comma; does not pass a closing bracket.
+    /// Passes a comma, but stays before a closing bracket.
     fn separator(&mut self, bracket: char) -> Result<(), Fault> {
         self.blanks()?;
         match self.peek() {

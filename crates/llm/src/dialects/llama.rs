@@ -10,7 +10,7 @@ const TAG: &str = "<|python_tag|>";
 const FENCES: [&str; 2] = ["tool_code", "python_tag"];
 /// Maximum bytes of a name.
 const LONGEST_NAME: usize = 80;
-/// Maximum bytes of a list from a model that was not told to use this dialect.
+/// Maximum bytes of a list, unless the model was told to use this dialect.
 const LONGEST: usize = 4000;
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Dialect for Llama {
         }
         let body = rest.trim_start();
         let at = place.rest.len() - body.len();
-        // A tag without calls has no meaning and is removed.
+        // A tag without calls is meaningless and is removed.
         tagged(&place.after(at)).map_or(Sight::Said(TAG.len(), String::new()), |(bytes, found)| {
             calls(at + bytes, found)
         })
@@ -79,7 +79,7 @@ fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
 }
 
 /// Reads `[read_file(path="a"), read_file(path="b")]`. While an answer streams, text is withheld
-/// only up to a limit. A longer list does not count as calls in a complete answer either.
+/// only up to a limit. Longer lists count as text in complete answers too.
 fn listed(place: &Place<'_>) -> Sight {
     let inner = &place.rest[1..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');

@@ -1,4 +1,5 @@
-//! Finds results that a model invents after a call. The call has not run yet, so they are false.
+//! Finds results that a model invents after a call. They are false, because the call has yet to
+//! run.
 
 use super::strip;
 
@@ -45,7 +46,7 @@ const MARKS: [&str; 17] = [
     "<|start_header_id|>ipython",
 ];
 
-/// Remains of a call that was closed twice or closes something that was never opened.
+/// Remains of a call that was closed twice, or closing tags without a start.
 const LEFTOVERS: [&str; 14] = [
     "</tool_call>",
     "</tool_calls>",

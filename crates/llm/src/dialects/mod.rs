@@ -134,7 +134,7 @@ pub(crate) struct Place<'t> {
     rest: &'t str,
     /// `true` at the start of a line, after list and quote markers.
     is_line: bool,
-    /// `true` if no more text follows.
+    /// `true` if the text is complete.
     is_all: bool,
     /// `true` if the reply was cut off at the model's output limit.
     is_cut: bool,
@@ -156,7 +156,6 @@ impl<'t> Place<'t> {
 /// The classification of the start of a text. Lengths are in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
-    /// No call.
     Nothing,
     /// Plain text.
     Plain(usize),
@@ -186,7 +185,8 @@ fn begins(word: &str, text: &str) -> bool {
     word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
 }
 
-/// The index of a word in a text, ignoring case. The word must not begin with a letter.
+/// The index of a word in a text, ignoring case. The word's first character must be caseless, such
+/// as `<`.
 fn find(text: &str, word: &str) -> Option<usize> {
     let first = word.chars().next()?;
     text.match_indices(first).map(|(at, _)| at).find(|at| strip(&text[*at..], word).is_some())

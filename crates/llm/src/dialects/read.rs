@@ -127,7 +127,7 @@ impl State {
         at
     }
 
-    /// The text after the first `shown` bytes, with the blanks at its end, while the reply has no
+    /// The text after the first `shown` bytes, with the blanks at its end. Valid until the first
     /// call.
     pub(super) fn so_far(&self, shown: usize) -> String {
         let text = &self.read.text;
@@ -181,7 +181,7 @@ impl State {
         }
     }
 
-    /// The step for the start of a line; `None` if the line has no special meaning.
+    /// The step for the start of a line; `None` for an ordinary line.
     fn at_line(&self, reader: &Reader<'_>, place: &Place<'_>) -> Option<Next> {
         let rest = place.rest;
         let line_bytes = rest.find('\n').map(|end| end + 1);
@@ -265,7 +265,7 @@ impl State {
             }
         }
         match (self.just_called, body.trim().is_empty()) {
-            // The rest of a fence that closes a block that was never opened.
+            // The rest of a fence that closes a block without a start.
             (true, true) => Some(Next::Skip(line.len())),
             (true, false) if end.is_none() && info.is_empty() => Some(Next::Skip(line.len())),
             (true, false) => Some(Next::Heed(0, Sight::MadeUp, None)),

@@ -40,7 +40,7 @@ pub(super) fn properties(tool: &ToolSpec) -> Vec<(&str, &Value)> {
     first.chain(rest.filter(|(name, _)| !required.contains(name))).collect()
 }
 
-/// The type of an argument: `string`, `integer`, `array`, ...; empty if the schema has none.
+/// The type of an argument: `string`, `integer`, `array`, ...; empty if unknown.
 pub(super) fn kind(property: &Value) -> &str {
     match &property["type"] {
         Value::String(kind) => kind,

@@ -173,12 +173,12 @@ fn of_words(words: &[String], place: &Place<'_>) -> Option<ToolCall> {
 struct Words<'w> {
     tool: &'w ToolSpec,
     object: Map<String, Value>,
-    /// Words that are neither flags nor values of flags.
+    /// Positional words.
     by_place: Vec<&'w str>,
 }
 
 impl<'w> Words<'w> {
-    /// Parses the arguments; `None` if a word does not fit.
+    /// Parses the arguments; `None` if a word is invalid.
     fn read(words: &'w [String], tool: &'w ToolSpec) -> Option<Map<String, Value>> {
         let mut read = Self { tool, object: Map::new(), by_place: Vec::new() };
         let mut rest = words.iter().map(String::as_str).peekable();
@@ -275,7 +275,7 @@ impl<'w> Words<'w> {
     }
 }
 
-/// Normalises a name: case and the kind of dash do not matter.
+/// Normalises a name: ignores case and the kind of dash.
 fn plain(name: &str) -> String {
     name.replace('-', "_").to_lowercase()
 }

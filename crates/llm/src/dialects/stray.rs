@@ -107,7 +107,7 @@ const EXPRESSIONS: &[&str] = &[
 const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '\u{37e}'];
 
 /// Returns `true` if a model with native calls meant its text calls as calls: they end the reply,
-/// and the text before them does not present them as a quote, an example or a question.
+/// and the text before them is free of hints at a quote, an example or a question.
 pub(crate) fn is_meant(read: &Read) -> bool {
     // An example can have a result, too. Control tokens appear in examples only inside of code.
     let has_result = read.is_made_up && !read.dialect.is_some_and(Dialect::has_control_words);
@@ -123,7 +123,7 @@ fn is_frame(lead: &str) -> bool {
         || lower.contains(&QUESTION_MARKS[1..])
 }
 
-/// Returns `true` if a word ends a question. A question mark inside of a URL does not count.
+/// Returns `true` if a word ends a question. A question mark inside of a URL is ignored.
 fn asks(word: &str) -> bool {
     word[word.trim_end_matches(is_mark).len()..].contains(QUESTION_MARKS)
 }

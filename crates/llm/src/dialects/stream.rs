@@ -1,4 +1,4 @@
-//! Filters a streamed reply: shows text only when it can no longer become a call.
+//! Filters a streamed reply: shows text as soon as it can no longer become a call.
 
 use avocet_protocol::Delta;
 
@@ -39,7 +39,7 @@ impl<'t> Streamed<'t> {
         if !self.state.read.calls.is_empty() {
             return;
         }
-        // Blanks count only if text follows. Until then they are not copied with every piece.
+        // Blanks count only if text follows. Until then, copying them with every piece is avoided.
         if self.shown.is_empty() && self.state.read.text.is_empty() {
             return;
         }
@@ -65,7 +65,7 @@ impl<'t> Streamed<'t> {
         match text.strip_prefix(&self.shown) {
             Some("") => {}
             Some(rest) => show(Delta::Text(rest)),
-            // Blanks before a call are not part of the text, but they are invisible.
+            // Blanks before a call are invisible, so showing them does no harm.
             None if self.shown.trim_end() == text => {}
             None => {
                 show(Delta::Restart);

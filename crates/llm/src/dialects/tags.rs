@@ -64,8 +64,8 @@ pub(super) fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')
 }
 
-/// Parses the tag at the start of a text. `None` if the text is not a tag, `Some(None)` if the tag
-/// is incomplete.
+/// Parses the tag at the start of a text. `None` if the text is something else, `Some(None)` if the
+/// tag is incomplete.
 pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
     let inner = text.strip_prefix('<')?;
     let (inner, closes) = match inner.strip_prefix('/') {

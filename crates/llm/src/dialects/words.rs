@@ -76,7 +76,7 @@ fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
     text
 }
 
-/// The one-letter names of an argument, as flags. Longer names are accepted but not listed.
+/// The one-letter names of an argument, as flags. Longer names are accepted but left out here.
 fn flags(property: &Value) -> String {
     let range = if property["x-range"].is_string() { " FIRST:LAST" } else { "" };
     let short = schema::aliases(property).filter(|alias| alias.len() == 1);
@@ -140,7 +140,7 @@ fn error(result: &str) -> Option<String> {
     Some(error.as_str().map_or_else(|| error.to_string(), str::to_owned))
 }
 
-/// Writes a call as an object in one line. Escapes every `<`, so that the object contains no mark.
+/// Writes a call as an object in one line. Escapes every `<`, so that the object is free of marks.
 pub(super) fn object(call: &SentCall, name: &str, arguments: &str) -> String {
     let body = json_line(&Value::Object(call.arguments.clone()));
     format!("{{\"{name}\": {}, \"{arguments}\": {body}}}", json!(call.name))

@@ -2,8 +2,8 @@
 //! and the model cards of open-weight models. Prices are from the pages of OpenAI, Anthropic and
 //! Google for the standard tier. All values are from the end of 2025. They go out of date: the
 //! operator's values in `[models]` win. Uncertain values are left out, and so are those that depend
-//! on more than the model. Examples: some Gemini prices depend on the length of the request, prices
-//! of open models on the host.
+//! on more than the model. Examples: some Gemini prices depend on the length of the request, and
+//! prices of open models depend on the company that runs them.
 
 use avocet_protocol::{Price, fits, specificity};
 
@@ -14,7 +14,7 @@ use crate::ToolStyle;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct BuiltIn {
     pub(crate) facts: Facts,
-    /// The dialect for calls as text, used if native calls are not available.
+    /// The dialect for calls as text, used if native calls are unavailable.
     pub(crate) dialect: Option<ToolStyle>,
 }
 
@@ -50,7 +50,7 @@ struct Family {
     price: Option<Sold>,
 }
 
-/// A price, and the only host where it applies.
+/// A price, and the only host with this price.
 #[derive(Clone, Copy)]
 struct Sold {
     host: &'static str,
@@ -97,7 +97,7 @@ impl Family {
         self
     }
 
-    /// Native calls, and this dialect if the API does not support them.
+    /// Native calls, and this dialect for servers without native calls.
     const fn calls_or(self, dialect: ToolStyle) -> Self {
         Self { dialect: Some(dialect), ..self.calls() }
     }

@@ -1,5 +1,5 @@
 //! Builds an answer from the chunks of its stream (Gemini API reference,
-//! "GenerateContentResponse"), or from a complete body if the server does not stream.
+//! "GenerateContentResponse"), or from a complete body of a server without streaming.
 
 use std::time::Duration;
 
@@ -164,7 +164,7 @@ impl Answer for PartialAnswer {
         })
     }
 
-    /// Reads one chunk, or a list of all chunks from a server that does not stream events.
+    /// Reads one chunk, or a list of all chunks from a server without event streams.
     fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
         match serde_json::from_str(body) {
             Ok(Value::Array(chunks)) => {

@@ -35,7 +35,7 @@ impl Gemini {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if the HTTP client cannot be created.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(
         provider: &str,
         model: &str,

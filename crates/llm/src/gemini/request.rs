@@ -51,8 +51,7 @@ struct WireTools<'r> {
 struct Declaration<'r> {
     name: &'r str,
     description: &'r str,
-    /// `None` if the tool takes no parameters, because the API refuses an object without
-    /// properties.
+    /// `None` if the tool takes no parameters, because the API refuses an empty object.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
 }
@@ -221,8 +220,8 @@ fn text_part(text: &str) -> Option<Part<'_>> {
     (!text.trim().is_empty()).then(|| PartKind::Text(text).into())
 }
 
-/// A picture of the request; `None` for a type that the API does not support, because it would
-/// refuse the whole request.
+/// A picture of the request; `None` for an unsupported type, because the API would refuse the whole
+/// request.
 fn image_part<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Part<'r>> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if *media_type == "image/gif" {

@@ -11,7 +11,7 @@ const PLAIN: [&str; 4] = ["description", "nullable", "minimum", "maximum"];
 /// Addition to the description of an object that is requested as text.
 const AS_TEXT: &str = "A JSON object, as text.";
 
-/// The converted parameters of a tool; `None` if it takes none.
+/// The converted parameters of a tool; `None` if they are empty.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
     let converted = Converter { root: schema }.convert(schema, &[]);
     converted["properties"].is_object().then_some(converted)
@@ -33,7 +33,7 @@ struct Converter<'s> {
 
 impl Converter<'_> {
     /// Converts a schema. `within` are the references on the path to it. A type that contains
-    /// itself is converted to an object without known properties.
+    /// itself is requested as text.
     fn convert(&self, schema: &Value, within: &[String]) -> Value {
         let mut out = Map::new();
         let Some((whole, within)) = self.resolved(schema, within) else {

@@ -16,7 +16,7 @@ pub(super) struct Signatures {
     /// The signature of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
-    /// The signatures of the calls, in order; most calls have none.
+    /// The signatures of the calls, in order; most are `None`.
     pub(super) calls: Vec<Option<String>>,
 }
 
@@ -27,7 +27,7 @@ impl Signatures {
         own.and_then(|own| Self::deserialize(&own.content).ok()).unwrap_or_default()
     }
 
-    /// The form in which they are stored; `None` if there are none.
+    /// The form in which they are stored; `None` if all are missing.
     pub(super) fn kept(&self) -> Option<Value> {
         let any = self.text.is_some() || self.calls.iter().any(Option::is_some);
         any.then(|| serde_json::to_value(self).ok()).flatten()

@@ -1,4 +1,4 @@
-//! Reasoning before a call: not shown. Its signatures are sent back at the same places, and only to
+//! Reasoning before a call: hidden. Its signatures are sent back at the same places, and only to
 //! the same model.
 
 use avocet_protocol::{Message, Reasoning, SentCall};

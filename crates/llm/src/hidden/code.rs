@@ -25,13 +25,13 @@ pub(crate) enum Next {
     Code(usize),
     /// Other text.
     Text(usize),
-    /// The kind depends on text that has not arrived.
+    /// The kind depends on text that is yet to come.
     Wait,
 }
 
 impl Code {
-    /// Classifies the start of a text. With `is_all`, no more text follows. Opens or closes the
-    /// fence if the text begins with one.
+    /// Classifies the start of a text; `is_all` means that the text is complete. Opens or closes
+    /// the fence if the text begins with one.
     pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> Next {
         let line_bytes = rest.find('\n').map(|end| end + 1);
         if self.at_line {

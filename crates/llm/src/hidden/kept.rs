@@ -7,7 +7,6 @@ pub(super) enum Sight {
     Call(usize, &'static [&'static str]),
     /// A call may begin here.
     Open,
-    /// No call.
     Nothing,
 }
 
@@ -32,7 +31,7 @@ const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>"];
 /// Maximum bytes of a header.
 const LONGEST: usize = 300;
 
-/// The call at the start of a text. With `is_all`, no more text follows.
+/// The call at the start of a text; `is_all` means that the text is complete.
 pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
     let starts = |word: &str| text.get(..word.len()).is_some_and(|t| t.eq_ignore_ascii_case(word));
     let begins = |word: &str| word.get(..text.len()).is_some_and(|w| w.eq_ignore_ascii_case(text));
@@ -82,10 +81,8 @@ fn is_own_so_far(text: &str, header: &str) -> bool {
     roles(text).iter().any(|role| role.starts_with(header) || header.starts_with(role))
 }
 
-/// Returns the end of a call in a text. With `is_all`, no more text follows.
-///
-/// # Errors
-/// The number of bytes that certainly belong to the call, if its end has not arrived.
+/// Returns the end of a call in a text, or as `Err` the bytes that certainly belong to it so far.
+/// `is_all` means that the text is complete.
 pub(super) fn end(text: &str, ends: &[&str], is_all: bool) -> Result<usize, usize> {
     let found = text.match_indices(['<', '[']).map(|(at, _)| at).find(|at| {
         let rest = &text[*at..];

@@ -29,7 +29,6 @@ pub(super) enum Sight {
     Mark(usize, Mark),
     /// The text can still become a mark.
     Open,
-    /// No mark.
     Nothing,
 }
 
@@ -105,7 +104,7 @@ pub(super) fn is_quoted(before: Option<char>) -> bool {
     before == Some('`')
 }
 
-/// The mark at the start of a text. With `is_all`, no more text follows.
+/// The mark at the start of a text; `is_all` means that the text is complete.
 pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
     let sights = [fixed(text), tag(text), control_word(text, is_all), turn(text, is_all)];
     let found = |wanted: fn(&Sight) -> bool| sights.iter().copied().find(wanted);

@@ -1,6 +1,6 @@
-//! The default model, which needs neither a key nor a network. It has no intelligence and tells the
+//! The default model, which works without key and network. It has no intelligence and tells the
 //! user so. It runs tools from plain commands, through the same loop as any other model, so that
-//! everything can be tried without a key.
+//! everything can be tried before there is a key.
 
 mod command;
 

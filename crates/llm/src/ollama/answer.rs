@@ -1,5 +1,5 @@
 //! Builds an answer from the lines of its stream (Ollama API, "Generate a chat completion"), or
-//! from a complete body if the server does not stream.
+//! from a complete body of a server without streaming.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ struct Line {
     done_reason: Option<String>,
     prompt_eval_count: u64,
     eval_count: u64,
-    /// An error message. Lines contain no status.
+    /// An error message, always without a status.
     error: Option<String>,
 }
 

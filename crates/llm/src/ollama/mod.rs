@@ -39,7 +39,7 @@ impl Ollama {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if the HTTP client cannot be created.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(
         provider: &str,
         model: &str,
@@ -119,7 +119,7 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("authorization", format!("Bearer {}", key.expose()))).into_iter().collect()
 }
 
-/// Returns `true` if the model runs on Ollama's paid servers, not on a local machine.
+/// Returns `true` if the model runs on Ollama's paid servers instead of a local machine.
 fn is_in_the_cloud(model: &str) -> bool {
     model.ends_with("-cloud") || model.ends_with(":cloud")
 }

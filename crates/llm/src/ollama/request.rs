@@ -18,7 +18,7 @@ pub(super) struct Options {
     pub(super) num_ctx: Option<u64>,
     pub(super) num_predict: Option<u32>,
     pub(super) think: Option<bool>,
-    /// Seconds; negative for no limit.
+    /// Seconds; a negative value keeps the model loaded for ever.
     pub(super) keep_alive: Option<i64>,
 }
 
@@ -153,8 +153,8 @@ fn wire<'r>(
     }
 }
 
-/// A picture of the request; `None` for a type that the server cannot read, because it would refuse
-/// the whole request.
+/// A picture of the request; `None` for an unsupported type, because the server would refuse the
+/// whole request.
 fn picture(image: &ImageRef, request: &ModelRequest) -> Option<String> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if *media_type == "image/gif" {

@@ -27,7 +27,7 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OllamaFa
     })
     .await;
     let model = model_of(&fake, clock);
-    // Fetch the facts now, so that this request does not affect the time in a test.
+    // Fetch the facts now, so that the test's clock measures only the request.
     model.facts().await;
     (fake, model)
 }

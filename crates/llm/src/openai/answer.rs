@@ -1,5 +1,5 @@
-//! Builds an answer from the events of its stream, or from a complete body if the server does not
-//! stream.
+//! Builds an answer from the events of its stream, or from a complete body of a server without
+//! streaming.
 
 use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde::Deserialize;
@@ -42,7 +42,7 @@ struct Chunk {
 
 #[derive(Debug, Deserialize)]
 struct Choice {
-    /// Called `message` if the answer is not streamed.
+    /// Called `message` in an answer without streaming.
     #[serde(alias = "message", default, deserialize_with = "or_default")]
     delta: Delta,
     finish_reason: Option<String>,
@@ -251,7 +251,7 @@ impl PartialCall {
     }
 
     /// Returns `true` if a piece with the same index belongs to another call: some servers give all
-    /// calls one index. A new id alone is not enough, because some servers make one for every
+    /// calls one index. A new id alone proves nothing, because some servers make one for every
     /// piece.
     fn ends_before(&self, id: &str, name: &str) -> bool {
         let is_other =

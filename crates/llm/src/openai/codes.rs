@@ -1,5 +1,5 @@
 //! Maps error codes to statuses (OpenAI API reference, "Error codes"), including those of
-//! compatible servers. An error in the middle of a stream has no other status.
+//! compatible servers. In the middle of a stream, the code is the only hint at a status.
 
 use serde_json::Value;
 

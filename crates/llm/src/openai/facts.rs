@@ -28,7 +28,7 @@ enum Known {
     Nothing,
     /// The request failed at this time of the clock.
     Failed(Duration),
-    /// The answer; `None` if it does not contain the context size.
+    /// The answer; `None` if the context size is missing.
     Said(Option<u64>),
 }
 
@@ -43,8 +43,7 @@ impl Context {
         &self.url
     }
 
-    /// Returns the context size of the model that the server calls `model`; `None` if the server
-    /// does not report it.
+    /// Returns the context size of the model that the server calls `model`; `None` if unknown.
     pub(super) async fn asked(&self, endpoint: &Endpoint, model: &str) -> Option<u64> {
         let now = endpoint.clock.elapsed();
         let known = *self.known();
@@ -68,8 +67,7 @@ impl Context {
         context
     }
 
-    /// Requests the list of models (OpenAI API reference, "List models"); null if the server has
-    /// none.
+    /// Requests the list of models (OpenAI API reference, "List models"); null if it is missing.
     async fn list(&self, endpoint: &Endpoint) -> Result<Value, String> {
         let headers = (endpoint.headers)(endpoint.api_key.as_ref());
         let headers: Vec<(&str, &str)> =

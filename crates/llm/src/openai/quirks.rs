@@ -40,7 +40,7 @@ pub enum SystemRole {
     User,
 }
 
-/// Keys of the request body that `extra_body` must not set.
+/// Keys of the request body that are forbidden in `extra_body`.
 const OURS: [&str; 6] = ["input", "instructions", "messages", "model", "stream", "tools"];
 /// Headers that the HTTP client sets.
 const OF_HTTP: [&str; 4] = ["content-length", "content-type", "host", "transfer-encoding"];

@@ -106,7 +106,7 @@ fn part(bit: &Bit<'_>, bits: &[Bit<'_>]) -> Option<Value> {
     }
 }
 
-/// The text of a result. A result that is not an object is wrapped in one.
+/// The text of a result. Other values than objects are wrapped in one.
 fn result(response: &Value) -> String {
     match response.get("result").unwrap_or(response) {
         Value::String(text) => text.clone(),

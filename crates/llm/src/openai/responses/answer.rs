@@ -1,5 +1,5 @@
 //! Builds an answer from the events of its stream (OpenAI API reference, "Streaming events"), or
-//! from a complete body if the server does not stream.
+//! from a complete body of a server without streaming.
 
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ impl PartialAnswer {
         if is_alive { Piece::Unseen } else { Piece::KeepAlive }
     }
 
-    /// Completes an item, and adds the data that its pieces did not contain.
+    /// Completes an item, and adds the data that its pieces lacked.
     fn complete(&mut self, index: Option<u64>, item: Value) -> Piece {
         let place = self.items.iter().rposition(|(found, _)| *found == index);
         let place = place.unwrap_or_else(|| {
@@ -186,7 +186,7 @@ impl PartialAnswer {
         shown(delta.to_owned())
     }
 
-    /// The arguments of the call with this index; of the last call if the server sends no index.
+    /// The arguments of the call with this index; of the last call if the index is missing.
     fn arguments(&mut self, index: Option<u64>) -> Result<&mut String, Fault> {
         let found = self.items.iter_mut().rev().find_map(|(found, item)| match item {
             Item::Called { arguments, .. } if index.is_none() || *found == index => Some(arguments),

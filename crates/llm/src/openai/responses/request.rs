@@ -118,7 +118,7 @@ impl<'r> Body<'r> {
                 self.input.push(Item::Message { role: "user", content });
             }
             Message::Assistant { text, calls, reasoning } => {
-                // Reasoning without a call is no longer needed.
+                // Reasoning without a call is obsolete.
                 let own = reasoning.as_ref().filter(|own| own.model == name && !calls.is_empty());
                 self.step(text, calls, own);
             }
@@ -129,7 +129,7 @@ impl<'r> Body<'r> {
     }
 
     /// Adds the text and the calls of a step, each after the reasoning that led to it. The API
-    /// refuses a request with reasoning that leads to nothing.
+    /// refuses a request with unused reasoning.
     fn step(&mut self, text: &'r str, calls: &'r [SentCall], own: Option<&'r Reasoning>) {
         let content = Content::Text(text);
         let said =
