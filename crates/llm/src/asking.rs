@@ -62,7 +62,6 @@ pub(crate) enum Framing {
 
 /// An answer that is put together from the events of its stream.
 pub(crate) trait Answer: Default + Send {
-    /// The unit of this API's stream.
     const FRAMING: Framing = Framing::Events;
     /// Time to wait for more data (such as usage) after the end of the answer. A value above the
     /// gap timeout counts as the gap timeout. Some servers leave the connection open or close it

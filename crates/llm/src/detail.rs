@@ -15,7 +15,7 @@ pub(crate) fn says(error: &Value) -> Option<&str> {
 /// Returns an error message in one short line. Removes our key, because some providers repeat it.
 pub(crate) fn clean(text: &str, key: Option<&Secret>) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Every text contains the empty key.
+    // An empty key would match everywhere.
     if let Some(key) = key.filter(|key| !key.expose().is_empty()) {
         text = text.replace(key.expose(), "[secret]");
     }

@@ -53,7 +53,6 @@ enum Next {
     Show(usize),
     /// Hidden text.
     Hide(usize),
-    /// A mark.
     Mark(usize, Mark),
     /// The opening of a call, which ends before one of these tokens.
     Keep(usize, &'static [&'static str]),

@@ -5,7 +5,7 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
 use crate::sse::{MAX_EVENT, chunks};
 
-/// The received bytes that were not returned yet.
+/// The received bytes that are yet to be returned.
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,

@@ -60,8 +60,8 @@ impl Endpoint {
         }))
     }
 
-    /// Returns the JSON at a URL of the API; `None` if the URL does not exist or has another
-    /// format.
+    /// Returns the JSON at a URL of the API; `None` if the URL does not exist or its body is
+    /// invalid.
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.

@@ -1,5 +1,5 @@
-//! Turns error responses of all providers into [`ModelError`]. The error tells if it is temporary
-//! and which role can fix it: user, operator or provider.
+//! Turns error responses of all providers into [`ModelError`]. The variant shows the remedy, such
+//! as a retry, a shorter request or another key.
 
 use std::time::Duration;
 

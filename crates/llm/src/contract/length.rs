@@ -18,7 +18,7 @@ const PIECES: usize = MAX_ANSWER / PIECE + 8;
 
 /// A value that the models of all wires accept, with a byte limit just below [`MAX_ANSWER`].
 const TOKENS: u32 = 62_000;
-/// The length of an answer that was cut at this limit.
+/// The possible lengths of an answer that was cut at the limit for `TOKENS`.
 const CUT: std::ops::RangeInclusive<usize> = TOKENS as usize * 32 - 1..=MAX_ANSWER;
 
 /// A stream that stays open for ever after these events.

@@ -81,8 +81,8 @@ enum Bit<'a> {
     Call(u64, Option<&'a str>, &'a str),
     /// More arguments of the call with this number.
     Arguments(u64, &'a str),
-    /// A complete call. Its arguments are sent as exactly this value. A value may follow one API
-    /// and be a known deviation for another.
+    /// A complete call. Its arguments are sent as exactly this value, which is regular for some
+    /// wires and a known deviation for others.
     Whole(u64, &'a str, Value),
 }
 

@@ -119,9 +119,7 @@ impl Place<'_> {
 /// The content of a JSON text, and its length in bytes.
 #[derive(Debug, PartialEq)]
 pub(super) enum Json {
-    /// Calls.
     Calls(usize, Vec<ToolCall>),
-    /// Other content.
     Other(usize),
     /// The decision needs more text.
     Open,

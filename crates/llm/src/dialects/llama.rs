@@ -79,7 +79,7 @@ fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
 }
 
 /// Reads `[read_file(path="a"), read_file(path="b")]`. While an answer streams, text is withheld
-/// only up to a limit. Longer lists count as text in complete answers too.
+/// only up to a limit. Complete answers get the same limit, so that both give the same result.
 fn listed(place: &Place<'_>) -> Sight {
     let inner = &place.rest[1..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');

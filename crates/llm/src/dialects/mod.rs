@@ -119,7 +119,6 @@ pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
 /// A call and its result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered<'m> {
-    /// The call.
     pub(crate) call: &'m SentCall,
     /// `true` if the call succeeded.
     pub(crate) ok: bool,

@@ -103,7 +103,7 @@ fn next_keyword(text: &str) -> Option<usize> {
     }
 }
 
-/// Reads a thought. It is shown unless an answer follows.
+/// Reads a thought. It is shown unless a final answer follows.
 fn thought(place: &Place<'_>) -> Sight {
     let rest = undecorated(place.rest);
     let said = keyword(rest, "thought:").unwrap_or(rest);

@@ -1,6 +1,6 @@
 //! Decides if calls in a reply's text are meant as calls. A model with native tool calls that
-//! writes one as text either made a mistake or explains: it shows an example, or asks for
-//! permission.
+//! writes one as text either made a mistake or explains: it shows an example, or asks if it should
+//! make the call.
 
 use super::Dialect;
 use super::read::Read;

@@ -65,7 +65,7 @@ impl<'t> Streamed<'t> {
         match text.strip_prefix(&self.shown) {
             Some("") => {}
             Some(rest) => show(Delta::Text(rest)),
-            // Blanks before a call are invisible, so showing them does no harm.
+            // The text lacks the blanks before a call, but they are invisible.
             None if self.shown.trim_end() == text => {}
             None => {
                 show(Delta::Restart);

@@ -42,7 +42,7 @@ pub(crate) fn host(base_url: &str) -> Option<&str> {
 
 /// Models with the same facts.
 struct Family {
-    /// Lower-case names without the part before a slash.
+    /// Patterns of lower-case names without the part before a slash.
     patterns: &'static [&'static str],
     /// All facts except the price.
     facts: Facts,

@@ -21,7 +21,7 @@ impl Wire for Chat {
     const CANNOT: &'static [Ability] =
         &[Ability::CountedCache, Ability::Filters, Ability::LateStatus];
 
-    /// The server reports that the model sees pictures.
+    /// The card of the fake, instead of the configuration, decides if the model sees pictures.
     async fn start(answer: Answering, setup: &Setup) -> Server {
         let eyes = setup.images.then_some("vision");
         let able = ["completion", "tools", "thinking"].into_iter().chain(eyes).collect();
