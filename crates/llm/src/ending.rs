@@ -69,7 +69,7 @@ pub(crate) fn with_endings(offered: &[ToolSpec]) -> Vec<ToolSpec> {
     offered.iter().cloned().chain(TOOLS.iter().filter_map(ending)).collect()
 }
 
-/// The end signals that were removed from an answer.
+/// The end calls that were removed from an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// The text of the end calls. `None` if other calls remain or end calls are absent.

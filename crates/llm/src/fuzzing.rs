@@ -116,7 +116,8 @@ pub fn endless(data: &[u8]) {
     endlessly(data, ENDLESS);
 }
 
-/// Checks that JSON is read like `serde_json` reads it, and that repaired JSON is valid.
+/// Checks that JSON is read like `serde_json` reads it, and that a repaired value, written as JSON,
+/// reads back the same.
 pub fn lenient(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let strict = serde_json::from_str::<Value>(&text);

@@ -25,7 +25,7 @@ pub(crate) struct Visible {
     last_hidden: Option<char>,
     /// The Markdown code state at the start of `open`.
     code: Code,
-    /// The first bytes of `open` that are known to be outside of code.
+    /// The number of bytes at the start of `open` that are outside of code.
     known: usize,
     /// `true` if calls that are written as text are kept.
     keeps_calls: bool,

@@ -1,4 +1,5 @@
-//! Timeouts of a request. They stop a silent model, but allow a slow one that keeps sending.
+//! Timeouts of a request. They stop a silent model, but allow a slow one that keeps sending, up to
+//! the total limit.
 
 use std::future::Future;
 use std::time::Duration;

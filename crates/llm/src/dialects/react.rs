@@ -91,7 +91,7 @@ fn is_keyword(line: &str) -> bool {
     KEYWORDS.iter().any(|word| keyword(line, word).is_some())
 }
 
-/// Bytes before the next line that begins with a keyword.
+/// Bytes before the next line that begins with a keyword or is an end signal.
 fn next_keyword(text: &str) -> Option<usize> {
     let mut at = text.find('\n')? + 1;
     loop {

@@ -50,7 +50,7 @@ pub(super) struct State {
     /// Blanks that count only if more text follows them.
     blanks: String,
     code: Code,
-    /// The next bytes that are known to be outside of code.
+    /// The number of next bytes that are outside of code.
     known: usize,
     /// `true` at the start of a line.
     is_line: bool,
