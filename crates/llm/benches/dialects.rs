@@ -1,5 +1,5 @@
-//! How fast replies are read: whole, in megabytes a second, and while they stream, a delta at a time.
-//! Figures only; `cargo bench -p avocet-llm --bench dialects`.
+//! Measures the speed of reading replies: complete ones in megabytes per second, streamed ones per
+//! delta. Prints figures only. Run with `cargo bench -p avocet-llm --bench dialects`.
 
 use avocet_llm::benching::{events, read, stream, tools, visible};
 use divan::counter::{BytesCount, ItemsCount};
@@ -11,7 +11,7 @@ fn main() {
 
 const TOLD: [&str; 9] =
     ["native", "harmony", "hermes", "json", "llama", "mistral", "react", "shell", "xml"];
-/// Deltas of an answer that streams.
+/// Deltas of a streamed answer.
 const DELTAS: usize = 1000;
 /// Bytes of the long answers.
 const LONG: usize = 256 * 1024;
@@ -20,7 +20,7 @@ fn told(name: &str) -> Option<&str> {
     Some(name).filter(|name| *name != "native")
 }
 
-/// The replies of the corpus, each with what it is about, one after the other.
+/// All replies of a corpus file.
 fn corpus(name: &str) -> Vec<String> {
     let name = if name == "native" { "json" } else { name };
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/dialects");
@@ -31,7 +31,7 @@ fn corpus(name: &str) -> Vec<String> {
     replies.map(str::to_owned).collect()
 }
 
-/// An answer without a call, as models write them: paragraphs, lists, code, a tag here and there.
+/// An answer without a call, with typical content: paragraphs, lists, code, a few tags.
 fn plain(bytes: usize) -> String {
     const PART: &str = "## Findings\n\nThe function `parse` takes a `Vec<u8>` and returns early [1]; \
         that is *not* what the caller wants, because a < b does not hold there.\n\n- first, the \
@@ -67,7 +67,8 @@ fn a_long_answer(bencher: Bencher<'_, '_>, name: &str) {
         .bench(|| read(told(name), &tools, black_box(&text)));
 }
 
-/// What grows faster than its text shows here: four times the text, the same megabytes a second.
+/// Detects costs that grow faster than the text: with four times the text, the megabytes per second
+/// must stay the same.
 #[divan::bench(args = ["<", "[", "{", "`", "a", "<a", "```json\n{"], consts = [4096, 16384, 65536], max_time = 2)]
 fn the_same_over_and_over<const BYTES: usize>(bencher: Bencher<'_, '_>, piece: &str) {
     let tools = tools();
@@ -92,7 +93,7 @@ fn streaming_an_answer(bencher: Bencher<'_, '_>, name: &str) {
         .bench(|| stream(told(name), &tools, black_box(&pieces)));
 }
 
-/// 4 KB of one line that could become a call until its end, in a thousand deltas.
+/// 4 KB in one line that could become a call until its end, in a thousand deltas.
 #[divan::bench(args = TOLD)]
 fn streaming_a_call(bencher: Bencher<'_, '_>, name: &str) {
     let tools = tools();
@@ -106,7 +107,7 @@ fn streaming_a_call(bencher: Bencher<'_, '_>, name: &str) {
         .bench(|| stream(told(name), &tools, black_box(&pieces)));
 }
 
-/// Server-sent events, as they come, and one that comes in many pieces.
+/// Server-sent events in typical sizes, and one event in many pieces.
 #[divan::bench(args = ["small", "one, whole", "one, in pieces of 1 KB"])]
 fn events_of_a_stream(bencher: Bencher<'_, '_>, kind: &str) {
     const EVENT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"word \"}}]}\n\n";

@@ -1,5 +1,5 @@
-//! What it takes to write a request, by provider and by its number of messages.
-//! Figures only; `cargo bench -p avocet-llm --bench requests`.
+//! Measures the time to write a request, by provider and number of messages. Prints figures only.
+//! Run with `cargo bench -p avocet-llm --bench requests`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn write(bencher: Bencher<'_, '_>, model: &dyn Writes, messages: usize) {
     bencher.bench_local(|| model.written(black_box(&request)));
 }
 
-/// A conversation in which every other turn reads a file.
+/// A conversation that reads a file in every other turn.
 fn request(messages: usize) -> ModelRequest {
     let turn = |number: usize| {
         let id = format!("t{number}s0c0");

@@ -1,6 +1,6 @@
-//! Asking a model over HTTP, whatever it speaks: the request is made, and made again where that can
-//! help, held to its limits, and its answer is read while it streams. Calls that are written as text stay
-//! in the text: [`Dialected`](crate::Dialected) reads them.
+//! Sends requests to a model over HTTP, independent of the API: retries, enforces timeouts, and
+//! reads the answer while it streams. Calls that are written as text stay in the text:
+//! [`Dialected`](crate::Dialected) reads them.
 
 mod length;
 mod probe;
@@ -31,19 +31,19 @@ use crate::sse;
 pub use probe::Probe;
 pub(crate) use probe::texts;
 
-/// Bytes that are read of an answer that is not streamed: one of [`MAX_ANSWER`] bytes with escapes.
+/// Bytes that are read of an answer without streaming: room for [`MAX_ANSWER`] bytes with escapes.
 const MAX_BODY: usize = 2 * MAX_ANSWER;
-/// About what a token is, where the provider does not count.
+/// Estimated bytes per token, for providers that report no usage.
 pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
-/// Where a model is, and how long and how often it is asked.
+/// The address of a model, and the timeouts and retries of requests to it.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     /// `provider/model`.
     pub(crate) name: String,
     pub(crate) url: String,
     pub(crate) api_key: Option<Secret>,
-    /// What every request says beside its body, the key included.
+    /// The headers of every request, including the key.
     pub(crate) headers: fn(Option<&Secret>) -> Vec<(&'static str, String)>,
     pub(crate) retries: usize,
     pub(crate) limits: Limits,
@@ -53,44 +53,43 @@ pub(crate) struct Endpoint {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// How a stream is divided.
+/// The unit into which a stream is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Into server-sent events.
     Events,
-    /// Into lines.
     Lines,
 }
 
 /// An answer that is put together from the events of its stream.
 pub(crate) trait Answer: Default + Send {
-    /// What an event is.
     const FRAMING: Framing = Framing::Events;
-    /// How long more may come behind its end, as what it costs: without a limit of its own, as long as
-    /// between any two pieces. Not every server closes the connection, nor in good order.
+    /// Time to wait for more data (such as usage) after the end of the answer. A value above the
+    /// gap timeout counts as the gap timeout. Some servers leave the connection open or close it
+    /// uncleanly.
     const FAREWELL: Duration = Duration::from_secs(10);
 
-    /// Takes the data of the next event.
+    /// Processes the data of the next event.
     fn take(&mut self, data: &str) -> Result<Piece, Fault>;
 
-    /// Whether its end has come.
+    /// Returns `true` once the end of the answer has arrived.
     fn has_ended(&self) -> bool;
 
-    /// Bytes that are kept of it so far, and [`ITEM`] for each call. Called for every event, so it counts nothing anew.
+    /// Bytes that are kept of the answer so far, plus [`ITEM`] for each call. Must be fast, because
+    /// it is called for every event.
     fn bytes(&self) -> usize;
 
-    /// Makes it end here, as at the model's output limit.
+    /// Ends the answer here, as if the model had reached its output limit.
     fn cut(&mut self);
 
-    /// The whole answer, if it came to its end.
+    /// Returns the whole answer, or a [`Fault`] if it is incomplete or failed.
     fn finish(self) -> Result<Said, Fault>;
 
-    /// Takes all of an answer that is not streamed.
+    /// Processes the complete body of an answer without streaming.
     fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
         self.take(body).map(drop)
     }
 
-    /// An answer that is not streamed, however long it is.
+    /// Parses an answer without streaming and without a length limit.
     #[cfg(any(test, feature = "testing"))]
     fn whole(body: &str) -> Result<Said, Fault> {
         let mut answer = Self::default();
@@ -98,52 +97,51 @@ pub(crate) trait Answer: Default + Send {
         answer.finish()
     }
 
-    /// The status that stands for a refusal where its own says less, and how long the provider asks to
-    /// be left alone if it says so in the body.
+    /// Returns the status to use for a refusal, because some providers send a more precise one in
+    /// the body, and the retry delay if the body states one.
     fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let _ = error;
         (status, None)
     }
 }
 
-/// What a model has answered, as its provider has it.
+/// A complete model answer in the form common to all providers.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Said {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
-    /// [`Reasoning::content`].
+    /// The value of [`Reasoning::content`].
     pub(crate) reasoning: Option<Value>,
-    /// Bytes of what it thought, as far as that could be read.
+    /// Bytes of reasoning, as far as the reasoning was readable.
     pub(crate) thought: u64,
-    /// Zero where the provider does not count.
+    /// Zero if the provider reports no usage.
     pub(crate) usage: Usage,
-    /// Whether it was cut off at its output limit.
+    /// `true` if the answer was cut off at the output limit.
     pub(crate) truncated: bool,
-    /// Whether a filter of the provider ended it.
+    /// `true` if a content filter of the provider ended the answer.
     pub(crate) filtered: bool,
 }
 
-/// What an event brings.
+/// The result of processing one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Nothing of the answer, only that the connection is alive: the model may be silent all the same.
+    /// A sign that the connection is alive, although the model may be stalled.
     KeepAlive,
-    /// More of the answer, of which nothing is shown.
+    /// A hidden part of the answer.
     Unseen,
-    /// More text.
     Text(String),
     /// The end of the answer.
     End,
 }
 
-/// Why there is no answer, although one had begun.
+/// The reason why an answer that had begun failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It broke off or makes no sense.
+    /// The answer broke off or is invalid.
     Unreadable(String),
-    /// What would have been this status, had it not begun with 200.
+    /// An error in an answer that had begun with 200, and the status that it stands for.
     Status(u16, String),
-    /// The model will not answer this.
+    /// The model declines to answer this request.
     Declined(String),
 }
 
@@ -154,12 +152,12 @@ impl From<String> for Fault {
 }
 
 impl Said {
-    /// Whether it neither says nor calls anything.
+    /// Returns `true` if the text and the calls are empty.
     fn is_empty(&self) -> bool {
         self.text.is_empty() && self.calls.is_empty()
     }
 
-    /// How long it is, in bytes, for whoever is not told what it costs.
+    /// The length in bytes, used to estimate tokens.
     fn bytes(&self) -> u64 {
         let of_call = |call: &ToolCall| {
             let arguments = match &call.arguments {
@@ -172,26 +170,26 @@ impl Said {
     }
 }
 
-/// An answer of which something has come.
+/// An answer after its first data has arrived.
 enum Begun<A> {
-    /// All of it.
+    /// The complete answer.
     Whole(Said),
-    /// Its first piece.
+    /// A streamed answer and its first piece.
     Streaming(Streaming<A>, Piece),
 }
 
-/// An answer that comes piece by piece.
 struct Streaming<A> {
     events: BoxStream<'static, Result<String, NetError>>,
     answer: A,
-    /// Whether the rest is left unread because the answer is too long.
+    /// `true` if the rest is skipped because the answer is too long.
     is_cut: bool,
-    /// Why, if it is not for what the model said.
+    /// The limit that the transport reached. `None` if the answer itself was too long.
     too_long: Option<NetError>,
 }
 
 impl Endpoint {
-    /// Asks with this body, made anew for each attempt so that it takes no room meanwhile.
+    /// Sends the request. `body` is called anew for each attempt, to free its memory between
+    /// attempts.
     pub(crate) async fn ask<A: Answer>(
         &self,
         request: &ModelRequest,
@@ -234,7 +232,7 @@ impl Endpoint {
         }
     }
 
-    /// Asks, and waits until anything of an answer has come.
+    /// Sends the request and waits until the first data of an answer has arrived.
     async fn begin<A: Answer>(
         &self,
         body: Vec<u8>,
@@ -258,7 +256,7 @@ impl Endpoint {
         Ok(Begun::Streaming(stream, first))
     }
 
-    /// Reads an answer that is not streamed. One that is too long ends where it was cut.
+    /// Parses an answer without streaming. An answer that is too long ends at the cut.
     fn whole<A: Answer>(&self, (body, is_cut): (String, bool)) -> Result<Said, ModelError> {
         let mut answer = A::default();
         if !is_cut {
@@ -268,14 +266,14 @@ impl Endpoint {
             }
             return taken.and_then(|()| answer.finish()).map_err(|fault| self.failed(fault));
         }
-        // What is missing behind the cut is no error.
+        // Errors are ignored, because the text after the cut is missing.
         drop(answer.take_whole(&length::closed(&body)));
         self.cut(&mut answer);
         let mut said = answer.finish().map_err(|fault| self.failed(fault))?;
         if said.is_empty() {
             return Err(self.broken(&NetError::TooLong(MAX_BODY)));
         }
-        // The last call may be the one that was cut, and been closed since.
+        // The last call may be the one that was cut and then closed by `closed`.
         if let Some(call) = said.calls.last_mut() {
             let arguments = Value::Object(call.arguments.to_object()).to_string();
             call.arguments = Arguments::Malformed(arguments);
@@ -290,8 +288,8 @@ impl Endpoint {
         answer.cut();
     }
 
-    /// What was said, with the text of it that can be seen; `input` is what the request costs, where
-    /// the provider does not count.
+    /// Builds the reply with the visible text. `input` is the estimate of input tokens, used if the
+    /// provider reports none.
     fn reply(&self, said: Said, text: String, input: u64) -> ModelReply {
         let mut usage = said.usage;
         if usage.input == 0 {
@@ -309,7 +307,7 @@ impl Endpoint {
         ModelReply { text, calls, written: None, reasoning, spent, truncated, filtered }
     }
 
-    /// Reads an answer while it streams, from its first piece.
+    /// Reads a streamed answer, starting with its first piece.
     async fn read<A: Answer>(
         &self,
         mut stream: Streaming<A>,
@@ -347,13 +345,13 @@ impl Endpoint {
         let said = answer.finish().map_err(|fault| self.failed(fault))?;
         match too_long {
             Some(error) if said.is_empty() => Err(self.broken(&error)),
-            // Thoughts that were cut are not sealed: no model takes them back.
+            // Reasoning that was cut has no signature, so every model would refuse it.
             _ if is_cut => Ok(Said { reasoning: None, ..said }),
             _ => Ok(said),
         }
     }
 
-    /// The next piece of an answer, whatever comes before it only to keep the connection alive.
+    /// Returns the next piece of an answer and skips keep-alive events.
     async fn next<A: Answer>(&self, stream: &mut Streaming<A>) -> Result<Piece, ModelError> {
         while !stream.is_cut {
             let piece = match stream.events.next().await {
@@ -430,9 +428,9 @@ impl Endpoint {
     }
 }
 
-/// What a request costs, where the provider does not count.
+/// Estimates the input tokens, for providers that report none.
 fn estimated_tokens(length: u64, request: &ModelRequest) -> u64 {
-    // Base64 is a third longer than what it stands for.
+    // Base64 is a third longer than the bytes that it encodes.
     let of_images = request.images.values().map(|image| image.bytes.len() as u64 * 4 / 3).sum();
     let text = length.saturating_sub(of_images) / BYTES_A_TOKEN;
     text + request.images.len() as u64 * TOKENS_AN_IMAGE

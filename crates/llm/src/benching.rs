@@ -1,5 +1,5 @@
-//! What benchmarks run of what is private: replies read whole and while they stream, and requests
-//! written.
+//! Gives benchmarks access to private code: reading replies complete or streamed, and writing
+//! requests.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,20 +11,20 @@ use crate::fuzzing;
 use crate::hidden::Visible;
 use crate::{Anthropic, Gemini, OpenAi};
 
-/// What can be called.
+/// The tools for benchmarks.
 #[must_use]
 pub fn tools() -> Vec<ToolSpec> {
     fuzzing::tools()
 }
 
-/// Reads a whole reply of a model that was told to write this dialect, or has native calls. Returns how
-/// many calls are in it.
+/// Reads a complete reply of a model that was told to write this dialect, or has native calls.
+/// Returns the number of calls.
 #[must_use]
 pub fn read(told: Option<&str>, tools: &[ToolSpec], text: &str) -> usize {
     reader(told, tools).read(text, false).calls.len()
 }
 
-/// Takes hidden parts out of a whole answer. Returns the bytes that are left.
+/// Removes hidden parts from a complete answer. Returns the bytes that are left.
 #[must_use]
 pub fn visible(text: &str) -> usize {
     let mut visible = Visible::default();
@@ -32,7 +32,7 @@ pub fn visible(text: &str) -> usize {
     visible.finish(|_| {}).len()
 }
 
-/// Takes a reply in pieces, all the way to a chat. Returns the bytes that were shown.
+/// Reads a reply in pieces, with all steps up to a chat. Returns the number of shown bytes.
 #[must_use]
 pub fn stream(told: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize {
     let shown = Cell::new(0);
@@ -56,20 +56,20 @@ pub fn stream(told: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> usize 
     shown.get()
 }
 
-/// Splits a body that comes in these pieces into events. Returns how many there are.
+/// Splits a body that arrives in these pieces into events. Returns their number.
 ///
 /// # Errors
-/// What is wrong with the body.
+/// The fault in the body.
 pub fn events(pieces: &[&[u8]]) -> Result<usize, String> {
     fuzzing::split(Framing::Events, pieces).map(|events| events.len())
 }
 
-/// A provider's model, as far as its requests go.
+/// A provider's model that writes requests.
 pub trait Writes {
-    /// The request as it is sent.
+    /// Returns the request body.
     ///
     /// # Errors
-    /// That of JSON.
+    /// The error of the JSON serialiser.
     fn written(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>>;
 }
 

@@ -1,5 +1,5 @@
-//! Several models, one behind the other: where the first gives no answer, or an empty one, the next is
-//! asked in the same turn. A model that failed is left alone for a while, by all turns (F31).
+//! A chain of models: if the first fails or gives an empty answer, the next is asked in the same
+//! turn. A model that failed gets a cool-down that applies to all turns (F31).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// `first`, and who is asked where it gives no answer, in this order.
+    /// Creates a chain of `first` and its fallbacks, in this order.
     #[must_use]
     pub fn new(first: Arc<dyn Model>, others: Vec<Arc<dyn Model>>, rests: Arc<Rests>) -> Self {
         Self { first, others, rests }
     }
 
-    /// Who is asked, in order: those that are not left alone; if all are, the one that is for the
-    /// shortest time.
+    /// Returns the models to ask, in order, without those in cool-down. If all are, the one with
+    /// the earliest end.
     fn asked(&self) -> Vec<&dyn Model> {
         let models = std::iter::once(&self.first).chain(&self.others);
         self.rests.awake(models.map(AsRef::as_ref).collect())
@@ -48,13 +48,14 @@ impl Chain {
 
 #[async_trait]
 impl Model for Chain {
-    /// That of the first.
+    /// The name of the first model.
     fn name(&self) -> &str {
         self.first.name()
     }
 
-    /// Those of the first, but with eyes if the one that is asked in its place has, while it is left
-    /// alone. The servers of the others are not asked: nobody waits for one that may not be needed.
+    /// The facts of the first model. While it is in cool-down, `images` is also `true` if its
+    /// substitute sees pictures. The other servers are not asked, because the turn would wait for
+    /// models that it may never need.
     async fn facts(&self) -> ModelFacts {
         let mut facts = self.first.facts().await;
         let next = self.asked().into_iter().next();
@@ -64,15 +65,15 @@ impl Model for Chain {
         facts
     }
 
-    /// As the first is.
+    /// The request in the form of the first model.
     async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
         self.first.as_sent(request).await
     }
 
-    /// Asks one after the other until one says something; those whose window is too small for the
-    /// request are passed over. Where none says anything, an empty answer is the reply, if there was
-    /// one. Else, if somebody would take a shorter request, the error is [`ModelError::TooLong`], and
-    /// otherwise that of the model that was asked first.
+    /// Asks the models in order until one gives a non-empty answer. Skips models with a context
+    /// window that is too small. If none succeeds, returns in this order of preference: an empty
+    /// answer; [`ModelError::TooLong`] if some model would take a shorter request; the error of the
+    /// model that was asked first.
     async fn complete(
         &self,
         request: &ModelRequest,
@@ -88,7 +89,7 @@ impl Model for Chain {
                 asked.passed_over(model.name(), tokens, window);
                 continue;
             }
-            // Where the last one fails, too, whoever asked says so.
+            // If the last model fails too, the caller reports it.
             if let Some(why) = asked.last.take() {
                 tracing::warn!(why, instead = model.name(), "another model is asked");
                 shown.show(Delta::Restart);
@@ -96,7 +97,7 @@ impl Model for Chain {
             match self.ask(model, &request, &shown).await {
                 Ok(reply) if is_empty(&reply) => {
                     asked.last = Some(format!("{} answered with nothing", model.name()));
-                    // At once: nobody else would know of it if the next is given up.
+                    // Report the cost now. It would be lost if the next attempt were dropped.
                     reply.spent.iter().for_each(|spent| shown.show(Delta::Lost(spent)));
                     asked.empty = Some(ModelReply { spent: Vec::new(), ..reply });
                 }
@@ -108,19 +109,19 @@ impl Model for Chain {
     }
 }
 
-/// What became of the models that were asked.
+/// The outcomes of the models that were asked.
 #[derive(Debug, Default)]
 struct Asked {
-    /// Why the last one that was asked gave no answer, until the next is asked.
+    /// The failure of the last model, until the next model is asked.
     last: Option<String>,
     failed: Option<ModelError>,
     empty: Option<ModelReply>,
-    /// The largest window of those that were passed over, and what is said of that model.
+    /// The largest window of the skipped models, and the error for that model.
     small: Option<(u64, ModelError)>,
 }
 
 impl Asked {
-    /// The error that is told: that a request is too long can be mended at once, and others not.
+    /// Keeps the error to return. `TooLong` has priority, because the caller can fix it at once.
     fn failed(&mut self, error: ModelError) {
         self.last = Some(error.to_string());
         let is_too_long = |error: &ModelError| matches!(error, ModelError::TooLong { .. });
@@ -151,12 +152,12 @@ impl Asked {
     }
 }
 
-/// Whether it neither says nor calls anything.
+/// Returns `true` if the text and the calls are empty.
 fn is_empty(reply: &ModelReply) -> bool {
     reply.calls.is_empty() && reply.text.trim().is_empty()
 }
 
-/// The request, without pictures for a model that has no eyes.
+/// Removes the pictures from a request to a model that cannot see them.
 fn what_it_takes(facts: ModelFacts, request: &ModelRequest) -> Cow<'_, ModelRequest> {
     if facts.images || request.images.is_empty() {
         return Cow::Borrowed(request);

@@ -129,7 +129,7 @@ async fn what_was_shown_of_an_answer_that_broke_off_is_taken_back() {
     assert_eq!(shown.into_inner().unwrap(), "half an <a whole answer");
 }
 
-/// Says what its model says, and breaks off.
+/// Sends the text of its model, then breaks off.
 #[derive(Debug)]
 struct Breaks(ScriptedModel);
 
@@ -184,7 +184,7 @@ async fn a_model_without_eyes_is_asked_without_the_pictures() {
     assert_eq!((seen(&first), seen(&second)), (1, 0));
 }
 
-/// What a chain replies, and what it has cost beside that.
+/// The reply of a chain, and the usage of its failed attempts.
 async fn ask_and_count(chain: &Chain) -> (ModelReply, Usage) {
     let lost = Mutex::new(Usage::default());
     let deltas = |delta: Delta<'_>| {
@@ -228,7 +228,7 @@ async fn f40_an_answer_that_only_calls_is_not_empty() {
     assert_eq!(reply.calls.len(), 1);
 }
 
-/// A model with a window of so many tokens.
+/// A model with a context window of this many tokens.
 fn with_window(context: u64, answers: Vec<Scripted>) -> Arc<ScriptedModel> {
     let facts = ModelFacts { context: Some(context), ..ModelFacts::default() };
     Arc::new(ScriptedModel::new(answers).with_facts(facts))
@@ -243,7 +243,7 @@ async fn a_model_whose_window_is_too_small_for_the_request_is_not_asked() {
     assert_eq!(ask(&chain).await.unwrap(), "two");
 }
 
-/// Who says that the request is too long, and its window.
+/// The model that reports a request as too long, and its window.
 fn narrow(answered: Result<String, ModelError>) -> (String, Option<u64>) {
     match answered {
         Err(ModelError::TooLong { model, window, .. }) => (model, window),
@@ -312,7 +312,7 @@ async fn a_model_that_would_refuse_anything_is_left_alone_for_ten_minutes_and_sa
     assert_eq!(error, "a/one refused the request: 402: no credit");
 }
 
-/// A model whose server does not say what it can do.
+/// A model with a server that reports nothing about its abilities.
 #[derive(Debug)]
 struct Mute(ScriptedModel);
 

@@ -1,4 +1,5 @@
-//! A model that writes its tool calls as text, or is found to: around every provider's model.
+//! A wrapper around every provider's model that reads tool calls written as text, for models that
+//! are told to write them so and for models that do so by mistake.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,7 +41,7 @@ pub enum ToolStyle {
 }
 
 impl ToolStyle {
-    /// The dialect in which calls are text.
+    /// The dialect for calls as text; `None` for native calls and for models without tools.
     fn dialect(self) -> Option<&'static dyn Dialect> {
         dialects::named(match self {
             Self::Native | Self::None => return None,
@@ -70,8 +71,8 @@ pub enum TextCalls {
     Ignore,
 }
 
-/// A model whose calls are read from its text. Every model of a provider that leaves calls in the text
-/// has to be in one of these, or their marks reach the chat.
+/// A wrapper that searches a model's text for calls. Every model of a provider that leaves calls in
+/// the text needs it, or their markup reaches the chat.
 #[derive(Debug)]
 pub struct Dialected {
     model: Arc<dyn Model>,
@@ -80,19 +81,20 @@ pub struct Dialected {
 }
 
 impl Dialected {
-    /// `model`, calling tools in this style.
+    /// Wraps `model`, which calls tools in this style.
     #[must_use]
     pub fn new(model: Arc<dyn Model>, style: ToolStyle) -> Self {
         Self { model, style, text_calls: TextCalls::default() }
     }
 
-    /// As this one, with this rule for calls as text.
+    /// Returns the same model with this rule for calls as text.
     #[must_use]
     pub fn with_text_calls(self, text_calls: TextCalls) -> Self {
         Self { text_calls, ..self }
     }
 
-    /// Whether the calls in a reply's text are text themselves. `native` are its native calls.
+    /// Returns `true` if calls in a reply's text must be treated as plain text. `native` are the
+    /// native calls of the reply.
     fn is_prose(&self, read: &Read, native: &[ToolCall], tools: &[ToolSpec]) -> bool {
         let is_copy = |call: &&ToolCall| native.iter().any(|other| other.name == call.name);
         let mut in_text: Vec<ToolCall> =
@@ -107,7 +109,7 @@ impl Dialected {
     }
 }
 
-/// The request as a model of this style takes it; none if that is what it is.
+/// The request translated for a model of this style; `None` if it stays the same.
 fn translated(style: ToolStyle, request: &ModelRequest) -> Option<ModelRequest> {
     let tools = match style {
         ToolStyle::Native => return None,
@@ -169,7 +171,7 @@ impl Model for Dialected {
         if let Some(dialect) = read.dialect {
             tracing::debug!(model = self.name(), dialect = dialect.name(), "calls are in the text");
         }
-        // What is written beside native calls is their copy.
+        // Calls in the text of a reply with native calls repeat these.
         let is_native = !reply.calls.is_empty();
         let mut calls = if is_native { reply.calls } else { read.calls };
         let taken = ending::take(&mut calls, tools);

@@ -25,7 +25,7 @@ fn read_file(path: &str) -> ToolCall {
     ToolCall { name: "read_file".to_owned(), arguments }
 }
 
-/// What comes of one answer: the request as the model gets it, the reply, what was shown.
+/// The result of one answer: the translated request, the reply, and the shown text.
 async fn ask(style: ToolStyle, answer: Scripted) -> (ModelRequest, ModelReply, String) {
     ask_with((style, TextCalls::Ask), tools(), answer).await
 }
@@ -125,7 +125,8 @@ async fn text_calls_decides_what_becomes_of_a_call_as_text() {
     let followed = format!("{CALL}\n\nShall I?");
     let framed = CALL.replace("I look.", "An example:");
     let call = Some("a.rs");
-    // How the model is configured, what it writes, the call that comes of it, and whether it is marked as text.
+    // The configuration, the answer, the expected call, and `true` if the call is marked as written
+    // text.
     let table = [
         (Native, Ask, CALL, call, true),
         (Native, Ask, &followed, None, false),
@@ -164,7 +165,7 @@ async fn what_is_explained_beside_native_calls_stays_in_the_text() {
     assert_eq!((reply.text, shown), (example.clone(), example));
 }
 
-/// The replies in `tests/corpus/explained`, and what each is about.
+/// The replies in `tests/corpus/explained` with their titles.
 fn explained() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/explained");
     let mut replies = Vec::new();
@@ -227,7 +228,7 @@ async fn f7_a_reply_that_explains_a_call_is_text_wherever_it_is_cut() {
         }
     }
     assert!(replies.len() >= 100, "{} replies", replies.len());
-    // The rule is what keeps them from being calls, and not that they cannot be read.
+    // The calls are readable, so the rule alone keeps them from running.
     assert!(are_read >= 100, "{are_read} of {} hold a call that can be read", replies.len());
 }
 

@@ -1,5 +1,5 @@
-//! How a model says that it is done, where saying it is not asked for: in a line of its own, or by
-//! calling a tool that there is not. Neither is part of what it says.
+//! Detects the end signals that some models write unasked: a line such as `TASK COMPLETE`, or a
+//! call of a nonexistent tool. Both are removed from the reply.
 
 use avocet_protocol::{Arguments, Reasoning, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::gemini::signatures;
 use crate::hidden::visible;
 use crate::openai::responses::thoughts;
 
-/// Lines that say nothing else.
+/// Lines that only signal the end.
 const MARKS: [&str; 8] = [
     "TASK COMPLETE",
     "TASK_COMPLETE",
@@ -20,22 +20,22 @@ const MARKS: [&str; 8] = [
     "<task_complete />",
     "</task_complete>",
 ];
-/// What the tools are called elsewhere; the second in each row are common words.
+/// End tools of other programs, each with aliases that are common words.
 const TOOLS: [(&str, &[&str]); 2] =
     [("attempt_completion", &["final_answer", "finish"]), ("task_complete", &[])];
 /// The argument with the answer.
 const ANSWER: &str = "result";
-/// Its other names.
+/// Other names of that argument.
 const ALSO: [&str; 4] = ["text", "answer", "summary", "message"];
-/// What is said where a model ends with nothing but that.
+/// The text of the reply if a model sends only an end signal.
 pub(crate) const DONE: &str = "Done.";
 
-/// Whether a line says that all is done.
+/// Returns `true` if a line is an end signal.
 pub(crate) fn is_mark(line: &str) -> bool {
     MARKS.contains(&line.trim())
 }
 
-/// A text without the line at its end that says that all is done.
+/// Removes an end signal from the last line of a text.
 pub(crate) fn without_mark(text: &str) -> &str {
     let text = text.trim_end();
     match text.rsplit_once('\n') {
@@ -44,13 +44,13 @@ pub(crate) fn without_mark(text: &str) -> &str {
     }
 }
 
-/// Whether a line that is not whole can become one that says so.
+/// Returns `true` if an incomplete line can become an end signal.
 pub(crate) fn may_be_mark(line: &str) -> bool {
     let start = line.trim_start();
     MARKS.iter().any(|mark| mark.starts_with(start) || *mark == start.trim_end())
 }
 
-/// The tools that are offered, and those by which a model ends, for whoever reads its reply.
+/// The offered tools plus the end tools, for the reader of a reply.
 pub(crate) fn with_endings(offered: &[ToolSpec]) -> Vec<ToolSpec> {
     let is_free = |name: &&str| known_elsewhere(name, offered).is_none();
     let ending = |(name, others): &(&str, &[&str])| {
@@ -69,16 +69,16 @@ pub(crate) fn with_endings(offered: &[ToolSpec]) -> Vec<ToolSpec> {
     offered.iter().cloned().chain(TOOLS.iter().filter_map(ending)).collect()
 }
 
-/// What was taken out of an answer.
+/// The end calls that were removed from an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    /// The end of the answer, where no other calls are left; empty if that is nothing.
+    /// The text of the end calls. `None` if other calls remain or end calls are absent.
     pub(crate) answer: Option<String>,
-    /// Where the calls were.
+    /// Indexes of the removed calls.
     places: Vec<usize>,
 }
 
-/// Takes the calls out that only say that all is done.
+/// Removes the calls that only signal the end.
 pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> Taken {
     let (mut answers, mut places, mut place) = (Vec::new(), Vec::new(), 0..);
     calls.retain(|call| {
@@ -93,8 +93,8 @@ pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> Taken {
 }
 
 impl Taken {
-    /// What was thought, without what belongs to the native calls that were taken out: its provider would
-    /// refuse it, or take it for what led to another.
+    /// Removes the parts of the reasoning that belong to removed native calls. The provider would
+    /// refuse these parts or assign them to another call.
     pub(crate) fn out_of(&self, reasoning: Reasoning) -> Reasoning {
         let content = match reasoning.content {
             content if self.places.is_empty() => content,
@@ -106,7 +106,7 @@ impl Taken {
     }
 }
 
-/// Two texts, unless the one ends as the other.
+/// Joins two texts, unless the first already ends with the second.
 pub(crate) fn joined(text: &str, more: &str) -> String {
     let (text, more) = (text.trim_end(), more.trim());
     let is_said = more.is_empty() || text == more || text.ends_with(&format!("\n{more}"));
@@ -117,7 +117,7 @@ pub(crate) fn joined(text: &str, more: &str) -> String {
     }
 }
 
-/// What a call that ends says; none if it is another.
+/// The text of an end call; `None` for other calls.
 fn answer(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
     let endings = &with_endings(&[])[..];
     if known_elsewhere(&call.name, offered).is_some()
@@ -127,7 +127,7 @@ fn answer(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
     }
     match &call.arguments {
         Arguments::Object(object) => Some(said(&in_object(object))),
-        // Half an object is no answer: the model is told so.
+        // A truncated object is invalid: the model gets an error instead.
         Arguments::Malformed(text) if text.trim_start().starts_with(['{', '[']) => None,
         Arguments::Malformed(text) => {
             Some(said(&serde_json::from_str(text).unwrap_or_else(|_| text.clone())))
@@ -145,7 +145,7 @@ fn in_object(object: &Map<String, Value>) -> String {
     }
 }
 
-/// An argument as a text that people read: what is hidden in a reply is hidden in it.
+/// Cleans an argument for people: removes the hidden parts, as in a reply.
 fn said(argument: &str) -> String {
     Reader { told: None, tools: &[] }.read(&visible(argument), false).text.trim().to_owned()
 }

@@ -23,7 +23,7 @@ fn call(name: &str, arguments: &str) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: Arguments::parse(arguments) }
 }
 
-/// The reply of a model with these tools, and what of it was shown, each time that more was.
+/// The reply of a model with these tools, and the shown text after each update.
 async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelReply, Vec<String>) {
     let model = Arc::new(ScriptedModel::new(vec![answer]));
     let messages = vec![Message::user("Do it.")];
@@ -42,7 +42,7 @@ async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelRe
     (reply, shown.into_inner().unwrap())
 }
 
-/// Asks for a text that comes in these pieces; nothing may be shown that is not meant.
+/// Asks for a text in these pieces. Fails if the shown text differs from the reply.
 async fn read(style: ToolStyle, pieces: &[&str]) -> ModelReply {
     let (sent, written) = flume::bounded(pieces.len());
     pieces.iter().for_each(|piece| sent.send(Some((*piece).to_owned())).unwrap());
@@ -64,7 +64,7 @@ async fn a_line_that_says_that_all_is_done_ends_the_answer() {
         ("I did it.\r\n  [TASK_COMPLETE] \r\n", "I did it."),
         ("I did it.\n<task_complete>", "I did it."),
         ("I did it.\n<task_complete/>\nmore", "I did it."),
-        // Where it stands first, the answer follows.
+        // An end signal may also precede the answer.
         ("TASK COMPLETE\n\nI did it.\n", "I did it."),
         ("TASK COMPLETE\nI did it.\nTASK COMPLETE\nmore", "I did it."),
         ("TASK COMPLETE", "Done."),

@@ -1,5 +1,5 @@
-//! What is known of a model, and from whom: the operator, its provider's table, its server, or the
-//! list of well-known models.
+//! Known facts about a model and their sources: the operator, the provider's table, the model's
+//! server, or the list of well-known models.
 
 mod builtin;
 mod config;
@@ -11,25 +11,25 @@ use crate::{TextCalls, ToolStyle};
 pub(crate) use builtin::{BuiltIn, host};
 pub use config::{ModelConfig, ModelTable};
 
-/// What somebody says of a model; none where they say nothing.
+/// Facts about a model from one source. A field is `None` if the source omits it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Facts {
-    /// [`ModelFacts::context`].
+    /// See [`ModelFacts::context`].
     pub context: Option<u64>,
-    /// [`ModelFacts::max_output`].
+    /// See [`ModelFacts::max_output`].
     pub max_output: Option<u64>,
-    /// [`ModelFacts::images`].
+    /// See [`ModelFacts::images`].
     pub images: Option<bool>,
-    /// How it calls tools.
+    /// The way in which it calls tools.
     pub tools: Option<ToolStyle>,
-    /// What is done with a call that it writes as text, if it calls tools natively.
+    /// The treatment of calls that it writes as text although it has native calls.
     pub text_calls: Option<TextCalls>,
-    /// [`ModelFacts::price`].
+    /// See [`ModelFacts::price`].
     pub price: Option<Price>,
 }
 
 impl Facts {
-    /// These, and those of `other` where these say nothing.
+    /// Fills the missing fields from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -43,18 +43,18 @@ impl Facts {
     }
 }
 
-/// What a model's server says of it.
+/// Facts that a model's server reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Learned {
-    /// All but how it calls tools.
+    /// All facts except the way in which it calls tools.
     pub facts: ModelFacts,
-    /// Whether it sees pictures; none if the server does not say.
+    /// `true` if it sees pictures; `None` if unknown.
     pub images: Option<bool>,
-    /// Whether it can call tools by the API; none if the server does not say.
+    /// `true` if it can call tools through the API; `None` if unknown.
     pub native_tools: Option<bool>,
 }
 
-/// From whom something is known. The first wins.
+/// The source of a fact. The first one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The operator, in `[models]`.
@@ -68,7 +68,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// A word for it.
+    /// A word for display.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -80,28 +80,28 @@ impl Source {
     }
 }
 
-/// Something that is known, and from whom; none if nobody knows.
+/// A fact and its source; `None` if it is unknown.
 pub type Fact<T> = Option<(T, Source)>;
 
-/// All that is known of a model.
+/// All known facts about a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Known {
-    /// [`ModelFacts::context`].
+    /// See [`ModelFacts::context`].
     pub context: Fact<u64>,
-    /// [`ModelFacts::max_output`].
+    /// See [`ModelFacts::max_output`].
     pub max_output: Fact<u64>,
-    /// [`ModelFacts::images`].
+    /// See [`ModelFacts::images`].
     pub images: Fact<bool>,
-    /// How it calls tools.
+    /// The way in which it calls tools.
     pub tools: Fact<ToolStyle>,
-    /// What is done with a call that it writes as text, if it calls tools natively.
+    /// The treatment of calls that it writes as text although it has native calls.
     pub text_calls: Fact<TextCalls>,
-    /// [`ModelFacts::price`].
+    /// See [`ModelFacts::price`].
     pub price: Fact<Price>,
 }
 
 impl Known {
-    /// What these say; of several who speak of the same, the first is believed.
+    /// Merges facts from several sources. For each field, the first source that states it wins.
     pub(crate) fn from_all(said: &[(Source, Facts)]) -> Self {
         fn first<T>(said: &[(Source, Facts)], field: impl Fn(&Facts) -> Option<T>) -> Fact<T> {
             said.iter().find_map(|(source, facts)| Some((field(facts)?, *source)))
@@ -116,21 +116,21 @@ impl Known {
         }
     }
 
-    /// How it is asked to call tools: natively if that is unknown, since calls that it writes as text all
-    /// the same are read.
+    /// The way in which the model is asked to call tools. The default is native calls, because
+    /// calls as text are read as well.
     #[must_use]
     pub fn tool_style(&self) -> ToolStyle {
         self.tools.map(|(tools, _)| tools).unwrap_or_default()
     }
 
-    /// What is done with a call that it writes as text, if it calls tools natively.
+    /// The treatment of calls that it writes as text although it has native calls.
     #[must_use]
     pub fn text_calls(&self) -> TextCalls {
         self.text_calls.map(|(text_calls, _)| text_calls).unwrap_or_default()
     }
 }
 
-/// For whoever asks the model: it is shown no pictures if nobody knows whether it sees them.
+/// The facts for callers of the model. A model gets pictures only if it is known to see them.
 impl From<Known> for ModelFacts {
     fn from(known: Known) -> Self {
         Self {

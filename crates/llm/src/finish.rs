@@ -1,24 +1,25 @@
-//! What the end of an answer means: every wire has its words for it, and here is what follows from them.
+//! Finish reasons of all APIs, and their consequences.
 
 use crate::asking::Fault;
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// The model was done.
+    /// The model had finished.
     Complete,
-    /// It reached its limit.
+    /// The output limit was reached.
     Truncated,
-    /// A filter ended it: asking again would not help.
+    /// A content filter ended the answer: a retry would be useless.
     Filtered,
-    /// A part of it is missing, and may not be the next time.
+    /// A part of the answer is missing; a retry may help.
     Failed,
-    /// Nobody knows. It is complete if it says or calls anything, and has failed if it does not: new words
-    /// come to be more often than new failures, and those say nothing.
+    /// An unknown finish reason. The answer is complete if it has text or calls, and failed if it
+    /// is empty: providers add new words more often than new failures, and failed answers are
+    /// empty.
     Unknown,
 }
 
-/// What an answer that counts came to.
+/// The flags of a usable answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) truncated: bool,
@@ -26,11 +27,11 @@ pub(crate) struct Ended {
 }
 
 impl Finish {
-    /// What becomes of an answer that ended so, in the word `reason` and perhaps a sentence; `is_empty` if
-    /// it neither says nor calls anything.
+    /// Evaluates an answer that ended with this finish. `reason` is the provider's word, `says` its
+    /// explanation, if any. `is_empty` means that the text and the calls are empty.
     ///
     /// # Errors
-    /// [`Fault`] if it does not count.
+    /// [`Fault`] if the answer is unusable.
     pub(crate) fn ended(self, reason: &str, says: &str, is_empty: bool) -> Result<Ended, Fault> {
         let detail = |what: &str| format!("{what} ({reason}) {says}").trim_end().to_owned();
         match self {
@@ -49,7 +50,7 @@ impl Finish {
 }
 
 impl Ended {
-    /// Whether the last of it may be cut off.
+    /// Returns `true` if the end of the answer may be missing.
     pub(crate) fn is_cut(self) -> bool {
         self.truncated || self.filtered
     }

@@ -1,5 +1,5 @@
-//! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: each entry point reads
-//! them in its way, and panics where what always has to hold does not.
+//! Entry points for the fuzz targets in `fuzz/` and for ordinary tests. Each one reads arbitrary
+//! bytes in its own way and panics if an invariant is violated.
 
 mod answers;
 mod tools;
@@ -17,10 +17,10 @@ pub(crate) use answers::split;
 pub use answers::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
 pub(crate) use tools::tools;
 
-/// Reads bytes, and panics if that is wrong.
+/// Reads bytes, and panics if the result is wrong.
 pub type EntryPoint = fn(&[u8]);
 
-/// Every entry point by the name of its fuzz target.
+/// All entry points, by the name of their fuzz target.
 pub const TARGETS: [(&str, EntryPoint); 18] = [
     ("anthropic", anthropic),
     ("endless", endless),
@@ -42,57 +42,57 @@ pub const TARGETS: [(&str, EntryPoint); 18] = [
     ("xml", xml),
 ];
 
-/// Bytes to which a text is repeated: what takes quadratic time takes seconds then.
+/// Length in bytes to which a text is repeated. Quadratic time takes seconds at this length.
 const ENDLESS: usize = 64 * 1024;
 
-/// A reply of a model that was told to write harmony.
+/// Reads a reply of a model that was told to write harmony.
 pub fn harmony(data: &[u8]) {
     dialect("harmony", data);
 }
 
-/// A reply of a model that was told to write hermes.
+/// Reads a reply of a model that was told to write hermes.
 pub fn hermes(data: &[u8]) {
     dialect("hermes", data);
 }
 
-/// A reply of a model that was told to write json.
+/// Reads a reply of a model that was told to write json.
 pub fn json(data: &[u8]) {
     dialect("json", data);
 }
 
-/// A reply of a model that was told to write llama.
+/// Reads a reply of a model that was told to write llama.
 pub fn llama(data: &[u8]) {
     dialect("llama", data);
 }
 
-/// A reply of a model that was told to write mistral.
+/// Reads a reply of a model that was told to write mistral.
 pub fn mistral(data: &[u8]) {
     dialect("mistral", data);
 }
 
-/// A reply of a model that was told to write react.
+/// Reads a reply of a model that was told to write react.
 pub fn react(data: &[u8]) {
     dialect("react", data);
 }
 
-/// A reply of a model that was told to write shell.
+/// Reads a reply of a model that was told to write shell.
 pub fn shell(data: &[u8]) {
     dialect("shell", data);
 }
 
-/// A reply of a model that was told to write xml.
+/// Reads a reply of a model that was told to write xml.
 pub fn xml(data: &[u8]) {
     dialect("xml", data);
 }
 
-/// However a reply comes, the same is read, and is shown in the end.
+/// Checks that a reply in pieces gives the same result and the same shown text as a complete one.
 pub fn streamed(data: &[u8]) {
     for told in known_names().map(Some).chain([None]) {
         streams_as_whole(told, &String::from_utf8_lossy(data));
     }
 }
 
-/// However an answer comes, the same of it is visible.
+/// Checks that the visible text is the same however an answer is divided.
 pub fn hidden(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let visible = |pieces: &[&str]| {
@@ -111,12 +111,13 @@ pub fn hidden(data: &[u8]) {
     assert_eq!(visible(&[&text]), visible(&in_pieces(&text)));
 }
 
-/// What is repeated over and over comes to an end, and soon: the fuzzer has a time limit.
+/// Checks that a text repeated many times is read in time: the fuzzer has a timeout.
 pub fn endless(data: &[u8]) {
     endlessly(data, ENDLESS);
 }
 
-/// JSON is read as others read it, and what is repaired needs no more repairs.
+/// Checks that JSON is read like `serde_json` reads it, and that a repaired value, written as JSON,
+/// reads back the same.
 pub fn lenient(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let strict = serde_json::from_str::<Value>(&text);
@@ -130,7 +131,7 @@ pub fn lenient(data: &[u8]) {
                     strict.as_ref().is_ok_and(|strict| is_like(strict, &value)) || strict.is_err()
                 );
             }
-            // Of a name that is there twice nobody knows which value is meant.
+            // With a duplicate name, the intended value is unknown.
             (Err(fault), Ok(strict)) => {
                 assert!(matches!(fault, Fault::At(at) if at <= text.len()), "{strict}: {fault:?}");
                 assert!(lenient::value(&strict.to_string(), false).is_ok(), "{strict}");
@@ -148,7 +149,7 @@ fn dialect(name: &str, data: &[u8]) {
     for is_cut in [false, true] {
         let read = reader.read(&text, is_cut);
         assert_eq!(read.calls.is_empty(), read.dialect.is_none());
-        // Parts of a text are joined with two line breaks; nothing else is added.
+        // Only two line breaks between parts of a text are added.
         assert!(read.text.len() <= text.len() + 2 * read.calls.len(), "{:?}", read.text);
     }
     streams_as_whole(Some(name), &text);
@@ -161,7 +162,7 @@ fn streams_as_whole(told: Option<&str>, text: &str) {
     let (read, meanwhile, shown) = read_streamed(reader, &in_pieces(text), false);
     assert_eq!(read.calls, whole.calls, "{told:?}");
     assert_eq!((&read.text, read.is_done), (&whole.text, whole.is_done), "{told:?}");
-    // Blanks that were shown before a call, and others stand in their place, are all that is taken back.
+    // Only blanks before a call are taken back, because other blanks replace them.
     let last = shown.rsplit('⟲').next().unwrap_or_default();
     assert_eq!(last.trim_end(), read.text.trim_end(), "{told:?}");
     assert!(read.text.starts_with(meanwhile.trim_end()), "{told:?}: {meanwhile:?} was shown");
@@ -179,8 +180,8 @@ fn endlessly(data: &[u8], bytes: usize) {
     assert!(read.calls.len() <= whole.len() && again.calls.len() <= whole.len());
 }
 
-/// A reply that comes in these pieces, and what was shown meanwhile and at the end; `⟲` stands for what
-/// was taken back because it turned out not to be said.
+/// Reads a reply in these pieces. Also returns the text that was shown before the end, and after
+/// it; `⟲` marks a restart, which takes back shown text.
 pub(crate) fn read_streamed(
     reader: Reader<'_>,
     pieces: &[&str],
@@ -211,7 +212,7 @@ pub(crate) fn read_streamed(
     (read, meanwhile, shown.into_inner())
 }
 
-/// Whether two values are the same; what is read of a fraction may differ in its last digit.
+/// Returns `true` if two values are equal. Fractions may differ in the last digit.
 fn is_like(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Array(one), Value::Array(other)) => {
@@ -230,7 +231,7 @@ fn is_like(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A text in pieces of 1 to 16 bytes, which its content decides.
+/// Divides a text into pieces of 1 to 16 bytes. The lengths depend on its content.
 fn in_pieces(text: &str) -> Vec<&str> {
     let (mut rest, mut lengths, mut pieces) = (text, lengths(text.as_bytes()), Vec::new());
     while !rest.is_empty() {
@@ -242,7 +243,7 @@ fn in_pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// Lengths from 1 to 16, which the data decides (FNV-1a, then xorshift).
+/// Lengths from 1 to 16 that depend on the data (FNV-1a, then xorshift).
 fn lengths(data: &[u8]) -> impl Iterator<Item = usize> + use<> {
     let hash = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -16,7 +16,7 @@ fn corpus_file(path: &str) -> String {
     std::fs::read_to_string(root().join("tests/corpus").join(path)).unwrap()
 }
 
-/// What stands in the cases of a file of the corpus.
+/// The bodies of the cases in a corpus file.
 fn bodies(path: &str) -> Vec<String> {
     let file = format!("\n{}", corpus_file(path));
     let cases = file.split("\n=== ").skip(1).map(|case| case.split_once('\n').unwrap().1);
@@ -64,7 +64,7 @@ fn every_entry_point_has_a_fuzz_target_that_runs_it() {
     assert_eq!(targets.filter(|it| it.contains("avocet_llm::")).count(), TARGETS.len());
 }
 
-/// Every entry point, for an input that is too long to be repeated at length.
+/// Runs all entry points except `endless`, for inputs that are too long to repeat.
 fn run_all(data: &[u8]) {
     TARGETS.into_iter().filter(|(name, _)| *name != "endless").for_each(|(_, run)| run(data));
 }
@@ -80,7 +80,7 @@ fn what_a_fuzzer_has_found_holds() {
     run_all(format!("Sure: [memory{}read()]\u{fffd}a", "_".repeat(112)).as_bytes());
 }
 
-/// A change to an input, as a fuzzer makes them.
+/// A change that a fuzzer makes to an input.
 #[derive(Debug, Clone)]
 enum Change {
     Cut(Index, Index),

@@ -1,4 +1,4 @@
-//! How the providers fare, by the requests that were made since the daemon started.
+//! The health of providers, from the requests since the start of the daemon.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use avocet_protocol::{
     ProviderStatus,
 };
 
-/// A refusal of one request says little of the model; so many in a row do.
+/// Refusals in a row after which a model counts as down. A single refusal may be about its request.
 const REFUSALS: u64 = 3;
 
 /// The last requests to each model.
@@ -28,7 +28,7 @@ impl fmt::Debug for Health {
 #[derive(Debug, Clone, Default)]
 struct Requests {
     last: LastExchanges,
-    /// Whether the last failure was about one request, as one that a filter refuses.
+    /// `true` if the last failure was a refusal of one request, for example by a content filter.
     is_refusal: bool,
 }
 
@@ -40,19 +40,19 @@ impl Requests {
 }
 
 impl Health {
-    /// Nothing was asked yet.
+    /// Starts without any requests.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, models: Mutex::default() }
     }
 
-    /// The same model, whose requests are noted here.
+    /// Wraps a model so that its requests are recorded here.
     #[must_use]
     pub fn watch(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(Watched { model, health: self.clone() })
     }
 
-    /// The state of a provider; its models are those whose names begin with its name.
+    /// Returns the state of a provider. Its models are those with the prefix `provider/`.
     #[must_use]
     pub fn provider(&self, provider: &str) -> ProviderStatus {
         let mut status = ProviderStatus {
@@ -72,7 +72,7 @@ impl Health {
         status
     }
 
-    /// Why a model is down, by its last requests; `None` if it is not, or was not asked.
+    /// The reason why a model is down, from its last requests; `None` if it works or is unused.
     #[must_use]
     pub fn fault(&self, model: &str) -> Option<String> {
         let models = self.models();
@@ -86,7 +86,7 @@ impl Health {
         let requests = models.entry(model.to_owned()).or_default();
         match answered {
             Ok(()) => requests.last.succeed(now),
-            // It is about the request alone, and a shorter one is made at once.
+            // An error of this request alone; a shorter request follows at once.
             Err(ModelError::TooLong { .. }) => {}
             Err(error) => {
                 requests.is_refusal = matches!(error, ModelError::Refused { lasting: false, .. });
@@ -100,7 +100,7 @@ impl Health {
     }
 }
 
-/// A model whose requests are noted. One that is given up says nothing of the model.
+/// A model whose requests are recorded, except dropped ones, which tell nothing about the model.
 #[derive(Debug)]
 struct Watched {
     model: Arc<dyn Model>,

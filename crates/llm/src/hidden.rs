@@ -1,5 +1,5 @@
-//! What a model writes that no person is meant to see: reasoning in tags, and the control words of
-//! model families. It is taken out while the answer streams; code keeps every word.
+//! Hides parts of a model's answer from people: reasoning in tags, and the control tokens of model
+//! families. Works while the answer streams. Code is kept unchanged.
 
 pub(crate) mod code;
 mod kept;
@@ -10,59 +10,59 @@ use avocet_protocol::Delta;
 use code::Code;
 use mark::{Mark, Sight};
 
-/// Takes what is hidden out of an answer, however it is cut into pieces.
+/// Removes hidden parts from a streamed answer. The result is the same however the answer is
+/// divided.
 #[derive(Debug, Default)]
 pub(crate) struct Visible {
-    /// What may be seen so far.
+    /// The visible text so far.
     text: String,
-    /// What has come and cannot be judged yet.
+    /// Received text that is still undecided.
     open: String,
     part: Part,
-    /// Something was hidden: blanks before the first visible word go with it.
+    /// `true` after something was hidden: blanks before the first visible word are removed with it.
     has_hidden: bool,
-    /// The last character that was hidden.
+    /// The last hidden character.
     last_hidden: Option<char>,
-    /// Where the open text stands between code and other text.
+    /// The Markdown code state at the start of `open`.
     code: Code,
-    /// So many bytes of the open text are no code.
+    /// The number of bytes at the start of `open` that are outside of code.
     known: usize,
-    /// Calls that are written as text are left as they stand.
+    /// `true` if calls that are written as text are kept.
     keeps_calls: bool,
 }
 
-/// In which part of an answer the text is.
+/// The part of an answer that the text belongs to.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// It is said.
+    /// Visible text.
     #[default]
     Said,
-    /// It is reasoning, so many tags deep.
+    /// Reasoning, nested this many tags deep.
     Reasoning(usize),
-    /// It is on another channel than the final one, or belongs to another role.
+    /// A message on a channel other than the final one, or of another role.
     Aside,
-    /// It is what the model makes the user say next: nothing that follows counts.
+    /// The user's next message, invented by the model. Everything after it is ignored.
     MadeUp,
-    /// It is a call that is left as it stands, up to one of these words.
+    /// A call that is kept, up to one of these end tokens.
     Call(&'static [&'static str]),
 }
 
-/// How the open text goes on.
+/// The next step of the reader. Lengths are in bytes.
 enum Next {
-    /// So many bytes can be seen.
+    /// Visible text.
     Show(usize),
-    /// So many bytes cannot.
+    /// Hidden text.
     Hide(usize),
-    /// So many bytes are a mark.
     Mark(usize, Mark),
-    /// So many bytes begin a call, which ends before one of these words.
+    /// The opening of a call, which ends before one of these tokens.
     Keep(usize, &'static [&'static str]),
-    /// A call ends here.
+    /// The end of a call.
     Kept,
-    /// More has to come.
+    /// The decision needs more text.
     Wait,
 }
 
-/// The visible part of a whole text.
+/// The visible part of a complete text.
 pub(crate) fn visible(text: &str) -> String {
     let mut visible = Visible::default();
     visible.push(text, |_| ());
@@ -70,19 +70,19 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 impl Visible {
-    /// Leaves calls that are written as text, for a reader of dialects behind it.
+    /// Creates a filter that keeps calls written as text, for the dialect reader after it.
     pub(crate) fn keeping_calls() -> Self {
         Self { keeps_calls: true, ..Self::default() }
     }
 
-    /// Takes the next piece. Says what of it can be shown, and takes back what turns out to have
-    /// been reasoning.
+    /// Processes the next piece. Shows its visible part, and takes back earlier text that turns out
+    /// to have been reasoning.
     pub(crate) fn push(&mut self, piece: &str, show: impl Fn(Delta<'_>)) {
         self.open.push_str(piece);
         self.read(false, show);
     }
 
-    /// Everything has come.
+    /// Ends the answer and returns the visible text.
     pub(crate) fn finish(mut self, show: impl Fn(Delta<'_>)) -> String {
         self.read(true, show);
         self.text
@@ -144,7 +144,7 @@ impl Visible {
         }
     }
 
-    /// A call that is kept; none if none begins here.
+    /// The next step if a call begins here, `None` otherwise.
     fn next_call(rest: &str, is_all: bool) -> Option<Next> {
         match kept::at_start(rest, is_all) {
             kept::Sight::Call(bytes, ends) => Some(Next::Keep(bytes, ends)),
@@ -154,7 +154,7 @@ impl Visible {
     }
 
     fn next_said(&mut self, rest: &str, is_all: bool) -> Next {
-        // Once for a line, however many marks may begin in it.
+        // Once per line, however many marks may begin in it.
         if self.known == 0 {
             match self.code.cross(rest, is_all) {
                 code::Next::Code(bytes) => return Next::Show(bytes),
@@ -206,12 +206,12 @@ impl Visible {
         self.last_hidden = text.chars().next_back().or(self.last_hidden);
     }
 
-    /// What a mark means where it stands. True if everything before it was reasoning.
+    /// Applies a mark in its context. Returns `true` if everything before it was reasoning.
     fn heed(&mut self, mark: Mark) -> bool {
         use Part::{Aside, MadeUp, Reasoning, Said};
         self.part = match (self.part, mark) {
             (Said, Mark::Think) => Reasoning(1),
-            // One that the reasoning only speaks of does not have to be closed.
+            // A tag that the reasoning only quotes needs no closing tag.
             (Reasoning(deep), Mark::Think) if !mark::is_quoted(self.last_hidden) => {
                 Reasoning(deep + 1)
             }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is left of an answer that comes in these pieces, and the same as it was shown meanwhile.
+/// The visible text of an answer in these pieces, and the text that was shown.
 fn read(pieces: &[&str]) -> (String, String) {
     read_by(Visible::default(), pieces)
 }
@@ -21,7 +21,7 @@ fn read_by(mut visible: Visible, pieces: &[&str]) -> (String, String) {
     (text, shown.into_inner().unwrap())
 }
 
-/// Every way of cutting a text into up to three pieces, and into single characters.
+/// Checks every division of a text into up to three pieces, and into single characters.
 fn check(whole: &str, expected: &str) {
     let places: Vec<usize> =
         whole.char_indices().map(|(place, _)| place).chain([whole.len()]).collect();

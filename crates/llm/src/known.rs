@@ -1,5 +1,5 @@
-//! Around every provider's model: what is known of it decides how it is shown tools and pictures, and
-//! says what its answers cost.
+//! A wrapper around every provider's model. The known facts about a model decide how it gets tools
+//! and pictures; they also give the price of its answers.
 
 use std::sync::Arc;
 
@@ -12,32 +12,33 @@ use crate::asking::Probe;
 use crate::facts::{BuiltIn, Facts, Known, Learned, Source};
 use crate::{Dialected, ToolStyle};
 
-/// A model as its provider has it: calls that it writes as text stay in the text.
+/// A model of a provider. Calls that it writes as text stay in the text.
 #[async_trait]
 pub trait Served: Model {
-    /// What its server says of it; asked once, and nothing where it cannot be asked.
+    /// Returns the facts that its server reports; empty for servers without such an API. Asks the
+    /// server once.
     async fn learned(&self) -> Learned {
         let facts = self.facts().await;
         Learned { facts, images: facts.images.then_some(true), native_tools: None }
     }
 
-    /// Finds out whether it can be asked, without having it answer if its API allows that.
+    /// Checks that the model can be used, without an answer if its API allows that.
     ///
     /// # Errors
     /// [`ModelError`] as for a request.
     async fn probe(&self) -> Result<Probe, ModelError>;
 }
 
-/// A model of which something may be known.
+/// A model with the known facts about it.
 #[derive(Debug)]
 pub struct KnownModel {
     model: Arc<dyn Served>,
-    /// As the trait object that asking it takes.
+    /// The same model as the trait object that `Dialected` takes.
     asked: Arc<dyn Model>,
     said: Said,
 }
 
-/// What is said of a model without asking its server.
+/// The facts about a model that are known without asking its server.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Said {
     pub(crate) models: Facts,
@@ -62,14 +63,14 @@ impl Said {
 }
 
 impl KnownModel {
-    /// `model`, of which this is said.
+    /// Wraps `model` with these facts.
     #[must_use]
     pub(crate) fn new<M: Served + 'static>(model: M, said: Said) -> Self {
         let model = Arc::new(model);
         Self { asked: model.clone(), model, said }
     }
 
-    /// All that is known of it, and from whom. Its server may be asked for that, once.
+    /// Returns all known facts with their sources. May ask the server once.
     pub async fn known(&self) -> Known {
         self.said.with(self.model.learned().await)
     }
@@ -78,7 +79,7 @@ impl KnownModel {
         Dialected::new(self.asked.clone(), known.tool_style()).with_text_calls(known.text_calls())
     }
 
-    /// Finds out whether it can be asked: see [`Served::probe`].
+    /// Checks that the model can be used: see [`Served::probe`].
     ///
     /// # Errors
     /// [`ModelError`] as for a request.
@@ -101,7 +102,7 @@ impl Model for KnownModel {
         self.dialected(self.known().await).as_sent(request).await
     }
 
-    /// Says what the answer has cost, and what came to nothing, where the price is known.
+    /// Adds the price, if it is known, to the answer and to lost attempts.
     async fn complete(
         &self,
         request: &ModelRequest,

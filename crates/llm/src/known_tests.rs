@@ -5,7 +5,7 @@ use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;
 
-/// A model whose server says this of it.
+/// A model with a server that reports these facts.
 #[derive(Debug)]
 struct Fake {
     model: Arc<ScriptedModel>,

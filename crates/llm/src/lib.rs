@@ -1,6 +1,6 @@
-//! Model providers: how a request looks on the wire, how an answer is read while it streams, what
-//! is tried again. And the embedded one, which needs neither a key nor a network. Also whoever
-//! listens to recordings.
+//! Model providers: the code that writes requests, reads streamed answers and retries after errors.
+//! Also the offline provider, which works without key and network, and the transcription of
+//! recordings.
 
 mod anthropic;
 mod asking;

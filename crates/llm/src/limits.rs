@@ -1,16 +1,17 @@
-//! How long a model may take. A slow one that keeps sending is not cut, a silent one is.
+//! Timeouts of a request. They stop a silent model, but allow a slow one that keeps sending, up to
+//! the total limit.
 
 use std::future::Future;
 use std::time::Duration;
 
 use avocet_protocol::{Clock, ModelError, within};
 
-/// Limits on one request. Connecting has a limit of its own, ten seconds, in the HTTP client.
+/// Timeouts of one request. Connecting has its own timeout in the HTTP client: 10 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Until the first piece of the answer.
     pub first_token: Duration,
-    /// From one piece to the next.
+    /// Between two pieces.
     pub gap: Duration,
     /// Until the end of the answer.
     pub total: Duration,
@@ -32,10 +33,10 @@ impl Limits {
         Self { first_token, gap, total }
     }
 
-    /// Checks that a request has any time at all.
+    /// Checks that every timeout is above zero.
     ///
     /// # Errors
-    /// The key of a limit that is 0, and what it has to be.
+    /// The key of the first timeout that is 0, and the minimum.
     pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
         let Self { first_token, gap, total } = self;
         let limits =
@@ -47,7 +48,7 @@ impl Limits {
     }
 }
 
-/// Holds a part of a request to its limit.
+/// Applies a timeout to a part of a request.
 pub(crate) async fn limited<T>(
     clock: &dyn Clock,
     model: &str,

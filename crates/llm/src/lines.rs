@@ -1,26 +1,27 @@
-//! Lines out of an HTTP answer: JSON values, one each (NDJSON).
+//! Splits an HTTP response into lines, one JSON value each (NDJSON).
 
 use avocet_net::{HttpResponse, NetError};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
 use crate::sse::{MAX_EVENT, chunks};
 
-/// What has been read, and not yet given out.
+/// The received bytes that are yet to be returned.
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line.
     start: usize,
-    /// Before here there is no end of it.
+    /// The bytes before this index were searched for the end of that line.
     searched: usize,
 }
 
-/// The lines of an answer, in order and without their ends, until the body ends; blank ones are left out.
+/// Returns the lines of a response, in order and without line ends, until the body ends. Blank
+/// lines are skipped.
 pub(crate) fn lines(response: HttpResponse) -> BoxStream<'static, Result<String, NetError>> {
     split(chunks(response)).boxed()
 }
 
-/// The lines of a body that comes in these pieces.
+/// Returns the lines of a body that arrives in these chunks.
 pub(crate) fn split<B: AsRef<[u8]>>(
     chunks: impl Stream<Item = Result<B, NetError>>,
 ) -> impl Stream<Item = Result<String, NetError>> {
@@ -47,7 +48,8 @@ pub(crate) fn split<B: AsRef<[u8]>>(
 }
 
 impl Buffer {
-    /// The next line, if it is there whole. Every byte is looked at once, and moved at most once a chunk.
+    /// Returns the next line if it is complete. Every byte is searched once and moved at most once
+    /// per chunk.
     fn line(&mut self) -> Option<Result<String, NetError>> {
         let unsearched = &self.bytes[self.searched..];
         let Some(end) = unsearched.iter().position(|byte| *byte == b'\n') else {

@@ -1,11 +1,11 @@
-//! What is null is not there: some servers write out every field.
+//! Reads null as an absent value, because some servers write out every field.
 
 use serde::{Deserialize, Deserializer};
 
-/// For `#[serde(deserialize_with)]`: null is the default.
+/// For `#[serde(deserialize_with)]`: reads null as the default.
 ///
 /// # Errors
-/// What is neither null nor the type.
+/// The error of `T` for all other invalid values.
 pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,5 +1,5 @@
-//! What the configuration of every provider over HTTP can do: be checked, say what it says of its models,
-//! and make one.
+//! The trait that every HTTP provider's configuration implements: check the values, state facts
+//! about the models, create a model.
 
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ use crate::{
     Anthropic, AnthropicConfig, Gemini, GeminiConfig, Ollama, OllamaConfig, OpenAi, OpenAiConfig,
 };
 
-/// The table of a provider, without its kind.
+/// A provider's table in the configuration, without its `kind` key.
 pub trait ProviderConfig: DeserializeOwned + JsonSchema {
-    /// A model as this provider has it.
+    /// The type of model that this provider creates.
     type Model: Served + 'static;
 
-    /// Whether it can be used.
+    /// Checks that the configuration can be used.
     ///
     /// # Errors
-    /// The key whose value cannot, and why.
+    /// The key with an unusable value, and the reason.
     fn check(&self) -> Result<(), (&'static str, String)>;
 
-    /// Where the API is.
+    /// The base URL of the API.
     fn base_url(&self) -> &str;
 
-    /// What the table says of all its models.
+    /// The facts that the table states about all its models.
     fn facts(&self) -> Facts;
 
-    /// The same table, whose answers have so many tokens at most.
+    /// Returns the same table with the output limit set to this many tokens.
     #[must_use]
     fn limited_to(self, tokens: u32) -> Self;
 
-    /// The model `model` of the provider that is called `provider` in the configuration.
+    /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if there can be no HTTP client.
+    /// [`NetError`] if creating the HTTP client fails.
     fn served(
         &self,
         provider: &str,
@@ -46,10 +46,11 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema {
         clock: Arc<dyn Clock>,
     ) -> Result<Self::Model, NetError>;
 
-    /// The same, with all that is known of it; `models` is what the operator says of this model.
+    /// Creates the same model together with all known facts about it; `models` are the operator's
+    /// facts about this model.
     ///
     /// # Errors
-    /// As [`Self::served`].
+    /// The same as [`Self::served`].
     fn model(
         self,
         provider: &str,
@@ -59,7 +60,7 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema {
     ) -> Result<KnownModel, NetError> {
         let built_in = BuiltIn::of(model, host(self.base_url()));
         let table = self.facts();
-        // A table that asks for more than its model gives would be refused.
+        // A request for more output than the model allows would be refused.
         let asked =
             table.max_output.map(|tokens| tokens.min(built_in.facts.max_output.unwrap_or(tokens)));
         let config = match models.max_output.or(asked) {

@@ -1,4 +1,4 @@
-//! Which models are left alone for a while because they gave no answer: by all who ask them.
+//! Cool-downs (circuit breaker): after a failure, all turns skip the model for a while.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,25 +6,26 @@ use std::time::Duration;
 
 use avocet_protocol::{Clock, Model, ModelError};
 
-/// How long a model is left alone after it failed once; twice as long with every failure in a row.
-/// Requests that were under way when it failed say nothing new.
+/// Cool-down after the first failure. It doubles with every further failure in a row. Failures of
+/// requests that began before the end of the last cool-down do not count again.
 const FIRST_REST: Duration = Duration::from_secs(30);
-/// The most, if it does not say itself.
+/// Maximum cool-down, unless the model states one.
 const LONGEST_REST: Duration = Duration::from_mins(10);
-/// How long if it would refuse any request: somebody has to pay, or to change a name, and until then
-/// every message would wait for the same refusal. Short enough for whoever mends it and tries.
+/// Cool-down of a model that would refuse any request. The operator has to pay or to change a name,
+/// and until then every message would wait for the same refusal. Short enough for an operator who
+/// fixes it and tries again.
 const REST_OF_USELESS: Duration = LONGEST_REST;
-/// The most, if it does.
+/// Maximum cool-down if the model states one.
 const LONGEST_ASKED_REST: Duration = Duration::from_hours(1);
 
-/// The models that are left alone, by name.
+/// The models in cool-down, by name.
 #[derive(Debug)]
 pub struct Rests {
     rests: Mutex<BTreeMap<String, Rest>>,
     clock: Arc<dyn Clock>,
 }
 
-/// That a model is left alone.
+/// The cool-down of a model.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rest {
     failures: u32,
@@ -32,13 +33,14 @@ struct Rest {
 }
 
 impl Rests {
-    /// No model is left alone.
+    /// Starts without any cool-down.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { rests: Mutex::default(), clock }
     }
 
-    /// Those that are not left alone; if all are, the one that is for the shortest time.
+    /// Returns the models outside of a cool-down. If all are in one, returns the model with the
+    /// earliest end.
     pub(crate) fn awake<'m>(&self, models: Vec<&'m dyn Model>) -> Vec<&'m dyn Model> {
         let now = self.clock.elapsed();
         let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,19 +53,19 @@ impl Rests {
         awake
     }
 
-    /// The time by which requests begin.
+    /// The current time on the clock of cool-downs.
     pub(crate) fn now(&self) -> Duration {
         self.clock.elapsed()
     }
 
-    /// Notes what became of a request that began at this time.
+    /// Records the outcome of a request that began at `began`.
     pub(crate) fn note(&self, model: &str, began: Duration, answered: Result<(), &ModelError>) {
         let mut rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
         match answered {
             Ok(()) => {
                 rests.remove(model);
             }
-            // It says something about the request, not about the model.
+            // An error of the request alone.
             Err(ModelError::Refused { lasting: false, .. } | ModelError::TooLong { .. }) => {}
             Err(error) => {
                 let before = rests.get(model).copied().unwrap_or_default();

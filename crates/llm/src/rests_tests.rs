@@ -11,15 +11,15 @@ fn busy() -> ModelError {
 
 #[test]
 fn requests_that_were_under_way_in_one_outage_do_not_lengthen_the_rest() {
-    // Seconds at which requests began and failed, and when the model is asked again.
+    // Start and failure times of requests in seconds, and the expected end of the cool-down.
     let table: [(&[(u32, u32)], u32); 7] = [
         (&[(0, 10)], 40),
         (&[(0, 10), (0, 10), (5, 10), (9, 10)], 40),
-        // It still fails a little later, so it rests from then on, but not for longer.
+        // A later failure restarts the cool-down with the same length.
         (&[(0, 10), (0, 20)], 50),
-        // Asked all the same while it rests.
+        // Asked during the cool-down.
         (&[(0, 10), (15, 16), (17, 18)], 48),
-        // Begun after the rest.
+        // Begun after the cool-down.
         (&[(0, 10), (40, 41)], 101),
         (&[(0, 10), (40, 41), (39, 42), (40, 43)], 103),
         (&[(0, 10), (40, 41), (101, 102)], 222),

@@ -1,5 +1,5 @@
-//! Asking again, where that can help: too many requests, an overloaded server, a broken stream.
-//! Never where it cannot: a wrong key, a bad request, no credit.
+//! Retries requests after temporary errors: rate limits, an overloaded server, a broken stream.
+//! Permanent errors are returned at once: a wrong key, a bad request, used-up credit.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,11 +12,11 @@ use crate::asking::BYTES_A_TOKEN;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// A server that wants to be left alone for longer has to be asked another time.
+/// With a longer delay, the request fails at once and may be made again later.
 const LONGEST_ASKED_WAIT: Duration = Duration::from_mins(1);
 
-/// Makes a request up to `1 + retries` times. Before one that is made again, what has been shown of
-/// the last is taken back.
+/// Makes up to `1 + retries` attempts. Each retry first takes back the text that the attempt before
+/// it has shown.
 pub(crate) async fn retrying<F, A>(
     clock: &dyn Clock,
     retries: usize,
@@ -52,12 +52,12 @@ where
     }
 }
 
-/// Passes on what is shown, and takes back only what has been.
+/// Passes deltas on. A restart is passed on only if text was shown before.
 pub(crate) struct Shown<'a> {
     deltas: Deltas<'a>,
     /// Bytes of text.
     written: AtomicU64,
-    /// Whether the model has taken the request.
+    /// `true` once the model has accepted the request.
     begun: AtomicBool,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Shown<'a> {
         Self { deltas, written: AtomicU64::new(0), begun: AtomicBool::new(false) }
     }
 
-    /// The model has taken the request: whatever becomes of it has to be paid.
+    /// Marks the request as accepted by the model. From now on its cost counts, even if it fails.
     pub(crate) fn begin(&self) {
         self.begun.store(true, Ordering::Relaxed);
     }
@@ -87,9 +87,9 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Waits for an attempt of a model to answer a request of `input` tokens. Where it comes to nothing
-    /// after the model may have begun, or is given up by dropping this (nobody knows then how far the
-    /// request came), says what that cost, about.
+    /// Runs one attempt of a request with `input` tokens. If the attempt fails after the model may
+    /// have begun, reports its estimated cost as lost. The same applies if this future is dropped,
+    /// because the request may have arrived.
     pub(crate) async fn attempt(
         &self,
         model: &str,
@@ -107,7 +107,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// An attempt, which says when it is dropped what was lost with it.
+/// An attempt. Reports its lost cost when it is dropped.
 struct Attempt<'a> {
     shown: &'a Shown<'a>,
     model: &'a str,

@@ -26,13 +26,13 @@ fn errors() -> [(ModelError, bool); 7] {
     ]
 }
 
-/// What is told to be lost of one attempt with a request of 100 tokens, of which this is shown before it
-/// comes to its end; without one, it is dropped.
+/// The usage that is reported as lost by an attempt with a request of 100 tokens. The attempt shows
+/// `text` before its end. Without an end, it is dropped.
 fn lost(text: &str, end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
     lost_of(|shown| shown.show(Delta::Text(text)), end)
 }
 
-/// The same, of an attempt in which this comes before its end.
+/// The same for an attempt with these events before its end.
 fn lost_of(comes: impl Fn(&Shown<'_>), end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
@@ -48,7 +48,7 @@ fn lost_of(comes: impl Fn(&Shown<'_>), end: Option<Result<ModelReply, ModelError
             None => std::future::pending().await,
         }
     };
-    // What is not over at once is given up.
+    // An attempt that would wait is dropped.
     shown.attempt("a/b", 100, asking).now_or_never();
     lost.into_inner().unwrap()
 }

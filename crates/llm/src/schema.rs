@@ -1,19 +1,19 @@
-//! The schema of a tool's arguments as a provider is sent it: without our own keys, which some of them
-//! refuse.
+//! Prepares a tool's argument schema for a provider: removes our own `x-` keys, because some
+//! providers refuse them.
 
 use avocet_protocol::ToolSpec;
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// What our own keys begin with.
+/// The prefix of our own keys.
 const OURS: &str = "x-";
 
-/// Whether a key of a schema is for our own dialects only.
+/// Returns `true` if a schema key is used only by our own dialects.
 pub(crate) fn is_ours(key: &str) -> bool {
     key.starts_with(OURS)
 }
 
-/// A schema on the wire; serialised without a copy.
+/// A schema as it is sent. Serialised without a copy.
 #[derive(Debug)]
 pub(crate) struct WireSchema<'s>(pub(crate) &'s Value);
 
@@ -33,16 +33,16 @@ impl Serialize for WireSchema<'_> {
     }
 }
 
-/// A tool with its schema as it is on the wire.
+/// Returns the tool with its schema as it is sent.
 pub(crate) fn as_sent(tool: &ToolSpec) -> ToolSpec {
-    // What is serialised from a value is one.
+    // Serialising a JSON value cannot fail.
     let parameters = serde_json::to_value(WireSchema(&tool.parameters)).unwrap_or_default();
     ToolSpec { parameters, ..tool.clone() }
 }
 
 enum Part<'s> {
     Schema(WireSchema<'s>),
-    /// Schemas by names that are anybody's.
+    /// Schemas by property name. Any name is allowed, so `x-` is an ordinary prefix here.
     Named(&'s Map<String, Value>),
 }
 

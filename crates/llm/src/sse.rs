@@ -1,39 +1,40 @@
-//! Server-sent events out of an HTTP answer (WHATWG HTML, "Parsing an event stream").
+//! Parses server-sent events from an HTTP response (WHATWG HTML, "Parsing an event stream").
 
 use std::collections::VecDeque;
 
 use avocet_net::{HttpResponse, NetError};
 use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 
-/// What a body may begin with.
+/// The byte-order mark that a body may begin with.
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
-/// Bytes of a body that are read, a few at a time. An answer of 200,000 tokens comes in about 60 MB of events.
+/// Maximum bytes of a body, read in small chunks. An answer of 200,000 tokens has about 60 MB of
+/// events.
 const MAX_BYTES: usize = 128 * 1024 * 1024;
-/// Bytes of an event that are read. The last event of an answer may hold all of it.
+/// Maximum bytes of one event. The last event of an answer may hold all of it.
 pub(crate) const MAX_EVENT: usize = 4 * 1024 * 1024;
 
-/// What has been read, and not yet given out.
+/// The parsed events that are yet to be returned, and the incomplete rest.
 #[derive(Debug, Default)]
 struct Splitter {
-    /// The events that are whole, and behind them why there are no more, if there are none.
+    /// The complete events. After them the error, if the stream failed.
     ready: VecDeque<Result<String, NetError>>,
-    /// The line that is not whole.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// The data of the event that is not whole, with a line feed behind each line.
+    /// The data of the incomplete event, with a line feed after each line.
     data: Vec<u8>,
-    /// Whether the last line ended in a carriage return: a line feed behind it belongs to it.
+    /// `true` if the last line ended in a carriage return: a line feed after it belongs to it.
     returned: bool,
-    /// Whether the first line is over, in front of which a byte-order mark may stand.
+    /// `true` after the first line, which may begin with a byte-order mark.
     begun: bool,
 }
 
-/// The data of each event, in order, until the body ends.
+/// Returns the data of each event, in order, until the body ends.
 pub(crate) fn events(response: HttpResponse) -> BoxStream<'static, Result<String, NetError>> {
     split(chunks(response)).boxed()
 }
 
-/// The data of each event in a body that comes in these pieces. What is not ended by a blank line is no
-/// event, nor is one without data.
+/// Returns the data of each event in a body that arrives in these chunks. Data without a blank line
+/// after it is dropped, and so is an event without data.
 pub(crate) fn split<B: AsRef<[u8]>>(
     chunks: impl Stream<Item = Result<B, NetError>>,
 ) -> impl Stream<Item = Result<String, NetError>> {
@@ -53,7 +54,7 @@ pub(crate) fn split<B: AsRef<[u8]>>(
     })
 }
 
-/// The body, piece by piece.
+/// The body, chunk by chunk.
 pub(crate) fn chunks(
     response: HttpResponse,
 ) -> impl Stream<Item = Result<impl AsRef<[u8]>, NetError>> + Send {
@@ -74,7 +75,7 @@ pub(crate) fn chunks(
 }
 
 impl Splitter {
-    /// Reads every byte once, however the body is cut.
+    /// Parses a chunk. Reads every byte once, however the body is divided.
     fn push(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while !rest.is_empty() {
@@ -100,8 +101,8 @@ impl Splitter {
         self.ready.push_back(Err(error));
     }
 
-    /// A blank line ends an event. Of its fields only the data matters: the rest says nothing that the
-    /// data does not, is a comment, or is for a client that connects again.
+    /// A blank line ends an event. Only the data fields matter. The others repeat the data, are
+    /// comments, or serve clients that reconnect.
     fn end_line(&mut self) -> Result<(), std::string::FromUtf8Error> {
         let mut line = &self.line[..];
         if !std::mem::replace(&mut self.begun, true) {
@@ -121,7 +122,7 @@ impl Splitter {
     }
 }
 
-/// The value of a line with data: behind the colon and one space, if they are there.
+/// The value of a data line: the text after the colon and one optional space.
 fn data(line: &[u8]) -> Option<&[u8]> {
     match line.strip_prefix(b"data")? {
         [] => Some(&[]),

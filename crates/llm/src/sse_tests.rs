@@ -4,7 +4,7 @@ use proptest::sample::select;
 
 use super::*;
 
-/// The events of a body in these pieces, and why there are no more, if there are none.
+/// The events of a body in these pieces, and the error that ended it, if any.
 fn read<P: AsRef<[u8]>>(pieces: &[P]) -> (Vec<String>, Option<String>) {
     let pieces = stream::iter(pieces.iter().map(|piece| Ok::<_, NetError>(piece.as_ref())));
     let all = split(pieces).collect::<Vec<_>>().now_or_never().unwrap();

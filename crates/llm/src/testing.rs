@@ -1,4 +1,5 @@
-//! What the tests of every provider over HTTP share: a request, and ways to ask while time passes.
+//! Helpers for the tests of all HTTP providers: a request, and ways to ask while the clock
+//! advances.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -47,7 +48,8 @@ pub(crate) fn request() -> ModelRequest {
     }
 }
 
-/// What a model said, and what was shown of it meanwhile; `<` stands for what was taken back.
+/// The result of a request, and the text that was shown; `<` marks a restart, which takes back
+/// shown text.
 pub(crate) struct Asked {
     pub(crate) reply: Result<ModelReply, ModelError>,
     pub(crate) shown: String,
@@ -64,7 +66,7 @@ pub(crate) async fn ask(model: &dyn Model) -> Asked {
     Asked { reply, shown: shown.into_inner().unwrap() }
 }
 
-/// Asks, and lets the waits between attempts pass; the limits of a request are longer.
+/// Asks, and lets the retry delays pass. The timeouts of a request are longer.
 pub(crate) async fn ask_patiently(model: &dyn Model, clock: &ManualClock, waits: usize) -> Asked {
     let passing = async {
         for _ in 0..waits {
@@ -75,7 +77,7 @@ pub(crate) async fn ask_patiently(model: &dyn Model, clock: &ManualClock, waits:
     tokio::join!(ask(model), passing).0
 }
 
-/// Asks, and lets one wait of this length pass.
+/// Asks, and lets one delay of this length pass.
 pub(crate) async fn ask_through(model: &dyn Model, clock: &ManualClock, wait: Duration) -> Asked {
     let passing = async {
         clock.sleeper_within(wait..=wait).await;
@@ -84,7 +86,7 @@ pub(crate) async fn ask_through(model: &dyn Model, clock: &ManualClock, wait: Du
     tokio::join!(ask(model), passing).0
 }
 
-/// Asks, and lets every wait for more of an answer pass as soon as it begins.
+/// Asks, and lets every timeout for more data expire at once.
 pub(crate) async fn ask_for_ever(model: &dyn Model, clock: &ManualClock) -> Asked {
     let passing = pin!(async {
         loop {
@@ -98,24 +100,24 @@ pub(crate) async fn ask_for_ever(model: &dyn Model, clock: &ManualClock) -> Aske
     }
 }
 
-/// A server that says when it has written what it was given.
+/// A server that reports when it has written its pieces.
 pub(crate) struct Writing(flume::Sender<Vec<Piece>>);
 
 impl Writing {
-    /// An answer that begins with these pieces.
+    /// Starts an answer with these pieces.
     pub(crate) fn begin(pieces: Vec<Piece>) -> (ModelAnswer, Self) {
         let (pieces, next) = Self::and_then(pieces);
         (ModelAnswer::Raw(pieces), Self(next))
     }
 
-    /// Writes more.
+    /// Sends more pieces.
     pub(crate) async fn more(&mut self, pieces: Vec<Piece>) {
         let (pieces, next) = Self::and_then(pieces);
-        // Whoever asks may be gone.
+        // The client may be gone.
         drop(std::mem::replace(&mut self.0, next).send_async(pieces).await);
     }
 
-    /// Waits until all is written, and everybody has had the time to read it.
+    /// Waits until everything is written, and gives other tasks time to read it.
     pub(crate) async fn all(&mut self) {
         self.more(Vec::new()).await;
         for _ in 0..16 {
@@ -130,7 +132,7 @@ impl Writing {
     }
 }
 
-/// An answer whose pieces come one by one, with a permit each, and its end with one more.
+/// An answer with one permit for each piece and one for its end.
 pub(crate) fn dripping(events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let mut pieces = vec![stream_head()];
@@ -141,7 +143,7 @@ pub(crate) fn dripping(events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
     (ModelAnswer::Raw(pieces), permits)
 }
 
-/// Asks a model with 60 s for each piece, while one comes every so many seconds.
+/// Asks a model with a gap timeout of 60 s, while a piece arrives every `seconds` seconds.
 pub(crate) async fn ask_through_drops(
     model: &dyn Model,
     clock: &ManualClock,
@@ -151,7 +153,7 @@ pub(crate) async fn ask_through_drops(
 ) -> Asked {
     let dropping = async {
         for _ in 0..drops {
-            // Each wait for the next piece begins anew.
+            // The timeout restarts with each piece.
             clock.sleeper_within(60 * SECOND..=60 * SECOND).await;
             clock.advance(seconds * SECOND);
             permits.add_permits(1);
@@ -161,7 +163,7 @@ pub(crate) async fn ask_through_drops(
     tokio::join!(ask(model), dropping).0
 }
 
-/// A stream that the network cuts into pieces of these lengths, over and over.
+/// A stream that the network divides into pieces of these lengths, repeatedly.
 pub(crate) fn cut_up(stream: &[u8], lengths: &[usize]) -> ModelAnswer {
     let mut pieces = vec![stream_head()];
     let (mut rest, mut lengths) = (stream, lengths.iter().cycle());

@@ -1,5 +1,5 @@
-//! Any endpoint that speaks OpenAI's transcriptions: OpenAI itself, Groq, faster-whisper,
-//! whisper.cpp.
+//! Transcribes recordings with any endpoint that supports OpenAI's transcription API: OpenAI
+//! itself, Groq, faster-whisper, whisper.cpp.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use serde_json::Value;
 use crate::detail::{clean, says};
 use crate::provider::base_url;
 
-/// Bytes of the largest file that is taken (OpenAI API reference, "Create transcription").
+/// Maximum size of a recording, in bytes (OpenAI API reference, "Create transcription").
 const MAX_BYTES: usize = 25 * 1024 * 1024;
-/// The most that is read of an answer, in bytes.
+/// Maximum bytes that are read of a response.
 const MAX_BODY: usize = 1024 * 1024;
 
 /// Who listens to voice messages and other recordings. Without this table nobody does.
@@ -56,7 +56,7 @@ impl TranscriptionConfig {
     /// Checks the values of single keys.
     ///
     /// # Errors
-    /// The key whose value cannot be used, and what it has to be.
+    /// The key with an unusable value, and the requirement.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let checked = match self.untrusted {
             true => check_public_url(&self.base_url),
@@ -70,7 +70,7 @@ impl TranscriptionConfig {
     }
 }
 
-/// An endpoint that listens.
+/// A transcription endpoint.
 #[derive(Debug)]
 pub struct Transcription {
     url: String,
@@ -80,10 +80,10 @@ pub struct Transcription {
 }
 
 impl Transcription {
-    /// The endpoint of a configuration.
+    /// Creates the endpoint of a configuration.
     ///
     /// # Errors
-    /// [`NetError`] if there can be no HTTP client.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let url = format!("{}/audio/transcriptions", config.base_url.trim_end_matches('/'));
         let http = match config.untrusted {
@@ -93,10 +93,10 @@ impl Transcription {
         Ok(Self { url, config, http: http?, clock })
     }
 
-    /// Finds out whether the key is good, by the list of models; false if there is no list that says so.
+    /// Checks the key with the list of models. Returns `false` if the endpoint has no such list.
     ///
     /// # Errors
-    /// Why nothing can be asked.
+    /// The reason why the endpoint is unusable.
     pub async fn probe(&self) -> Result<bool, String> {
         let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
         let bearer = self.config.api_key.as_ref().map(|key| format!("Bearer {}", key.expose()));
@@ -129,7 +129,7 @@ impl Transcription {
         answer["text"].as_str().map(str::to_owned).ok_or_else(no_text)
     }
 
-    /// What an answer other than 200 means, and who can do something about it.
+    /// Turns a response with a status other than 200 into an error.
     async fn refusal(&self, answer: HttpResponse) -> TranscribeError {
         let status = answer.status();
         let body = answer.text(MAX_BODY).await.unwrap_or_default();

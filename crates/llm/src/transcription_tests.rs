@@ -1,4 +1,4 @@
-//! The client against the strict fake, and against servers that break.
+//! The client against the strict fake, and against faulty servers.
 
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};

@@ -1,5 +1,5 @@
-//! An answer, put together from the events of its stream (Anthropic API reference, "Streaming
-//! Messages"), or read whole from a server that does not stream.
+//! Builds an answer from the events of its stream (Anthropic API reference, "Streaming Messages"),
+//! or from a complete body of a server without streaming.
 
 use avocet_protocol::{Arguments, ToolCall, Usage, plain_json};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::asking::{Answer, Fault, ITEM, Piece, Said};
 use crate::finish::{Ended, Finish};
 use crate::null::or_default;
 
-/// What has come of an answer so far.
+/// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     blocks: Vec<PartialBlock>,
@@ -22,7 +22,7 @@ pub(crate) struct PartialAnswer {
 struct PartialBlock {
     index: u64,
     block: Block,
-    /// The pieces of a call's input.
+    /// The received pieces of a call's input.
     json: String,
 }
 
@@ -50,9 +50,9 @@ enum Event {
     Error {
         error: WireError,
     },
-    /// An answer that is not streamed.
+    /// A complete answer without streaming.
     Message(Message),
-    /// The end of a block, and whatever else may come to be.
+    /// The end of a block, and unknown events.
     #[serde(other)]
     Other,
 }
@@ -76,7 +76,7 @@ enum Block {
     },
     ToolUse {
         name: String,
-        /// Empty where it is streamed.
+        /// Empty if the answer is streamed.
         #[serde(default)]
         input: Value,
     },
@@ -86,9 +86,9 @@ enum Block {
         #[serde(default)]
         signature: String,
     },
-    /// Thoughts that nobody may read.
+    /// Encrypted reasoning.
     RedactedThinking { data: String },
-    /// What only the server's own tools write.
+    /// Blocks of the server's own tools.
     #[serde(other)]
     Other,
 }
@@ -113,7 +113,7 @@ struct MessageDelta {
     stop_reason: Option<String>,
 }
 
-/// The last figure of each kind is the one that counts.
+/// Token counts. For each, the last value wins.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 struct WireUsage {
@@ -185,7 +185,7 @@ impl Answer for PartialAnswer {
         let mut blocks = self.blocks.into_iter().peekable();
         while let Some(PartialBlock { block, json, .. }) = blocks.next() {
             match block {
-                // Only the last can have been cut off before its arguments began.
+                // Only the last block can be cut off before its arguments.
                 Block::ToolUse { name, .. }
                     if ended.is_cut() && json.is_empty() && blocks.peek().is_none() =>
                 {
@@ -214,7 +214,7 @@ impl Answer for PartialAnswer {
 }
 
 impl Block {
-    /// Bytes of what it begins with.
+    /// Bytes of the block's initial content.
     fn bytes(&self) -> usize {
         match self {
             Self::Text { text } => text.len(),
@@ -247,7 +247,7 @@ impl PartialAnswer {
         piece
     }
 
-    /// The pieces of a block belong together by their index.
+    /// Appends a piece to its block, found by index.
     fn add(&mut self, index: u64, delta: Delta) -> Result<Piece, Fault> {
         let Some(partial) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
             return Err(format!("a piece belongs to block {index}, which has not begun").into());
@@ -296,7 +296,7 @@ fn unseen(piece: &str) -> Piece {
     if piece.is_empty() { Piece::KeepAlive } else { Piece::Unseen }
 }
 
-/// What `stop_reason` means (Anthropic API reference, "Handling stop reasons").
+/// Translates `stop_reason` (Anthropic API reference, "Handling stop reasons").
 fn finish(reason: &str) -> Finish {
     match reason {
         "end_turn" | "tool_use" | "stop_sequence" | "pause_turn" => Finish::Complete,
@@ -316,7 +316,7 @@ impl WireUsage {
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
     }
 
-    /// What was read from the provider's cache, or written to it, was read too.
+    /// The total usage. Tokens that were read from or written to the cache count as input as well.
     fn total(self) -> Usage {
         let input =
             [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
@@ -329,8 +329,8 @@ impl WireUsage {
     }
 }
 
-/// An error in the middle of a stream means what its status would have meant at the beginning
-/// (Anthropic API reference, "Errors").
+/// Converts an error in the middle of a stream to the status that it would have had at the
+/// beginning (Anthropic API reference, "Errors").
 impl From<WireError> for Fault {
     fn from(error: WireError) -> Self {
         let WireError { r#type, message } = error;

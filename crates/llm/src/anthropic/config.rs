@@ -1,4 +1,4 @@
-//! The configuration of a provider that speaks the Messages API of Anthropic.
+//! The configuration of a provider with Anthropic's Messages API.
 
 use avocet_net::{NetError, check_url};
 use avocet_protocol::Secret;
@@ -55,10 +55,10 @@ impl Default for AnthropicConfig {
 }
 
 impl AnthropicConfig {
-    /// Whether requests can be sent to `base_url`.
+    /// Checks that requests can be sent to `base_url`.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] says why not.
+    /// [`NetError::Invalid`] with the reason.
     pub fn check_base_url(&self) -> Result<(), NetError> {
         check_url(&self.base_url)
     }

@@ -1,4 +1,4 @@
-//! Any endpoint that speaks the Messages API of Anthropic (Anthropic API reference, "Messages").
+//! Any endpoint with Anthropic's Messages API (Anthropic API reference, "Messages").
 
 pub(crate) mod answer;
 mod config;
@@ -21,10 +21,10 @@ use request::{Body, Options};
 
 pub use config::AnthropicConfig;
 
-/// The version of the API that is spoken.
+/// The API version in the request headers.
 const VERSION: &str = "2023-06-01";
 
-/// A model behind an endpoint that speaks the Messages API.
+/// A model behind an endpoint with the Messages API.
 #[derive(Debug)]
 pub struct Anthropic {
     endpoint: Endpoint,
@@ -33,18 +33,18 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// The model `model` of the provider that is called `provider` in the configuration.
+    /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if there can be no HTTP client.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(
         provider: &str,
         model: &str,
         config: &AnthropicConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        // The API counts thoughts as output. What the operator says of a model wins over what is well
-        // known, and a quarter is for the answer.
+        // The API counts reasoning as output. An operator's limit above the built-in one wins. A
+        // quarter of the limit stays reserved for the answer.
         let known = BuiltIn::of(model, host(&config.base_url)).facts.max_output;
         let most_tokens = known.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         let most_tokens = most_tokens.max(config.max_output_tokens);
@@ -76,7 +76,7 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 }
 
 impl Anthropic {
-    /// A request as the API has it.
+    /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(&Body::new(&self.endpoint.name, &self.options, request))
     }
@@ -104,7 +104,8 @@ impl Model for Anthropic {
 
 #[async_trait]
 impl Served for Anthropic {
-    /// A model has names that the list does not show (Anthropic API reference, "Get a Model").
+    /// Asks for the model first, because the list omits some valid names (Anthropic API reference,
+    /// "Get a Model").
     async fn probe(&self) -> Result<Probe, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.options.model);
         let models = endpoint.url.replace("/v1/messages", "/v1/models");

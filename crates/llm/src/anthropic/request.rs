@@ -1,4 +1,4 @@
-//! A request on the wire (Anthropic API reference, "Create a Message").
+//! The request body (Anthropic API reference, "Create a Message").
 
 use avocet_protocol::{Image, ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec};
 use base64::Engine;
@@ -8,24 +8,24 @@ use serde_json::{Map, Value};
 
 use crate::schema::WireSchema;
 
-/// Bytes of the largest picture that is taken: 5 MB of base64.
+/// Maximum bytes of a picture: the API allows 5 MB of base64.
 pub(super) const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 
-/// What all requests to a model have in common.
+/// Options of all requests to a model.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// What the endpoint calls the model.
+    /// The endpoint's name for the model.
     pub(super) model: String,
     pub(super) max_tokens: u32,
-    /// How much it may think beside that, if it may.
+    /// Additional tokens for reasoning; `None` if thinking is off.
     pub(super) thinking_tokens: Option<u32>,
-    /// The most that both may be together.
+    /// Maximum of both together.
     pub(super) most_tokens: u32,
-    /// Whether the beginning of the conversation is kept by the provider.
+    /// `true` if the provider caches the beginning of the conversation.
     pub(super) caching: bool,
 }
 
-/// A request; serialised without a copy of what it says.
+/// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'r> {
     model: &'r str,
@@ -59,7 +59,7 @@ enum Role {
     Assistant,
 }
 
-/// A block, and whether everything up to it is kept by the provider.
+/// A content block. With `cache_control`, the provider caches everything up to it.
 #[derive(Debug, Serialize)]
 struct Block<'r> {
     #[serde(flatten)]
@@ -88,7 +88,7 @@ enum BlockKind<'r> {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
-    /// As it came.
+    /// A reasoning block, unchanged.
     #[serde(untagged)]
     Thought(&'r Map<String, Value>),
 }
@@ -116,14 +116,14 @@ enum CacheControl {
 }
 
 impl Options {
-    /// The limit as the API has it, where this many tokens are for thoughts.
+    /// The value of `max_tokens` if the model may think this many tokens.
     pub(super) fn max_tokens(&self, thinking: Option<u32>) -> u32 {
         self.max_tokens.saturating_add(thinking.unwrap_or_default()).min(self.most_tokens)
     }
 }
 
 impl<'r> Body<'r> {
-    /// `name` is that of the model, by which it knows its own reasoning.
+    /// `name` is the model's name; only its own reasoning is sent back.
     pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
         let budget = options.thinking_tokens.filter(|_| may_think(&request.messages, name));
         let mut body = Self {
@@ -152,7 +152,7 @@ impl<'r> Body<'r> {
                 self.say(Role::User, text_block(text).into_iter().chain(images));
             }
             Message::Assistant { text, calls, reasoning } => {
-                // Thoughts stand first, and never alone.
+                // Reasoning comes first, and only in messages with calls.
                 let sent = self.thinking.is_some() && !calls.is_empty();
                 let thoughts = own(reasoning.as_ref(), name).filter(|_| sent);
                 let calls = calls.iter().map(call_block);
@@ -166,8 +166,8 @@ impl<'r> Body<'r> {
         }
     }
 
-    /// Neighbours of the same role are one message: the results of a step have to be, and what
-    /// steered the turn after them stands behind them.
+    /// Joins neighbours of the same role into one message. The API requires that for the results of
+    /// a step. Messages that steered the turn come after these results.
     fn say(&mut self, role: Role, blocks: impl IntoIterator<Item = Block<'r>>) {
         let mut blocks = blocks.into_iter().peekable();
         if blocks.peek().is_none() {
@@ -179,8 +179,8 @@ impl<'r> Body<'r> {
         }
     }
 
-    /// What the next request begins with too: the tools, the instructions, and the conversation
-    /// without its newest message.
+    /// Marks the part that the next request repeats: the tools, the instructions, and the
+    /// conversation without its newest message.
     fn mark_for_caching(&mut self) {
         let before_newest = self.messages.len().checked_sub(2);
         let history = before_newest.and_then(|place| self.messages[place].content.last_mut());
@@ -193,8 +193,9 @@ impl<'r> Body<'r> {
     }
 }
 
-/// Whether the model may think in this request: where it is in the middle of its calls, it must have
-/// thought before the first of them. It has not if another model made it, or thinking was off.
+/// Returns `true` if the model may think in this request. In the middle of a sequence of calls, the
+/// API requires reasoning before the first call. It is missing if another model made the call, or
+/// if thinking was off.
 fn may_think(messages: &[Message], name: &str) -> bool {
     let is_result = |message: &Message| matches!(message, Message::ToolResult { .. });
     let begins = |place: &usize| {
@@ -210,7 +211,7 @@ fn may_think(messages: &[Message], name: &str) -> bool {
     }
 }
 
-/// What the model of this name thought, as it came.
+/// The reasoning blocks of the model with this name, unchanged.
 fn own<'r>(reasoning: Option<&'r Reasoning>, name: &str) -> impl Iterator<Item = Block<'r>> {
     let own = reasoning.filter(|reasoning| reasoning.model == name);
     let blocks = own.and_then(|reasoning| reasoning.content.as_array()).into_iter().flatten();
@@ -223,13 +224,13 @@ impl<'r> From<BlockKind<'r>> for Block<'r> {
     }
 }
 
-/// A blank text is refused.
+/// A text block; `None` for a blank text, because the API refuses it.
 fn text_block(text: &str) -> Option<Block<'_>> {
     (!text.trim().is_empty()).then(|| BlockKind::Text { text }.into())
 }
 
-/// A picture that the request carries, unless it is one that the API would refuse, and the whole
-/// request with it.
+/// A picture of the request; `None` if it is too large, because the API would refuse the whole
+/// request.
 fn image_block<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Block<'r>> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if bytes.len() > MAX_IMAGE_BYTES {

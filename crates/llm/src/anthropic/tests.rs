@@ -1,4 +1,4 @@
-//! What is peculiar to the Messages API. What every provider has to do is in `contract`.
+//! Tests that are specific to the Messages API. Tests for all providers are in `contract`.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ async fn serve(answer: ModelAnswer) -> (AnthropicFake, Anthropic) {
     (fake, model)
 }
 
-/// Asks a model that gives this answer. Time stands still.
+/// Asks a model that gives this answer. The clock stands still.
 async fn ask_for(answer: ModelAnswer) -> (Asked, AnthropicFake) {
     let (fake, model) = serve(answer).await;
     (ask(&model).await, fake)
 }
 
-/// What reaches the API of a request with these messages.
+/// The request body for these messages.
 async fn sent(messages: Vec<Message>) -> Value {
     sent_with(messages, |_| {}).await
 }
@@ -61,7 +61,7 @@ fn result(id: &str) -> Message {
     Message::ToolResult { call: id.to_owned(), ok: true, result: format!("result {id}") }
 }
 
-/// Roles and the types of their blocks, as a line each.
+/// A line for each message: its role and the types of its blocks.
 fn outline(sent: &Value) -> Vec<String> {
     let messages = sent["messages"].as_array().unwrap().iter();
     let line = |message: &Value| {
@@ -94,7 +94,7 @@ async fn neighbours_of_a_role_are_one_message_and_results_stand_first_in_theirs(
     ];
     for (messages, expected) in table {
         let mut sent = outline(&sent(messages).await);
-        // Where the cache ends has a test of its own.
+        // The position of the cache marks has its own test.
         let mut expected: Vec<String> = expected.iter().map(|line| (*line).to_owned()).collect();
         for line in sent.iter_mut().chain(&mut expected) {
             *line = line.replace('*', "");
@@ -189,7 +189,7 @@ fn used(index: u64, name: &str, input: &Value) -> Value {
     start(index, &json!({ "type": "tool_use", "id": "toolu", "name": name, "input": input }))
 }
 
-/// The events of an answer, ending as it should.
+/// The events of an answer with a normal end.
 fn events(pieces: &[Value], stop_reason: &str) -> Vec<String> {
     let usage = json!({ "input_tokens": 1, "output_tokens": 1 });
     let mut all = vec![json!({ "type": "message_start", "message": { "usage": usage } })];

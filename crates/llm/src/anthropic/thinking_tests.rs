@@ -1,4 +1,4 @@
-//! What the model thinks before it calls: given back to it unchanged, and to nobody else.
+//! Reasoning before a call: sent back unchanged, and only to the same model.
 
 use avocet_protocol::{Message, Reasoning, SentCall};
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, redacted, signature};
@@ -51,7 +51,7 @@ fn step(id: &str, reasoning: Option<Reasoning>) -> [Message; 2] {
     [Message::Assistant { text: "I look".to_owned(), calls: vec![call], reasoning }, result]
 }
 
-/// What is sent of a conversation by a model that may think.
+/// The request body for a conversation, from a model that may think.
 async fn sent(messages: &[&[Message]]) -> Value {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let request = ModelRequest { messages: messages.concat(), ..request() };
@@ -75,7 +75,7 @@ async fn thoughts_come_with_the_calls_and_are_not_shown() {
 #[tokio::test]
 async fn thoughts_cut_at_every_byte_are_the_same() {
     let fake = AnthropicFake::start(|_| thinking()).await;
-    // The fake's own stream, as bytes.
+    // The bytes of the fake's own stream.
     let url = format!("{}/v1/messages", fake.base_url());
     let body = json!({ "model": MODEL, "max_tokens": 1, "messages": [{ "role": "user", "content": "hi" }] });
     let headers = [("x-api-key", KEY), ("anthropic-version", VERSION)];
@@ -131,7 +131,7 @@ async fn a_turn_that_was_begun_without_a_thought_goes_on_without() {
         assert!(sent["thinking"].is_null() && sent["max_tokens"] == 8192, "{sent}");
         assert!(!sent.to_string().contains("signature"), "{sent}");
     }
-    // What steers a turn does not begin it, and what another turn was does not matter.
+    // A message that steers a turn continues it, and only the current turn matters.
     let steered = sent(&[&hi, &step("1", Some(ours(blocks()))), &hi, &step("2", None)]).await;
     assert!(steered["thinking"].is_object());
     let done = [Message::assistant("done", Vec::new()), Message::user("and?")];
@@ -167,7 +167,7 @@ fn thoughts_and_answer_are_together_no_more_than_the_model_writes() {
         ("claude-opus-4-1", 8192, 16_000, (24_192, 16_000)),
         ("claude-opus-4-1", 16_000, 20_000, (32_000, 20_000)),
         ("claude-opus-4-1", 8192, 64_000, (32_000, 24_000)),
-        // The operator knows better.
+        // The operator's value wins.
         ("claude-opus-4-1", 64_000, 16_000, (64_000, 16_000)),
         ("some-model", 8192, 64_000, (72_192, 64_000)),
     ];

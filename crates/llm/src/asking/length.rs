@@ -1,32 +1,33 @@
-//! How long an answer may be. Whatever a server sends, what is kept of one answer takes a bounded amount of
-//! memory; a longer answer is cut there and says so ([`ModelReply::truncated`]).
+//! Limits the length of an answer. Whatever a server sends, one answer takes a bounded amount of
+//! memory. A longer answer is cut there and marked as truncated ([`ModelReply::truncated`]).
 //!
 //! [`ModelReply::truncated`]: avocet_protocol::ModelReply
 
 use avocet_protocol::{Arguments, ToolCall};
 
-/// Bytes that are kept of one answer: text, thoughts and arguments together. About 500,000 tokens.
+/// Bytes that are kept of one answer: text, reasoning and arguments together. About 500,000 tokens.
 pub(crate) const MAX_ANSWER: usize = 2 * 1024 * 1024;
-/// More bytes than any model's tokens have on average. A server that honours the token limit stays below the cap
-/// that is computed with it.
+/// More bytes than any model's tokens have on average. A server that honours the token limit stays
+/// below the byte limit that is computed with this figure.
 const MOST_BYTES_A_TOKEN: usize = 32;
-/// Bytes that an item of an answer counts for beside its text, so that a million empty calls are too long as well.
+/// Bytes that each item of an answer counts in addition to its text, so that a million empty calls
+/// exceed the limit as well.
 pub(crate) const ITEM: usize = 64;
-/// Bytes that are kept of the arguments of a call that was cut off: it cannot run.
+/// Bytes that are kept of the arguments of a call that was cut off and thus cannot run.
 const KEPT_OF_CUT_ARGUMENTS: usize = 1024;
 
-/// Bytes that an answer of this many tokens at most may have.
+/// Maximum bytes of an answer that may have this many tokens.
 pub(crate) fn max_answer(tokens: Option<u32>) -> usize {
     let tokens = tokens.and_then(|tokens| usize::try_from(tokens).ok());
     tokens.map_or(MAX_ANSWER, |tokens| MAX_ANSWER.min(tokens.saturating_mul(MOST_BYTES_A_TOKEN)))
 }
 
-/// The beginning of a text, of `most` bytes at most.
+/// The beginning of a text, at most `most` bytes, cut at a character boundary.
 pub(crate) fn beginning(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// Shortens the arguments of calls that cannot run because the answer was cut in the middle of them.
+/// Shortens the arguments of calls that cannot run because the answer was cut inside of them.
 pub(super) fn shorten_cut_calls(calls: &mut [ToolCall]) {
     for call in calls {
         if let Arguments::Malformed(text) = &mut call.arguments {
@@ -35,11 +36,12 @@ pub(super) fn shorten_cut_calls(calls: &mut [ToolCall]) {
     }
 }
 
-/// Closes the strings and brackets that are open at the end of a JSON text that was cut. The result is JSON if the
-/// cut is inside of a value, as it is where one value is longer than all the rest.
+/// Closes the open strings and brackets at the end of a JSON text that was cut. The result is valid
+/// JSON if the cut is inside of a value. That is the case if one value is longer than all the rest.
 pub(super) fn closed(json: &str) -> String {
     let (mut open, mut in_string) = (Vec::new(), false);
-    // Where the string can end: in front of an escape that is cut, and of the first half of a surrogate pair.
+    // The end of the string: before an escape that was cut, and before the first half of a
+    // surrogate pair.
     let mut end = json.len();
     let mut bytes = json.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {
@@ -69,7 +71,7 @@ pub(super) fn closed(json: &str) -> String {
     closed
 }
 
-/// Bytes of the escape that begins here: 12 if it is a surrogate pair (RFC 8259, section 7).
+/// Length in bytes of the escape at the start: 12 for a surrogate pair (RFC 8259, section 7).
 fn escape_length(escape: &[u8]) -> usize {
     match escape.get(1) {
         Some(b'u') if is_first_half(escape) => 12,

@@ -1,5 +1,5 @@
-//! Whether a provider can be asked: found out from its list of models where it has one, so that no model has
-//! to answer, and nothing is paid.
+//! Checks that a provider can be used. Reads its list of models if it has one, which is free of
+//! charge.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +9,32 @@ use serde_json::Value;
 use super::{Answer, Endpoint, MAX_BODY};
 use crate::retry::Shown;
 
-/// What was found of a model that can be asked, or could be.
+/// The result of a check of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe {
-    /// The key is good, and the model is there.
+    /// The key is valid, and the model exists.
     Works,
-    /// The model is there. The list that says so is open to everybody, so that nothing is known of the key.
+    /// The model exists. The list of models is public, so the key is unchecked.
     KeyUnchecked,
-    /// The key is good or was not checked, and there is no such model.
+    /// The model is unknown. The key is valid or unchecked.
     NoModel {
-        /// The one that was probably meant.
+        /// The most similar name in the list.
         nearest: Option<String>,
     },
-    /// The only model of the server has another name, which says little: many such servers take every name.
+    /// The server has a single model, with another name. That is a weak hint: many such servers
+    /// accept every name.
     OtherModel {
         /// The name of that model.
         only: String,
     },
 }
 
-/// The models of a list, by their names.
+/// Extracts the names of the models from a list.
 pub(crate) type Names = fn(&Value) -> Option<Vec<String>>;
 
 impl Endpoint {
-    /// Looks for a model in the list at `url`; `None` if there is no list. Without a name, only for the list.
+    /// Looks for a model in the list at `url`; `None` if the list is missing. An empty name checks
+    /// only that the list exists.
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.
@@ -58,7 +60,8 @@ impl Endpoint {
         }))
     }
 
-    /// The JSON at a URL of the API; `None` if there is nothing, or no JSON.
+    /// Returns the JSON at a URL of the API; `None` if the URL does not exist or its body is
+    /// invalid.
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.
@@ -78,7 +81,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the URL is answered to somebody without a key, too.
+    /// Returns `true` if the URL also answers without a key.
     async fn is_open(&self, url: &str) -> bool {
         let headers = (self.headers)(None);
         let headers: Vec<(&str, &str)> =
@@ -86,8 +89,8 @@ impl Endpoint {
         self.http.get(url, &headers).await.is_ok_and(|response| response.status() == 200)
     }
 
-    /// Asks the model for as little as there is, once, and returns when its answer begins: for an API
-    /// without a list.
+    /// Sends the shortest possible request once and returns when its answer begins: for an API
+    /// without a list of models.
     ///
     /// # Errors
     /// [`ModelError`] as for any request.
@@ -105,7 +108,8 @@ impl Endpoint {
     }
 }
 
-/// Whether a list has a model, under its name or under that with or without a tag (Ollama, OpenRouter).
+/// Returns `true` if the list has the model, by its name with or without a tag (Ollama,
+/// OpenRouter).
 fn is_among(model: &str, names: &[String]) -> bool {
     let bare = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
     let is_it =
@@ -113,7 +117,7 @@ fn is_among(model: &str, names: &[String]) -> bool {
     names.iter().any(is_it)
 }
 
-/// The texts at `key` in the objects of an array.
+/// The strings at `key` in the objects of an array.
 pub(crate) fn texts(list: &Value, key: &str) -> Option<Vec<String>> {
     let list = list.as_array()?;
     Some(list.iter().filter_map(|one| Some(one[key].as_str()?.to_owned())).collect())

@@ -11,10 +11,10 @@ use crate::{AnthropicConfig, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderC
 
 const KEY: &str = "sk-of-this-test";
 
-/// What a server answers, by pattern of method and path, with the key and without it.
+/// A pattern of method and path, the status with the key, the status without it, and the body.
 type Row = (&'static str, u16, u16, Value);
 
-/// A server that answers by the first row that fits, and notes what it was asked.
+/// A server that answers with the first matching row and records the requests.
 async fn serving(rows: Vec<Row>) -> (HttpFake, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::<Mutex<Vec<String>>>::default();
     let noted = asked.clone();

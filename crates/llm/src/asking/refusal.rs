@@ -1,4 +1,5 @@
-//! What a refusal means, in whatever words it comes, and who can do something about it.
+//! Turns error responses of all providers into [`ModelError`]. The variant shows the remedy, such
+//! as a retry, a shorter request or another key.
 
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use super::{Answer, Endpoint};
 use crate::detail::says;
 use crate::openai::codes;
 
-/// Bytes of a refusal that are read. A few hundred of them are shown.
+/// Bytes of an error response that are read. A few hundred of them are shown.
 const MAX_REFUSAL: usize = 64 * 1024;
 
 impl Endpoint {
-    /// What an answer other than 200 means.
+    /// Turns a response with a status other than 200 into an error.
     pub(super) async fn refusal<A: Answer>(&self, response: HttpResponse) -> ModelError {
         let (status, retry_after) = (response.status(), response.retry_after());
         let body = response.text(MAX_REFUSAL).await.unwrap_or_default();
@@ -26,7 +27,7 @@ impl Endpoint {
         self.refused(status, code, says, asked.or(retry_after))
     }
 
-    /// What a refusal means, and who can do something about it.
+    /// Turns a status, an error code and a message into an error.
     pub(super) fn refused(
         &self,
         status: u16,
@@ -41,7 +42,7 @@ impl Endpoint {
             401 | 403 => ModelError::Unauthorized { model, detail },
             413 => ModelError::TooLong { model, detail, window: None },
             _ if lasting => ModelError::Refused { model, detail, lasting },
-            // So do some servers answer whom OpenAI would have answered with 400.
+            // Some servers answer 500 instead of OpenAI's 400.
             500 if is_about_length(says, code) && exceeds(says, code) => {
                 ModelError::TooLong { model, detail, window: None }
             }
@@ -52,9 +53,9 @@ impl Endpoint {
     }
 }
 
-/// Whether any other request would be refused too: there is no such model, or no money for it (which
-/// Anthropic says with 400). OpenRouter also says 404 where none of its endpoints can do what this one
-/// request wants.
+/// Returns `true` if any other request would be refused too: the model is missing, or the credit is
+/// used up (Anthropic reports that with 400). OpenRouter also sends 404 if none of its endpoints
+/// supports a feature of this one request; other requests may work.
 fn is_lasting(status: u16, code: &str, says: &str) -> bool {
     match status {
         402 => true,
@@ -65,17 +66,17 @@ fn is_lasting(status: u16, code: &str, says: &str) -> bool {
     }
 }
 
-/// What a request that is too long is called in words.
+/// Error codes for a request that is too long.
 const TOO_LONG: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
 
-/// Whether an error that speaks of length says that there is too much: a server may also fail to make
-/// room for a context.
+/// Returns `true` if an error about length reports that the request is too long. A server may also
+/// fail to allocate memory for a context.
 fn exceeds(says: &str, code: &str) -> bool {
     TOO_LONG.contains(&code) || says.to_lowercase().contains("exceed")
 }
 
-/// Whether a refusal speaks of the context's length, in the words of OpenAI, vLLM, llama.cpp,
-/// Ollama, LM Studio, OpenRouter, Anthropic and Gemini.
+/// Returns `true` if a refusal is about the context length, in the wording of OpenAI, vLLM,
+/// llama.cpp, Ollama, LM Studio, OpenRouter, Anthropic and Gemini.
 fn is_about_length(says: &str, code: &str) -> bool {
     const WORDS: [&str; 9] = [
         "context length",

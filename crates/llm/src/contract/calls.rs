@@ -1,4 +1,4 @@
-//! Tool calls, however they come (F8).
+//! Tool calls in all formats (F8).
 
 use avocet_protocol::Arguments;
 use avocet_testkit::ModelAnswer;
@@ -51,7 +51,7 @@ pub(super) async fn f8_ids_that_are_missing_or_double_tell_calls_apart_all_the_s
     }
 }
 
-/// Whether these pieces are the call of `one` and that of `two`.
+/// Checks that these pieces give the calls of `one` and of `two`.
 async fn both<W: Wire>(bits: &[Bit<'_>]) {
     let expected = [call("one", &json!({ "x": 1 })), call("two", &json!({ "y": 2 }))];
     assert_eq!(reply::<W>(streamed::<W>(bits, End::Done)).await.calls, expected, "{bits:?}");

@@ -1,4 +1,4 @@
-//! What goes wrong for good: who can do something about it, and that nobody asks again.
+//! Permanent errors have the right type and are returned without a retry.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::server::{Served, asked};
 use super::{Ability, Bit, End, Setup, Wire, can, refused, streamed};
 use crate::testing::ask;
 
-/// What a status means, whatever is said with it.
+/// Checks that an error has the right type for a status.
 fn meaning(status: u16, error: &ModelError) -> bool {
     match status {
         400 | 402 | 404 => matches!(error, ModelError::Refused { .. }),

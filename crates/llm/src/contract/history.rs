@@ -1,4 +1,4 @@
-//! What was said and done before, as the API takes it (F1).
+//! Conversation history in a form that the API accepts (F1).
 
 use avocet_protocol::{Message, Model, ModelRequest, Reasoning, SentCall};
 use avocet_testkit::ModelAnswer;
@@ -18,7 +18,7 @@ fn result(id: &str, result: &str) -> Message {
     Message::ToolResult { call: id.to_owned(), ok: true, result: result.to_owned() }
 }
 
-/// A step with these calls, all of them answered.
+/// A step with these calls and their results.
 fn step(text: &str, ids: &[String], reasoning: Option<Reasoning>) -> Vec<Message> {
     let calls = ids.iter().map(|id| call(id)).collect();
     let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
@@ -26,7 +26,7 @@ fn step(text: &str, ids: &[String], reasoning: Option<Reasoning>) -> Vec<Message
     [step].into_iter().chain(results).collect()
 }
 
-/// The request that reaches the model with these messages; none of it was refused.
+/// The accepted request for these messages. Fails if the fake refuses anything.
 async fn sent<W: Wire>(messages: Vec<Message>) -> Value {
     let served = Served::<W>::new(vec![ModelAnswer::says("ok")]).await;
     let request = ModelRequest { messages, ..request() };
@@ -72,7 +72,7 @@ pub(super) async fn a_result_reaches_the_model_whatever_is_in_it<W: Wire>() {
     assert_eq!(W::results(&sent::<W>(messages).await), results);
 }
 
-/// The messages of a turn that goes on after this thought.
+/// The messages of a turn after a step with this reasoning.
 fn after(thought: Reasoning) -> Vec<Message> {
     let first = step("I look", &["t1s0c0".to_owned(), "t1s0c1".to_owned()], Some(thought));
     [&[Message::user("hi")][..], &first].concat()
@@ -125,7 +125,8 @@ pub(super) async fn thoughts_of_another_model_are_not_sent<W: Wire>() {
     assert!(!sent.to_string().contains("SECRET"), "{sent}");
 }
 
-/// What of a thought the API knows: blocks, between marks of our own, or texts, in an order of our own.
+/// The parts of stored reasoning that reach the API: objects between our placeholders, or strings
+/// in our own structure.
 fn parts(content: &Value) -> Vec<Value> {
     match content {
         Value::Array(parts) if parts.iter().any(Value::is_object) => {
@@ -138,7 +139,7 @@ fn parts(content: &Value) -> Vec<Value> {
     }
 }
 
-/// Whether this is somewhere in there.
+/// Returns `true` if `whole` contains `part` anywhere.
 fn holds(whole: &Value, part: &Value) -> bool {
     whole == part
         || match whole {

@@ -1,5 +1,5 @@
-//! How long an answer may be: whatever a server sends, what is kept of it is bounded, and a longer answer ends there
-//! and says that it was cut.
+//! Limits on the length of an answer. Memory is bounded for any server; a longer answer ends there
+//! and is marked as truncated.
 
 use avocet_protocol::{Arguments, ModelError, ToolCall};
 use avocet_testkit::ModelAnswer;
@@ -12,16 +12,16 @@ use super::{Bit, End, Setup, Wire, at_once};
 use crate::asking::MAX_ANSWER;
 use crate::testing::{Asked, ask};
 
-/// More than fits into an answer, in pieces.
+/// More bytes than the limit of an answer, in pieces.
 const PIECE: usize = 64 * 1024;
 const PIECES: usize = MAX_ANSWER / PIECE + 8;
 
-/// As many as a model of any wire may have, so that the cap is just below [`MAX_ANSWER`].
+/// A value that the models of all wires accept, with a byte limit just below [`MAX_ANSWER`].
 const TOKENS: u32 = 62_000;
-/// How long an answer of so many tokens is that was cut.
+/// The possible lengths of an answer that was cut at the limit for `TOKENS`.
 const CUT: std::ops::RangeInclusive<usize> = TOKENS as usize * 32 - 1..=MAX_ANSWER;
 
-/// A stream that goes on for ever behind these events.
+/// A stream that stays open for ever after these events.
 fn endless<W: Wire>(bits: &[Bit<'_>]) -> ModelAnswer {
     let events = W::events(bits, End::Lost);
     let chunks = events.iter().map(|event| Piece::chunk(event.as_bytes()));
@@ -50,7 +50,7 @@ pub(super) async fn a_server_that_ignores_the_token_limit_is_cut_near_it<W: Wire
     let piece = "word ".repeat(1000);
     let bits = vec![Bit::Text(&piece); 100];
     let reply = with_tokens::<W>(100, endless::<W>(&bits)).await.reply.unwrap();
-    // Some wires add tokens for thoughts.
+    // Some wires add tokens for reasoning.
     assert!(reply.truncated && (3200..100_000).contains(&reply.text.len()), "{}", reply.text.len());
 }
 
@@ -105,7 +105,7 @@ pub(super) async fn an_endless_answer_that_is_not_streamed_is_cut<W: Wire>() {
     for megabytes in [3, 5, 20] {
         let text = "ä".repeat(megabytes * 1024 * 512);
         let asked = with_tokens::<W>(TOKENS, at_once(&W::whole(&text, None, None))).await;
-        // Where the beginning does not say what it is the beginning of, it cannot be read.
+        // A cut body is unreadable if its beginning omits the type of its content.
         match asked.reply {
             Ok(reply) => {
                 assert!(reply.truncated && reply.calls.is_empty(), "{megabytes}");

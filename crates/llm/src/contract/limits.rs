@@ -1,4 +1,4 @@
-//! How long a model may take (F20): a slow one is not cut, a silent one is. Time is the test's.
+//! Timeouts (F20): a slow model may finish, a silent one is stopped. The tests control the clock.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) async fn f20_nobody_there_is_not_waited_for<W: Wire>() {
     let (clock, setup) = (Arc::<ManualClock>::default(), Setup { retries: 1, ..Setup::of::<W>() });
     let model = W::model(format!("http://{address}"), &setup, clock.clone());
     model.facts().await;
-    // Nothing but the wait before it is tried again takes time.
+    // Only the delay before the retry takes time.
     let error = ask_patiently(model.as_ref(), &clock, 1).await.reply.unwrap_err();
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
 }
@@ -33,7 +33,7 @@ pub(super) async fn f20_a_silent_model_is_cut_although_the_connection_lives<W: W
     let (begins, falls) =
         ("no answer began within 120 s", "it fell silent, no more came within 60 s");
     let greeted = [&head[..], &greeting].concat();
-    // What comes at once, and what comes when half of the time is over.
+    // The pieces at the start, the pieces after half of the timeout, and the expected result.
     let table = [
         (vec![], vec![], 120, begins, ""),
         (vec![], head.to_vec(), 120, begins, ""),
@@ -94,10 +94,10 @@ pub(super) async fn f20_a_slow_model_that_keeps_sending_is_not_cut_before_its_to
     assert_eq!(error, format!("{} {late}", W::NAME));
 }
 
-/// The reply of a model that says twenty words, so many of them so many seconds apart.
+/// The reply of a model that sends twenty words, the first `words` of them `seconds` apart.
 async fn dripped<W: Wire>(seconds: u32, words: usize) -> Result<ModelReply, ModelError> {
     let events = W::events(&vec![Bit::Text("word "); 20], End::Done);
-    // What comes before the first word comes with it, and what comes after the last at once.
+    // Data before the first word arrives with it. Data after the last word arrives in one piece.
     let first = events.iter().position(|event| event.contains("word ")).unwrap();
     let last = events.iter().rposition(|event| event.contains("word ")).unwrap();
     let drops = [&[events[..=first].concat()], &events[first + 1..=last]].concat();

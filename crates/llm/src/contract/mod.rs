@@ -1,5 +1,5 @@
-//! What every provider over HTTP has to do, whatever it speaks: one suite of cases, which each wire runs
-//! against its strict fake. A wire joins with a file in `wires/`, which ends in `suite!`.
+//! The contract of all HTTP providers: one suite of tests, which each wire (API format) runs
+//! against its strict fake. To add a wire, add a file in `wires/` that ends with `suite!`.
 
 mod calls;
 mod errors;
@@ -20,34 +20,34 @@ use serde_json::Value;
 
 use server::{Answering, Server};
 
-/// How a provider's API puts things, and how a model of it is made.
+/// A provider's API: its message formats, and the creation of a model.
 trait Wire {
     /// `provider/model`.
     const NAME: &'static str;
-    /// The key that the fake wants.
+    /// The key that the fake requires.
     const KEY: &'static str;
-    /// What the fake counts for an answer of its own.
+    /// The usage that the fake reports for its own answers.
     const USAGE: Usage;
-    /// What cannot be said on this wire, so that its cases hold nothing.
+    /// Abilities that this wire lacks. Their tests are skipped.
     const CANNOT: &'static [Ability] = &[];
 
-    /// Starts the strict fake; its model sees pictures, unless the setup is for one that does not.
+    /// Starts the strict fake. Its model sees pictures unless the setup forbids it.
     async fn start(answer: Answering, setup: &Setup) -> Server;
 
-    /// A model at this address.
+    /// Creates a model at this address.
     fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model>;
 
-    /// What comes before anything is said, as events of the stream.
+    /// The events of a stream before the first content.
     fn greeting() -> Vec<String>;
 
-    /// A sign that the connection is alive, and no more.
+    /// A keep-alive event.
     fn alive() -> String;
 
-    /// An answer as the events of a stream, without any count of tokens.
+    /// An answer as the events of a stream, without token counts.
     fn events(bits: &[Bit<'_>], end: End<'_>) -> Vec<String>;
 
-    /// An answer with this text and this call, counted if there is a count, of which `cached` came from
-    /// the cache: as one body.
+    /// An answer as one body, with this text and this call. With `usage`, it contains token counts,
+    /// of which `cached` came from the cache.
     fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value;
 
     /// The body of a refusal.
@@ -57,81 +57,81 @@ trait Wire {
     fn results(request: &Value) -> Vec<String>;
 }
 
-/// What a wire may be unable to say.
+/// An ability that a wire may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ability {
-    /// How much of what is read came from the cache.
+    /// The usage reports cached tokens.
     CountedCache,
-    /// That a filter ended it.
+    /// An answer reports that a filter ended it.
     Filters,
-    /// What kind of error has come in the middle.
+    /// An error in the middle of a stream has a type.
     LateStatus,
-    /// Thoughts that are given back with the calls that they led to.
+    /// Reasoning is sent back with the calls that it led to.
     KeptThoughts,
 }
 
-/// A piece of an answer, as the model brings it forth.
+/// A piece of an answer, in the order of generation.
 #[derive(Debug, Clone)]
 enum Bit<'a> {
     /// More text.
     Text(&'a str),
-    /// More of its thoughts, where the wire has a place for them.
+    /// More reasoning, if the wire has a place for it.
     Thought(&'a str),
-    /// A call begins; it has this number, perhaps an id, and a name.
+    /// The start of a call with this number, an optional id, and a name.
     Call(u64, Option<&'a str>, &'a str),
-    /// More of the arguments of the call with this number.
+    /// More arguments of the call with this number.
     Arguments(u64, &'a str),
-    /// A call at once. Its arguments are this value as it stands: by the book for one wire, and what
-    /// odd servers send on another.
+    /// A complete call. Its arguments are sent as exactly this value, which is regular for some
+    /// wires and a known deviation for others.
     Whole(u64, &'a str, Value),
 }
 
-/// How the stream of an answer ends.
+/// The end of a streamed answer.
 #[derive(Debug, Clone, Copy)]
 enum End<'a> {
-    /// As it should.
+    /// A normal end.
     Done,
-    /// At the limit of its length.
+    /// The end at the output limit.
     Full,
-    /// By a filter.
+    /// The end by a content filter.
     Filtered,
-    /// Before it says so.
+    /// A stream without an end event.
     Lost,
-    /// With an error, which would have been this status at the beginning.
+    /// An error with the status that it would have had before the stream.
     Failed(u16, &'a str),
 }
 
-/// How a model is configured.
+/// The configuration of a model.
 #[derive(Debug, Clone)]
 struct Setup {
     key: &'static str,
     retries: usize,
     first_token_seconds: u64,
-    /// `None` for the default of the provider.
+    /// `None` for the provider's default.
     max_output_tokens: Option<u32>,
     images: bool,
 }
 
 impl Setup {
-    /// As by default, with the fake's key and for a model that sees.
+    /// The default configuration, with the fake's key and pictures enabled.
     fn of<W: Wire>() -> Self {
         let (retries, first_token_seconds, max_output_tokens) = (3, 120, None);
         Self { key: W::KEY, retries, first_token_seconds, max_output_tokens, images: true }
     }
 
-    /// One that does not ask again.
+    /// A configuration without retries.
     fn once<W: Wire>() -> Self {
         Self { retries: 0, ..Self::of::<W>() }
     }
 }
 
-/// Whether the wire can say this.
+/// Returns `true` if the wire has this ability.
 fn can<W: Wire>(ability: Ability) -> bool {
     !W::CANNOT.contains(&ability)
 }
 
-/// All arguments of the call with this number, for a wire on which calls come whole; none if there are
-/// none. What is no JSON stands in a string.
+/// All arguments of the call with this number, for wires that send complete calls. `None` if it has
+/// no arguments. Invalid JSON becomes a string.
 fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
     let pieces = bits.iter().filter_map(|bit| match bit {
         Bit::Arguments(of, text) if *of == number => Some((*text).to_owned()),
@@ -141,24 +141,24 @@ fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
     Some(serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
-/// An answer in a stream.
+/// An answer as a stream.
 fn streamed<W: Wire>(bits: &[Bit<'_>], end: End<'_>) -> ModelAnswer {
     ModelAnswer::Events(W::events(bits, end))
 }
 
-/// An answer in one body.
+/// An answer as one body.
 fn at_once(body: &Value) -> ModelAnswer {
     let headers = vec![("content-type", "application/json; charset=utf-8".to_owned())];
     ModelAnswer::Status(200, headers, body.to_string())
 }
 
-/// A refusal.
+/// An answer with an error status.
 fn refused<W: Wire>(status: u16, says: &str) -> ModelAnswer {
     let headers = vec![("content-type", "application/json".to_owned())];
     ModelAnswer::Status(status, headers, W::refusal(status, says).to_string())
 }
 
-/// Every case, as a test of a wire.
+/// Instantiates every test of the suite for a wire.
 macro_rules! suite {
     ($wire:ty) => {
         $crate::contract::suite! { $wire:

@@ -8,7 +8,7 @@ use super::server::Served;
 use super::{Bit, End, Setup, Wire, streamed};
 use crate::testing::with_image;
 
-/// What a picture begins with, in base64.
+/// The beginning of the picture, in base64.
 const BEGINS: &str = "/9j/4Ac";
 
 pub(super) async fn pictures_go_along_if_the_model_sees<W: Wire>() {
@@ -29,7 +29,7 @@ pub(super) async fn a_picture_costs_what_a_picture_costs<W: Wire>() {
     assert!((1000..2000).contains(&reply.usage().input), "{:?}", reply.usage());
 }
 
-/// What is said to a picture of so many bytes, and the request that it was in.
+/// The reply to a picture of this many bytes, and the request with it.
 async fn shown<W: Wire>(answer: ModelAnswer, bytes: usize) -> (ModelReply, Value) {
     let served = Served::<W>::new(vec![answer]).await;
     let jpeg = [&[0xFF, 0xD8, 0xFF, 0xE0][..], &vec![7; bytes]].concat();

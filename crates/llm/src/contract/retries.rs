@@ -1,4 +1,4 @@
-//! What passes by itself: it is asked again, a bounded number of times (F31).
+//! Temporary errors: retried, up to a maximum number of attempts (F31).
 
 use avocet_protocol::ModelError;
 use avocet_testkit::ModelAnswer;

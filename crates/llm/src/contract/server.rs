@@ -1,4 +1,4 @@
-//! A strict fake whatever its wire, and models that ask it.
+//! A strict fake server for any wire, and models that use it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::{Setup, Wire};
 use crate::testing::{Asked, ask};
 
-/// What a model answers to a request.
+/// Produces the answer to a request body.
 pub(super) type Answering = Box<dyn Fn(&Value) -> ModelAnswer + Send + Sync>;
 
-/// A fake, and what is asked of every one.
+/// A fake server, with the operations common to all of them.
 pub(super) struct Server {
     pub(super) base_url: String,
     requests: Box<dyn Fn() -> Vec<Value>>,
@@ -29,7 +29,7 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// Wraps a fake.
+    /// Wraps the fake of one API.
     pub(super) fn new<F: 'static>(
         fake: F,
         base_url: fn(&F) -> String,
@@ -42,18 +42,18 @@ impl Server {
         Self { base_url, requests, refusals: Box::new(move || refusals(&other)) }
     }
 
-    /// The bodies of the requests that reached the model.
+    /// The bodies of the accepted requests.
     pub(super) fn requests(&self) -> Vec<Value> {
         (self.requests)()
     }
 
-    /// Why requests were refused.
+    /// The reasons of the refused requests.
     pub(super) fn refusals(&self) -> Vec<String> {
         (self.refusals)()
     }
 }
 
-/// A model, the fake that it asks, and its time.
+/// A model, its fake server and its clock.
 pub(super) struct Served<W> {
     pub(super) server: Server,
     pub(super) model: Arc<dyn Model>,
@@ -62,7 +62,7 @@ pub(super) struct Served<W> {
 }
 
 impl<W: Wire> Served<W> {
-    /// A model that gives these answers, one a request, and the last one ever after.
+    /// Starts a model that gives these answers, one per request. The last one is repeated.
     pub(super) async fn start(answers: Vec<ModelAnswer>, setup: Setup) -> Self {
         let next = AtomicUsize::new(0);
         let last = answers.len() - 1;
@@ -71,18 +71,18 @@ impl<W: Wire> Served<W> {
         let server = W::start(Box::new(answer), &setup).await;
         let clock = Arc::<ManualClock>::default();
         let model = W::model(server.base_url.clone(), &setup, clock.clone());
-        // The time that passes in a test is not that of the question what the model can do.
+        // Fetch the facts now, so that the test's clock measures only the request.
         model.facts().await;
         Self { server, model, clock, wire: PhantomData }
     }
 
-    /// As by default.
+    /// Starts a model with the default configuration.
     pub(super) async fn new(answers: Vec<ModelAnswer>) -> Self {
         Self::start(answers, Setup::of::<W>()).await
     }
 }
 
-/// Asks a model that gives this answer, once. Time stands still.
+/// Asks a model that gives this answer, once. The clock stands still.
 pub(super) async fn asked<W: Wire>(answer: ModelAnswer) -> Asked {
     let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
     ask(served.model.as_ref()).await

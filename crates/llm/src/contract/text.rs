@@ -1,4 +1,5 @@
-//! What is said: shown while it comes, the same however it comes, counted, and nothing else shown.
+//! Text: shown while it streams, independent of the division into pieces, with token counts, and
+//! without hidden parts.
 
 use avocet_protocol::{Spent, Usage};
 use avocet_testkit::ModelAnswer;
@@ -18,7 +19,7 @@ pub(super) async fn text_is_streamed_and_counted<W: Wire>() {
     assert_eq!(reply.spent, [spent]);
 }
 
-/// An answer with everything, in letters of several bytes.
+/// An answer with text and a call, with multi-byte characters.
 fn mixed() -> [Bit<'static>; 4] {
     let end = Bit::Arguments(0, "\"é\"}");
     [Bit::Text("grün 😀 "), Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{\"ü\":"), end]
@@ -57,7 +58,7 @@ pub(super) async fn what_the_network_cuts_off_is_no_answer<W: Wire>() {
                 assert!(error.is_transient(), "{end}: {error}");
                 cut_off = end;
             }
-            // Only a farewell was missing.
+            // Only data after the finish reason was missing.
             Ok(reply) => assert_eq!(reply.calls, [call("one", &json!({ "ü": "é" }))], "{end}"),
         }
     }

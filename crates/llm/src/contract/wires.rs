@@ -1,4 +1,4 @@
-//! The wires that have to pass, one file each.
+//! The wires that the suite tests, one file each.
 
 mod anthropic;
 mod gemini;

@@ -1,5 +1,4 @@
-//! From a JSON value to the calls that it stands for, under all the names that models give to their
-//! parts.
+//! Converts a JSON value into calls. Accepts all the key names that models use.
 
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
@@ -7,9 +6,9 @@ use serde_json::{Map, Value};
 use super::lenient::{self, Fault};
 use super::{Place, schema};
 
-/// Keys of a tool's name that mean nothing else.
+/// Keys that only a tool's name has.
 const TOOL: [&str; 6] = ["tool", "tool_name", "toolname", "function", "function_name", "action"];
-/// A key of a tool's name, and of much else.
+/// A key of a tool's name that is also common elsewhere.
 const NAME: &str = "name";
 /// Keys of arguments.
 const ARGUMENTS: [&str; 8] = [
@@ -25,7 +24,7 @@ const ARGUMENTS: [&str; 8] = [
 /// Keys of calls in an object.
 const CALLS: [&str; 6] =
     ["tool_calls", "tool_call", "function_call", "function_calls", "calls", "actions"];
-/// Keys of what goes with a call and is no part of it.
+/// Keys that may accompany a call without being arguments.
 const BESIDE: [&str; 9] = [
     "thought",
     "thoughts",
@@ -40,14 +39,14 @@ const BESIDE: [&str; 9] = [
 /// Keys that describe a tool instead of calling it.
 const DESCRIBES: [&str; 2] = ["description", "properties"];
 
-/// How sure it has to be that something is a call.
+/// The context of a possible call. It decides how much evidence a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sure {
-    /// It stands in markup that nothing else is written in.
+    /// The text stands in markup that is used only for calls.
     Marked,
-    /// The model was told to write calls so.
+    /// The model was told to write calls in this form.
     Told,
-    /// Anybody could have written it: only tools that there are count.
+    /// Free text: only names of offered tools count.
     Known,
 }
 
@@ -61,18 +60,18 @@ impl Sure {
 }
 
 impl Place<'_> {
-    /// How sure a call without markup of its own has to be.
+    /// The required evidence for a call without markup of its own.
     pub(super) fn told(&self) -> Sure {
         if self.is_told { Sure::Told } else { Sure::Known }
     }
 
-    /// The name of a tool that is meant without markup of its own.
+    /// Finds the tool that a name refers to, without markup of its own.
     pub(super) fn known(&self, name: &str) -> Option<&str> {
         self.told().known(name, self.tools)
     }
 
-    /// The JSON that the text begins with, as calls, and its bytes; none if it is none, or no call.
-    /// What begins as a call and cannot be read is one with malformed arguments.
+    /// Parses the JSON at the start of a text as calls. Broken text that begins like a call becomes
+    /// a call with malformed arguments.
     pub(super) fn json_calls(&self, text: &str, sure: Sure) -> Json {
         match lenient::value(text, self.is_all && !self.is_cut) {
             Ok((value, bytes)) => match calls(&value, self.tools, sure) {
@@ -96,7 +95,7 @@ impl Place<'_> {
         }
     }
 
-    /// What cannot be read behind its first bytes, but names its tool in them.
+    /// A call from broken text that names its tool near the start.
     fn malformed(&self, text: &str, sound: usize, sure: Sure) -> Option<(usize, ToolCall)> {
         const HEAD: usize = 2000;
         let head = &text[..text.floor_char_boundary(HEAD.min(sound))];
@@ -117,25 +116,23 @@ impl Place<'_> {
     }
 }
 
-/// What a JSON text is.
+/// The content of a JSON text, and its length in bytes.
 #[derive(Debug, PartialEq)]
 pub(super) enum Json {
-    /// So many bytes are calls.
     Calls(usize, Vec<ToolCall>),
-    /// So many bytes are something else.
     Other(usize),
-    /// More has to come.
+    /// The decision needs more text.
     Open,
 }
 
-/// The name of a tool that a model means by a name: case, `_`, `-` and what stands before a dot do not
-/// count.
+/// Finds the tool that a model means by a name. Case, `_`, `-` and any prefix before a dot are
+/// ignored.
 pub(super) fn known<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
     meant(name, || tools.iter().map(|tool| tool.name.as_str()))
 }
 
-/// As [`known`], or what a tool is called elsewhere. Many of those are common words: only where it
-/// is clear that something is called.
+/// Like [`known`], but also accepts aliases, the tool's names in other programs. Many of these are
+/// common words, so use it only if the text is certainly a call.
 pub(crate) fn known_elsewhere<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
     let aliases = || tools.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
     known(name, tools).or_else(|| meant(name, aliases))
@@ -154,18 +151,19 @@ fn plain(name: &str) -> impl Iterator<Item = char> {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }
 
-/// A call of a tool by the name that is written.
+/// Creates a call of the tool with this written name.
 pub(super) fn call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> ToolCall {
     let name = known_elsewhere(name, tools).unwrap_or(name.trim()).to_owned();
     ToolCall { name, arguments }
 }
 
-/// Arguments as a text: an object, perhaps in need of repair.
+/// Parses arguments from a text: an object that may need repair.
 pub(super) fn arguments(text: &str) -> Arguments {
     repaired(text.trim(), false)
 }
 
-/// As [`Arguments::parse`], after repairs. Of what was cut off, nobody knows what is missing.
+/// Like [`Arguments::parse`], with repairs. A text that was cut off gets no closing brackets,
+/// because parts may be missing.
 pub(crate) fn repaired(text: &str, is_cut: bool) -> Arguments {
     match Arguments::parse(text) {
         _ if is_cut && text.trim().is_empty() => Arguments::Malformed(text.to_owned()),
@@ -179,7 +177,8 @@ pub(crate) fn repaired(text: &str, is_cut: bool) -> Arguments {
     }
 }
 
-/// The arguments of a call that an API has as a value: an object by the book, a text from some servers.
+/// Reads the arguments of a native call: an object according to the API, a string from some
+/// servers.
 pub(crate) fn given_arguments(arguments: &Value, is_cut: bool) -> Arguments {
     match arguments {
         Value::String(text) => repaired(text, is_cut),
@@ -187,7 +186,7 @@ pub(crate) fn given_arguments(arguments: &Value, is_cut: bool) -> Arguments {
     }
 }
 
-/// The calls that a value stands for; none if it stands for something else, or only in part.
+/// The calls in a value; `None` unless the whole value consists of calls.
 pub(super) fn calls(value: &Value, tools: &[ToolSpec], sure: Sure) -> Option<Vec<ToolCall>> {
     match value {
         Value::Array(values) if !values.is_empty() => {
@@ -216,7 +215,7 @@ fn in_object(object: &Map<String, Value>, tools: &[ToolSpec], sure: Sure) -> Opt
     .filter(|calls| !calls.is_empty())
 }
 
-/// `{"tool": name, "params": {...}}`, or the arguments beside the name.
+/// Reads `{"tool": name, "params": {...}}`, or arguments beside the name.
 fn named(
     name: &str,
     object: &Map<String, Value>,
@@ -244,18 +243,18 @@ fn named(
         None => return None,
     };
     let call = call(name, arguments, tools);
-    // Without arguments of their own, or by common words, much else looks like a call.
+    // Text without an arguments key, or with a common word as a name, often only looks like a call.
     let is_clear = sure != Sure::Known || (is_own && given.is_some());
     let is_call = is_clear || schema::fits(&call, tools);
     is_call.then(|| vec![call])
 }
 
-/// Whether a key is one of a call.
+/// Returns `true` if a key can belong to a call.
 fn is_part(key: &str) -> bool {
     key == NAME || is_one_of(key, &ARGUMENTS) || is_one_of(key, &BESIDE)
 }
 
-/// Arguments as the value of their key.
+/// Arguments from the value of their key.
 fn of_value(value: &Value) -> Arguments {
     match value {
         Value::Object(object) => Arguments::Object(object.clone()),
@@ -271,7 +270,7 @@ fn beside_name(object: &Map<String, Value>) -> Map<String, Value> {
     arguments.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// `{"read_file": {"path": "a"}}`: the key is the tool, and the arguments are its own.
+/// Reads `{"read_file": {"path": "a"}}`: the key is the tool, and all its arguments must exist.
 fn by_key(object: &Map<String, Value>, tools: &[ToolSpec]) -> Option<Vec<ToolCall>> {
     let mut entries = object.iter().filter(|(key, _)| !is_one_of(key, &BESIDE));
     let (Some((name, Value::Object(arguments))), None) = (entries.next(), entries.next()) else {
@@ -292,7 +291,7 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
     keys.iter().any(|one| one.eq_ignore_ascii_case(key))
 }
 
-/// The tool's name in a JSON text that cannot be read: the first quoted text behind a key of a name.
+/// The tool's name in broken JSON: the first quoted text after a name key.
 fn name_in(head: &str) -> Option<&str> {
     let mut words = quoted(head);
     while let Some(word) = words.next() {
@@ -306,7 +305,7 @@ fn name_in(head: &str) -> Option<&str> {
     None
 }
 
-/// What stands in quotes, and what stands between.
+/// The parts of a text inside and between quotes, alternating.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split(['"', '\'', '“', '”', '„', '‘', '’'])
 }

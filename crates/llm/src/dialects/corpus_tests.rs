@@ -1,5 +1,5 @@
-//! The corpus: replies as models write them, in `tests/corpus/dialects`, one file per dialect; its
-//! README says what a case looks like.
+//! The corpus of realistic replies in `tests/corpus/dialects`, one file per dialect. Its README
+//! explains the format.
 
 use std::path::Path;
 

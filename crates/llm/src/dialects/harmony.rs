@@ -1,5 +1,5 @@
-//! `harmony`: a message on a channel to `functions.NAME`, as gpt-oss writes it ("OpenAI harmony
-//! response format", function calls), also where a server has taken the control words out.
+//! `harmony`: a message on a channel to `functions.NAME`, the format of gpt-oss ("OpenAI harmony
+//! response format", function calls). Also reads it if a server has removed the control tokens.
 
 use avocet_protocol::{Arguments, SentCall, ToolSpec};
 use serde_json::Value;
@@ -8,9 +8,9 @@ use super::{Dialect, Place, Sight, begins, call, calls, find, lenient, strip, wo
 
 const MESSAGE: &str = "<|message|>";
 const FUNCTIONS: &str = "functions.";
-/// How a message begins.
+/// Beginnings of a message.
 const STARTS: [&str; 2] = ["<|channel|>", "<|start|>assistant"];
-/// The same where the control words are gone.
+/// The same without control tokens.
 const BARE: [&str; 6] = [
     "to=functions.",
     "commentary to=",
@@ -19,9 +19,9 @@ const BARE: [&str; 6] = [
     "assistantcommentary to=",
     "assistantanalysis to=",
 ];
-/// How a message ends.
+/// Ends of a message.
 const ENDS: [&str; 4] = ["<|call|>", "<|end|>", "<|return|>", "<|start|>"];
-/// Bytes that a header may have.
+/// Maximum bytes of a header.
 const LONGEST: usize = 300;
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Dialect for Harmony {
     }
 }
 
-/// A message whose body begins behind so many bytes.
+/// Reads a message with its body at index `body`.
 fn message(place: &Place<'_>, body: usize, is_marked: bool) -> Sight {
     let Some(name) = recipient(&place.rest[..body]) else { return Sight::Nothing };
     let known = if is_marked { call::known_elsewhere } else { call::known };
@@ -96,7 +96,7 @@ fn message(place: &Place<'_>, body: usize, is_marked: bool) -> Sight {
     calls(bytes, vec![call::call(name, arguments, place.tools)])
 }
 
-/// The object that a body is, and its bytes; what is none is malformed.
+/// The arguments in a body, and their length in bytes. Anything except an object is malformed.
 fn arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
     let ends = ENDS.iter().filter_map(|end| find(text, end));
     let end = ends.min().unwrap_or(text.len());
@@ -106,7 +106,7 @@ fn arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
     }
 }
 
-/// Whom a header names behind `to=`; nobody if that is no function.
+/// The recipient after `to=` in a header; `None` unless it can be a function.
 fn recipient(header: &str) -> Option<&str> {
     let (_, to) = header.split_once("to=")?;
     let to = to.split(|c: char| c.is_whitespace() || c == '<' || c == '{').next()?;

@@ -1,4 +1,5 @@
-//! `hermes`: JSON between `<tool_call>` and `</tool_call>`, as Hermes, Qwen and their kin write it.
+//! `hermes`: JSON between `<tool_call>` and `</tool_call>`, the format of Hermes, Qwen and related
+//! models.
 
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 
@@ -7,7 +8,7 @@ use super::{
     Answered, Dialect, Place, Sight, begins, calls, find, json, lenient, strip, words, xml,
 };
 
-/// How calls are opened.
+/// Opening tags of calls.
 const OPENINGS: [&str; 6] = [
     "<tool_call>",
     "<tool_calls>",
@@ -54,7 +55,8 @@ impl Dialect for Hermes {
     }
 }
 
-/// What follows the opening tag: one object or several, perhaps in a fence, perhaps never closed.
+/// Reads the content after the opening tag: one object or several. The fence is optional, and the
+/// closing tag may be missing.
 fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
     if !place.is_all && find(inner, "</").is_none() {
         return Sight::Open;
@@ -67,7 +69,7 @@ fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
         };
     }
     let at = place.rest.len() - body.len();
-    // Where the object does not end by itself, it ends at the closing tag.
+    // An incomplete object ends at the closing tag.
     let is_sound = lenient::value(body, false).is_ok();
     let end = find(body, "</tool").or_else(|| find(body, "</func")).filter(|_| !is_sound);
     let bounded = match end {
@@ -81,7 +83,7 @@ fn in_tag(place: &Place<'_>, inner: &str) -> Sight {
     }
 }
 
-/// The name of a tool, and something that is no object.
+/// A tool's name followed by anything except an object.
 fn words_of(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let name =
         call::known_elsewhere(place.rest.split_whitespace().next()?, place.tools)?.to_owned();
@@ -89,7 +91,7 @@ fn words_of(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     Some((place.rest.len(), vec![ToolCall { name, arguments }]))
 }
 
-/// A text without the fence that it begins with.
+/// Removes the opening fence of a text.
 fn unfenced(text: &str) -> &str {
     match text.strip_prefix("```") {
         Some(rest) => rest.split_once('\n').map_or(rest, |(_, body)| body).trim_start(),
@@ -97,8 +99,8 @@ fn unfenced(text: &str) -> &str {
     }
 }
 
-/// The bytes up to the end of a call that ends so many bytes into its body: the closing tag, and what
-/// little stands before it, belong to it.
+/// The end of a call in `whole`. The call ends `bytes` into `body`; the closing tag and short
+/// remains before it belong to the call.
 fn ended(whole: &str, body: &str, bytes: usize) -> usize {
     let read = whole.len() - body.len() + bytes;
     let rest = &whole[read..];

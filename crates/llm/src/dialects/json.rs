@@ -1,11 +1,11 @@
-//! `json`: an object with the tool and its arguments, in a fence or bare.
+//! `json`: an object with the tool and its arguments, bare or in a fence.
 
 use avocet_protocol::{SentCall, ToolCall, ToolSpec};
 
 use super::call::{self, Sure};
 use super::{Dialect, Place, Sight, calls, words};
 
-/// Words behind a fence that may hold calls.
+/// Info strings of blocks that may hold calls.
 const FENCES: [&str; 10] = [
     "",
     "json",
@@ -64,7 +64,7 @@ impl Dialect for Json {
     }
 }
 
-/// The objects that a text consists of, as calls: one behind the other, with commas or without.
+/// Reads a sequence of objects as calls; commas between them are optional.
 pub(super) fn objects(place: &Place<'_>, sure: Sure) -> Option<(usize, Vec<ToolCall>)> {
     let (mut at, mut found) = (0, Vec::new());
     loop {

@@ -1,40 +1,41 @@
-//! JSON as models write it. What is wrong with it is repaired where that can be done in one way
-//! only; a crate that repairs everything would guess, and a guess is run as a tool call.
+//! Parses JSON as models write it. Repairs an error only if a single repair is possible. A crate
+//! that repairs everything would guess, and the guess would run as a tool call.
 
 use serde_json::{Map, Number, Value};
 
-/// How deep values may be nested, as in `serde_json`.
+/// Maximum nesting depth, the same as in `serde_json`.
 const DEEPEST: usize = 127;
-/// Bytes in which a comment has to end.
+/// Maximum bytes of a comment.
 const LONGEST_COMMENT: usize = 1000;
-/// What smart quotes are written for.
+/// Smart quotes that replace `"`.
 const SMART: [char; 3] = ['“', '”', '„'];
 const SMART_SINGLE: [char; 2] = ['‘', '’'];
 
-/// Why a text is no value.
+/// The reason why parsing failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It ends before the value does.
+    /// The text ends before the value does.
     Open,
-    /// What stands at this byte does not belong there.
+    /// The character at this byte is invalid there.
     At(usize),
 }
 
-/// The value that a text begins with, and its bytes. With `may_close`, brackets that are missing
-/// at the very end are added.
+/// Parses the value at the start of a text. Returns the value and its length in bytes. With
+/// `may_close`, brackets that are missing at the very end are added.
 ///
-/// Repaired are: commas before a bracket, smart and single quotes around strings, line breaks and tabs
-/// in them, names without quotes, `True`, `False`, `None`, and comments.
+/// These errors are repaired: a comma before a closing bracket, smart and single quotes around
+/// strings, line breaks and tabs in strings, names without quotes, `True`, `False`, `None`, and
+/// comments.
 ///
 /// # Errors
-/// [`Fault`], if what is meant can only be guessed.
+/// [`Fault`] if the intended value can only be guessed.
 pub(crate) fn value(text: &str, may_close: bool) -> Result<(Value, usize), Fault> {
     let mut parser = Parser { text, at: 0, may_close };
     let value = parser.value(0)?;
     Ok((value, parser.at))
 }
 
-/// The whole text as an object: what the arguments of a call are.
+/// Parses the whole text as an object: the arguments of a call.
 pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
     match value(text, true) {
         Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => Some(object),
@@ -42,8 +43,8 @@ pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// The bytes of a bracket and what is in it, counted without understanding more than strings; all
-/// of the text if it is not closed.
+/// The length in bytes of a bracket with its content. Understands only strings and brackets. The
+/// whole text if the bracket stays open.
 pub(super) fn extent(text: &str) -> usize {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -94,7 +95,7 @@ impl Parser<'_> {
             self.blanks()?;
             self.expect(':')?;
             let value = self.value(depth + 1)?;
-            // Of a name that is there twice, nobody knows which value is meant.
+            // With a duplicate name, the intended value is unknown.
             if object.insert(name, value).is_some() {
                 return self.fault();
             }
@@ -114,7 +115,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a closing bracket, or the end of the text in its place.
+    /// Passes a closing bracket, or the end of the text if `may_close` allows it.
     fn closes(&mut self, bracket: char) -> Result<bool, Fault> {
         self.blanks()?;
         match self.peek() {
@@ -128,7 +129,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a comma; leaves a closing bracket.
+    /// Passes a comma, but stays before a closing bracket.
     fn separator(&mut self, bracket: char) -> Result<(), Fault> {
         self.blanks()?;
         match self.peek() {
@@ -180,7 +181,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `\u00e9`, or two of them for what is beyond (RFC 8259, section 7).
+    /// Reads `\u00e9`, or a surrogate pair (RFC 8259, section 7).
     fn unicode(&mut self, start: usize) -> Result<char, Fault> {
         let unit = self.unit(start)?;
         if !(0xd800..0xdc00).contains(&unit) {
@@ -220,7 +221,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Something between start and here is no value, or may still become one.
+    /// The fault for an invalid value between `start` and here. At the end of the text, the value
+    /// may only be incomplete.
     fn cut_or_at(&self, start: usize) -> Fault {
         if self.at == self.text.len() && self.at > start { Fault::Open } else { Fault::At(start) }
     }
@@ -281,7 +283,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'') || SMART.contains(&c) || SMART_SINGLE.contains(&c)
 }
 
-/// Whether a quote ends a string that another one opened.
+/// Returns `true` if a quote ends a string that the other one opened.
 fn ends(opening: char, c: char) -> bool {
     match opening {
         '"' | '\'' => c == opening,

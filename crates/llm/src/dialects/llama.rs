@@ -1,5 +1,4 @@
-//! `llama`: `<|python_tag|>` and an object with `name` and `parameters`, or a call as Python writes
-//! it.
+//! `llama`: `<|python_tag|>` and an object with `name` and `parameters`, or calls in Python syntax.
 
 use avocet_protocol::{SentCall, ToolCall, ToolSpec};
 
@@ -7,11 +6,11 @@ use super::call::Sure;
 use super::{Dialect, Place, Sight, begins, calls, json, python, strip, words};
 
 const TAG: &str = "<|python_tag|>";
-/// Words behind a fence with Python that calls tools.
+/// Info strings of blocks with calls in Python syntax.
 const FENCES: [&str; 2] = ["tool_code", "python_tag"];
-/// Bytes of what may be a name.
+/// Maximum bytes of a name.
 const LONGEST_NAME: usize = 80;
-/// Bytes of a list that nobody asked for.
+/// Maximum bytes of a list, unless the model was told to use this dialect.
 const LONGEST: usize = 4000;
 
 #[derive(Debug)]
@@ -49,7 +48,7 @@ impl Dialect for Llama {
         }
         let body = rest.trim_start();
         let at = place.rest.len() - body.len();
-        // What is neither is a tag that means nothing.
+        // A tag without calls is meaningless and is removed.
         tagged(&place.after(at)).map_or(Sight::Said(TAG.len(), String::new()), |(bytes, found)| {
             calls(at + bytes, found)
         })
@@ -64,7 +63,7 @@ impl Dialect for Llama {
     }
 }
 
-/// Objects, with semicolons between them, or Python.
+/// Reads objects separated by semicolons, or Python syntax.
 fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     if !place.rest.starts_with(['{', '[']) {
         return python::calls(&Place { is_told: true, ..*place }, "\n;");
@@ -79,8 +78,8 @@ fn tagged(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     Some((at, found))
 }
 
-/// `[read_file(path="a"), read_file(path="b")]`. Whatever is longer than what is held back of an answer
-/// that goes on is none when it is whole, either.
+/// Reads `[read_file(path="a"), read_file(path="b")]`. While an answer streams, text is withheld
+/// only up to a limit. Complete answers get the same limit, so that both give the same result.
 fn listed(place: &Place<'_>) -> Sight {
     let inner = &place.rest[1..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');

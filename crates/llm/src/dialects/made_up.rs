@@ -1,9 +1,9 @@
-//! What a model writes behind a call as if it were the call's result: it has not run yet, so nothing
-//! there is true.
+//! Finds results that a model invents after a call. They are false, because the call has yet to
+//! run.
 
 use super::strip;
 
-/// What a line with a result begins with, in lower case.
+/// Beginnings of a line with a result, in lower case.
 const LABELS: [&str; 18] = [
     "observation",
     "result:",
@@ -25,7 +25,7 @@ const LABELS: [&str; 18] = [
     "human:",
 ];
 
-/// What a result begins with wherever it stands.
+/// Beginnings of a result anywhere in a line.
 const MARKS: [&str; 17] = [
     "<tool_response",
     "<tool_result",
@@ -46,7 +46,7 @@ const MARKS: [&str; 17] = [
     "<|start_header_id|>ipython",
 ];
 
-/// What is left over where a call was closed twice, or closes what was never opened.
+/// Remains of a call that was closed twice, or closing tags without a start.
 const LEFTOVERS: [&str; 14] = [
     "</tool_call>",
     "</tool_calls>",
@@ -64,18 +64,18 @@ const LEFTOVERS: [&str; 14] = [
     "<|im_end|>",
 ];
 
-/// Whether a line is the beginning of a made-up result.
+/// Returns `true` if a line begins an invented result.
 pub(super) fn at_line(line: &str) -> bool {
     let line = line.trim_start_matches(['*', '#', '_', '(', '[', ' ']);
     LABELS.iter().any(|label| strip(line, label).is_some()) || anywhere(line)
 }
 
-/// Whether a mark is the beginning of a made-up result.
+/// Returns `true` if a text begins with the mark of an invented result.
 pub(super) fn anywhere(text: &str) -> bool {
     MARKS.iter().any(|mark| strip(text, mark).is_some())
 }
 
-/// The bytes of a mark that a call has left over.
+/// The length in bytes of leftover markup of a call.
 pub(super) fn leftover(text: &str) -> Option<usize> {
     LEFTOVERS.iter().find(|mark| strip(text, mark).is_some()).map(|mark| mark.len())
 }

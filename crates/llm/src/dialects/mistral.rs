@@ -1,4 +1,4 @@
-//! `mistral`: `[TOOL_CALLS]` and a list of objects, or the name and the object directly.
+//! `mistral`: `[TOOL_CALLS]` and a list of objects, or a name followed by an object.
 
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::call::{self, Sure};
 use super::{Dialect, Place, Sight, begins, calls, json, lenient, strip, words};
 
 const OPENING: &str = "[TOOL_CALLS]";
-/// What may stand between the name and the object.
+/// Tokens that may stand between the name and the object.
 const BETWEEN: [&str; 2] = ["[CALL_ID]", "[ARGS]"];
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Dialect for Mistral {
     }
 }
 
-/// `read_file{"path": "a"}`, `read_file[CALL_ID]1[ARGS]{"path": "a"}`.
+/// Reads `read_file{"path": "a"}` or `read_file[CALL_ID]1[ARGS]{"path": "a"}`.
 fn named(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let (name, mut rest) =

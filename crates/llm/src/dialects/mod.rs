@@ -1,5 +1,6 @@
-//! Dialects: how a model without native tool calls writes a call, and how it is read back; also what
-//! is read where a model with native calls writes one as text. Pure: no I/O, in linear time.
+//! Dialects: the ways to write a tool call as text, for models without native calls, and the
+//! readers for them. The readers also find calls that a model with native calls writes as text. No
+//! I/O; linear time.
 
 mod call;
 mod harmony;
@@ -30,7 +31,7 @@ pub(crate) use read::Reader;
 pub(crate) use stray::is_meant;
 pub(crate) use stream::Streamed;
 
-/// Every dialect, in the order in which a text is tried.
+/// All dialects, in the order in which they are tried on a text.
 const DIALECTS: [&dyn Dialect; 8] = [
     &harmony::Harmony,
     &hermes::Hermes,
@@ -44,67 +45,67 @@ const DIALECTS: [&dyn Dialect; 8] = [
 
 /// A way to write tool calls as text.
 pub(crate) trait Dialect: fmt::Debug + Send + Sync {
-    /// Its name in the configuration.
+    /// The name in the configuration.
     fn name(&self) -> &'static str;
 
-    /// How a call is written, for the model: a sentence, without an example.
+    /// The syntax of a call, explained to the model: one sentence, without an example.
     fn syntax(&self) -> &'static str;
 
-    /// Calls as the model would have written them.
+    /// Writes calls as the model would have written them.
     fn render_calls(&self, calls: &[SentCall], tools: &[ToolSpec]) -> String;
 
-    /// The part of the system prompt that lists the tools and shows how they are called.
+    /// Writes the part of the system prompt that lists the tools and shows the syntax of calls.
     fn render_tools(&self, tools: &[ToolSpec]) -> String {
         let written = |call| self.render_calls(&[call], tools);
         words::tools(tools, self.syntax(), self.tells_aliases(), &written)
     }
 
-    /// Whether the list of tools says what else they and their arguments are called.
+    /// Returns `true` if the list of tools includes other names of tools and arguments.
     fn tells_aliases(&self) -> bool {
         false
     }
 
-    /// Whether calls stand between control words, which models use for nothing else.
+    /// Returns `true` if calls stand between control tokens, which models use only for calls.
     fn has_control_words(&self) -> bool {
         false
     }
 
-    /// What calls came to, as a message to the model.
+    /// Writes the results of calls as a message to the model.
     fn render_results(&self, results: &[Answered<'_>]) -> String {
         words::results(results)
     }
 
-    /// What a place in the text begins with: one where `<`, `[` or `{` stands, or the start of a line.
+    /// Checks for a call at a place in the text: at `<`, `[` or `{`, or at the start of a line.
     fn at_start(&self, place: &Place<'_>) -> Sight {
         let _ = place;
         Sight::Nothing
     }
 
-    /// Whether blocks with this word behind their fence can be calls.
+    /// Returns `true` if blocks with this info string can be calls.
     fn takes_fence(&self, info: &str) -> bool {
         let _ = info;
         false
     }
 
-    /// Whether a fenced block that begins so, and is not whole, can still be calls; the place is the
-    /// block's first line.
+    /// Returns `true` if an incomplete fenced block can still be calls. The place is the block's
+    /// first line.
     fn may_be_call(&self, place: &Place<'_>) -> bool {
         let _ = place;
         true
     }
 
-    /// The calls that a fenced block consists of, and the bytes that are read; the place is the
-    /// block's first line.
+    /// Returns the calls in a fenced block and the number of bytes read. The place is the block's
+    /// first line.
     fn in_fence(&self, place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
         let _ = place;
         None
     }
 }
 
-/// How earlier calls are shown to a model that has no tools.
+/// The dialect that shows earlier calls to a model without tools.
 pub(crate) const PLAIN: &dyn Dialect = &json::Json;
 
-/// The dialect of this name.
+/// Finds a dialect by its name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn Dialect> {
     DIALECTS.into_iter().find(|dialect| dialect.name() == name)
 }
@@ -115,83 +116,82 @@ pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
     DIALECTS.into_iter().map(Dialect::name)
 }
 
-/// A call and what it came to.
+/// A call and its result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered<'m> {
-    /// What was called.
     pub(crate) call: &'m SentCall,
-    /// Whether it succeeded.
+    /// `true` if the call succeeded.
     pub(crate) ok: bool,
-    /// JSON, or a text as it is; `{"error": ...}` if it failed.
+    /// JSON or plain text; `{"error": ...}` if the call failed.
     pub(crate) result: &'m str,
 }
 
-/// A place in a reply, and what is known there.
+/// A place in a reply, with its context.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'t> {
-    /// The reply from here on.
+    /// The reply from this place on.
     rest: &'t str,
-    /// A line begins here, not counting the marks of lists and quotes.
+    /// `true` at the start of a line, after list and quote markers.
     is_line: bool,
-    /// Nothing follows.
+    /// `true` if the text is complete.
     is_all: bool,
-    /// The reply was cut off at the model's output limit.
+    /// `true` if the reply was cut off at the model's output limit.
     is_cut: bool,
-    /// The model was told to write calls in this dialect.
+    /// `true` if the model was told to write calls in this dialect.
     is_told: bool,
-    /// A call came before.
+    /// `true` if the reply has a call before this place.
     has_called: bool,
-    /// What can be called.
+    /// The offered tools.
     tools: &'t [ToolSpec],
 }
 
 impl<'t> Place<'t> {
-    /// The same, so many bytes later, in a line.
+    /// The place this many bytes later, inside a line.
     fn after(&self, bytes: usize) -> Place<'t> {
         Place { rest: &self.rest[bytes..], is_line: false, ..*self }
     }
 }
 
-/// What a text begins with.
+/// The classification of the start of a text. Lengths are in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
-    /// No call.
     Nothing,
-    /// So many bytes that are no call.
+    /// Plain text.
     Plain(usize),
-    /// What it is depends on what comes.
+    /// The decision needs more text.
     Open,
-    /// So many bytes that stand for a text.
+    /// Bytes to replace with this text.
     Said(usize, String),
-    /// So many bytes that are calls, and the text that came with them.
+    /// Calls, and the text between them.
     Calls(usize, String, Vec<ToolCall>),
-    /// What the model makes up: nothing that follows counts.
+    /// A result that the model invented. Everything after it is ignored.
     MadeUp,
 }
 
-/// Calls without a text, in so many bytes; nothing if there are none.
+/// Calls of this length without a text, or `Sight::Nothing` if the list is empty.
 fn calls(bytes: usize, calls: Vec<ToolCall>) -> Sight {
     if calls.is_empty() { Sight::Nothing } else { Sight::Calls(bytes, String::new(), calls) }
 }
 
-/// The start of a text, whatever its case; what follows it.
+/// Removes a prefix, ignoring case. Returns the rest.
 fn strip<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let start = text.get(..word.len())?;
     start.eq_ignore_ascii_case(word).then(|| &text[word.len()..])
 }
 
-/// Whether a text is the beginning of a word, whatever its case.
+/// Returns `true` if a text is the beginning of a word, ignoring case.
 fn begins(word: &str, text: &str) -> bool {
     word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
 }
 
-/// Where a word begins in a text, whatever its case. The word's first byte is no letter.
+/// The index of a word in a text, ignoring case. The word's first character must be caseless, such
+/// as `<`.
 fn find(text: &str, word: &str) -> Option<usize> {
     let first = word.chars().next()?;
     text.match_indices(first).map(|(at, _)| at).find(|at| strip(&text[*at..], word).is_some())
 }
 
-/// A conversation in which calls and results are text, and which tells of the tools.
+/// Converts a conversation so that calls, results and the list of tools are text.
 pub(crate) fn as_text(
     dialect: &dyn Dialect,
     messages: &[Message],

@@ -1,12 +1,13 @@
-//! Calls as Python writes them: `read_file(path="a", limit=3)`. Only tools that there are are called
-//! so, because everything looks like this.
+//! Reads calls in Python syntax: `read_file(path="a", limit=3)`. Only offered tools count, because
+//! much other text has this form.
 
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::{Place, lenient, schema};
 
-/// The calls that a text begins with, one of `between` after the other, and their bytes.
+/// The calls at the start of a text, separated by blanks or characters of `between`, and their
+/// length in bytes.
 pub(super) fn calls(place: &Place<'_>, between: &str) -> Option<(usize, Vec<ToolCall>)> {
     let (text, mut at, mut found) = (place.rest, 0, Vec::new());
     loop {
@@ -20,7 +21,7 @@ pub(super) fn calls(place: &Place<'_>, between: &str) -> Option<(usize, Vec<Tool
     (!found.is_empty()).then_some((at, found))
 }
 
-/// One call, and its bytes; `print(...)` around it counts for nothing.
+/// One call, and its length in bytes; `print(...)` around it is ignored.
 pub(super) fn one(place: &Place<'_>) -> Option<(usize, ToolCall)> {
     let text = place.rest;
     if let Some(inner) = text.strip_prefix("print(") {
@@ -44,7 +45,8 @@ pub(super) fn one(place: &Place<'_>) -> Option<(usize, ToolCall)> {
     Some((bytes, ToolCall { name: name.to_owned(), arguments }))
 }
 
-/// Named arguments, and those without a name in the order of the schema; up to the bracket.
+/// The arguments up to the closing bracket. Those without a name are assigned in the order of the
+/// schema.
 fn arguments(text: &str, tool: &ToolSpec) -> Option<(Map<String, Value>, usize)> {
     let mut object = Map::new();
     let mut unnamed = schema::required(tool).into_iter();

@@ -1,5 +1,5 @@
-//! `react`: `Thought:`, `Action:`, `Action Input:` and, from us, `Observation:`; at the end `Final
-//! Answer:`.
+//! `react`: `Thought:`, `Action:` and `Action Input:` from the model, `Observation:` from us, and
+//! `Final Answer:` at the end.
 
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::ending;
 
-/// Words that begin a line of their own.
+/// Keywords at the start of a line.
 const KEYWORDS: [&str; 6] =
     ["thought:", "action:", "action input:", "observation:", "final answer:", "answer:"];
 
@@ -69,19 +69,19 @@ impl Dialect for React {
     }
 }
 
-/// A line without what makes a keyword stand out.
+/// Removes the Markdown emphasis before a keyword.
 fn undecorated(line: &str) -> &str {
     line.trim_start_matches(['*', '#', '_', ' '])
 }
 
-/// What follows a keyword, and what ends its decoration.
+/// The text after a keyword and the emphasis around it.
 fn keyword<'t>(line: &'t str, word: &str) -> Option<&'t str> {
     let (name, colon) = word.split_at(word.len() - 1);
     let rest = strip(undecorated(line), name)?.trim_start_matches(['*', '_', ' ']);
     Some(rest.strip_prefix(colon)?.trim_start_matches(['*', '_']))
 }
 
-/// Whether a line that is not whole can become one that begins with a keyword.
+/// Returns `true` if an incomplete line can begin with a keyword.
 fn may_be_keyword(line: &str) -> bool {
     let name = line.trim_end_matches(['*', '_', ' ']);
     KEYWORDS.iter().any(|word| begins(word, name))
@@ -91,7 +91,7 @@ fn is_keyword(line: &str) -> bool {
     KEYWORDS.iter().any(|word| keyword(line, word).is_some())
 }
 
-/// The bytes before the next line that begins with a keyword.
+/// Bytes before the next line that begins with a keyword or is an end signal.
 fn next_keyword(text: &str) -> Option<usize> {
     let mut at = text.find('\n')? + 1;
     loop {
@@ -103,7 +103,7 @@ fn next_keyword(text: &str) -> Option<usize> {
     }
 }
 
-/// A thought: it is said if a call follows, or nothing; an answer makes it needless.
+/// Reads a thought. It is shown unless a final answer follows.
 fn thought(place: &Place<'_>) -> Sight {
     let rest = undecorated(place.rest);
     let said = keyword(rest, "thought:").unwrap_or(rest);
@@ -132,7 +132,7 @@ fn thought(place: &Place<'_>) -> Sight {
     }
 }
 
-/// `Action:` and its input, and more of them.
+/// Reads a sequence of `Action:` with input.
 fn actions(place: &Place<'_>) -> Sight {
     if !place.is_all {
         return Sight::Open;
@@ -151,7 +151,7 @@ fn actions(place: &Place<'_>) -> Sight {
     calls(at, found)
 }
 
-/// What follows `Action:`.
+/// Reads the text after `Action:`.
 fn action(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let rest = place.rest.trim_start();
     if let Some(read) = object(place) {
@@ -169,7 +169,7 @@ fn action(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let inline = keyword(blank, "action input:").or_else(|| keyword(blank, "input:"));
     let is_line = after.trim_start_matches([' ', '\t', '\r']).starts_with('\n') || blank.is_empty();
     let is_call = match place.known(name) {
-        // A word alone in its line may be anything.
+        // A single word in its line may be anything.
         Some(known) => {
             let is_whole = place.is_told || schema::fits(&nothing_for(known), place.tools);
             inline.is_some() || blank.starts_with('{') || (is_line && is_whole)
@@ -200,7 +200,7 @@ fn nothing_for(name: &str) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: call::arguments("") }
 }
 
-/// An object, perhaps in a fence, that says tool and input.
+/// Reads an object with tool and input; the fence is optional.
 fn object(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let rest = place.rest.trim_start();
     let fenced = rest.strip_prefix("```").map(|rest| rest.trim_start_matches(char::is_alphabetic));
@@ -217,14 +217,14 @@ fn object(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     }
 }
 
-/// The bytes of the fence that closes a body so many bytes long.
+/// Bytes of the closing fence after the first `bytes` bytes of the body.
 fn fence_end(fenced: Option<&str>, body: &str, bytes: usize) -> usize {
     let after = body[bytes..].trim_start().strip_prefix("```").filter(|_| fenced.is_some());
     after.map_or(0, |after| body.len() - bytes - after.len())
 }
 
-/// What follows `Action Input:`, and its bytes: an object, perhaps in a fence, or else all up to the next
-/// keyword or line without text.
+/// Reads the text after `Action Input:`, and its length in bytes: an object with an optional fence,
+/// or everything up to the next keyword or blank line.
 fn input(place: &Place<'_>) -> (Arguments, usize) {
     let rest = place.rest.trim_start_matches([' ', '\t', '\r', '\n', '*']);
     let fenced = rest.strip_prefix("```").map(|rest| rest.trim_start_matches(char::is_alphabetic));

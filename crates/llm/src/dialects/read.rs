@@ -1,4 +1,4 @@
-//! Reads a reply: what of it is said, and what is called.
+//! Splits a reply into its text and its calls.
 
 use avocet_protocol::{ToolCall, ToolSpec};
 
@@ -6,36 +6,36 @@ use super::{DIALECTS, Dialect, Place, Sight, made_up};
 use crate::ending;
 use crate::hidden::code::{self, Code};
 
-/// A reply, read.
+/// A parsed reply.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
-    /// What is said beside the calls.
+    /// The text outside of calls.
     pub(crate) text: String,
-    /// What is called, in order.
+    /// The calls, in order.
     pub(crate) calls: Vec<ToolCall>,
-    /// How the first call is written.
+    /// The dialect of the first call.
     pub(crate) dialect: Option<&'static dyn Dialect>,
-    /// More text follows a call.
+    /// `true` if more text follows a call.
     pub(crate) is_followed: bool,
-    /// A result that the model makes up follows a call.
+    /// `true` if a result that the model invented follows a call.
     pub(crate) is_made_up: bool,
-    /// A call stands in a quote.
+    /// `true` if a call stands in a quote.
     pub(crate) is_quoted: bool,
-    /// The model says that all is done.
+    /// `true` if the model signals that everything is done.
     pub(crate) is_done: bool,
 }
 
-/// Reads replies of a model.
+/// A reader for replies of a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'t> {
-    /// The dialect that the model was told to use. Calls in all others are read, too.
+    /// The dialect that the model was told to use. Calls in the other dialects are read as well.
     pub(crate) told: Option<&'static dyn Dialect>,
-    /// What can be called.
+    /// The offered tools.
     pub(crate) tools: &'t [ToolSpec],
 }
 
 impl Reader<'_> {
-    /// Reads a whole reply; `is_cut` if it was cut off.
+    /// Parses a complete reply; `is_cut` means that it was cut off.
     pub(crate) fn read(&self, text: &str, is_cut: bool) -> Read {
         let mut state = State { is_cut, ..State::default() };
         state.advance(self, text, true);
@@ -43,22 +43,22 @@ impl Reader<'_> {
     }
 }
 
-/// How far a reply is read.
+/// The state of a reader inside a reply.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) read: Read,
-    /// Blanks that count only if something is said behind them.
+    /// Blanks that count only if more text follows them.
     blanks: String,
     code: Code,
-    /// So many bytes from here on are no code.
+    /// The number of next bytes that are outside of code.
     known: usize,
-    /// At the start of a line.
+    /// `true` at the start of a line.
     is_line: bool,
-    /// The line is in a quote.
+    /// `true` if the line is in a quote.
     in_quote: bool,
-    /// Nothing but blanks since the last call.
+    /// `true` if only blanks follow the last call.
     just_called: bool,
-    /// Nothing that follows counts.
+    /// `true` if the rest of the reply is ignored.
     is_over: bool,
     is_cut: bool,
 }
@@ -79,22 +79,22 @@ impl Default for State {
     }
 }
 
-/// How the text goes on.
+/// The next step of the reader. Lengths are in bytes.
 enum Next {
-    /// So many bytes are said.
+    /// Text of the reply.
     Say(usize),
-    /// So many bytes, after so many that count only if something is said, mean this.
+    /// A `Sight` after this many bytes of leading blanks and markers, and its dialect.
     Heed(usize, Sight, Option<&'static dyn Dialect>),
-    /// So many bytes are nothing.
+    /// Bytes to skip.
     Skip(usize),
-    /// So many bytes say that all is done.
+    /// An end signal.
     Done(usize),
-    /// More has to come.
+    /// The decision needs more text.
     Wait,
 }
 
 impl State {
-    /// Reads on. Returns how many bytes are read.
+    /// Reads on. Returns the number of bytes read.
     pub(super) fn advance(&mut self, reader: &Reader<'_>, text: &str, is_all: bool) -> usize {
         let mut at = 0;
         while at < text.len() {
@@ -112,7 +112,7 @@ impl State {
                 }
                 Next::Done(bytes) => {
                     self.read.is_done = true;
-                    // Where it stands first, the answer follows.
+                    // An end signal may also precede the answer.
                     self.is_over = !self.read.text.is_empty() || !self.read.calls.is_empty();
                     self.pass(&rest[..bytes]);
                     bytes
@@ -127,7 +127,8 @@ impl State {
         at
     }
 
-    /// What is said behind so many bytes, with the blanks at its end, as long as nothing is called.
+    /// The text after the first `shown` bytes, with the blanks at its end. Valid until the first
+    /// call.
     pub(super) fn so_far(&self, shown: usize) -> String {
         let text = &self.read.text;
         let blanks = &self.blanks[shown.saturating_sub(text.len())..];
@@ -180,7 +181,7 @@ impl State {
         }
     }
 
-    /// What a line begins with; none if that says nothing.
+    /// The step for the start of a line; `None` for an ordinary line.
     fn at_line(&self, reader: &Reader<'_>, place: &Place<'_>) -> Option<Next> {
         let rest = place.rest;
         let line_bytes = rest.find('\n').map(|end| end + 1);
@@ -217,7 +218,7 @@ impl State {
         let first = place.rest.chars().next().map_or(0, char::len_utf8);
         match sight(reader, &Place { is_line: false, ..*place }) {
             (Sight::Open, _) => Next::Wait,
-            // What directly follows a call and is no call is its result.
+            // Other text directly after a call is its invented result.
             (Sight::Plain(bytes), _) if self.just_called && bytes > first => {
                 Next::Heed(0, Sight::MadeUp, None)
             }
@@ -227,7 +228,8 @@ impl State {
         }
     }
 
-    /// A block that begins with this line. None if it is left to whoever knows code.
+    /// The step for the block that begins with this line. `None` leaves the block to the code
+    /// tracker.
     fn fenced(
         &self,
         reader: &Reader<'_>,
@@ -263,7 +265,7 @@ impl State {
             }
         }
         match (self.just_called, body.trim().is_empty()) {
-            // What is left of a fence that closes what was never opened.
+            // The rest of a fence that closes a block without a start.
             (true, true) => Some(Next::Skip(line.len())),
             (true, false) if end.is_none() && info.is_empty() => Some(Next::Skip(line.len())),
             (true, false) => Some(Next::Heed(0, Sight::MadeUp, None)),
@@ -271,7 +273,7 @@ impl State {
         }
     }
 
-    /// Does what a sight means. Returns its bytes.
+    /// Applies a sight. Returns its length in bytes.
     fn heed(&mut self, rest: &str, sight: Sight, dialect: Option<&'static dyn Dialect>) -> usize {
         match sight {
             Sight::Calls(bytes, text, calls) => {
@@ -311,7 +313,8 @@ impl State {
         self.blanks.push_str(&text[text.trim_end().len()..]);
     }
 
-    /// Makes the blanks around a call those between two parts of a text; the text without its own.
+    /// Replaces the blanks around a call by a separator between two parts of the text. Returns the
+    /// text without leading blanks.
     fn part<'a>(&mut self, text: &'a str) -> &'a str {
         let kept = text.trim_start();
         self.blanks.push_str(&text[..text.len() - kept.len()]);
@@ -328,7 +331,7 @@ impl State {
     }
 }
 
-/// What a place begins with, in whichever dialect.
+/// The sight at a place, in the first dialect that finds one.
 fn sight(reader: &Reader<'_>, place: &Place<'_>) -> (Sight, Option<&'static dyn Dialect>) {
     let (mut open, mut plain) = (false, 0);
     let told = reader.told.into_iter();
@@ -352,7 +355,7 @@ fn is(told: Option<&dyn Dialect>, dialect: &dyn Dialect) -> bool {
     told.is_some_and(|told| told.name() == dialect.name())
 }
 
-/// Where the body of a block ends, and where what follows it begins.
+/// The end of a block's body, and the start of the text after the block.
 fn closing(body: &str, mark: char, length: usize) -> Option<(usize, usize)> {
     let mut at = 0;
     for line in body.split_inclusive('\n') {

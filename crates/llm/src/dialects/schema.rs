@@ -1,18 +1,17 @@
-//! What dialects read from the JSON Schema of a tool: which arguments there are, in which order, of
-//! which type.
+//! Reads a tool's JSON Schema for the dialects: the arguments, their order and their types.
 
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::lenient;
 
-/// The tool of this name, or that is called so elsewhere.
+/// Finds a tool by its name or by an alias.
 pub(super) fn tool<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s ToolSpec> {
     let other = || tools.iter().find(|tool| tool.aliases.iter().any(|alias| alias == name));
     tools.iter().find(|tool| tool.name == name).or_else(other)
 }
 
-/// The argument of a tool with this name, or this other name, and what it is called.
+/// Finds an argument of a tool by its name or by an alias. Returns its own name and its schema.
 pub(super) fn property<'s>(tool: &'s ToolSpec, name: &str) -> Option<(&'s str, &'s Value)> {
     let properties = tool.parameters["properties"].as_object()?;
     let own = properties.get_key_value(name);
@@ -20,19 +19,19 @@ pub(super) fn property<'s>(tool: &'s ToolSpec, name: &str) -> Option<(&'s str, &
     own.or_else(alias).map(|(name, property)| (name.as_str(), property))
 }
 
-/// The other names of an argument.
+/// The other names of an argument, without dashes.
 pub(super) fn aliases(property: &Value) -> impl Iterator<Item = &str> {
     let aliases = property["x-aliases"].as_array().into_iter().flatten();
     aliases.filter_map(Value::as_str).map(|alias| alias.trim_start_matches('-'))
 }
 
-/// The names of the arguments that a call must have, in the order of the schema.
+/// The names of the required arguments, in the order of the schema.
 pub(super) fn required(tool: &ToolSpec) -> Vec<&str> {
     let names = tool.parameters["required"].as_array().into_iter().flatten();
     names.filter_map(Value::as_str).collect()
 }
 
-/// The arguments that there are, those that a call must have first.
+/// All arguments, the required ones first.
 pub(super) fn properties(tool: &ToolSpec) -> Vec<(&str, &Value)> {
     let required = required(tool);
     let all = &tool.parameters["properties"];
@@ -41,7 +40,7 @@ pub(super) fn properties(tool: &ToolSpec) -> Vec<(&str, &Value)> {
     first.chain(rest.filter(|(name, _)| !required.contains(name))).collect()
 }
 
-/// The type of an argument: `string`, `integer`, `array`, ...; empty where the schema does not say.
+/// The type of an argument: `string`, `integer`, `array`, ...; empty if unknown.
 pub(super) fn kind(property: &Value) -> &str {
     match &property["type"] {
         Value::String(kind) => kind,
@@ -52,7 +51,7 @@ pub(super) fn kind(property: &Value) -> &str {
     }
 }
 
-/// What a text stands for as the value of an argument.
+/// Converts a text to the type of an argument.
 pub(super) fn typed(text: &str, property: &Value) -> Value {
     let as_text = || Value::String(text.to_owned());
     let as_json = |fits: fn(&Value) -> bool| match lenient::value(text.trim(), true) {
@@ -70,7 +69,8 @@ pub(super) fn typed(text: &str, property: &Value) -> Value {
     }
 }
 
-/// Whether a call names a tool and has all arguments that it must have, and no others.
+/// Returns `true` if a call names an offered tool and has all required arguments and only existing
+/// ones.
 pub(super) fn fits(call: &ToolCall, tools: &[ToolSpec]) -> bool {
     let (Some(tool), Arguments::Object(object)) = (tool(&call.name, tools), &call.arguments) else {
         return false;
@@ -80,7 +80,7 @@ pub(super) fn fits(call: &ToolCall, tools: &[ToolSpec]) -> bool {
     required(tool).iter().all(is_given) && object.keys().all(|key| own(key).is_some())
 }
 
-/// A call whose one text can only be its one argument: `read_file` of `src/main.rs`.
+/// Converts a plain text to the single required argument of a tool: `read_file` of `src/main.rs`.
 pub(super) fn with_sole_text(mut call: ToolCall, tools: &[ToolSpec]) -> ToolCall {
     let Arguments::Malformed(text) = &call.arguments else { return call };
     let text = text.trim().trim_matches(['"', '`']);

@@ -1,25 +1,25 @@
-//! `shell`: a fenced block of commands, each the name of a tool and its arguments, quoted as a shell
-//! quotes.
+//! `shell`: a fenced block of commands, each with a tool's name and its arguments in shell quoting.
 //!
-//! Which words are which arguments is in the tool's JSON Schema. The arguments that a call must have are
-//! taken by place, in the order of `required`; all others, and also those, by `--name value` or
-//! `--name=value`; a boolean needs no value. Numbers, booleans and lists are of the type that the schema
-//! says; a list takes its flag several times. A property may say more:
+//! The tool's JSON Schema assigns words to arguments. Required arguments are positional, in the
+//! order of `required`. Every argument can also be given as `--name value` or `--name=value`; a
+//! boolean needs no value. Numbers, booleans and lists get the type from the schema. A list takes
+//! its flag several times. A property may have more keys:
 //!
-//! - `"x-aliases": ["t", "text"]`: other names of its flag; those of one letter follow one dash: `-t`.
-//! - `"x-range": "end_line"`: its flag takes two values at once, `-l 3:9`, the second of which is that
-//!   of the named property; an alias with one value, `-l 3`, gives it to both.
+//! - `"x-aliases": ["t", "text"]`: other names of its flag; those of one letter follow one dash:
+//!   `-t`.
+//! - `"x-range": "end_line"`: its flag takes two values at once, `-l 3:9`, and the second is the
+//!   value of the named property; an alias with one value, `-l 3`, sets both to it.
 //!
-//! `--json '{...}'` gives all arguments at once.
+//! `--json '{...}'` sets all arguments at once.
 
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::{Dialect, Place, lenient, schema};
 
-/// Words behind a fence that may hold commands.
+/// Info strings of blocks that may hold commands.
 const FENCES: [&str; 8] = ["", "bash", "sh", "shell", "zsh", "console", "terminal", "tool_call"];
-/// The flag that gives all arguments.
+/// The flag for all arguments as JSON.
 const JSON: &str = "json";
 
 #[derive(Debug)]
@@ -57,10 +57,10 @@ impl Dialect for Shell {
             return true;
         };
         let line = unprompted(line);
-        // As the reader of the whole block divides it.
+        // The same separators as in `commands`.
         let word = line.split([' ', '\t', '\n', ';']).next().unwrap_or_default();
         let is_whole = word.len() < line.len();
-        // What is quoted may be anything.
+        // Quoted text may be anything.
         !is_whole || word.contains(['"', '\'', '\\']) || place.known(word).is_some()
     }
 
@@ -71,7 +71,7 @@ impl Dialect for Shell {
         let mut calls = Vec::new();
         for (_, words) in &commands {
             let call = of_words(words, place)?;
-            // A script that somebody asked for may begin like a call.
+            // A script that the user asked for may begin like a call.
             if !place.is_told && !schema::fits(&call, place.tools) {
                 return None;
             }
@@ -87,7 +87,7 @@ impl Dialect for Shell {
     }
 }
 
-/// The words of each command of a block, and where the command begins.
+/// The words of each command in a block, with the start of the command.
 fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
     let (mut commands, mut current, mut start) = (Vec::new(), String::new(), 0);
     let (mut quote, mut escaped, mut is_comment) = (None, false, false);
@@ -95,7 +95,7 @@ fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
         let is_last = at == block.len();
         match c {
             '\r' if escaped => continue,
-            // A line that goes on.
+            // A line continuation.
             '\n' if escaped && !is_last => {
                 current.pop();
                 escaped = false;
@@ -127,7 +127,7 @@ fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
     commands
 }
 
-/// The words of a command; none if there are none, or a quote is not closed.
+/// Splits a command into words; `None` if it is empty or has an unclosed quote and only one word.
 fn command(text: &str) -> Option<Vec<String>> {
     let text = unprompted(text.trim());
     let words = match shlex::split(text) {
@@ -140,15 +140,15 @@ fn command(text: &str) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// A line without the prompt before it.
+/// Removes the shell prompt from a line.
 fn unprompted(line: &str) -> &str {
     line.strip_prefix("$ ").or_else(|| line.strip_prefix("> ")).unwrap_or(line)
 }
 
-/// The flag of arguments whose quotes do not fit.
+/// A marker in place of a flag, for arguments with unbalanced quotes.
 const UNREADABLE: &str = "--\u{0}";
 
-/// The call that the words of a command are.
+/// Converts the words of a command into a call.
 fn of_words(words: &[String], place: &Place<'_>) -> Option<ToolCall> {
     let (name, given) = words.split_first()?;
     let known = place.known(name);
@@ -169,16 +169,16 @@ fn of_words(words: &[String], place: &Place<'_>) -> Option<ToolCall> {
     Some(ToolCall { name: name.to_owned(), arguments })
 }
 
-/// The words behind a tool's name.
+/// The words after a tool's name.
 struct Words<'w> {
     tool: &'w ToolSpec,
     object: Map<String, Value>,
-    /// Words that are no flag and belong to none.
+    /// Positional words.
     by_place: Vec<&'w str>,
 }
 
 impl<'w> Words<'w> {
-    /// The arguments; none if a word fits nothing.
+    /// Parses the arguments; `None` if a word is invalid.
     fn read(words: &'w [String], tool: &'w ToolSpec) -> Option<Map<String, Value>> {
         let mut read = Self { tool, object: Map::new(), by_place: Vec::new() };
         let mut rest = words.iter().map(String::as_str).peekable();
@@ -212,7 +212,7 @@ impl<'w> Words<'w> {
         Some(read.object)
     }
 
-    /// The name that a word is a flag of, and the value behind its equals sign.
+    /// The flag name in a word, and the value after its equals sign.
     fn flag(&self, word: &'w str) -> Option<(&'w str, Option<&'w str>)> {
         if let Some((name, value)) = word.split_once('=')
             && !word.starts_with('-')
@@ -227,11 +227,11 @@ impl<'w> Words<'w> {
         Some(flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value))))
     }
 
-    /// The argument that a flag stands for.
+    /// The argument that a flag sets.
     fn property(&self, flag: &str) -> Option<(&'w str, &'w Value)> {
         let properties = schema::properties(self.tool);
         let own = properties.iter().find(|(name, _)| plain(name) == plain(flag));
-        // Case counts where there is one letter only.
+        // Case matters for flags of one letter.
         let is_alias =
             |alias: &str| alias == flag || (flag.len() > 1 && plain(alias) == plain(flag));
         let by_alias = |property: &Value| schema::aliases(property).any(is_alias);
@@ -257,12 +257,12 @@ impl<'w> Words<'w> {
         }
     }
 
-    /// Sets an argument that has no value yet.
+    /// Sets an argument; `None` if it already has a value.
     fn set(&mut self, name: &str, value: Value) -> Option<()> {
         self.object.insert(name.to_owned(), value).is_none().then_some(())
     }
 
-    /// Gives words to the arguments that a call must have; one more to an optional `path`.
+    /// Assigns positional words to the required arguments, and one more to an optional `path`.
     fn places(&mut self) -> Option<()> {
         let names = schema::required(self.tool).into_iter().chain(["path"]);
         let mut names = names.filter(|name| self.tool.parameters["properties"].get(name).is_some());
@@ -275,12 +275,12 @@ impl<'w> Words<'w> {
     }
 }
 
-/// A name of which neither case nor the kind of dash counts.
+/// Normalises a name: ignores case and the kind of dash.
 fn plain(name: &str) -> String {
     name.replace('-', "_").to_lowercase()
 }
 
-/// A call as a command.
+/// Writes a call as a command.
 fn line(call: &SentCall, tools: &[ToolSpec]) -> String {
     let tool = schema::tool(&call.name, tools);
     let written = tool.and_then(|tool| written(call, tool));
@@ -292,7 +292,7 @@ fn line(call: &SentCall, tools: &[ToolSpec]) -> String {
     quoted.map(Result::unwrap_or_default).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a call, if they read back as the same call.
+/// The words of a call, if they parse back to the same call.
 fn written(call: &SentCall, tool: &ToolSpec) -> Option<Vec<String>> {
     let mut words = vec![call.name.clone()];
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

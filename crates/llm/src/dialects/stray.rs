@@ -1,11 +1,12 @@
-//! Whether the calls in a reply are meant as calls. A model with native tool calls that writes one as text
-//! either strays or explains: it shows an example, or asks whether to make the call.
+//! Decides if calls in a reply's text are meant as calls. A model with native tool calls that
+//! writes one as text either made a mistake or explains: it shows an example, or asks if it should
+//! make the call.
 
 use super::Dialect;
 use super::read::Read;
 
-/// Beginnings of words, in lower case, that introduce an example, a format or a possibility. The list need
-/// not be complete: a call with an effect is never run without an approval.
+/// Beginnings of words, in lower case, that introduce an example, a format or a possibility. The
+/// list may be incomplete, because a call with an effect always needs an approval.
 const FRAMES: &[&str] = &[
     "assum",
     "beispiel",
@@ -68,8 +69,8 @@ const FRAMES: &[&str] = &[
     "приклад",
 ];
 
-/// The same as parts of a text: expressions of several words, and words of scripts that put no blanks
-/// between words or join prefixes to them.
+/// The same as parts of a text: expressions of several words, and words in scripts that write words
+/// without blanks or attach prefixes to them.
 const EXPRESSIONS: &[&str] = &[
     "as follows",
     "comme ceci",
@@ -105,15 +106,15 @@ const EXPRESSIONS: &[&str] = &[
 /// The question mark, and those of Chinese and Japanese, Arabic and Greek.
 const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '\u{37e}'];
 
-/// Whether a model with native calls means what it wrote as text as calls: they end the reply, and nothing
-/// before them frames them as a quote, an example or a question.
+/// Returns `true` if a model with native calls meant its text calls as calls: they end the reply,
+/// and the text before them is free of hints at a quote, an example or a question.
 pub(crate) fn is_meant(read: &Read) -> bool {
-    // An example can have a result, too. Control words are in no example that is not code.
+    // An example can have a result, too. Control tokens appear in examples only inside of code.
     let has_result = read.is_made_up && !read.dialect.is_some_and(Dialect::has_control_words);
     !read.is_followed && !has_result && !read.is_quoted && !is_frame(&read.text)
 }
 
-/// Whether a text makes the call that follows it an example, or asks something.
+/// Returns `true` if a text presents the call after it as an example, or asks something.
 fn is_frame(lead: &str) -> bool {
     let lower = lead.to_lowercase();
     let mut words = lower.split_whitespace();
@@ -122,7 +123,7 @@ fn is_frame(lead: &str) -> bool {
         || lower.contains(&QUESTION_MARKS[1..])
 }
 
-/// Whether a question ends with a word. The mark inside of a URL asks nothing.
+/// Returns `true` if a word ends a question. A question mark inside of a URL is ignored.
 fn asks(word: &str) -> bool {
     word[word.trim_end_matches(is_mark).len()..].contains(QUESTION_MARKS)
 }
@@ -132,12 +133,12 @@ fn introduces(word: &str) -> bool {
     !is_name(word) && FRAMES.iter().any(|frame| word.starts_with(frame))
 }
 
-/// What surrounds a word: quotes, brackets, marks of Markdown.
+/// Quotes, brackets and Markdown markers around a word.
 fn is_mark(c: char) -> bool {
     !c.is_alphanumeric()
 }
 
-/// Whether a word names a file or a host, such as `example.com`.
+/// Returns `true` if a word is a file or host name, such as `example.com`.
 fn is_name(word: &str) -> bool {
     let mut parts = word.trim_end_matches(is_mark).split(['.', '/', '_']);
     parts.next().is_some_and(|first| first.chars().count() > 1)

@@ -1,17 +1,17 @@
-//! Tags as models write them: like XML, without a promise that anything is closed.
+//! Parses XML-like tags as models write them. Closing tags may be missing.
 
 use super::{lenient, strip};
 
-/// What a tool's name is in.
+/// Tags and attributes that hold a tool's name.
 pub(super) const NAMES: [&str; 5] = ["tool", "name", "tool_name", "function", "function_name"];
 
-/// How the closing tag of an element begins.
+/// The start of the closing tag of an element.
 pub(super) fn close_of(name: &str) -> String {
     format!("</{name}")
 }
 
-/// What is in an element, up to its closing tag, and the bytes with that tag. Without one: up to where
-/// the same begins again, or to the end.
+/// The content of an element up to its closing tag, and the length in bytes including that tag.
+/// Without a closing tag, the content ends at the next opening tag of the same name or at the end.
 pub(super) fn content<'t>(text: &'t str, name: &str) -> (&'t str, usize) {
     let body = text.trim_start();
     let skip = match body.starts_with('{').then(|| lenient::value(body, false)) {
@@ -40,11 +40,11 @@ pub(super) fn content<'t>(text: &'t str, name: &str) -> (&'t str, usize) {
 /// A tag, as models write it.
 #[derive(Debug, Default)]
 pub(super) struct Tag<'t> {
-    /// Without a prefix.
+    /// The name without its prefix.
     pub(super) name: &'t str,
-    /// The name as it is written.
+    /// The name as written.
     pub(super) written: &'t str,
-    /// What follows an equals sign behind the name.
+    /// The value after an equals sign that follows the name.
     pub(super) value: Option<&'t str>,
     pub(super) attributes: Vec<(&'t str, String)>,
     pub(super) closes: bool,
@@ -53,7 +53,7 @@ pub(super) struct Tag<'t> {
 }
 
 impl Tag<'_> {
-    /// The name that the tag gives to something: `<function=this>`, `<invoke name="this">`.
+    /// The name in a tag's value or attribute: `<function=this>`, `<invoke name="this">`.
     pub(super) fn called(&self) -> Option<&str> {
         let attribute = || self.attributes.iter().find(|(name, _)| is_one_of(name, &NAMES));
         self.value.or_else(|| attribute().map(|(_, value)| value.as_str()))
@@ -64,7 +64,8 @@ pub(super) fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')
 }
 
-/// The tag that a text begins with; none if it is none, and none in that if it is not whole.
+/// Parses the tag at the start of a text. `None` if the text is something else, `Some(None)` if the
+/// tag is incomplete.
 pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
     let inner = text.strip_prefix('<')?;
     let (inner, closes) = match inner.strip_prefix('/') {
@@ -106,7 +107,7 @@ pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
     }
 }
 
-/// `name="value"`, `name='value'`, `name=value`, and what follows.
+/// Parses `name="value"`, `name='value'` or `name=value`. Also returns the rest.
 fn attribute(text: &str) -> Option<Option<(&str, String, &str)>> {
     let Some(end) = text.find(|c| !is_name(c)) else { return Some(None) };
     let (name, rest) = text.split_at(end);
@@ -128,7 +129,7 @@ fn attribute(text: &str) -> Option<Option<(&str, String, &str)>> {
     Some(Some((name, unescaped(&inner[..end]), &inner[end + closing.len_utf8()..])))
 }
 
-/// A text with the five entities (XML 1.0, section 4.6) as the characters that they stand for.
+/// Replaces the five entities (XML 1.0, section 4.6) with their characters.
 pub(super) fn unescaped(text: &str) -> String {
     const ENTITIES: [(&str, &str); 4] =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'")];
@@ -139,7 +140,7 @@ pub(super) fn unescaped(text: &str) -> String {
     text.replace("&amp;", "&")
 }
 
-/// Whether a name is one of these, whatever its case.
+/// Returns `true` if the list contains the name, ignoring case.
 pub(super) fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|one| one.eq_ignore_ascii_case(name))
 }

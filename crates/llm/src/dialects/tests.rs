@@ -1,4 +1,5 @@
-//! What all dialects have to do: be told apart, be read back however they are cut, end, and never panic.
+//! Tests for all dialects: they are distinguished, read the same however the reply is divided,
+//! terminate, and never panic.
 
 use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
 use proptest::prelude::*;
@@ -234,7 +235,7 @@ fn a_block_that_names_a_tool_as_others_do_is_held_back_only_where_it_can_be_a_ca
     }
 }
 
-/// Texts with everything in them that means something somewhere.
+/// Texts that contain everything with a meaning in some dialect.
 fn any_text() -> impl Strategy<Value = String> {
     let words = vec![
         "a",
@@ -320,7 +321,7 @@ fn any_call() -> impl Strategy<Value = ToolCall> {
     ]
 }
 
-/// A text in pieces.
+/// Divides a text into pieces.
 fn cut<'t>(whole: &'t str, cuts: &[prop::sample::Index]) -> Vec<&'t str> {
     let place = |cut: &prop::sample::Index| whole.floor_char_boundary(cut.index(whole.len() + 1));
     let mut places: Vec<usize> = cuts.iter().map(place).chain([0, whole.len()]).collect();

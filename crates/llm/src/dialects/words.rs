@@ -1,5 +1,5 @@
-//! What a model is told in every dialect: which tools there are, how to call them, what calls came
-//! to; and a conversation in which all of this is text.
+//! Texts for the model that are common to the dialects: the list of tools, the rules, and the
+//! results of calls. Also converts a conversation so that all of these are text.
 
 use std::fmt::Write;
 
@@ -8,14 +8,15 @@ use serde_json::{Map, Value, json};
 
 use super::{Answered, Dialect, schema};
 
-/// A path as it is given, and ways of giving it that lead nowhere.
+/// A correct path for the examples, and wrong versions of it.
 const RIGHT_PATH: &str = "src/parser/lexer.rs";
 const WRONG_PATHS: [&str; 2] = ["lexer.rs", "/home/user/project/src/parser/lexer.rs"];
 
-/// Arguments of examples that are paths.
+/// Arguments that are paths.
 const PATHS: [&str; 3] = ["path", "file_path", "working_dir"];
 
-/// The list of tools, with their other names or without, and the rules. `written` writes a call.
+/// Writes the list of tools and the rules. `with_aliases` includes other names, `written` writes a
+/// call.
 pub(super) fn tools(
     tools: &[ToolSpec],
     syntax: &str,
@@ -65,7 +66,7 @@ fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
         };
         let flags = if with_aliases { flags(property) } else { String::new() };
         let about = property["description"].as_str().unwrap_or_default().replace('\n', " ");
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         writeln!(text, "- {name} ({kind}{optional}{flags}): {about}").unwrap_or_default();
         if let Some(values) = property["enum"].as_array() {
             let values: Vec<String> = values.iter().map(Value::to_string).collect();
@@ -75,7 +76,7 @@ fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
     text
 }
 
-/// The short names of an argument, as flags. The others are for who knows them already.
+/// The one-letter names of an argument, as flags. Longer names are accepted but left out here.
 fn flags(property: &Value) -> String {
     let range = if property["x-range"].is_string() { " FIRST:LAST" } else { "" };
     let short = schema::aliases(property).filter(|alias| alias.len() == 1);
@@ -86,7 +87,7 @@ fn path_of(tool: &ToolSpec) -> Option<&'static str> {
     PATHS.into_iter().find(|path| schema::required(tool).contains(path))
 }
 
-/// A call of a tool with all that it must have.
+/// An example call with all required arguments.
 fn example(tool: &ToolSpec, path: &str) -> SentCall {
     let value = |name: &str| {
         let property = &tool.parameters["properties"][name];
@@ -103,7 +104,7 @@ fn example(tool: &ToolSpec, path: &str) -> SentCall {
     SentCall { id: String::new(), name: tool.name.clone(), arguments: arguments.collect() }
 }
 
-/// What calls came to.
+/// Writes the results of calls.
 pub(super) fn results(results: &[Answered<'_>]) -> String {
     let several = results.len() > 1;
     let mut text = String::new();
@@ -121,7 +122,7 @@ pub(super) fn results(results: &[Answered<'_>]) -> String {
 pub(super) const GO_ON: &str =
     "Continue with the next steps. If nothing is left to be done, answer without a call.";
 
-/// Success and the result, or failure and what it was called with.
+/// Writes a result, or an error with the input of the call.
 pub(super) fn outcome(answered: &Answered<'_>) -> String {
     let Answered { call: SentCall { name, arguments, .. }, ok, result } = answered;
     if *ok {
@@ -132,14 +133,14 @@ pub(super) fn outcome(answered: &Answered<'_>) -> String {
     format!("{name} failed: {error}\nThe input was: {input}")
 }
 
-/// The text of an error.
+/// The message in an error result.
 fn error(result: &str) -> Option<String> {
     let object: Map<String, Value> = serde_json::from_str(result).ok()?;
     let error = object.get("error").filter(|_| object.len() == 1)?;
     Some(error.as_str().map_or_else(|| error.to_string(), str::to_owned))
 }
 
-/// A call as an object, in one line, without any `<`, so that no mark is in it.
+/// Writes a call as an object in one line. Escapes every `<`, so that the object is free of marks.
 pub(super) fn object(call: &SentCall, name: &str, arguments: &str) -> String {
     let body = json_line(&Value::Object(call.arguments.clone()));
     format!("{{\"{name}\": {}, \"{arguments}\": {body}}}", json!(call.name))
@@ -177,7 +178,7 @@ struct Text<'m> {
     dialect: &'m dyn Dialect,
     tools: &'m [ToolSpec],
     called: &'m [SentCall],
-    /// Of the calls of the last message.
+    /// The results for the calls of the last message.
     results: Vec<Answered<'m>>,
     messages: Vec<Message>,
 }
@@ -204,7 +205,7 @@ impl<'m> Text<'m> {
         }
     }
 
-    /// One message: the results that have come, and what people said after them.
+    /// Adds one message with the pending results and the user's text after them.
     fn answer(&mut self, more: &str, images: &[ImageRef]) {
         let results = match self.results.is_empty() {
             true => String::new(),

@@ -1,4 +1,4 @@
-//! `xml`: `<tool_use><tool>name</tool><args>{...}</args></tool_use>`, and what else is written in tags:
+//! `xml`: `<tool_use><tool>name</tool><args>{...}</args></tool_use>`, and other tag formats:
 //! `<function=name>`, `<invoke name="...">`, `<tool name="..." path="..."/>`, `<read_file>`.
 
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
@@ -8,17 +8,17 @@ use super::call::{arguments, call, known_elsewhere};
 use super::tags::{NAMES, Tag, close_of, is_name, is_one_of, tag, unescaped};
 use super::{Dialect, Place, Sight, calls, find, lenient, schema, tags, words};
 
-/// Tags that are calls and nothing else.
+/// Tags that are always calls.
 const MARKED: [&str; 4] = ["tool_use", "tool_call", "use_tool", "invoke"];
 /// Tags that may be calls.
 const PERHAPS: [&str; 3] = ["tool", "function", "call"];
-/// Tags around calls.
+/// Tags around several calls.
 const AROUND: [&str; 3] = ["function_calls", "tool_uses", "tool_calls"];
-/// What all arguments are in.
+/// Tags that contain all arguments.
 const ALL: [&str; 6] = ["args", "arguments", "parameters", "params", "input", "tool_input"];
-/// What one argument is in.
+/// Tags that contain one argument.
 const ONE: [&str; 4] = ["parameter", "param", "arg", "argument"];
-/// Bytes that a tag may have.
+/// Maximum bytes of a tag.
 const LONGEST: usize = 4000;
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Dialect for Xml {
     }
 }
 
-/// The bytes of a closing tag, and of blanks before it; none if there is another.
+/// Bytes of the closing tag and of blanks before it; 0 if another tag follows.
 fn closing(text: &str, name: &str) -> usize {
     match tag(text.trim_start()) {
         Some(Some(tag)) if tag.closes && tag.written.eq_ignore_ascii_case(name) => {
@@ -82,7 +82,7 @@ fn closing(text: &str, name: &str) -> usize {
     }
 }
 
-/// The calls that a text begins with, without the tag that they are in, and their bytes.
+/// The calls at the start of a text inside an enclosing tag, and their length in bytes.
 pub(super) fn inside(place: &Place<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let (mut at, mut found) = (0, Vec::new());
     loop {
@@ -105,7 +105,7 @@ fn is_call(tag: &Tag<'_>, place: &Place<'_>) -> bool {
     is_one_of(tag.name, &MARKED) || is_one_of(tag.name, &PERHAPS) || is_tool
 }
 
-/// The tool that a tag is named after, and its name there.
+/// The tool that a tag is named after, and its matching name.
 fn named<'t>(tag: &Tag<'_>, place: &Place<'t>) -> Option<(&'t str, &'t ToolSpec)> {
     let is_so = |name: &&String| name.eq_ignore_ascii_case(tag.name);
     let own = |tool: &'t ToolSpec| Some(&tool.name).filter(is_so).map(|name| (&**name, tool));
@@ -114,7 +114,7 @@ fn named<'t>(tag: &Tag<'_>, place: &Place<'t>) -> Option<(&'t str, &'t ToolSpec)
     place.tools.iter().find_map(own).or_else(others)
 }
 
-/// Whether a tag that is not whole can become one that matters.
+/// Returns `true` if an incomplete tag can become a relevant one.
 fn may_open(place: &Place<'_>) -> bool {
     let name = place.rest.trim_start_matches('<');
     let name = &name[..name.find(|c| !is_name(c)).unwrap_or(name.len())];
@@ -123,14 +123,14 @@ fn may_open(place: &Place<'_>) -> bool {
     place.rest.len() < LONGEST && (own || name.contains(':') || names(place).any(begins))
 }
 
-/// The names of tools that tags may have.
+/// The tool names that tags may have.
 fn names<'t>(place: &Place<'t>) -> impl Iterator<Item = &'t str> {
     let aliases = place.tools.iter().filter(|_| place.is_told).flat_map(|tool| &tool.aliases);
     place.tools.iter().map(|tool| &tool.name).chain(aliases).map(String::as_str)
 }
 
-/// The call that a tag and what is in it stand for, and the bytes. Of one that was cut off before its end
-/// nobody knows what is missing.
+/// The call in a tag and its content, and its length in bytes. If the call was cut off, its
+/// arguments are malformed, because parts may be missing.
 fn element(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     let (bytes, mut call) = as_if_whole(place, tag)?;
     let inner = &place.rest[tag.bytes..];
@@ -148,7 +148,7 @@ fn as_if_whole(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     if let Some((name, tool)) = named(tag, place) {
         let arguments = of(content, tag, Some(tool));
         let call = ToolCall { name: name.to_owned(), arguments };
-        // Such a tag may be anybody's.
+        // Other markup may use the same tag name.
         let is_sure = place.is_told && name == tool.name;
         return (is_sure || schema::fits(&call, place.tools)).then_some((bytes, call));
     }
@@ -165,7 +165,8 @@ fn as_if_whole(place: &Place<'_>, tag: &Tag<'_>) -> Option<(usize, ToolCall)> {
     Some((bytes, call(&name, of(&content, tag, tool), place.tools)))
 }
 
-/// The name in a tag of its own, and the rest; or in a JSON object, which then has all.
+/// The tool's name in its own tag, and the remaining content. Also reads a JSON object, which then
+/// holds everything.
 fn name_within(content: &str) -> Option<(String, String)> {
     let body = content.trim_start();
     if body.starts_with('{') {
@@ -191,7 +192,7 @@ fn name_within(content: &str) -> Option<(String, String)> {
     None
 }
 
-/// The arguments of a call: in attributes, as JSON, or each in a tag of its own.
+/// The arguments of a call: attributes, JSON, or one tag for each.
 fn of(content: &str, tag: &Tag<'_>, tool: Option<&ToolSpec>) -> Arguments {
     let body = content.trim();
     let mut object = Map::new();
@@ -236,7 +237,7 @@ fn of(content: &str, tag: &Tag<'_>, tool: Option<&ToolSpec>) -> Arguments {
     }
 }
 
-/// The text of an argument as its type has it, without the line breaks next to its tags.
+/// Converts the text of an argument to its type. Removes the line breaks next to its tags.
 fn value_of(name: &str, text: &str, tool: Option<&ToolSpec>) -> Value {
     let text = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text);
     let text = text.strip_suffix('\n').unwrap_or(text);

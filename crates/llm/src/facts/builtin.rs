@@ -1,25 +1,26 @@
-//! The well-known models. Context sizes and abilities are from the providers' model pages and the model
-//! cards of those with open weights, prices from the pages of OpenAI, Anthropic and Google for the
-//! standard tier, all as they stood at the end of 2025. They go out of date: what the operator says in
-//! `[models]` wins. What is not certain, or depends on more than the model, is left out: some of
-//! Gemini's prices go by the length of the request, and those of open models by whoever runs them.
+//! The list of well-known models. Context sizes and abilities are from the providers' model pages
+//! and the model cards of open-weight models. Prices are from the pages of OpenAI, Anthropic and
+//! Google for the standard tier. All values are from the end of 2025. They go out of date: the
+//! operator's values in `[models]` win. Uncertain values are left out, and so are those that depend
+//! on more than the model. Examples: some Gemini prices depend on the length of the request, and
+//! prices of open models depend on the company that runs them.
 
 use avocet_protocol::{Price, fits, specificity};
 
 use super::Facts;
 use crate::ToolStyle;
 
-/// What is known of a model by its name.
+/// Facts that follow from a model's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct BuiltIn {
     pub(crate) facts: Facts,
-    /// How it writes calls as text, where it cannot make them by the API.
+    /// The dialect for calls as text, used if native calls are unavailable.
     pub(crate) dialect: Option<ToolStyle>,
 }
 
 impl BuiltIn {
-    /// What is known of a model by the name that its provider has for it, and its price where it is
-    /// asked at `host`.
+    /// Finds the facts about a model by its provider's name for it. The price is included only if
+    /// it applies at `host`.
     pub(crate) fn of(model: &str, host: Option<&str>) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
         let fitting = FAMILIES.iter().flat_map(|family| {
@@ -33,23 +34,23 @@ impl BuiltIn {
     }
 }
 
-/// The host of a base URL, with its port if it names one.
+/// The host of a base URL, with its port if it has one.
 pub(crate) fn host(base_url: &str) -> Option<&str> {
     let (_, rest) = base_url.split_once("://")?;
     rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty())
 }
 
-/// Models of which the same is known.
+/// Models with the same facts.
 struct Family {
-    /// Names without what stands before a slash, in lower case.
+    /// Patterns of lower-case names without the part before a slash.
     patterns: &'static [&'static str],
-    /// Without the price.
+    /// All facts except the price.
     facts: Facts,
     dialect: Option<ToolStyle>,
     price: Option<Sold>,
 }
 
-/// A price, and the only host where it holds.
+/// A price, and the only host with this price.
 #[derive(Clone, Copy)]
 struct Sold {
     host: &'static str,
@@ -96,7 +97,7 @@ impl Family {
         self
     }
 
-    /// It calls by the API, and in this form where the API cannot.
+    /// Native calls, and this dialect for servers without native calls.
     const fn calls_or(self, dialect: ToolStyle) -> Self {
         Self { dialect: Some(dialect), ..self.calls() }
     }
@@ -106,21 +107,21 @@ impl Family {
         self
     }
 
-    /// It has no calls but as text.
+    /// Calls only as text, in this dialect.
     const fn writes(mut self, dialect: ToolStyle) -> Self {
         self.facts.tools = Some(dialect);
         self.dialect = Some(dialect);
         self
     }
 
-    /// US dollars for a million tokens in and out.
+    /// US dollars for a million tokens of input and output.
     const fn price(mut self, host: &'static str, input: f64, output: f64) -> Self {
         let price = Price { input, output, cached: None, cache_write: None };
         self.price = Some(Sold { host, price });
         self
     }
 
-    /// ... and from the cache.
+    /// US dollars for a million tokens read from the cache.
     const fn cached(mut self, cached: f64) -> Self {
         if let Some(sold) = &mut self.price {
             sold.price.cached = Some(cached);
@@ -128,7 +129,7 @@ impl Family {
         self
     }
 
-    /// ... and into the cache, for five minutes.
+    /// US dollars for a million tokens written to the cache for five minutes.
     const fn cache_write(mut self, cache_write: f64) -> Self {
         if let Some(sold) = &mut self.price {
             sold.price.cache_write = Some(cache_write);

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// What is known of a model, where it is asked.
+/// The facts about a model at a host.
 #[track_caller]
 fn of(model: &str, host: &str) -> (BuiltIn, Option<(f64, f64)>) {
     let known = BuiltIn::of(model, Some(host));

@@ -1,4 +1,4 @@
-//! What the operator says of models: the table `[models]`.
+//! The operator's facts about models: the table `[models]`.
 
 use std::collections::BTreeMap;
 
@@ -43,10 +43,10 @@ pub struct PriceConfig {
 }
 
 impl ModelConfig {
-    /// Whether it can be true.
+    /// Checks that the values are possible.
     ///
     /// # Errors
-    /// The key whose value cannot, and why.
+    /// The key with an impossible value, and the reason.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let counts = [("context", self.context), ("max_output", self.max_output.map(u64::from))];
         if let Some((key, _)) = counts.iter().find(|(_, tokens)| *tokens == Some(0)) {
@@ -86,12 +86,13 @@ impl From<ModelConfig> for Facts {
     }
 }
 
-/// The whole of `[models]`: by `provider/model`, in which `*` stands for any characters.
+/// The whole table `[models]`: facts by `provider/model`, in which `*` matches any characters.
 #[derive(Debug, Clone, Default)]
 pub struct ModelTable(BTreeMap<String, ModelConfig>);
 
 impl ModelTable {
-    /// What is said of a model. Where several patterns fit, each key is that of the one which says most.
+    /// Returns the facts about a model. If several patterns match, each key comes from the most
+    /// specific pattern that has it.
     #[must_use]
     pub fn of(&self, model: &str) -> Facts {
         let mut fitting: Vec<_> =

@@ -1,4 +1,4 @@
-//! Any bytes as the body of a provider's answer, and as server-sent events.
+//! Reads arbitrary bytes as the body of a provider's answer, and as server-sent events.
 
 use avocet_net::NetError;
 use futures_util::{FutureExt, StreamExt, stream};
@@ -10,32 +10,32 @@ use crate::{
     anthropic as messages, gemini as google, lines, ollama as local, openai, sse as events,
 };
 
-/// An answer of OpenAI's chat completions.
+/// Reads an answer of OpenAI's chat completions.
 pub fn openai_chat(data: &[u8]) {
     answer::<openai::answer::PartialAnswer>(data);
 }
 
-/// An answer of OpenAI's Responses.
+/// Reads an answer of OpenAI's Responses API.
 pub fn openai_responses(data: &[u8]) {
     answer::<openai::responses::PartialAnswer>(data);
 }
 
-/// An answer of Anthropic's Messages.
+/// Reads an answer of Anthropic's Messages API.
 pub fn anthropic(data: &[u8]) {
     answer::<messages::answer::PartialAnswer>(data);
 }
 
-/// An answer of Gemini.
+/// Reads an answer of Gemini.
 pub fn gemini(data: &[u8]) {
     answer::<google::answer::PartialAnswer>(data);
 }
 
-/// An answer of Ollama.
+/// Reads an answer of Ollama.
 pub fn ollama(data: &[u8]) {
     answer::<local::answer::PartialAnswer>(data);
 }
 
-/// However a body comes, the same events are in it.
+/// Checks that a body contains the same events however it is divided.
 pub fn sse(data: &[u8]) {
     let (whole, cut) = (split(Framing::Events, &[data]), split(Framing::Events, &in_pieces(data)));
     match (&whole, &cut) {
@@ -45,7 +45,8 @@ pub fn sse(data: &[u8]) {
     }
 }
 
-/// However an answer comes, the same is read; and what was shown of it is what it says.
+/// Checks that the result is the same however an answer is divided, and that the shown text is the
+/// text of the result.
 fn answer<A: Answer>(data: &[u8]) {
     let (whole, cut) = (split(A::FRAMING, &[data]), split(A::FRAMING, &in_pieces(data)));
     if let (Ok(whole), Ok(cut)) = (whole, cut) {
@@ -56,7 +57,7 @@ fn answer<A: Answer>(data: &[u8]) {
     A::refusal(400, &error);
 }
 
-/// What an answer of these events says.
+/// The result of an answer with these events.
 pub(super) fn said<A: Answer>(events: &[String]) -> Result<Said, Fault> {
     let (mut answer, mut shown) = (A::default(), String::new());
     for event in events {
@@ -70,7 +71,7 @@ pub(super) fn said<A: Answer>(events: &[String]) -> Result<Said, Fault> {
         }
     }
     let said = answer.finish()?;
-    // Items that come side by side are told apart only at the end.
+    // Items that arrive in parallel are ordered only at the end, so only the lengths are compared.
     assert_eq!(shown.len(), said.text.len(), "{shown:?} was shown of {:?}", said.text);
     Ok(said)
 }
@@ -86,7 +87,7 @@ pub(crate) fn split(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<String>, S
     events.map(|event| event.map_err(|error| error.to_string())).collect()
 }
 
-/// Bytes in pieces, which their content decides.
+/// Divides bytes into pieces. Their lengths depend on the content.
 fn in_pieces(data: &[u8]) -> Vec<&[u8]> {
     let (mut rest, mut lengths, mut pieces) = (data, lengths(data), Vec::new());
     while !rest.is_empty() {

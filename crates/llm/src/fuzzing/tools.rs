@@ -1,9 +1,9 @@
-//! The tools that there are where the corpus of replies is read.
+//! The tools for reading the corpus of replies.
 
 use avocet_protocol::ToolSpec;
 use serde_json::{Value, json};
 
-/// What can be called in the replies of the corpus.
+/// The tools that the replies of the corpus call.
 pub(crate) fn tools() -> Vec<ToolSpec> {
     let aliases = |name: &str| match name {
         "edit_file" => &["code_edit", "edit"][..],

@@ -1,5 +1,5 @@
-//! An answer, put together from the chunks of its stream (Gemini API reference,
-//! "GenerateContentResponse"), or read whole from a server that does not stream.
+//! Builds an answer from the chunks of its stream (Gemini API reference,
+//! "GenerateContentResponse"), or from a complete body of a server without streaming.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::detail::says;
 use crate::dialects::given_arguments;
 use crate::finish::Finish;
 
-/// What has come of an answer so far.
+/// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<FunctionCall>,
     signatures: Signatures,
-    /// Bytes of what it thought.
+    /// Bytes of reasoning.
     thought: u64,
     usage: WireUsage,
     end: Option<End>,
@@ -27,7 +27,7 @@ pub(crate) struct PartialAnswer {
     bytes: usize,
 }
 
-/// Why an answer ended.
+/// The finish reason and its explanation.
 #[derive(Debug)]
 struct End {
     reason: String,
@@ -61,7 +61,7 @@ struct Content {
 #[serde(rename_all = "camelCase", default)]
 struct Part {
     text: Option<String>,
-    /// Whether the text is a summary of what was thought.
+    /// `true` if the text is a summary of the reasoning.
     thought: bool,
     thought_signature: Option<String>,
     function_call: Option<FunctionCall>,
@@ -71,7 +71,7 @@ struct Part {
 #[serde(default)]
 struct FunctionCall {
     name: String,
-    /// An object; a string on some servers that stand in for Google.
+    /// An object; a string on some compatible servers.
     args: Value,
 }
 
@@ -81,7 +81,7 @@ struct PromptFeedback {
     block_reason: Option<String>,
 }
 
-/// Each chunk has the figures so far.
+/// Token counts. Each chunk has the totals so far.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireUsage {
@@ -93,7 +93,8 @@ struct WireUsage {
 }
 
 impl Answer for PartialAnswer {
-    /// Old models give a reason with every chunk.
+    /// Old models send a finish reason with every chunk, so only the end of the stream ends the
+    /// answer.
     const FAREWELL: Duration = Duration::MAX;
 
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
@@ -163,7 +164,7 @@ impl Answer for PartialAnswer {
         })
     }
 
-    /// One chunk, or, from a server that does not stream events, a list of all of them.
+    /// Reads one chunk, or a list of all chunks from a server without event streams.
     fn take_whole(&mut self, body: &str) -> Result<(), Fault> {
         match serde_json::from_str(body) {
             Ok(Value::Array(chunks)) => {
@@ -176,8 +177,8 @@ impl Answer for PartialAnswer {
         }
     }
 
-    /// A wrong key is told as a bad argument, when to come back in the body, and that it is not today,
-    /// by the name of the limit: that is out of credit, not busy.
+    /// Google reports a wrong key as a bad argument, and the retry delay in the body. A used-up
+    /// daily quota, recognised by the name of the limit, counts as missing credit instead of busy.
     fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let details = error["error"]["details"].as_array().map_or(&[][..], Vec::as_slice);
         let is_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
@@ -195,7 +196,7 @@ impl Answer for PartialAnswer {
 }
 
 impl PartialAnswer {
-    /// Takes a part, and says whether there is anything of the answer in it.
+    /// Adds a part. Returns `true` if it contains some of the answer.
     fn add(&mut self, part: Part) -> bool {
         let Part { text, thought, thought_signature, function_call } = part;
         self.bytes += thought_signature.as_ref().map_or(0, String::len);
@@ -216,7 +217,7 @@ impl PartialAnswer {
     }
 }
 
-/// What `finishReason` means (Gemini API reference, "FinishReason").
+/// Translates `finishReason` (Gemini API reference, "FinishReason").
 fn finish(reason: &str) -> Finish {
     match reason {
         "STOP" => Finish::Complete,
@@ -238,13 +239,14 @@ fn finish(reason: &str) -> Finish {
     }
 }
 
-/// A duration as the API writes it: `34.07s`.
+/// Parses a duration of the API: `34.07s`.
 fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 impl WireUsage {
-    /// What was read from the cache is in the prompt; what was thought is not in the answer.
+    /// The total usage. The prompt count includes cached tokens; the candidates count excludes
+    /// reasoning, so it is added.
     fn total(self) -> Usage {
         Usage {
             cached: self.cached_content_token_count,

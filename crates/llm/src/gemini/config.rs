@@ -1,4 +1,4 @@
-//! The configuration of a provider that speaks Google's Generative Language API.
+//! The configuration of a provider with Google's Generative Language API.
 
 use avocet_net::{NetError, check_url};
 use avocet_protocol::Secret;
@@ -51,10 +51,10 @@ impl Default for GeminiConfig {
 }
 
 impl GeminiConfig {
-    /// Whether requests can be sent to `base_url`.
+    /// Checks that requests can be sent to `base_url`.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] says why not.
+    /// [`NetError::Invalid`] with the reason.
     pub fn check_base_url(&self) -> Result<(), NetError> {
         check_url(&self.base_url)
     }

@@ -32,10 +32,10 @@ pub struct Gemini {
 }
 
 impl Gemini {
-    /// The model `model` of the provider that is called `provider` in the configuration.
+    /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if there can be no HTTP client.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(
         provider: &str,
         model: &str,
@@ -62,14 +62,15 @@ impl Gemini {
     }
 }
 
-/// Where a model is asked: `gemini-2.5-flash`, or `models/gemini-2.5-flash` as its resource is named.
+/// The URL for requests to a model. Accepts `gemini-2.5-flash` and the resource name
+/// `models/gemini-2.5-flash`.
 fn url(base_url: &str, model: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     let collection = if model.contains('/') { "" } else { "models/" };
     format!("{base_url}/v1beta/{collection}{model}{ASK}")
 }
 
-/// What is behind the address of a model where it is asked.
+/// The part of the URL after the model's address.
 const ASK: &str = ":streamGenerateContent?alt=sse";
 
 fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
@@ -77,7 +78,7 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 }
 
 impl Gemini {
-    /// A request as the API has it.
+    /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(&Body::new(&self.endpoint.name, &self.options, request))
     }
@@ -112,7 +113,7 @@ impl Model for Gemini {
 
 #[async_trait]
 impl Served for Gemini {
-    /// Gemini API reference, "models.get" and "models.list".
+    /// See Gemini API reference, "models.get" and "models.list".
     async fn probe(&self) -> Result<Probe, ModelError> {
         let endpoint = &self.endpoint;
         let one = endpoint.url.trim_end_matches(ASK);

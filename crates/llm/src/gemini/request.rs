@@ -1,4 +1,4 @@
-//! A request on the wire (Gemini API reference, "GenerateContentRequest").
+//! The request body (Gemini API reference, "GenerateContentRequest").
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use serde_json::{Map, Value};
 use super::schema::parameters;
 use super::signatures::{NOBODYS, Signatures};
 
-/// What all requests to a model have in common.
+/// Options of all requests to a model.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) max_output_tokens: Option<u32>,
     pub(super) thinking_tokens: Option<u32>,
-    /// Whether it refuses calls without a signature.
+    /// `true` if the model refuses calls without a signature.
     pub(super) wants_signatures: bool,
 }
 
-/// A request; serialised without a copy of what it says.
+/// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Body<'r> {
@@ -31,7 +31,7 @@ pub(super) struct Body<'r> {
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
     generation_config: GenerationConfig,
     contents: Vec<Content<'r>>,
-    /// The names of the calls so far, by their ids: a result repeats the name.
+    /// The tool names of the calls so far, by call id, because a result repeats the name.
     #[serde(skip)]
     names: BTreeMap<&'r str, &'r str>,
 }
@@ -51,7 +51,7 @@ struct WireTools<'r> {
 struct Declaration<'r> {
     name: &'r str,
     description: &'r str,
-    /// An object without properties is refused.
+    /// `None` if the tool takes no parameters, because the API refuses an empty object.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
 }
@@ -115,7 +115,7 @@ enum PartKind<'r> {
 }
 
 impl<'r> Body<'r> {
-    /// `name` is that of the model, by which it knows its own signatures.
+    /// `name` is the model's name; only its own signatures are sent back.
     pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
         let declarations: Vec<_> = request.tools.iter().map(Declaration::from).collect();
         let tools =
@@ -161,8 +161,8 @@ impl<'r> Body<'r> {
         }
     }
 
-    /// Neighbours of the same role are one content: roles alternate, and the results of a step stand
-    /// together, with what steered the turn behind them.
+    /// Joins neighbours of the same role into one content. Roles must alternate, and the results of
+    /// a step stay together. Messages that steered the turn come after these results.
     fn say(&mut self, role: Role, parts: impl IntoIterator<Item = Part<'r>>) {
         let mut parts = parts.into_iter().peekable();
         if parts.peek().is_none() {
@@ -175,8 +175,8 @@ impl<'r> Body<'r> {
     }
 }
 
-/// What the model answered, with its signatures where they were. Where it wants one and there is none,
-/// because another model made the calls, the first call says so.
+/// The parts of a model's answer with their signatures. If a required signature is missing because
+/// another model made the calls, the first call gets a placeholder.
 fn answer<'r>(
     text: &'r str,
     calls: &'r [SentCall],
@@ -205,7 +205,7 @@ fn answer<'r>(
     parts
 }
 
-/// What a call came to, as an object whatever it is: what failed stands under `error`.
+/// The result of a call as an object. An error is under the key `error`.
 fn object(ok: bool, result: &str) -> Map<String, Value> {
     let key = if ok { "result" } else { "error" };
     match serde_json::from_str(result) {
@@ -215,13 +215,13 @@ fn object(ok: bool, result: &str) -> Map<String, Value> {
     }
 }
 
-/// A blank text says nothing, and an empty one is refused.
+/// A text part; `None` for a blank text, because the API refuses empty ones.
 fn text_part(text: &str) -> Option<Part<'_>> {
     (!text.trim().is_empty()).then(|| PartKind::Text(text).into())
 }
 
-/// A picture that the request carries, unless it is of a kind that the API refuses, and the whole
-/// request with it.
+/// A picture of the request; `None` for an unsupported type, because the API would refuse the whole
+/// request.
 fn image_part<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Part<'r>> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if *media_type == "image/gif" {
@@ -252,7 +252,7 @@ impl GenerationConfig {
 }
 
 impl Options {
-    /// The limit as the API has it: what is thought counts as output.
+    /// The value of `maxOutputTokens`: the API counts reasoning as output.
     pub(super) fn max_tokens(&self) -> Option<u32> {
         let thought = self.thinking_tokens.unwrap_or_default();
         self.max_output_tokens.map(|most| most.saturating_add(thought))

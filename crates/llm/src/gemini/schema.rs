@@ -1,22 +1,24 @@
-//! The parameters of a tool in the part of JSON Schema that the API takes (Gemini API reference,
-//! "Schema"): what it does not know, it refuses, and the whole request with it. So it does with an object of
-//! which no properties are known; such an argument is asked for as JSON in a text, and read from it.
+//! Converts a tool's parameters to the subset of JSON Schema that the API supports (Gemini API
+//! reference, "Schema"). The API refuses a request with anything else in a schema. It also refuses
+//! objects without known properties; such an argument is requested as a string with JSON, and
+//! parsed afterwards.
 
 use serde_json::{Map, Value, json};
 
-/// What is taken as it is, whatever the type.
+/// Keys that are copied unchanged, for any type.
 const PLAIN: [&str; 4] = ["description", "nullable", "minimum", "maximum"];
 
-/// What is said of an object that is asked for as a text.
+/// Addition to the description of an object that is requested as text.
 const AS_TEXT: &str = "A JSON object, as text.";
 
-/// The parameters of a tool; none if it has none.
+/// The converted parameters of a tool; `None` if they are empty.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
     let converted = Converter { root: schema }.convert(schema, &[]);
     converted["properties"].is_object().then_some(converted)
 }
 
-/// The arguments of a call as the tool has them: what was asked for as a text is the object in it.
+/// The arguments of a call in the form of the tool: an argument that was requested as text is
+/// parsed into its object.
 pub(super) fn restored(schema: &Value, arguments: Map<String, Value>) -> Map<String, Value> {
     let converter = Converter { root: schema };
     match converter.restored(schema, Value::Object(arguments), &[]) {
@@ -30,8 +32,8 @@ struct Converter<'s> {
 }
 
 impl Converter<'_> {
-    /// `within` are the references on the way to this schema: of a type that contains itself, no more is
-    /// said than that it is an object.
+    /// Converts a schema. `within` are the references on the path to it. A type that contains
+    /// itself is requested as text.
     fn convert(&self, schema: &Value, within: &[String]) -> Value {
         let mut out = Map::new();
         let Some((whole, within)) = self.resolved(schema, within) else {
@@ -55,13 +57,13 @@ impl Converter<'_> {
                 let Value::Object(only) = self.convert(only, within) else { return json!({}) };
                 let says = only.get("description").and_then(Value::as_str).unwrap_or_default();
                 let is_text = says.ends_with(AS_TEXT) && out.contains_key("description");
-                // What is said of the whole goes before what is said of its one form.
+                // The outer description and bounds replace those of the single alternative.
                 let both = only.into_iter().chain(out).collect();
                 if is_text { as_text(both) } else { Value::Object(both) }
             }
             several => {
                 let several = several.iter().map(|one| self.convert(one, within));
-                // Beside `anyOf`, bounds are refused.
+                // The API refuses bounds beside `anyOf`.
                 out.retain(|key, _| key == "description" || key == "nullable");
                 out.insert("anyOf".to_owned(), several.collect());
                 Value::Object(out)
@@ -95,7 +97,7 @@ impl Converter<'_> {
         with_type(out, kind)
     }
 
-    /// An object may only require what it has.
+    /// Adds the properties of an object. `required` may list only existing properties.
     fn object(&self, whole: &Map<String, Value>, out: &mut Map<String, Value>, within: &[String]) {
         let Some(properties) = properties(whole) else { return };
         let required = whole.get("required").and_then(Value::as_array).into_iter().flatten();
@@ -110,7 +112,7 @@ impl Converter<'_> {
         out.insert("properties".to_owned(), Value::Object(converted.collect()));
     }
 
-    /// A value that was asked for by the schema as it was converted.
+    /// Converts a value that answers the converted schema back to the original schema.
     fn restored(&self, schema: &Value, value: Value, within: &[String]) -> Value {
         let Some((whole, within)) = self.resolved(schema, within) else { return object_in(value) };
         let mut forms = alternatives(&whole);
@@ -139,8 +141,8 @@ impl Converter<'_> {
         }
     }
 
-    /// A schema with what it refers to, and with what it is made of, in one, and the references on
-    /// the way; none if it contains itself.
+    /// Merges a schema with its references and its `allOf` parts. Also returns the references on
+    /// the path; `None` if the schema contains itself.
     fn resolved(
         &self,
         schema: &Value,
@@ -169,7 +171,7 @@ impl Converter<'_> {
     }
 }
 
-/// What stands outside goes before what it is made of; but properties of both are kept.
+/// Merges a part into a schema. Existing keys win, but properties of both are kept.
 fn merge(whole: &mut Map<String, Value>, part: &Map<String, Value>) {
     for (key, value) in part {
         match (whole.get_mut(key), value) {
@@ -187,8 +189,8 @@ fn merge(whole: &mut Map<String, Value>, part: &Map<String, Value>) {
     }
 }
 
-/// The forms that a value may have, where there are several. Where the type is known, they only say
-/// more about it.
+/// The alternative forms of a value. If the type is known, alternatives only add details and are
+/// ignored.
 fn alternatives(whole: &Map<String, Value>) -> Vec<Value> {
     let listed = whole.get("anyOf").or_else(|| whole.get("oneOf")).and_then(Value::as_array);
     let kinds = match (whole.get("type"), listed) {
@@ -205,7 +207,7 @@ fn alternatives(whole: &Map<String, Value>) -> Vec<Value> {
     kinds.iter().map(of_kind).collect()
 }
 
-/// The type of a schema: a string for one that takes anything.
+/// The type of a schema; `string` if it accepts anything.
 fn kind_of(whole: &Map<String, Value>) -> &'static str {
     const KINDS: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
     let named = whole.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -217,12 +219,12 @@ fn kind_of(whole: &Map<String, Value>) -> &'static str {
     KINDS.into_iter().find(|kind| *kind == named).unwrap_or_else(guessed)
 }
 
-/// The properties of an object; none if they may be any.
+/// The properties of an object; `None` if they are arbitrary.
 fn properties(whole: &Map<String, Value>) -> Option<&Map<String, Value>> {
     whole.get("properties")?.as_object().filter(|properties| !properties.is_empty())
 }
 
-/// The schema of an object of any properties.
+/// The schema of an object with arbitrary properties.
 fn as_text(mut out: Map<String, Value>) -> Value {
     let said = out.get("description").and_then(Value::as_str).unwrap_or_default();
     let description = format!("{said} {AS_TEXT}");
@@ -230,7 +232,7 @@ fn as_text(mut out: Map<String, Value>) -> Value {
     with_type(out, "string")
 }
 
-/// The object that a text is; what is none is what it was.
+/// Parses a JSON object out of a string; returns other values unchanged.
 fn object_in(value: Value) -> Value {
     let object = value.as_str().map(serde_json::from_str::<Map<String, Value>>);
     object.and_then(Result::ok).map_or(value, Value::Object)
@@ -242,7 +244,8 @@ fn bounds(whole: &Map<String, Value>, out: &mut Map<String, Value>) {
     }
 }
 
-/// The words that a string may be, if it may not be any. An empty one is refused; it can be left out.
+/// The allowed values of a string; `None` if it is arbitrary. Drops the empty one, because the API
+/// refuses it and the argument can be left out.
 fn words(whole: &Map<String, Value>) -> Option<Value> {
     let one = whole.get("const").map(|one| vec![one.clone()]);
     let all = whole.get("enum").and_then(Value::as_array).cloned().or(one)?;

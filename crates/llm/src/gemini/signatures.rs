@@ -1,41 +1,41 @@
-//! The signatures with which a model recognises what it thought before a call (Gemini API, "Thought
-//! signatures"): kept as they came, and given back in the place they came from.
+//! Signatures by which a model recognises its reasoning before a call (Gemini API, "Thought
+//! signatures"). They are stored unchanged and sent back at the same place.
 
 use avocet_protocol::Reasoning;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What stands for the signature of a call that another model made (Gemini API, "Thought signatures",
-/// FAQ): without one, the request is refused.
+/// A placeholder for the signature of a call that another model made (Gemini API, "Thought
+/// signatures", FAQ). Without a signature, the API refuses the request.
 pub(super) const NOBODYS: &str = "skip_thought_signature_validator";
 
-/// The signatures of an answer, by what they came with.
+/// The signatures of an answer, by the part that they came with.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Signatures {
-    /// That of the text.
+    /// The signature of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
-    /// Those of the calls, in their order; most have none.
+    /// The signatures of the calls, in order; most are `None`.
     pub(super) calls: Vec<Option<String>>,
 }
 
 impl Signatures {
-    /// Those that the model of this name has given; none if the answer is another's.
+    /// The signatures from the model with this name; empty if another model gave the answer.
     pub(super) fn of(reasoning: Option<&Reasoning>, name: &str) -> Self {
         let own = reasoning.filter(|reasoning| reasoning.model == name);
         own.and_then(|own| Self::deserialize(&own.content).ok()).unwrap_or_default()
     }
 
-    /// As they are kept; none if there are none.
+    /// The form in which they are stored; `None` if all are missing.
     pub(super) fn kept(&self) -> Option<Value> {
         let any = self.text.is_some() || self.calls.iter().any(Option::is_some);
         any.then(|| serde_json::to_value(self).ok()).flatten()
     }
 }
 
-/// The signatures that are kept, without those of the calls at these places: one that stands on another
-/// call is not what the model has signed.
+/// The stored signatures without those of the removed calls. A signature on another call would be
+/// invalid.
 pub(crate) fn without(kept: Value, places: &[usize]) -> Value {
     let Ok(mut signatures) = Signatures::deserialize(&kept) else { return kept };
     let mut place = 0..;
@@ -43,7 +43,7 @@ pub(crate) fn without(kept: Value, places: &[usize]) -> Value {
     serde_json::to_value(signatures).unwrap_or(kept)
 }
 
-/// Whether a model refuses calls that have no signature: since Gemini 3.
+/// Returns `true` if a model refuses calls without a signature: Gemini 3 and later.
 pub(super) fn are_wanted(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or_default();
     let version = name.strip_prefix("gemini-").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The provider against the strict fake, and against servers that break.
+//! The provider against the strict fake, and against faulty servers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,14 +27,14 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (GeminiFa
     (fake, model)
 }
 
-/// Asks a model that gives this answer. Time stands still.
+/// Asks a model that gives this answer. The clock stands still.
 async fn ask_for(answer: ModelAnswer) -> (Asked, GeminiFake) {
     let (fake, mut model) = serve(vec![answer], &Arc::default()).await;
     model.endpoint.retries = 0;
     (ask(&model).await, fake)
 }
 
-/// What reaches the API of a request with these messages.
+/// The request body for these messages.
 async fn sent(messages: Vec<Message>) -> Value {
     sent_with(messages, |_| {}).await
 }
@@ -93,7 +93,7 @@ fn result(id: &str) -> Message {
     Message::ToolResult { call: id.to_owned(), ok: true, result: format!("result {id}") }
 }
 
-/// Roles and the kinds of their parts, as a line each.
+/// A line for each content: its role and the kinds of its parts.
 fn outline(sent: &Value) -> Vec<String> {
     let line = |content: &Value| {
         let parts = content["parts"].as_array().unwrap().iter();

@@ -1,5 +1,5 @@
-//! What the model thinks before it calls: not shown, and its signatures given back in their places,
-//! to it and to nobody else.
+//! Reasoning before a call: hidden. Its signatures are sent back at the same places, and only to
+//! the same model.
 
 use avocet_protocol::{Message, Reasoning, SentCall};
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, SKIPPED, event, signature};
@@ -41,7 +41,7 @@ fn ours(content: Value) -> Reasoning {
     thought_by(&format!("google/{MODEL}"), content)
 }
 
-/// What is sent of a step with two calls, and this reasoning.
+/// The parts that are sent for a step with two calls and this reasoning.
 async fn sent(text: &str, reasoning: Option<Reasoning>) -> Value {
     let sent_call = |id: &str| SentCall {
         id: id.to_owned(),
@@ -60,7 +60,7 @@ async fn sent(text: &str, reasoning: Option<Reasoning>) -> Value {
     fake.requests()[0]["contents"][1]["parts"].clone()
 }
 
-/// The signatures of parts, in their places.
+/// The signatures of parts, in order.
 fn signatures(parts: &Value) -> Vec<&str> {
     let parts = parts.as_array().unwrap().iter();
     parts.map(|part| part["thoughtSignature"].as_str().unwrap_or("-")).collect()

@@ -1,16 +1,15 @@
-//! Where code begins and ends in Markdown (CommonMark, "Code spans", "Fenced code blocks"), as far as
-//! it can be told while the text is still coming.
+//! Finds code spans and fenced blocks in Markdown (CommonMark, "Code spans", "Fenced code blocks"),
+//! as far as possible while the text still streams.
 
-/// Bytes in which a code span has to end; a backtick whose partner is further away is only a
-/// backtick.
+/// Maximum bytes of a code span. A backtick without a partner within this distance is plain text.
 const LONGEST_SPAN: usize = 2000;
 
-/// Where a text stands between code and other text.
+/// The Markdown code state at a position in a text.
 #[derive(Debug)]
 pub(crate) struct Code {
-    /// The fence that the text is in: its character, and how many of it at least close it.
+    /// The open fence: its character, and the minimum number of these that closes it.
     fence: Option<(char, usize)>,
-    /// At the start of a line.
+    /// `true` at the start of a line.
     at_line: bool,
 }
 
@@ -20,19 +19,19 @@ impl Default for Code {
     }
 }
 
-/// What the next bytes are.
+/// The kind of the next bytes, and their number.
 pub(crate) enum Next {
-    /// Code, and what marks it.
+    /// Code and its delimiters.
     Code(usize),
     /// Other text.
     Text(usize),
-    /// That depends on what comes.
+    /// The kind depends on text that is yet to come.
     Wait,
 }
 
 impl Code {
-    /// What a text begins with. With `is_all`, nothing follows. A fence that it begins with is
-    /// crossed.
+    /// Classifies the start of a text; `is_all` means that the text is complete. Opens or closes
+    /// the fence if the text begins with one.
     pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> Next {
         let line_bytes = rest.find('\n').map(|end| end + 1);
         if self.at_line {
@@ -55,17 +54,17 @@ impl Code {
         }
     }
 
-    /// So much of it has been passed.
+    /// Moves past a text.
     pub(crate) fn pass(&mut self, text: &str) {
         self.at_line = text.ends_with('\n');
     }
 
-    /// Whether the text is in a fenced block.
+    /// Returns `true` inside a fenced block.
     pub(crate) fn is_fenced(&self) -> bool {
         self.fence.is_some()
     }
 
-    /// Opens or closes a fence where a line does.
+    /// Opens or closes a fence if the line does so.
     fn crosses_fence(&mut self, line: &str) -> bool {
         let Some((mark, length, info)) = fence(line) else { return false };
         self.fence = match self.fence {
@@ -80,7 +79,7 @@ impl Code {
     }
 }
 
-/// From backticks to as many of them in the same paragraph.
+/// Finds the span from backticks to the same number of backticks in the same paragraph.
 fn span(rest: &str, is_all: bool) -> Next {
     let opening = ticks(rest);
     if opening == rest.len() && !is_all {
@@ -108,7 +107,7 @@ fn ticks(text: &str) -> usize {
     text.len() - text.trim_start_matches('`').len()
 }
 
-/// A line without what may stand before a fence: blanks, and the marks of quotes and lists.
+/// Removes the characters that may precede a fence: blanks, and quote and list markers.
 fn unindented(line: &str) -> &str {
     let line = line.trim_start_matches([' ', '\t', '>']);
     let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -116,12 +115,12 @@ fn unindented(line: &str) -> &str {
     item.map_or(line, str::trim_start)
 }
 
-/// The bytes of what may stand before a line's text: blanks, and the marks of quotes and lists.
+/// Bytes before a line's text: blanks, and quote and list markers.
 pub(crate) fn lead(line: &str) -> usize {
     line.len() - unindented(line).len()
 }
 
-/// Whether a line that is not whole can become a fence.
+/// Returns `true` if an incomplete line can become a fence.
 pub(crate) fn can_be_fence(line: &str) -> bool {
     let line = unindented(line);
     let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -134,7 +133,7 @@ pub(crate) fn can_be_fence(line: &str) -> bool {
     }
 }
 
-/// The character of a line's fence, how many there are, and what is behind them.
+/// The fence of a line: its character, their number, and the text after them.
 pub(crate) fn fence(line: &str) -> Option<(char, usize, &str)> {
     let line = unindented(line);
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -143,7 +142,7 @@ pub(crate) fn fence(line: &str) -> Option<(char, usize, &str)> {
     (length >= 3).then_some((mark, length, info))
 }
 
-/// Where the first line without text begins.
+/// The start of the first blank line.
 fn paragraph_end(text: &str) -> Option<usize> {
     let mut at = text.find('\n')? + 1;
     loop {

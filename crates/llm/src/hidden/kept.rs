@@ -1,17 +1,16 @@
-//! Where a tool call is written in marks of its own: it is left as it stands, for whoever reads calls.
+//! Finds tool calls in their own markup. They are kept, because the dialect reader needs them.
 
-/// What stands at the start of a text.
+/// A call at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// A call begins with so many bytes, and ends before one of these words.
+    /// The length of a call's opening in bytes, and the tokens before which the call ends.
     Call(usize, &'static [&'static str]),
-    /// One may begin.
+    /// A call may begin here.
     Open,
-    /// None.
     Nothing,
 }
 
-/// How calls begin, in lower case, and what ends them.
+/// Openings of calls, in lower case, and their end tokens.
 const CALLS: [(&str, &[&str]); 9] = [
     ("<tool_call", &["</tool_call"]),
     ("<function_call", &["</function_call"]),
@@ -23,16 +22,16 @@ const CALLS: [(&str, &[&str]); 9] = [
     ("<|python_tag|>", &["<|eom_id|>", "<|eot_id|>", "<|start_header_id|>", "<|im_end|>"]),
     ("[tool_calls]", &["</s>", "[TOOL_RESULTS]", "<|im_end|>"]),
 ];
-/// Words that a header follows, which may name a function.
+/// Control tokens before a header that may name a function.
 const HEADS: [&str; 2] = ["<|channel|>", "<|start|>"];
-/// What ends a header.
+/// The end of a header.
 const MESSAGE: &str = "<|message|>";
-/// What ends a message to a function.
+/// The end of a message to a function.
 const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>"];
-/// Bytes that a header may have.
+/// Maximum bytes of a header.
 const LONGEST: usize = 300;
 
-/// The call at the start of a text. With `is_all`, nothing follows.
+/// The call at the start of a text; `is_all` means that the text is complete.
 pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
     let starts = |word: &str| text.get(..word.len()).is_some_and(|t| t.eq_ignore_ascii_case(word));
     let begins = |word: &str| word.get(..text.len()).is_some_and(|w| w.eq_ignore_ascii_case(text));
@@ -46,8 +45,8 @@ pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
     if !is_all && words.any(begins) { Sight::Open } else { Sight::Nothing }
 }
 
-/// A header behind so many bytes is that of a call if it names somebody who is neither side of the
-/// conversation. The roles of results and people begin otherwise.
+/// Checks the header after the first `head` bytes. It belongs to a call if the assistant writes it
+/// and its recipient is a function. Headers of results and of people begin differently.
 fn header(text: &str, head: usize, is_all: bool) -> Sight {
     let near = &text[head..text.floor_char_boundary(LONGEST)];
     let ends = [near.find(MESSAGE), near.find(['{', '\n'])];
@@ -68,7 +67,7 @@ fn header(text: &str, head: usize, is_all: bool) -> Sight {
     }
 }
 
-/// How the header of a message can go on that the assistant writes.
+/// Possible beginnings of the header of a message from the assistant.
 fn roles(text: &str) -> &'static [&'static str] {
     match text.starts_with(HEADS[0]) {
         true => &["commentary", "analysis", "to="],
@@ -76,13 +75,14 @@ fn roles(text: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a header that is not whole can still name a function.
+/// Returns `true` if an incomplete header can still name a function.
 fn is_own_so_far(text: &str, header: &str) -> bool {
     let header = header.trim_start();
     roles(text).iter().any(|role| role.starts_with(header) || header.starts_with(role))
 }
 
-/// Where a call ends in a text; with `is_all`, nothing follows. Otherwise so much of it is certain.
+/// Returns the end of a call in a text, or as `Err` the bytes that certainly belong to it so far.
+/// `is_all` means that the text is complete.
 pub(super) fn end(text: &str, ends: &[&str], is_all: bool) -> Result<usize, usize> {
     let found = text.match_indices(['<', '[']).map(|(at, _)| at).find(|at| {
         let rest = &text[*at..];

@@ -1,44 +1,43 @@
-//! The marks between what is said and what is not: reasoning tags, and control words, as model
+//! The marks that separate visible from hidden text: reasoning tags and control tokens, as model
 //! families write them.
 
-/// What a mark stands for.
+/// The meaning of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Reasoning begins.
+    /// Start of reasoning.
     Think,
-    /// Reasoning ends.
+    /// End of reasoning.
     ThinkEnd,
-    /// What follows is on the final channel.
+    /// Start of the final channel.
     Final,
-    /// What follows is on another channel, or belongs to another role.
+    /// Start of another channel or another role.
     Aside,
-    /// What follows is said by the assistant.
+    /// Start of the assistant's text.
     Assistant,
-    /// What follows is said by the user.
+    /// Start of the user's text.
     User,
-    /// A message ends.
+    /// End of a message.
     End,
-    /// A control word that changes nothing.
+    /// A control token without effect on the visibility.
     Word,
 }
 
-/// What stands at the start of a text.
+/// A mark at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// A mark of so many bytes.
+    /// A mark and its length in bytes.
     Mark(usize, Mark),
-    /// It can still become one.
+    /// The text can still become a mark.
     Open,
-    /// None.
     Nothing,
 }
 
-/// Bytes that a tag may have; what is longer is none.
+/// Maximum bytes of a tag; longer text is treated as plain text.
 const LONGEST: usize = 256;
-/// Bytes that the name in a mark may have.
+/// Maximum bytes of the name in a mark.
 const LONGEST_NAME: usize = 40;
 
-/// Names of reasoning tags, in lower case; a prefix that ends in a colon may come before.
+/// Names of reasoning tags, in lower case. They may have a prefix that ends in a colon.
 const TAGS: [&str; 10] = [
     "antthinking",
     "inner_monologue",
@@ -52,7 +51,7 @@ const TAGS: [&str; 10] = [
     "unused94",
 ];
 
-/// Marks that are always written in the same way.
+/// Marks with a single spelling.
 const FIXED: [(&str, Mark); 15] = [
     ("[THINK]", Mark::Think),
     ("[/THINK]", Mark::ThinkEnd),
@@ -71,13 +70,13 @@ const FIXED: [(&str, Mark); 15] = [
     ("<end_of_turn>", Mark::End),
 ];
 
-/// A control word without bars that a role follows.
+/// The one control token without bars that a role follows.
 const START_OF_TURN: &str = "<start_of_turn>";
-/// Control words that a role follows.
+/// Control tokens that a role follows.
 const STARTS: [&str; 4] = ["im_start", "start", "start_header_id", "start_of_turn"];
-/// Control words that end a message.
+/// Control tokens that end a message.
 const ENDS: [&str; 6] = ["call", "end", "end_of_turn", "eot_id", "im_end", "return"];
-/// Roles, and what it means that they have the word.
+/// Roles and the effect of a change to them.
 const ROLES: [(&str, Mark); 8] = [
     ("assistant", Mark::Assistant),
     ("developer", Mark::Aside),
@@ -90,22 +89,22 @@ const ROLES: [(&str, Mark); 8] = [
 ];
 const FINAL: &str = "final";
 
-/// Where the first mark can begin.
+/// The index of the first character that can begin a mark.
 pub(super) fn find(text: &str) -> Option<usize> {
     text.find(['<', '[', '◁'])
 }
 
-/// The bytes of the character that can begin a mark.
+/// Bytes of the character that can begin a mark.
 pub(super) fn opener_bytes(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
 
-/// Whether a tag behind this character is only spoken of.
+/// Returns `true` if a tag after this character is only quoted.
 pub(super) fn is_quoted(before: Option<char>) -> bool {
     before == Some('`')
 }
 
-/// The mark at the start of a text. With `is_all`, nothing follows.
+/// The mark at the start of a text; `is_all` means that the text is complete.
 pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
     let sights = [fixed(text), tag(text), control_word(text, is_all), turn(text, is_all)];
     let found = |wanted: fn(&Sight) -> bool| sights.iter().copied().find(wanted);
@@ -119,7 +118,7 @@ pub(super) fn at_start(text: &str, is_all: bool) -> Sight {
     }
 }
 
-/// A mark that is not whole because the answer was cut off in it.
+/// A mark that is incomplete because the answer was cut off in it.
 fn cut_off(text: &str) -> Sight {
     let is_mark = |end: &str| matches!(at_start(&format!("{text}{end}"), true), Sight::Mark(..));
     match [">", "|>", "｜>"].into_iter().any(is_mark) {
@@ -137,7 +136,7 @@ fn fixed(text: &str) -> Sight {
     }
 }
 
-/// `<think>`, `</Thinking>`, `<reasoning effort="high">`, `<think/>`, `<seed:think>`.
+/// Matches `<think>`, `</Thinking>`, `<reasoning effort="high">`, `<think/>`, `<seed:think>`.
 fn tag(text: &str) -> Sight {
     let Some(inner) = text.strip_prefix('<') else { return Sight::Nothing };
     let (inner, closes) = match inner.strip_prefix('/') {
@@ -172,7 +171,7 @@ fn is_tag(name: &str) -> bool {
     TAGS.iter().any(|tag| tag.eq_ignore_ascii_case(name))
 }
 
-/// `<|im_end|>`, `<|channel|>analysis`, `<|im_start|>user`, `<｜end▁of▁sentence｜>`.
+/// Matches `<|im_end|>`, `<|channel|>analysis`, `<|im_start|>user`, `<｜end▁of▁sentence｜>`.
 fn control_word(text: &str, is_all: bool) -> Sight {
     let Some(inner) = text.strip_prefix('<') else { return Sight::Nothing };
     let Some(bar) = inner.chars().next() else { return Sight::Open };
@@ -193,7 +192,7 @@ fn control_word(text: &str, is_all: bool) -> Sight {
     }
 }
 
-/// `<start_of_turn>model`.
+/// Matches `<start_of_turn>model`.
 fn turn(text: &str, is_all: bool) -> Sight {
     match text.strip_prefix(START_OF_TURN) {
         Some(rest) => with_header("start_of_turn", START_OF_TURN.len(), rest, is_all),
@@ -202,7 +201,7 @@ fn turn(text: &str, is_all: bool) -> Sight {
     }
 }
 
-/// A control word of so many bytes, and what belongs to it of what follows.
+/// Extends a control token of this many bytes by the role or channel name that belongs to it.
 fn with_header(name: &str, bytes: usize, rest: &str, is_all: bool) -> Sight {
     let header = rest.trim_start_matches(' ');
     let blanks = rest.len() - header.len();

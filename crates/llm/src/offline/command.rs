@@ -3,7 +3,7 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
-/// What the user wants.
+/// A parsed command of the user.
 #[derive(Debug, PartialEq)]
 pub(super) enum Command {
     Call(ToolCall),
@@ -34,7 +34,7 @@ impl Command {
         ];
         for (phrase, name, argument) in phrases {
             if lower.starts_with(phrase) {
-                // Lower case may have another length; the phrases are ASCII.
+                // Lower case may have another length, but the phrases are ASCII.
                 let rest = text[phrase.len()..].trim().trim_end_matches('?');
                 return call(name, Map::from_iter([(argument.to_owned(), json!(rest))]));
             }
@@ -51,7 +51,7 @@ fn call(name: &str, arguments: Map<String, Value>) -> Command {
     Command::Call(ToolCall { name: name.to_owned(), arguments: Arguments::Object(arguments) })
 }
 
-/// How a tool is called: `read_file PATH [--end_line N] [--start_line N]`.
+/// The usage line of a tool: `read_file PATH [--end_line N] [--start_line N]`.
 pub(super) fn usage(tool: &ToolSpec) -> String {
     let mut usage = tool.name.clone();
     let positional = positional(tool);
@@ -82,7 +82,7 @@ fn required(tool: &ToolSpec) -> Vec<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
-/// The arguments that need no name: those that are required, or else the first text.
+/// The positional arguments: the required ones, or else the first text argument.
 fn positional(tool: &ToolSpec) -> Vec<&str> {
     let required = required(tool);
     if !required.is_empty() {
@@ -92,8 +92,8 @@ fn positional(tool: &ToolSpec) -> Vec<&str> {
     texts.next().map(|(name, _)| name.as_str()).into_iter().collect()
 }
 
-/// Words go to the positional arguments in order, and the last one takes the rest of the line;
-/// `--name value` sets any argument. A JSON object is taken as it is.
+/// Assigns words to the positional arguments in order; the last one gets the rest of the line.
+/// `--name value` sets any argument. A JSON object is used unchanged.
 fn arguments(tool: &ToolSpec, line: &str) -> Map<String, Value> {
     if let Ok(Value::Object(arguments)) = serde_json::from_str(line) {
         return arguments;
@@ -138,7 +138,7 @@ fn typed(value: &str, schema: Option<&Value>) -> Value {
     }
 }
 
-/// A word, without its quotes, and where it stands.
+/// A word without its quotes, and its position in the line.
 #[derive(Debug, PartialEq)]
 struct Word {
     text: String,
@@ -146,7 +146,7 @@ struct Word {
     end: usize,
 }
 
-/// Splits at white space outside quotes. A quote that is never closed is an apostrophe.
+/// Splits at white space outside of quotes. A quote without its partner is an apostrophe.
 fn words(line: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut at = 0;

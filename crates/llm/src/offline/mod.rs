@@ -1,6 +1,6 @@
-//! The embedded default: no key, no network, no intelligence, and it says so. It runs the tools from
-//! plain commands, through the same loop as any model, so that everything works before there is a
-//! key.
+//! The default model, which works without key and network. It has no intelligence and tells the
+//! user so. It runs tools from plain commands, through the same loop as any other model, so that
+//! everything can be tried before there is a key.
 
 mod command;
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use command::Command;
 
-/// How long the slow answer takes for each number.
+/// Delay of the slow answer for each number.
 const BEAT: Duration = Duration::from_millis(400);
 
 /// A model that understands a few commands.
@@ -27,7 +27,7 @@ pub struct Offline {
 }
 
 impl Offline {
-    /// The only model that there is, `offline/commands`.
+    /// Creates the only offline model, `offline/commands`.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock }
@@ -51,7 +51,7 @@ impl Model for Offline {
         "offline/commands"
     }
 
-    /// It costs nothing.
+    /// Reports a price of zero.
     async fn facts(&self) -> ModelFacts {
         ModelFacts { price: Some(Price::default()), ..ModelFacts::default() }
     }
@@ -93,7 +93,7 @@ fn last_said(messages: &[Message]) -> &str {
     said.unwrap_or_default()
 }
 
-/// The results that nobody has spoken of yet.
+/// The tool results at the end of the conversation.
 fn results(messages: &[Message]) -> Vec<&str> {
     let results = messages.iter().rev().map_while(|message| match message {
         Message::ToolResult { result, .. } => Some(result.as_str()),
@@ -102,7 +102,7 @@ fn results(messages: &[Message]) -> Vec<&str> {
     results.collect()
 }
 
-/// What came of a command, for a person.
+/// Formats tool results for people.
 fn report(results: &[&str]) -> String {
     let reports = results.iter().map(|result| match serde_json::from_str(result) {
         Ok(Value::Object(object)) if object.contains_key("error") => {
@@ -154,7 +154,7 @@ fn help(tools: &[ToolSpec]) -> String {
          - `count to 20`: a slow answer, to try out what happens when you stop or kill me\n",
     );
     for tool in tools {
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         writeln!(text, "- `{}`", command::usage(tool)).unwrap_or_default();
     }
     text.push_str("\nAnything else tells you how to configure a model. `/help` lists the commands of the chat.");

@@ -1,4 +1,4 @@
-//! Commands in, tool calls and answers out.
+//! Checks the tool calls and answers for commands.
 
 use std::sync::Mutex;
 

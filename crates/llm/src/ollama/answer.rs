@@ -1,5 +1,5 @@
-//! An answer, put together from the lines of its stream (Ollama API, "Generate a chat completion"), or
-//! read whole from a server that does not stream.
+//! Builds an answer from the lines of its stream (Ollama API, "Generate a chat completion"), or
+//! from a complete body of a server without streaming.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::asking::{Answer, Fault, Framing, ITEM, Piece, Said};
 use crate::dialects::given_arguments;
 use crate::finish::Finish;
 
-/// What has come of an answer so far.
+/// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     text: String,
     thinking: String,
     calls: Vec<Function>,
     usage: Usage,
-    /// Why it ended.
+    /// The finish reason.
     done: Option<String>,
     bytes: usize,
 }
@@ -31,7 +31,7 @@ struct Line {
     done_reason: Option<String>,
     prompt_eval_count: u64,
     eval_count: u64,
-    /// No line says which status it would have been.
+    /// An error message, always without a status.
     error: Option<String>,
 }
 
@@ -51,14 +51,14 @@ struct Call {
 #[derive(Debug, Deserialize)]
 struct Function {
     name: String,
-    /// An object; a string on some servers that stand in for Ollama.
+    /// An object; a string on some Ollama-compatible servers.
     #[serde(default)]
     arguments: Value,
 }
 
 impl Answer for PartialAnswer {
     const FRAMING: Framing = Framing::Lines;
-    /// The last line is the end, with what it cost.
+    /// The last line ends the answer and contains the usage.
     const FAREWELL: Duration = Duration::ZERO;
 
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
@@ -129,7 +129,7 @@ impl Answer for PartialAnswer {
     }
 }
 
-/// What `done_reason` means; old servers have none, or an empty one.
+/// Translates `done_reason`. It is missing or empty on old servers.
 fn finish(reason: &str) -> Finish {
     match reason {
         "stop" | "tool_calls" | "" => Finish::Complete,

@@ -1,4 +1,5 @@
-//! What the server says that a model can do (Ollama API, "Show model information"): asked once.
+//! The abilities of a model according to the server (Ollama API, "Show model information"). Asked
+//! once and cached.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,26 +12,26 @@ use serde_json::{Value, json};
 use super::headers;
 use crate::detail::{clean, says};
 
-/// How long the answer may take.
+/// Timeout of the request.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long nobody asks again after there was none.
+/// Delay after a failed request before the next one.
 const REST: Duration = Duration::from_mins(1);
-/// The most that is read of it, in bytes: some models have long licences.
+/// Maximum bytes of the response: some models have long licences.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
-/// What is known of a model; none where nobody knows.
+/// The abilities of a model; `None` for unknown ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Card {
     pub(super) tools: Option<bool>,
     pub(super) images: Option<bool>,
     pub(super) thinking: Option<bool>,
-    /// The context that the model was made for.
+    /// The context size that the model was made for.
     pub(super) context: Option<u64>,
-    /// The context that its Modelfile asks for.
+    /// The context size in its Modelfile.
     pub(super) num_ctx: Option<u64>,
 }
 
-/// A model's card, and where it is asked for.
+/// The cached card of a model, and the address to get it from.
 #[derive(Debug)]
 pub(super) struct Cards {
     pub(super) url: String,
@@ -41,19 +42,19 @@ pub(super) struct Cards {
     pub(super) asked: Mutex<Asked>,
 }
 
-/// What has become of the question.
+/// The state of the request for the card.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Asked {
     #[default]
     Never,
     Answered(Card),
-    /// When it failed.
+    /// The time of the failure.
     Failed(Duration),
 }
 
 impl Cards {
-    /// What the server says; nothing while it does not. Whoever comes meanwhile waits for the same
-    /// answer.
+    /// Returns the card; an empty one while the server fails. Concurrent callers wait for the same
+    /// request.
     pub(super) async fn card(&self) -> Card {
         let mut asked = self.asked.lock().await;
         match *asked {
@@ -110,7 +111,7 @@ impl Card {
     }
 }
 
-/// The value in a line of parameters: `num_ctx    8192`.
+/// Parses a line of parameters: `num_ctx    8192`.
 fn num_ctx(line: &str) -> Option<u64> {
     let (name, value) = line.trim().split_once(char::is_whitespace)?;
     (name == "num_ctx").then(|| value.trim().parse().ok()).flatten()

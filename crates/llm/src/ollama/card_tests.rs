@@ -1,4 +1,4 @@
-//! What the server is asked about a model, how often, and what comes of it.
+//! Requests for a model's card: their content, their number, and the effect of the answer.
 
 use avocet_protocol::{Money, Usage};
 use avocet_testkit::http::{Piece, whole};
@@ -130,7 +130,7 @@ async fn a_server_that_is_silent_is_waited_for_ten_seconds() {
     ask(&model).await.reply.unwrap();
 }
 
-/// How the model that a table makes is asked: with tools, or with their names in the instructions.
+/// Returns `true` if the model gets native tools, `false` if the instructions list them.
 async fn asked_natively(capabilities: Option<Vec<&'static str>>, tools: Option<ToolStyle>) -> bool {
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools, ..config(fake.base_url()) };

@@ -1,4 +1,4 @@
-//! The configuration of a provider that speaks Ollama's own API.
+//! The configuration of a provider with Ollama's own API.
 
 use avocet_net::check_url;
 use avocet_protocol::Secret;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::{Limits, TextCalls, ToolStyle};
 
-/// The smallest context that a conversation with tools fits into, in tokens.
+/// The minimum context for a conversation with tools, in tokens.
 const SMALLEST_CONTEXT: u64 = 2048;
 
 /// A provider of kind `ollama`: an Ollama server, asked for what its models can do.
@@ -68,10 +68,10 @@ impl Default for OllamaConfig {
 }
 
 impl OllamaConfig {
-    /// Whether requests can be sent to `base_url`.
+    /// Checks that requests can be sent to `base_url`.
     ///
     /// # Errors
-    /// Why not, and what to write instead.
+    /// The reason, and the correct form.
     pub fn check_base_url(&self) -> Result<(), String> {
         check_url(&self.base_url).map_err(|error| error.to_string())?;
         let server = self.server();
@@ -83,10 +83,10 @@ impl OllamaConfig {
         }
     }
 
-    /// Whether a conversation fits into `context_tokens`.
+    /// Checks that a conversation fits into `context_tokens`.
     ///
     /// # Errors
-    /// How many it takes.
+    /// A message with the minimum.
     pub fn check_context_tokens(&self) -> Result<(), String> {
         match self.context_tokens {
             Some(tokens) if tokens < SMALLEST_CONTEXT => {

@@ -1,5 +1,5 @@
-//! A model behind Ollama's own API (Ollama API, "Generate a chat completion"), which says what it can
-//! do and takes as much of a conversation as it is told to.
+//! Models behind Ollama's own API (Ollama API, "Generate a chat completion"). This API reports the
+//! abilities of a model and accepts a context size.
 
 pub(crate) mod answer;
 mod card;
@@ -24,7 +24,7 @@ use request::{Body, Options};
 
 pub use config::OllamaConfig;
 
-/// The most tokens of a context that nobody has asked for: more costs more memory than many have.
+/// Maximum default context in tokens: a larger one needs more memory than many machines have.
 const LARGEST_CONTEXT: u64 = 32_768;
 
 /// A model behind an Ollama server.
@@ -36,10 +36,10 @@ pub struct Ollama {
 }
 
 impl Ollama {
-    /// The model `model` of the provider that is called `provider` in the configuration.
+    /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if there can be no HTTP client.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(
         provider: &str,
         model: &str,
@@ -69,7 +69,7 @@ impl Ollama {
         Ok(Self { endpoint, cards, config: config.clone() })
     }
 
-    /// The context that is asked for; none if nobody knows one, and the server takes its own.
+    /// The context size to ask for; `None` if it is unknown, so that the server uses its default.
     fn context(&self, card: Card) -> Option<u64> {
         let most = card.context.unwrap_or(u64::MAX);
         let by_default = card.context.map(|_| LARGEST_CONTEXT);
@@ -83,13 +83,13 @@ impl Ollama {
             model: self.cards.model.clone(),
             num_ctx: self.context(card),
             num_predict: max_output_tokens,
-            // A model that cannot think refuses to be told to.
+            // A model without this ability refuses the option.
             think: think.filter(|_| card.thinking != Some(false)),
             keep_alive: keep_alive_seconds,
         }
     }
 
-    /// An error, with what to do about it.
+    /// Adds advice to an error.
     fn advised(&self, error: ModelError) -> ModelError {
         let name = &self.cards.model;
         match error {
@@ -119,7 +119,7 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("authorization", format!("Bearer {}", key.expose()))).into_iter().collect()
 }
 
-/// Whether a model runs at Ollama's, for money, and not on a machine of one's own.
+/// Returns `true` if the model runs on Ollama's paid servers instead of a local machine.
 fn is_in_the_cloud(model: &str) -> bool {
     model.ends_with("-cloud") || model.ends_with(":cloud")
 }
@@ -131,14 +131,14 @@ impl Served for Ollama {
         Learned { facts: self.facts().await, images, native_tools: tools }
     }
 
-    /// Ollama API, "List Local Models".
+    /// See Ollama API, "List Local Models".
     async fn probe(&self) -> Result<Probe, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.cards.model);
         let names = |list: &Value| texts(&list["models"], "name");
         let url = format!("{}/api/tags", self.config.server());
         let listed = endpoint.listed::<PartialAnswer>(&url, names, model).await;
         match listed.map_err(|error| self.advised(error))? {
-            // Models in the cloud can be asked without being fetched.
+            // Cloud models work without a download.
             Some(Probe::NoModel { .. }) if is_in_the_cloud(model) => Ok(Probe::KeyUnchecked),
             Some(found) => Ok(found),
             None => {

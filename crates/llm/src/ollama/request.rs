@@ -1,4 +1,4 @@
-//! A request on the wire (Ollama API, "Generate a chat completion").
+//! The request body (Ollama API, "Generate a chat completion").
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use serde_json::{Map, Value, json};
 
 use crate::schema;
 
-/// What all requests to a model have in common.
+/// Options of all requests to a model.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// What the server calls the model.
+    /// The server's name for the model.
     pub(super) model: String,
     pub(super) num_ctx: Option<u64>,
     pub(super) num_predict: Option<u32>,
     pub(super) think: Option<bool>,
-    /// Seconds; below zero for ever.
+    /// Seconds; a negative value keeps the model loaded for ever.
     pub(super) keep_alive: Option<i64>,
 }
 
-/// A request; serialised without a copy of what it says.
+/// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'r> {
     model: &'r str,
@@ -30,9 +30,11 @@ pub(super) struct Body<'r> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTool<'r>>,
     stream: bool,
-    /// What is too long is refused, not silently cut; older servers do not know this.
+    /// Always `false`: a request that is too long is refused instead of truncated. Older servers
+    /// ignore this.
     truncate: bool,
-    /// An answer that fills the context ends, and does not push the request out of it.
+    /// Always `false`: an answer that fills the context ends there, and the request stays in the
+    /// context.
     shift: bool,
     options: WireOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +100,7 @@ struct WireToolFunction<'r> {
 }
 
 impl<'r> Body<'r> {
-    /// `name` is that of the model, by which it knows its own thoughts.
+    /// `name` is the model's name; only its own reasoning is sent back.
     pub(super) fn new(name: &str, options: &'r Options, request: &'r ModelRequest) -> Self {
         let Options { model, num_ctx, num_predict, think, keep_alive } = options;
         let mut names = BTreeMap::new();
@@ -123,7 +125,7 @@ impl<'r> Body<'r> {
     }
 }
 
-/// `names` are those of the calls so far, by their ids: a result says the name.
+/// `names` are the tool names of the calls so far, by call id, because a result contains the name.
 fn wire<'r>(
     message: &'r Message,
     name: &str,
@@ -151,8 +153,8 @@ fn wire<'r>(
     }
 }
 
-/// A picture that the request carries, unless it is of a kind that the server cannot read, and then
-/// fails as a whole.
+/// A picture of the request; `None` for an unsupported type, because the server would refuse the
+/// whole request.
 fn picture(image: &ImageRef, request: &ModelRequest) -> Option<String> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if *media_type == "image/gif" {
@@ -177,7 +179,7 @@ impl<'r> From<&'r ToolSpec> for WireTool<'r> {
     }
 }
 
-/// A schema in which "anything" is an object, too: the server refuses `true`.
+/// Converts a schema in which `true` means any value: the server accepts only objects.
 fn spelt_out(schema: &Value) -> Value {
     let Value::Object(schema) = schema else { return json!({}) };
     let standard = schema.iter().filter(|(key, _)| !schema::is_ours(key));

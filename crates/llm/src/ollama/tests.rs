@@ -1,4 +1,4 @@
-//! The provider against the strict fake, and against servers that break.
+//! The provider against the strict fake, and against faulty servers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,19 +27,19 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OllamaFa
     })
     .await;
     let model = model_of(&fake, clock);
-    // The time that passes in a test is not that of the question what the model can do.
+    // Fetch the facts now, so that the test's clock measures only the request.
     model.facts().await;
     (fake, model)
 }
 
-/// Asks a model that gives this answer. Time stands still.
+/// Asks a model that gives this answer. The clock stands still.
 async fn ask_for(answer: ModelAnswer) -> (Asked, OllamaFake) {
     let (fake, mut model) = serve(vec![answer], &Arc::default()).await;
     model.endpoint.retries = 0;
     (ask(&model).await, fake)
 }
 
-/// What reaches a model of which this is known.
+/// The request body for a model with these known facts.
 async fn sent(known: Known, request: &ModelRequest, change: impl Fn(&mut OllamaConfig)) -> Value {
     let fake = OllamaFake::start_as(known, |_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());

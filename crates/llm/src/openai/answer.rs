@@ -1,5 +1,5 @@
-//! An answer, put together from the events of its stream, or read whole from a server that does not
-//! stream.
+//! Builds an answer from the events of its stream, or from a complete body of a server without
+//! streaming.
 
 use avocet_protocol::{ToolCall, Usage, plain_json};
 use serde::Deserialize;
@@ -11,12 +11,12 @@ use crate::dialects::repaired;
 use crate::finish::Finish;
 use crate::null::or_default;
 
-/// What has come of an answer so far.
+/// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     text: String,
     calls: Vec<PartialCall>,
-    /// Bytes of what it thought.
+    /// Bytes of reasoning.
     thought: u64,
     usage: Usage,
     finish: Option<String>,
@@ -42,7 +42,7 @@ struct Chunk {
 
 #[derive(Debug, Deserialize)]
 struct Choice {
-    /// `message` where the answer is not streamed.
+    /// Called `message` in an answer without streaming.
     #[serde(alias = "message", default, deserialize_with = "or_default")]
     delta: Delta,
     finish_reason: Option<String>,
@@ -51,12 +51,12 @@ struct Choice {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Delta {
-    /// A string by the book; from some servers a list of parts.
+    /// A string according to the API; a list of parts from some servers.
     content: Option<Content>,
     tool_calls: Option<Vec<CallDelta>>,
-    /// What it thinks, by the name that most servers have for it.
+    /// Reasoning, under the most common name.
     reasoning_content: Option<Value>,
-    /// By the name of others.
+    /// Reasoning, under the other name.
     reasoning: Option<Value>,
 }
 
@@ -79,7 +79,7 @@ struct CallDelta {
 #[serde(default)]
 struct FunctionDelta {
     name: Option<String>,
-    /// A string by the book; some servers send the object itself.
+    /// A string according to the API; some servers send the object itself.
     arguments: Option<Value>,
 }
 
@@ -119,7 +119,7 @@ impl Answer for PartialAnswer {
             self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
         }
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(Piece::KeepAlive) };
-        // Some servers have an empty one in every chunk.
+        // Some servers send an empty reason in every chunk.
         let finish = choice.finish_reason.filter(|reason| !reason.is_empty());
         let has_ended = finish.is_some();
         self.finish = finish.or(self.finish.take());
@@ -163,7 +163,7 @@ impl Answer for PartialAnswer {
     }
 }
 
-/// What `finish_reason` means: at OpenAI, and on servers that hand through what their engine says.
+/// Translates `finish_reason`, from OpenAI and from servers that pass on the word of their engine.
 fn finish(reason: &str) -> Finish {
     match reason.to_ascii_lowercase().as_str() {
         "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "stop_sequence"
@@ -181,7 +181,7 @@ fn finish(reason: &str) -> Finish {
     }
 }
 
-/// An error in the middle of a stream.
+/// Converts an error in the middle of a stream.
 fn failed(error: &Value) -> Fault {
     let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
     match codes::of_error(error) {
@@ -193,7 +193,7 @@ fn failed(error: &Value) -> Fault {
 impl PartialAnswer {
     fn take_delta(&mut self, delta: Delta) -> Piece {
         let thoughts = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
-        // Some servers say it by both names.
+        // Some servers send it under both names.
         let thought = thoughts.filter_map(|thought| thought.as_str().map(str::len)).max();
         let (text, parts) = delta.content.map(Content::read).unwrap_or_default();
         let calls = delta.tool_calls.unwrap_or_default();
@@ -210,8 +210,8 @@ impl PartialAnswer {
         }
     }
 
-    /// The pieces of a call belong together by their index; where a server leaves it out, by their id.
-    /// Where there is neither, a name begins a new call.
+    /// Assigns a piece to its call: by index, or by id if the index is missing. If both are
+    /// missing, a name begins a new call.
     fn take_call(&mut self, piece: CallDelta) {
         let CallDelta { index, id, function: FunctionDelta { name, arguments } } = piece;
         let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
@@ -232,7 +232,7 @@ impl PartialAnswer {
         if !id.is_empty() {
             call.id = id;
         }
-        // Some servers repeat it in every piece.
+        // Some servers repeat the name in every piece.
         if name != call.name {
             call.name.push_str(&name);
         }
@@ -250,8 +250,9 @@ impl PartialCall {
         self.id.len() + self.name.len() + self.arguments.len()
     }
 
-    /// Whether a piece in its place is of another call all the same: some servers give all calls one
-    /// index. It is not by a new id alone, which some servers make for every piece.
+    /// Returns `true` if a piece with the same index belongs to another call: some servers give all
+    /// calls one index. A new id alone proves nothing, because some servers make one for every
+    /// piece.
     fn ends_before(&self, id: &str, name: &str) -> bool {
         let is_other =
             |ours: &str, other: &str| !ours.is_empty() && !other.is_empty() && ours != other;
@@ -261,7 +262,7 @@ impl PartialCall {
 }
 
 impl Content {
-    /// The text, and the bytes of the thoughts beside it.
+    /// The text, and the bytes of reasoning beside it.
     fn read(self) -> (String, usize) {
         match self {
             Self::Text(text) => (text, 0),

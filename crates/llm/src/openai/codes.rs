@@ -1,10 +1,10 @@
-//! What errors are called in words (OpenAI API reference, "Error codes"), also by servers that stand in
-//! for OpenAI: in the middle of a stream there is no other status.
+//! Maps error codes to statuses (OpenAI API reference, "Error codes"), including those of
+//! compatible servers. In the middle of a stream, the code is the only hint at a status.
 
 use serde_json::Value;
 
-/// The status that an error of this code or type would have had at the beginning; none if the word says
-/// nothing.
+/// The status that an error with this code or type would have had before the stream; `None` for
+/// unknown words.
 pub(crate) fn status(word: &str) -> Option<u16> {
     Some(match word {
         "authentication_error" | "invalid_api_key" => 401,
@@ -26,8 +26,8 @@ pub(crate) fn status(word: &str) -> Option<u16> {
     })
 }
 
-/// The status of an error of chat completions: some servers have it in `code` as a number (OpenRouter
-/// documentation, "Errors"; llama.cpp), where a word in `type` may say more.
+/// The status of a chat completions error. Some servers send a number in `code` (OpenRouter
+/// documentation, "Errors"; llama.cpp); a word in `type` may be more precise.
 pub(super) fn of_error(error: &Value) -> Option<u16> {
     let (code, kind) = (&error["code"], error["type"].as_str());
     let number = code.as_u64().or_else(|| code.as_str()?.parse().ok());

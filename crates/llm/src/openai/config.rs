@@ -99,10 +99,10 @@ impl Default for OpenAiConfig {
 }
 
 impl OpenAiConfig {
-    /// Whether requests can be sent to `base_url`.
+    /// Checks that requests can be sent to `base_url`.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] says why not.
+    /// [`NetError::Invalid`] with the reason.
     pub fn check_base_url(&self) -> Result<(), NetError> {
         match self.untrusted {
             true => check_public_url(&self.base_url),
@@ -110,7 +110,7 @@ impl OpenAiConfig {
         }
     }
 
-    /// The client for its server.
+    /// Creates the HTTP client for the server.
     pub(super) fn client(&self) -> Result<HttpClient, NetError> {
         match self.untrusted {
             true => HttpClient::untrusted(&self.headers),
@@ -118,7 +118,7 @@ impl OpenAiConfig {
         }
     }
 
-    /// What comes at once begins at its end.
+    /// The timeouts. Without streaming, the first token arrives with the complete answer.
     pub(crate) fn limits(&self) -> Limits {
         let first = if self.stream { self.first_token_seconds } else { self.total_seconds };
         Limits::of_seconds(first, self.gap_seconds, self.total_seconds)

@@ -1,5 +1,5 @@
-//! What a server says of its models beside how to ask them: how much one reads at once. It is asked when
-//! somebody wants to know, once, and nothing depends on an answer.
+//! The context size of a model according to its server. Asked once, on demand; everything works
+//! without an answer.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::asking::Endpoint;
 
-/// How long the list of models may take.
+/// Timeout of the request for the list of models.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How long a server that failed is left alone.
+/// Delay after a failed request before the next one.
 const PAUSE: Duration = Duration::from_mins(1);
-/// The most that is read of it, in bytes: OpenRouter's has hundreds of models.
+/// Maximum bytes of the list: OpenRouter has hundreds of models.
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
-/// The tokens that a request and its answer may have together, as the server says.
+/// The maximum tokens of a request and its answer together, according to the server.
 #[derive(Debug)]
 pub(super) struct Context {
     url: String,
@@ -26,9 +26,9 @@ pub(super) struct Context {
 #[derive(Debug, Clone, Copy)]
 enum Known {
     Nothing,
-    /// It failed at this time of the clock.
+    /// The request failed at this time of the clock.
     Failed(Duration),
-    /// This was said, or nothing about it.
+    /// The answer; `None` if the context size is missing.
     Said(Option<u64>),
 }
 
@@ -38,12 +38,12 @@ impl Context {
         Self { url, known: Mutex::new(Known::Nothing) }
     }
 
-    /// Where the list of models is.
+    /// The URL of the list of models.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// What the server says of the model that it calls `model`; none if it does not.
+    /// Returns the context size of the model that the server calls `model`; `None` if unknown.
     pub(super) async fn asked(&self, endpoint: &Endpoint, model: &str) -> Option<u64> {
         let now = endpoint.clock.elapsed();
         let known = *self.known();
@@ -67,7 +67,7 @@ impl Context {
         context
     }
 
-    /// The list of models (OpenAI API reference, "List models"); nothing where there is none.
+    /// Requests the list of models (OpenAI API reference, "List models"); null if it is missing.
     async fn list(&self, endpoint: &Endpoint) -> Result<Value, String> {
         let headers = (endpoint.headers)(endpoint.api_key.as_ref());
         let headers: Vec<(&str, &str)> =
@@ -88,12 +88,12 @@ impl Context {
     }
 }
 
-/// The context of a model, in the words of vLLM, OpenRouter, Groq, Mistral and llama.cpp, which also says
-/// how much the model was trained for.
+/// The context size of a model, in the formats of vLLM, OpenRouter, Groq, Mistral and llama.cpp.
+/// The last also reports the context size of the training.
 fn context(list: &Value, model: &str) -> Option<u64> {
     let models = list["data"].as_array()?;
     let only = match &models[..] {
-        // A server of one model takes every name for it.
+        // A server with one model accepts every name for it.
         [only] => Some(only),
         _ => None,
     };

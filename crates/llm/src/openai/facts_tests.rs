@@ -1,4 +1,4 @@
-//! Lists of models as servers have them, and servers that have none.
+//! Lists of models in the formats of several servers, and servers without a list.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ fn each_server_says_it_in_its_own_words() {
     }
 }
 
-/// A model whose server answers in these ways, one a request, and how often it was asked.
+/// A model with a server that gives these answers, one per request, and the number of requests.
 async fn model(answers: Vec<Vec<Piece>>) -> (OpenAi, Arc<ManualClock>, Arc<AtomicUsize>) {
     let (asked, clock) = (Arc::<AtomicUsize>::default(), Arc::<ManualClock>::default());
     let times = asked.clone();

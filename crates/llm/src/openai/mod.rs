@@ -1,5 +1,5 @@
-//! Any endpoint that speaks OpenAI's chat completions (OpenAI itself, OpenRouter, Ollama, llama.cpp,
-//! vLLM, LM Studio), or its Responses, which are in `responses/`.
+//! Any endpoint with OpenAI's chat completions (OpenAI itself, OpenRouter, Ollama, llama.cpp, vLLM,
+//! LM Studio), or with its Responses API, which is in `responses/`.
 
 pub(crate) mod answer;
 pub(crate) mod codes;
@@ -29,8 +29,8 @@ use request::Body;
 pub use config::OpenAiConfig;
 pub use quirks::{MaxTokensField, OpenAiApi, SystemRole};
 
-/// A model behind an endpoint that speaks one of OpenAI's APIs. Calls that it writes as text stay in
-/// the text, marks and all: [`Dialected`](crate::Dialected) reads them.
+/// A model behind an endpoint with one of OpenAI's APIs. Calls that it writes as text stay in the
+/// text with their markup: [`Dialected`](crate::Dialected) reads them.
 #[derive(Debug)]
 pub struct OpenAi {
     endpoint: Endpoint,
@@ -41,10 +41,10 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// The model `model` of the provider that is called `provider` in the configuration.
+    /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
-    /// [`NetError`] if there can be no HTTP client.
+    /// [`NetError`] if creating the HTTP client fails.
     pub fn new(
         provider: &str,
         model: &str,
@@ -86,7 +86,7 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 }
 
 impl OpenAi {
-    /// A request as the API has it.
+    /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let options = &self.options;
         match self.api {

@@ -1,4 +1,4 @@
-//! What all requests to a model have in common, whichever API is spoken.
+//! Options of all requests to a model, for both APIs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::quirks::{MaxTokensField, SystemRole};
 /// See [`OpenAiConfig`].
 #[derive(Debug)]
 pub(super) struct Options {
-    /// What the endpoint calls the model.
+    /// The endpoint's name for the model.
     pub(super) model: String,
     pub(super) max_output_tokens: Option<u32>,
     pub(super) max_tokens_field: MaxTokensField,
@@ -39,7 +39,7 @@ impl Options {
         }
     }
 
-    /// A request as it is sent, with what the configuration adds to it.
+    /// Serialises a request body and adds the configured `extra_body`.
     pub(super) fn written(&self, body: &impl Serialize) -> serde_json::Result<Vec<u8>> {
         if self.extra_body.is_empty() {
             return serde_json::to_vec(body);
@@ -52,7 +52,7 @@ impl Options {
     }
 }
 
-/// Tables are merged, everything else is replaced.
+/// Merges objects; replaces all other values.
 fn merge(body: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, value) in more {
         match (body.get_mut(key), value) {

@@ -1,4 +1,4 @@
-//! What servers that speak OpenAI's APIs want done differently, and whether it fits together.
+//! Settings for servers that deviate from OpenAI's APIs, and checks that they fit together.
 
 use avocet_net::check_header;
 use schemars::JsonSchema;
@@ -40,16 +40,16 @@ pub enum SystemRole {
     User,
 }
 
-/// What of a request is the program's alone.
+/// Keys of the request body that are forbidden in `extra_body`.
 const OURS: [&str; 6] = ["input", "instructions", "messages", "model", "stream", "tools"];
-/// Headers that say how a request is sent.
+/// Headers that the HTTP client sets.
 const OF_HTTP: [&str; 4] = ["content-length", "content-type", "host", "transfer-encoding"];
 
 impl OpenAiConfig {
-    /// Whether the switches fit together and can be sent.
+    /// Checks that the settings fit together and can be sent.
     ///
     /// # Errors
-    /// The key whose value cannot, and why.
+    /// The key with an unusable value, and the reason.
     pub(crate) fn check_quirks(&self) -> Result<(), (&'static str, String)> {
         self.check_api()?;
         if let Some(key) = OURS.into_iter().find(|key| self.extra_body.contains_key(*key)) {
@@ -86,8 +86,8 @@ impl OpenAiConfig {
         }
     }
 
-    /// What the limit of an answer is called there: at OpenAI all models take the newer name, and some
-    /// refuse the older (OpenAI API reference, "Create chat completion").
+    /// The name of the output limit. At OpenAI all models accept the newer name, and some refuse
+    /// the older one (OpenAI API reference, "Create chat completion").
     pub(super) fn max_tokens_field(&self) -> MaxTokensField {
         let host = self.base_url.split("://").nth(1).unwrap_or_default();
         let host = host.split(['/', ':']).next().unwrap_or_default();

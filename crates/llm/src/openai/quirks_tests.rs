@@ -1,4 +1,4 @@
-//! Each switch against a server that insists on it, and refuses without it.
+//! Each setting against a server that requires it and refuses requests without it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn model(base_url: String, change: impl Fn(&mut OpenAiConfig)) -> OpenAi {
     OpenAi::new("local", "qwen3", &config, Arc::<ManualClock>::default()).unwrap()
 }
 
-/// What a server that insists on this says, and the request, if it reached the model.
+/// The reply of a server with this requirement, and the request if it was accepted.
 async fn asked(
     on: Insists,
     change: impl Fn(&mut OpenAiConfig),
@@ -31,7 +31,7 @@ async fn asked(
     (reply, fake.requests().pop())
 }
 
-/// Whether a server that insists on this refuses without the switch, and answers with it.
+/// Checks that a server with this requirement refuses without the setting and answers with it.
 async fn switches(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> (ModelReply, Value) {
     let limited = |config: &mut OpenAiConfig| config.max_output_tokens = Some(100);
     let (refused, none) = asked(on, limited).await;

@@ -1,4 +1,4 @@
-//! A request on the wire (OpenAI API reference, "Create chat completion").
+//! The request body (OpenAI API reference, "Create chat completion").
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::options::Options;
 use super::quirks::{MaxTokensField, SystemRole};
 use crate::schema::WireSchema;
 
-/// A request; serialised without a copy of what it says.
+/// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'r> {
     model: &'r str,
@@ -20,7 +20,7 @@ pub(super) struct Body<'r> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-    /// An empty list is refused.
+    /// Left out if empty, because the API refuses an empty list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTool<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ enum WireMessage<'r> {
     },
 }
 
-/// A text, or, where pictures go with it, parts.
+/// A text, or a list of parts if it has pictures.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum WireContent<'r> {
@@ -126,8 +126,8 @@ impl<'r> Body<'r> {
     }
 }
 
-/// The conversation. Instructions that nobody can give stand before the first message of a user, which
-/// every valid history has.
+/// Converts the conversation. With the role `user`, the instructions precede the first user
+/// message, which every valid history has.
 fn messages(role: SystemRole, request: &ModelRequest) -> Vec<WireMessage<'_>> {
     let mut instructions = None;
     let wired = request.messages.iter().filter_map(|message| match message {
@@ -157,7 +157,7 @@ fn messages(role: SystemRole, request: &ModelRequest) -> Vec<WireMessage<'_>> {
     wired.collect()
 }
 
-/// The text, and those of its pictures that the request carries.
+/// The text with those of its pictures that are in the request.
 fn with_images<'r>(
     text: Cow<'r, str>,
     images: &[ImageRef],
@@ -173,7 +173,7 @@ fn with_images<'r>(
     WireContent::Parts([WirePart::Text { text }].into_iter().chain(images).collect())
 }
 
-/// A picture as a URL that holds it (RFC 2397).
+/// A picture as a data URL (RFC 2397).
 pub(super) fn data_url(image: &Image) -> String {
     let mut url = format!("data:{};base64,", image.media_type);
     STANDARD.encode_string(&image.bytes, &mut url);

@@ -1,5 +1,5 @@
-//! What is peculiar to chat completions, and to the servers that speak them their own way. What every
-//! provider has to do is in `contract`.
+//! Tests that are specific to chat completions and to servers that deviate from them. Tests for all
+//! providers are in `contract`.
 
 use avocet_protocol::{Arguments, Usage};
 use avocet_testkit::ManualClock;
@@ -41,7 +41,7 @@ async fn a_request_is_what_the_api_wants() {
     assert_eq!(fake.refusals(), [""; 0]);
 }
 
-/// The events of an answer, ending as it should.
+/// The events of an answer with a normal end.
 fn events(deltas: &[Value], finish: &str) -> Vec<String> {
     let mut events: Vec<String> = deltas.iter().map(|delta| delta_event(delta, None)).collect();
     events.push(delta_event(&json!({}), Some(finish)));
@@ -75,7 +75,7 @@ async fn f8_pieces_of_calls_without_an_index_belong_to_the_call_before_them() {
 async fn f8_calls_are_told_apart_however_servers_name_their_pieces() {
     let expected = [call("one", &json!({"x": 1})), call("two", &json!({"y": 2}))];
     let tables = [
-        // All calls have one index.
+        // All calls have the same index.
         json!([
             {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{\"x\": 1}"}},
             {"index": 0, "id": "b", "function": {"name": "two", "arguments": "{\"y\": "}},
@@ -85,28 +85,28 @@ async fn f8_calls_are_told_apart_however_servers_name_their_pieces() {
             {"index": 0, "function": {"name": "one", "arguments": "{\"x\": 1}"}},
             {"index": 0, "function": {"name": "two", "arguments": "{\"y\": 2}"}},
         ]),
-        // Names, and ids, are in every piece.
+        // Names and ids are repeated in every piece.
         json!([
             {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{\"x\""}},
             {"index": 0, "id": "a", "function": {"name": "one", "arguments": ": 1}"}},
             {"id": "b", "function": {"name": "two", "arguments": "{\"y\""}},
             {"id": "b", "function": {"name": "two", "arguments": ": 2}"}},
         ]),
-        // Every piece has an id of its own.
+        // Every piece has its own id.
         json!([
             {"index": 0, "id": "a", "function": {"name": "one", "arguments": ""}},
             {"index": 0, "id": "b", "function": {"arguments": "{\"x\": 1}"}},
             {"index": 1, "id": "c", "function": {"name": "two"}},
             {"index": 1, "id": "d", "function": {"name": null, "arguments": "{\"y\": 2}"}},
         ]),
-        // Only ids say what belongs together.
+        // Only the ids connect the pieces.
         json!([
             {"id": "a", "function": {"name": "one"}},
             {"id": "b", "function": {"name": "two"}},
             {"id": "a", "function": {"arguments": "{\"x\": 1}"}},
             {"id": "b", "function": {"arguments": "{\"y\": 2}"}},
         ]),
-        // Only names do.
+        // Only the names separate the calls.
         json!([
             {"id": "", "function": {"name": "one", "arguments": "{\"x\":"}},
             {"id": "", "function": {"name": "", "arguments": "1}"}},

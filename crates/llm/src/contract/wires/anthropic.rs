@@ -1,4 +1,4 @@
-//! The Messages API of Anthropic.
+//! Anthropic's Messages API.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ struct Messages;
 impl Wire for Messages {
     const NAME: &'static str = "claude/claude-test-4-5";
     const KEY: &'static str = KEY;
-    /// Of what is read, the cache has some and gets some.
+    /// The input includes tokens read from the cache and written to it.
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 3, cache_written: 4 };
 
     async fn start(answer: Answering, _: &Setup) -> Server {
@@ -90,7 +90,7 @@ impl Wire for Messages {
     }
 }
 
-/// The place of a block, how it begins, and what of it this is.
+/// The index of a block, its initial content, and the delta for this piece.
 fn written(bit: &Bit<'_>) -> (u64, Value, Option<Value>) {
     let called = |id: Option<&str>, name: &str, input: Value| json!({ "type": "tool_use", "id": id, "name": name, "input": input });
     match bit {
@@ -127,7 +127,7 @@ fn ending(bits: &[Bit<'_>], end: End<'_>) -> Vec<Value> {
     vec![json!({ "type": "message_delta", "delta": delta }), json!({ "type": "message_stop" })]
 }
 
-/// What an error is called (Anthropic API reference, "Errors").
+/// The error type for a status (Anthropic API reference, "Errors").
 fn kind(status: u16) -> &'static str {
     match status {
         400 => "invalid_request_error",

@@ -1,4 +1,4 @@
-//! Google's Gemini. A call comes whole: its pieces are put together before they are sent.
+//! Google's Gemini. It sends complete calls: pieces are joined before they are sent.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ struct Generate;
 impl Wire for Generate {
     const NAME: &'static str = "google/gemini-3-test";
     const KEY: &'static str = KEY;
-    /// What was thought was written, too.
+    /// The output includes reasoning.
     const USAGE: Usage = Usage { input: 12, output: 8, cached: 4, cache_written: 0 };
 
     async fn start(answer: Answering, _: &Setup) -> Server {
@@ -88,7 +88,7 @@ fn chunk(parts: &[Value], finish: Option<&str>) -> Value {
         "modelVersion": MODEL, "responseId": "r1" })
 }
 
-/// What is sent of a bit; nothing if it went with its call.
+/// The part for a piece; `None` if the piece was sent with its call.
 fn part(bit: &Bit<'_>, bits: &[Bit<'_>]) -> Option<Value> {
     let called = |id: Option<&str>, name: &str, args: Option<Value>| {
         let id = id.map(|id| ("id".to_owned(), json!(id)));
@@ -106,7 +106,7 @@ fn part(bit: &Bit<'_>, bits: &[Bit<'_>]) -> Option<Value> {
     }
 }
 
-/// A result is an object; what is none stands in one.
+/// The text of a result. Other values than objects are wrapped in one.
 fn result(response: &Value) -> String {
     match response.get("result").unwrap_or(response) {
         Value::String(text) => text.clone(),
@@ -114,7 +114,7 @@ fn result(response: &Value) -> String {
     }
 }
 
-/// What an error is called (Google API design, "Error codes").
+/// The error name for a status (Google API design, "Error codes").
 fn name(status: u16) -> &'static str {
     match status {
         400 | 413 => "INVALID_ARGUMENT",

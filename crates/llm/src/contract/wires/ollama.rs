@@ -1,5 +1,5 @@
-//! Ollama's own API, at Ollama's, where a key is wanted. A call comes whole: its pieces are put together
-//! before they are sent.
+//! Ollama's own API, in the hosted version that requires a key. It sends complete calls: pieces are
+//! joined before they are sent.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Wire for Chat {
     const CANNOT: &'static [Ability] =
         &[Ability::CountedCache, Ability::Filters, Ability::LateStatus];
 
-    /// Whether the model sees, the server says.
+    /// The card of the fake, instead of the configuration, decides if the model sees pictures.
     async fn start(answer: Answering, setup: &Setup) -> Server {
         let eyes = setup.images.then_some("vision");
         let able = ["completion", "tools", "thinking"].into_iter().chain(eyes).collect();
@@ -84,7 +84,7 @@ impl Wire for Chat {
     }
 }
 
-/// What is sent of a bit; nothing if it went with its call.
+/// The message for a piece; `None` if the piece was sent with its call.
 fn says(bit: &Bit<'_>, bits: &[Bit<'_>]) -> Option<Value> {
     let called = |id: Option<&str>, name: &str, arguments: Option<Value>| {
         let arguments = arguments.map(|arguments| ("arguments".to_owned(), arguments));

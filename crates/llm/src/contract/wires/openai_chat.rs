@@ -78,7 +78,7 @@ impl Wire for Chat {
             [{ "index": 0, "message": message, "finish_reason": "stop" }] })
     }
 
-    /// The code is a number at OpenRouter, and only that means anything in the middle of a stream.
+    /// OpenRouter's format: the code is a number. In the middle of a stream it is the only hint.
     fn refusal(status: u16, says: &str) -> Value {
         json!({ "error": { "message": says, "code": status } })
     }

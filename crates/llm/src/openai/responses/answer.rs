@@ -1,5 +1,5 @@
-//! An answer, put together from the events of its stream (OpenAI API reference, "Streaming events"), or
-//! read whole from a server that does not stream.
+//! Builds an answer from the events of its stream (OpenAI API reference, "Streaming events"), or
+//! from a complete body of a server without streaming.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::asking::{Answer, Fault, ITEM, Piece, Said};
 use crate::dialects::repaired;
 use crate::finish::{Ended, Finish};
 
-/// What has come of an answer so far.
+/// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct PartialAnswer {
     items: Vec<(Option<u64>, Item)>,
-    /// Bytes of what it thought.
+    /// Bytes of reasoning.
     thought: u64,
     usage: Usage,
-    /// Why it ended.
+    /// The finish reason.
     end: Option<(Finish, String)>,
     bytes: usize,
 }
@@ -32,14 +32,14 @@ enum Item {
         name: String,
         arguments: String,
     },
-    /// As it came, once it is whole and sealed.
+    /// A reasoning item, unchanged; `None` until it is complete and encrypted.
     Thought(Option<Value>),
-    /// What only the server's own tools write.
+    /// Items of the server's own tools.
     Other,
 }
 
 impl Answer for PartialAnswer {
-    /// The end is in one event with all that there is.
+    /// A single event ends the answer and contains everything else.
     const FAREWELL: Duration = Duration::ZERO;
 
     fn take(&mut self, data: &str) -> Result<Piece, Fault> {
@@ -125,7 +125,7 @@ impl Answer for PartialAnswer {
 }
 
 impl PartialAnswer {
-    /// An item begins.
+    /// Begins an item.
     fn add(&mut self, index: Option<u64>, item: &Value) -> Piece {
         let kind = match item["type"].as_str().unwrap_or_default() {
             "message" => Item::Said(String::new()),
@@ -144,7 +144,7 @@ impl PartialAnswer {
         if is_alive { Piece::Unseen } else { Piece::KeepAlive }
     }
 
-    /// An item is whole; what its pieces did not bring is in it.
+    /// Completes an item, and adds the data that its pieces lacked.
     fn complete(&mut self, index: Option<u64>, item: Value) -> Piece {
         let place = self.items.iter().rposition(|(found, _)| *found == index);
         let place = place.unwrap_or_else(|| {
@@ -186,7 +186,7 @@ impl PartialAnswer {
         shown(delta.to_owned())
     }
 
-    /// The arguments of the call at this place; of the last one, where a server does not say which.
+    /// The arguments of the call with this index; of the last call if the index is missing.
     fn arguments(&mut self, index: Option<u64>) -> Result<&mut String, Fault> {
         let found = self.items.iter_mut().rev().find_map(|(found, item)| match item {
             Item::Called { arguments, .. } if index.is_none() || *found == index => Some(arguments),
@@ -195,7 +195,7 @@ impl PartialAnswer {
         found.ok_or_else(|| "arguments belong to a call that has not begun".to_owned().into())
     }
 
-    /// The whole answer; its items count if they have not come one by one.
+    /// Processes the complete response. Its items are read only if none arrived separately.
     fn end(&mut self, response: Response) -> Result<Piece, Fault> {
         if let Some(WireUsage { input_tokens, input_tokens_details, output_tokens }) =
             response.usage
@@ -227,7 +227,8 @@ fn shown(text: String) -> Piece {
     if text.is_empty() { Piece::KeepAlive } else { Piece::Text(text) }
 }
 
-/// Why an answer is not complete. What nobody knows has failed: that it is not complete is known.
+/// Translates the reason of an incomplete answer. An unknown reason means a failure, because the
+/// answer is certainly incomplete.
 fn incomplete(reason: &str) -> Finish {
     match reason {
         "max_output_tokens" | "max_tokens" | "length" => Finish::Truncated,
@@ -236,14 +237,14 @@ fn incomplete(reason: &str) -> Finish {
     }
 }
 
-/// What a message says, and where it will not, that.
+/// The text of a message, or its refusal.
 fn said(message: &Value) -> String {
     let parts = message["content"].as_array().into_iter().flatten();
     parts.filter_map(|part| part["text"].as_str().or(part["refusal"].as_str())).collect()
 }
 
-/// Puts all arguments in the place of those that have come, and returns how many bytes longer they are. They are a
-/// string by the book; some servers send the object itself.
+/// Replaces the arguments by the complete ones. Returns the increase in bytes. They are a string
+/// according to the API; some servers send the object itself.
 fn replace(arguments: &mut String, all: &Value) -> usize {
     let before = arguments.len();
     match all {

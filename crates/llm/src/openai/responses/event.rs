@@ -1,4 +1,4 @@
-//! What comes over a stream (OpenAI API reference, "Streaming events"), as far as it matters.
+//! The relevant events of a stream (OpenAI API reference, "Streaming events").
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(super) enum Event {
     Error(WireError),
     #[serde(rename = "keepalive")]
     KeepAlive,
-    /// Beginnings and ends of parts, and whatever else may come to be.
+    /// Beginnings and ends of parts, and unknown events.
     #[serde(other)]
     Other,
 }
@@ -76,13 +76,13 @@ pub(super) struct InputDetails {
     pub(super) cached_tokens: u64,
 }
 
-/// An error in the middle of a stream means what its status would have meant at the beginning.
+/// An error in the middle of a stream. It gets the status that it would have had before the stream.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct WireError(Value);
 
 impl From<WireError> for Fault {
     fn from(WireError(error): WireError) -> Self {
-        // Some servers put it into another `error`.
+        // Some servers nest it in another `error`.
         let error = Some(&error["error"]).filter(|inner| inner.is_object()).unwrap_or(&error);
         let status = of_error(error).unwrap_or(500);
         let message = error["message"].as_str().filter(|message| !message.is_empty());

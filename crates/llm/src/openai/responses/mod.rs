@@ -1,5 +1,5 @@
-//! OpenAI's Responses (OpenAI API reference, "Responses"): nothing is kept by the provider, and what a
-//! model thought before its calls comes back sealed.
+//! OpenAI's Responses API (OpenAI API reference, "Responses"). The provider stores nothing; it
+//! returns the reasoning before calls in encrypted form.
 
 mod answer;
 mod event;
@@ -9,9 +9,9 @@ pub(crate) mod thoughts;
 pub(crate) use answer::PartialAnswer;
 pub(super) use request::Body;
 
-/// What stands for the text of a step among its thoughts.
+/// The placeholder for a step's text among its reasoning items.
 const SAID: &str = "message";
-/// What stands for the next call of a step among its thoughts.
+/// The placeholder for the next call of a step among its reasoning items.
 const CALLED: &str = "call";
 
 #[cfg(test)]

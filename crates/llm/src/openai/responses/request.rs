@@ -1,4 +1,4 @@
-//! A request on the wire (OpenAI API reference, "Create a model response").
+//! The request body (OpenAI API reference, "Create a model response").
 
 use avocet_protocol::{ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::openai::options::Options;
 use crate::openai::request::data_url;
 use crate::schema::WireSchema;
 
-/// A request; serialised without a copy of what it says.
+/// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
 pub(in crate::openai) struct Body<'r> {
     model: &'r str,
@@ -19,7 +19,7 @@ pub(in crate::openai) struct Body<'r> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTool<'r>>,
     stream: bool,
-    /// The conversation is ours: the provider keeps nothing.
+    /// Always `false`: the conversation is stored only here.
     store: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     include: &'static [&'static str],
@@ -53,12 +53,12 @@ enum Item<'r> {
         call_id: &'r str,
         output: &'r str,
     },
-    /// As it came.
+    /// A reasoning item, unchanged.
     #[serde(untagged)]
     Thought(&'r Map<String, Value>),
 }
 
-/// A text, or, where pictures go with it, parts.
+/// A text, or a list of parts if it has pictures.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Content<'r> {
@@ -79,12 +79,12 @@ struct WireTool<'r> {
     name: &'r str,
     description: &'r str,
     parameters: WireSchema<'r>,
-    /// By default only schemas without optional parameters are taken.
+    /// Always `false`: the default, `true`, requires schemas without optional parameters.
     strict: bool,
 }
 
 impl<'r> Body<'r> {
-    /// `name` is that of the model, by which it knows its own reasoning.
+    /// `name` is the model's name; only its own reasoning is sent back.
     pub(in crate::openai) fn new(
         name: &str,
         options: &'r Options,
@@ -118,7 +118,7 @@ impl<'r> Body<'r> {
                 self.input.push(Item::Message { role: "user", content });
             }
             Message::Assistant { text, calls, reasoning } => {
-                // Thoughts that led to no call are over.
+                // Reasoning without a call is obsolete.
                 let own = reasoning.as_ref().filter(|own| own.model == name && !calls.is_empty());
                 self.step(text, calls, own);
             }
@@ -128,8 +128,8 @@ impl<'r> Body<'r> {
         }
     }
 
-    /// What was said and called in a step, each behind the thoughts that led to it: one that leads to
-    /// nothing is refused, and the whole request with it.
+    /// Adds the text and the calls of a step, each after the reasoning that led to it. The API
+    /// refuses a request with unused reasoning.
     fn step(&mut self, text: &'r str, calls: &'r [SentCall], own: Option<&'r Reasoning>) {
         let content = Content::Text(text);
         let said =
@@ -158,7 +158,8 @@ impl<'r> Body<'r> {
     }
 }
 
-/// Whether a model of this name thinks. Others refuse to be asked for their thoughts.
+/// Returns `true` for names of reasoning models. Other models refuse requests for encrypted
+/// reasoning.
 pub(super) fn is_reasoning(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let number = |prefix: &str| {
@@ -170,7 +171,7 @@ pub(super) fn is_reasoning(model: &str) -> bool {
     gpt || number("o").is_some() || name.starts_with("gpt-oss") || name.starts_with("codex")
 }
 
-/// The text, and those of its pictures that the request carries.
+/// The text with those of its pictures that are in the request.
 fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -> Content<'r> {
     let images = images.iter().filter_map(|image| request.images.get(image));
     let images = images.map(|image| Part::InputImage { image_url: data_url(image) });

@@ -1,4 +1,4 @@
-//! What is peculiar to Responses. What every provider has to do is in `contract`.
+//! Tests that are specific to the Responses API. Tests for all providers are in `contract`.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ async fn reply_of(events: &[Value]) -> ModelReply {
     asked(events).await.reply.unwrap()
 }
 
-/// What reaches the API of a request.
+/// The request body for a request.
 async fn sent(request: &ModelRequest) -> Value {
     let (fake, model) = start(ModelAnswer::says("ok"), MODEL, |_| ()).await;
     let reply = model.complete(request, &|_| ()).await;
@@ -106,7 +106,7 @@ async fn pictures_are_urls_that_hold_them() {
     assert_eq!(sent["input"][0]["content"], expected);
 }
 
-/// What is sent of a step with two calls, behind a question and before what they came to.
+/// The items that are sent for a step with two calls, between a question and the results.
 async fn step(text: &str, thoughts: Value) -> Vec<String> {
     let call = |id: &str| SentCall {
         id: id.to_owned(),
@@ -136,11 +136,11 @@ async fn thoughts_stand_before_what_they_led_to() {
         ("I look", json!([one, "message", "call", "call"]), &["rs_1", "I look", "c1", "c2"][..]),
         ("", json!([one, "call", two, "call"]), &["rs_1", "c1", "rs_2", "c2"]),
         ("so", json!([one, "message", two, "call"]), &["rs_1", "so", "rs_2", "c1", "c2"]),
-        // What was written was control words, and is not in the history.
+        // The text consisted of control tokens and is missing in the history.
         ("", json!([one, "message", "call", "call"]), &["rs_1", "c1", "c2"]),
-        // The calls are read from the text, and the text is not what it was.
+        // The calls were read from the text, so the stored text has changed.
         ("I look", json!([one, "message"]), &["rs_1", "I look", "c1", "c2"]),
-        // A thought that was cut off led to nothing.
+        // Reasoning that was cut off led to nothing.
         ("", json!(["call", "call", one]), &["c1", "c2"]),
         ("", json!([one]), &["rs_1", "c1", "c2"]),
     ];

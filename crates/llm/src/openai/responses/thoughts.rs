@@ -1,11 +1,11 @@
-//! What a model thought in a step of which not every call is kept.
+//! Removes the reasoning for calls that were removed from a step.
 
 use serde_json::Value;
 
 use super::CALLED;
 
-/// The parts of the thoughts without the calls at these places, and without what led to them alone: a
-/// thought whose call is not behind it is refused, and the whole request with it.
+/// Removes the calls at these indexes, and the reasoning items that led only to them. The API
+/// refuses a request with reasoning that lacks its call.
 pub(crate) fn without(parts: Vec<Value>, places: &[usize]) -> Vec<Value> {
     let (mut kept, mut thoughts) = (Vec::new(), Vec::new());
     let (mut calls, mut is_over) = (0.., false);
