@@ -31,8 +31,7 @@ pub struct AnthropicFake {
 }
 
 impl AnthropicFake {
-    /// Starts a server whose answers depend on the request. Requests that the API refuses stay away
-    /// from the model.
+    /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
         Self { server: ModelServer::start(answer, stream::events, checked).await }

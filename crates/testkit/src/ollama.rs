@@ -30,8 +30,8 @@ pub struct OllamaFake {
 }
 
 impl OllamaFake {
-    /// Starts a server whose model has all capabilities. Its answers depend on the request.
-    /// Requests that the API refuses stay away from the model.
+    /// Starts a server with a model that has all capabilities. `answer` is called for each request
+    /// that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         Self::start_as(Card::default(), answer).await
     }

@@ -24,8 +24,7 @@ pub struct OpenAiFake {
 pub const KEY: &str = "sk-test-1234567890";
 
 impl OpenAiFake {
-    /// Starts a server whose answers depend on the request. Requests that the API refuses stay away
-    /// from the model.
+    /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         Self::start_keeping(answer, false).await
     }

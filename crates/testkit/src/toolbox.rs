@@ -55,7 +55,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `hang` | pure | never ends |
 /// | `note` | in the log | writes the note `remember` |
 /// | `say` | in the log | sends its `text` to the chat, or to the chat `chat` |
-/// | `ask` | in the log | waits for an answer to `What colour?`, with a button `Blue` that sends `blue` |
+/// | `ask` | in the log | waits for an answer to `What colour?`; its button `Blue` sends `blue` |
 /// | `wonder` | in the log, parallel | the same as `ask` |
 /// | `spawn` | in the log | waits for a child session that gets its `prompt` |
 /// | `write` | verifiable | returns its arguments |

@@ -27,8 +27,7 @@ pub struct ResponsesFake {
 }
 
 impl ResponsesFake {
-    /// Starts a server whose answers depend on the request. Requests that the API refuses stay away
-    /// from the models.
+    /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
         let answer = move |body: &Value| given(body, answer(body));
