@@ -126,8 +126,8 @@ impl Proxy {
     }
 
     /// Serves all connections of a listener. Dropping the future closes them. `reached` is called
-    /// for each accepted connection, before its first byte passes, with the target as `HOST:PORT`.
-    /// The callback must not block.
+    /// for each connection that passes the checks, before its first byte passes, with the target as
+    /// `HOST:PORT`. The callback must not block.
     ///
     /// # Errors
     /// Fails if the listener cannot be used.
@@ -206,7 +206,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Returns the addresses to connect to: the listed ones, and public ones of listed names.
+    /// Returns the addresses to connect to. A listed address is always allowed. The addresses of a
+    /// listed name must be public or listed themselves.
     async fn addresses(
         &self,
         host: &Host,

@@ -35,7 +35,7 @@ impl Default for FakeBus {
 }
 
 impl FakeBus {
-    /// Delays `publish` and `ignore` while `open` is `false`.
+    /// Delays messages, ignored updates and cursors while `open` is `false`.
     pub fn set_open(&self, open: bool) {
         self.open.send_replace(open);
     }

@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Rule;
 
-/// Networks outside the public Internet: address, prefix length, description. 192.0.0.0/24 includes
-/// two anycast addresses that the registry calls global, because they lead to the nearest router.
+/// Networks outside the public Internet: address, prefix length, description. 192.0.0.0/24 is
+/// refused as a whole: the registry calls two of its anycast addresses global, but they lead to the
+/// nearest router.
 const IPV4: [(Ipv4Addr, u32, &str); 17] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "this network (0.0.0.0/8)"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private (10.0.0.0/8)"),
@@ -27,9 +28,9 @@ const IPV4: [(Ipv4Addr, u32, &str); 17] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved (240.0.0.0/4)"),
 ];
 
-/// The IPv6 networks, in the form of [`IPV4`]. All other public addresses are in 2000::/3. The
-/// position of the IPv4 address in a NAT64 prefix for local use is known only to its operator (RFC
-/// 8215), so the whole prefix is refused.
+/// The IPv6 networks, in the form of [`IPV4`]. Any other address is public only within 2000::/3.
+/// The position of the IPv4 address in a NAT64 prefix for local use is known only to its operator
+/// (RFC 8215), so the whole prefix is refused.
 const IPV6: [(Ipv6Addr, u32, &str); 14] = [
     (Ipv6Addr::UNSPECIFIED, 128, "unspecified (::)"),
     (Ipv6Addr::LOCALHOST, 128, "loopback (::1)"),
