@@ -254,7 +254,7 @@ impl DiscordFake {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Past)));
     }
 
-    /// Deletes the channel or thread, which sends an event.
+    /// Deletes the channel or thread; an event reports this.
     pub fn delete_channel(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Deleted)));
     }
@@ -277,12 +277,12 @@ impl DiscordFake {
         self.change(|platform| platform.boost(guild, tier));
     }
 
-    /// Removes the bot from a guild, which sends an event.
+    /// Removes the bot from a guild; an event reports this.
     pub fn kick(&self, guild: u64) {
         self.change(|platform| platform.set_left(guild, true));
     }
 
-    /// Adds the bot to a guild again, which sends an event.
+    /// Adds the bot to a guild again; an event reports this.
     pub fn take_back(&self, guild: u64) {
         self.change(|platform| platform.set_left(guild, false));
     }

@@ -169,7 +169,7 @@ impl TelegramFake {
         self.change(|bot| bot.chats.open(chat));
     }
 
-    /// The user blocks the bot, which sends an update (`my_chat_member`).
+    /// The user blocks the bot; an update reports this (`my_chat_member`).
     pub fn block(&self, user: i64) {
         self.change(|bot| {
             bot.chats.block(user);
@@ -177,7 +177,7 @@ impl TelegramFake {
         });
     }
 
-    /// The user removes the bot from a group, which sends an update (`my_chat_member`).
+    /// The user removes the bot from a group; an update reports this (`my_chat_member`).
     pub fn kick(&self, user: i64, chat: i64) {
         self.change(|bot| {
             bot.chats.kick(chat);
@@ -185,7 +185,7 @@ impl TelegramFake {
         });
     }
 
-    /// The user unblocks the bot, or adds it to the group again, which sends an update.
+    /// The user unblocks the bot, or adds it to the group again; an update reports this.
     pub fn take_back(&self, user: i64, chat: i64) {
         self.change(|bot| {
             bot.chats.reopen(chat);
