@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
-/// The daemon takes 512 connections.
+/// Fewer than the daemon's limit of 512 connections.
 const MOST: i64 = 500;
 
 /// Measures whole turns of the real program, from outside.
@@ -69,7 +69,7 @@ pub(crate) enum Which {
     Both,
 }
 
-/// The daemon's `durability`.
+/// The value of `durability` in the daemon's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Durability {
@@ -97,7 +97,7 @@ impl Which {
 }
 
 impl Options {
-    /// Sessions of each measurement.
+    /// Returns the number of sessions of each measurement.
     pub(crate) fn at_a_time(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.sessions.iter().map(|&sessions| sessions.into())
     }

@@ -1,4 +1,4 @@
-//! The machine's time: the figures are about nothing else.
+//! The real time, because the load generator measures nothing else.
 
 use std::time::{Duration, Instant};
 
@@ -6,9 +6,9 @@ use anyhow::{Result, anyhow};
 use async_trait::async_trait;
 use avocet_protocol::{Clock, Timestamp, within};
 
-/// How long the daemon may take for anything before it counts as stuck.
+/// Timeout for any single action of the daemon.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often something is looked at that cannot be waited for.
+/// Poll interval for conditions that send no notification.
 const LOOK_AGAIN: Duration = Duration::from_micros(500);
 
 #[expect(clippy::disallowed_methods, reason = "what takes how long is what is measured")]
@@ -21,13 +21,13 @@ pub(crate) async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// Waits for something that has to come soon.
+/// Waits for `work`, with a timeout. `what` describes it in the error.
 pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> Result<T> {
     let done = within(&Machine, PATIENCE, work).await;
     done.map_err(|_| anyhow!("{what}: nothing for {} s; is it stuck?", PATIENCE.as_secs()))
 }
 
-/// Looks until there is something; what it finds may be that there will be nothing.
+/// Polls `find` until it returns a value or an error, with a timeout.
 pub(crate) async fn look<T>(
     what: &str,
     mut find: impl AsyncFnMut() -> Result<Option<T>>,

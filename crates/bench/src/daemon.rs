@@ -1,4 +1,5 @@
-//! The real program as a process, in a home of its own. Both are gone when they are dropped.
+//! The real program as a process, in its own home directory. Dropping them kills the process and
+//! removes the directory.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -15,23 +16,23 @@ use crate::cli::Durability;
 use crate::clock::look;
 use crate::process::Process;
 
-/// Short, because a socket's path has at most 107 bytes.
+/// Short, because the path of a socket has at most 107 bytes.
 const SOCKET: &str = "run/s";
 
-/// A home directory with a configuration.
+/// A home directory with a configuration file.
 #[derive(Debug)]
 pub(crate) struct Home {
     program: PathBuf,
     directory: TempDir,
 }
 
-/// How a daemon is configured.
+/// The configuration of a daemon.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub(crate) durability: Durability,
-    /// Where the model is.
+    /// The URL of the model fake.
     pub(crate) base_url: &'a str,
-    /// Turns that run at the same time; none: as many as by default.
+    /// Maximum number of turns that run at the same time. `None` for the default.
     pub(crate) max_running: Option<usize>,
 }
 
@@ -82,7 +83,7 @@ fn config(Setting { durability, base_url, max_running }: Setting<'_>) -> String 
     )
 }
 
-/// The program while it runs. Killed when it is dropped.
+/// The running program. Killed on drop.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     child: Child,
@@ -94,7 +95,7 @@ impl Daemon {
         Process(self.child.id())
     }
 
-    /// Stops it in order: what is only in the -wal is then in the database.
+    /// Stops the program with SIGTERM, which moves the content of the WAL file into the database.
     pub(crate) async fn stop(mut self) -> Result<()> {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM)?;
@@ -113,7 +114,7 @@ impl Daemon {
         }
     }
 
-    /// What it has logged.
+    /// Returns the log of the program.
     fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -123,7 +124,7 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         match self.child.kill() {
             Ok(()) => drop(self.child.wait()),
-            // It has ended, and been waited for.
+            // The process has already ended and has been reaped.
             Err(error) => debug_assert_eq!(error.kind(), ErrorKind::InvalidInput),
         }
     }

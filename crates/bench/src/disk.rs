@@ -1,4 +1,4 @@
-//! The disk: what kind it is, what a sync costs on it, and a log on it that is long from the start.
+//! Measurements of the disk, and a tool that makes a log long.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,11 +11,11 @@ use rusqlite::Connection;
 use crate::clock::now;
 use crate::latencies::Latencies;
 
-/// Syncs that are tried.
+/// Number of measured syncs.
 const SYNCS: usize = 200;
 
-/// How long it takes until the disk has 4 KiB more of a file: what each synced commit costs at
-/// least.
+/// Measures how long a sync takes after 4 KiB were appended to a file: the minimum cost of each
+/// synced commit.
 pub(crate) fn sync_latencies(below: &Path) -> Result<Latencies> {
     let mut file = tempfile::tempfile_in(below)?;
     let mut took = Vec::with_capacity(SYNCS);
@@ -32,13 +32,13 @@ fn append(file: &mut File) -> Result<()> {
     Ok(file.sync_data()?)
 }
 
-/// The type of the file system that a directory is on.
+/// Returns the type of the file system of a directory.
 pub(crate) fn file_system(directory: &Path) -> Result<String> {
     let mounts = fs::read_to_string("/proc/mounts")?;
     Ok(mounted(&mounts, &directory.canonicalize()?).unwrap_or("unknown").to_owned())
 }
 
-/// The type of the longest mount point that a path is below; of equals, the last one.
+/// Returns the type of the longest mount point above a path. Of equally long ones, the last wins.
 fn mounted<'m>(mounts: &'m str, path: &Path) -> Option<&'m str> {
     let points = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);
@@ -48,7 +48,8 @@ fn mounted<'m>(mounts: &'m str, path: &Path) -> Option<&'m str> {
     points.max_by_key(|(length, _)| *length).map(|(_, kind)| kind)
 }
 
-/// Sessions with one finished and delivered turn each, as the daemon would have logged them.
+/// Inserts sessions with one finished and delivered turn each, in the form that the daemon would
+/// have written.
 const FILL: &str = "
     BEGIN;
     CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS
@@ -71,7 +72,7 @@ const FILL: &str = "
     PRAGMA wal_checkpoint(TRUNCATE);
 ";
 
-/// Writes a long past into the log of a daemon that is stopped. Returns how long that took.
+/// Writes old sessions into the log of a stopped daemon. Returns the time that this took.
 pub(crate) fn fill(database: &Path, sessions: usize) -> Result<Duration> {
     let began = now();
     let connection = Connection::open(database)?;

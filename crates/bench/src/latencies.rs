@@ -1,8 +1,8 @@
-//! How long things took: what half of them took, and the slowest.
+//! Measured durations and their percentiles.
 
 use std::time::Duration;
 
-/// Durations, sorted.
+/// Sorted durations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Latencies(Vec<Duration>);
 
@@ -16,7 +16,8 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The shortest duration that is not exceeded by `percent` of all; zero if there are none.
+    /// Returns the shortest duration that is at least as long as `percent` % of all. Zero if there
+    /// are no durations.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let rank = (self.0.len() * percent).div_ceil(100).max(1);
         self.0.get(rank - 1).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The load: sessions that talk at the same time, each asking the next when it has its answer.
+//! The load: concurrent sessions. Each asks its next question when the last one is answered.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::clock::{now, soon};
 use crate::latencies::Latencies;
 use crate::model::{Ask, REPLY};
 
-/// What is done, how often, by how many.
+/// The size and kind of a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) sessions: usize,
@@ -21,18 +21,18 @@ pub(crate) struct Load {
     pub(crate) turns: usize,
     pub(crate) limit: Duration,
     pub(crate) ask: Ask,
-    /// Turns after which a session goes on in a new chat.
+    /// Number of turns after which a session continues in a new chat.
     pub(crate) turns_per_chat: usize,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) latencies: Latencies,
     pub(crate) took: Duration,
 }
 
-/// Names that no chat of this home has had.
+/// Generates chat names that are new in this home directory.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Cell<usize>);
 
@@ -44,7 +44,7 @@ impl Names {
     }
 }
 
-/// How much is left to do, shared by the sessions.
+/// The remaining work, shared by the sessions.
 struct Left {
     turns: Cell<usize>,
     began: Instant,
@@ -56,7 +56,7 @@ impl Left {
         Self { turns: Cell::new(load.turns), began: now(), limit: load.limit }
     }
 
-    /// Whether there is one more to do.
+    /// Takes one turn. Returns `false` if all turns or the time are used up.
     fn take(&self) -> bool {
         let left = self.turns.get();
         let goes_on = left > 0 && self.began.elapsed() < self.limit;
@@ -66,7 +66,7 @@ impl Left {
 }
 
 impl Load {
-    /// Whole turns: from `ask` until the reply arrives.
+    /// Measures whole turns: from `ask` until the reply arrives.
     pub(crate) async fn turns(&self, socket: &Path, names: &Names) -> Result<Loaded> {
         let left = Left::new(self);
         let talking = (0..self.sessions).map(async |_| {
@@ -84,7 +84,8 @@ impl Load {
         Ok(Loaded { latencies: Latencies::new(took), took: left.began.elapsed() })
     }
 
-    /// Admissions alone: from `ask` until the daemon says that it is in the log.
+    /// Measures admissions alone: from `ask` until the daemon confirms that the message is in the
+    /// log.
     pub(crate) async fn admissions(&self, socket: &Path, names: &Names) -> Result<Loaded> {
         let left = Left::new(self);
         let asking = (0..self.sessions).map(async |_| {
@@ -102,7 +103,7 @@ impl Load {
     }
 }
 
-/// A chat, and the connection that listens to it.
+/// A chat, and the connection that receives its messages.
 pub(crate) struct Chat {
     client: SocketClient,
     name: String,
@@ -121,12 +122,12 @@ impl Chat {
         Ok(chat)
     }
 
-    /// Returns when the daemon has it in its log.
+    /// Asks, and returns when the daemon has the message in its log.
     pub(crate) async fn ask(&self, ask: Ask) -> Result<()> {
         self.call("ask", json!({ "session": self.name, "text": ask.text() })).await
     }
 
-    /// Asks and waits for the reply. Returns how long that took.
+    /// Asks and waits for the reply. Returns the time that this took.
     pub(crate) async fn turn(&mut self, ask: Ask) -> Result<Duration> {
         self.turns += 1;
         let asked = now();

@@ -1,4 +1,4 @@
-//! The measurements under load: turns, admissions, and what each costs.
+//! The measurements under load: turns, admissions, and the cost of each.
 
 use std::fs;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::process::Process;
 use crate::report::{Cost, Held, LogBytes, Row, micros};
 use crate::table::count;
 
-/// Turns that lie behind those of a long chat that are measured.
+/// Number of turns of a long chat before the measured ones.
 pub(crate) const BEHIND: usize = 200;
-/// Those that are.
+/// Number of measured turns of a long chat.
 const MEASURED: usize = 100;
-/// Turns of each session before it counts: connections are made, caches are warm.
+/// Turns of each session before the measurement, to open connections and warm caches.
 const WARM_UP: usize = 3;
-/// How long the fake is measured alone.
+/// Duration of the measurement of the fake alone.
 const FAKE_ALONE: Duration = Duration::from_secs(2);
 
-/// What there is to say of turns of one kind.
+/// The results of turns of one kind.
 pub(crate) struct Turns {
     pub(crate) rows: Vec<Row>,
     pub(crate) memory: Vec<Held>,
@@ -33,7 +33,7 @@ pub(crate) struct Turns {
 }
 
 impl Bench<'_> {
-    /// Turns at each number of sessions.
+    /// Measures turns, for each number of sessions.
     pub(crate) async fn turns(&self, durability: Durability, ask: Ask) -> Result<Turns> {
         let (word, names) = (durability.word(), Names::default());
         let home = self.home(durability, None)?;
@@ -60,7 +60,7 @@ impl Bench<'_> {
         Ok(Turns { rows, memory, log_bytes })
     }
 
-    /// Turns of one chat that has a past.
+    /// Measures turns of one chat with a long history.
     pub(crate) async fn long_chat(&self, durability: Durability) -> Result<Row> {
         progress(&format!("a long chat, {}", durability.word()));
         let home = self.home(durability, None)?;
@@ -79,7 +79,8 @@ impl Bench<'_> {
         Ok(Row::new(Some(durability), 1, &loaded, Some(cost)))
     }
 
-    /// Admissions at each number of sessions, while the one turn that may run never ends.
+    /// Measures admissions for each number of sessions, while the only turn that may run never
+    /// ends.
     pub(crate) async fn admissions(&self, durability: Durability) -> Result<Vec<Row>> {
         let home = self.home(durability, Some(1))?;
         let daemon = home.start().await?;
@@ -109,7 +110,7 @@ impl Bench<'_> {
         Ok(Row::new(Some(durability), sessions, &loaded, Some(cost)))
     }
 
-    /// The fake without the program, as often as it can.
+    /// Measures the fake without the program, at full speed.
     pub(crate) async fn fake_alone(&self) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         for connections in self.options.at_a_time() {
@@ -131,7 +132,7 @@ pub(crate) fn held(daemon: &Daemon, when: String) -> Result<Held> {
     Ok(Held { when, memory: daemon.process().memory()? })
 }
 
-/// What has been spent so far.
+/// The resources used so far.
 struct Spent {
     cpu: Duration,
     generator_cpu: Duration,
@@ -145,7 +146,7 @@ impl Spent {
         Ok(Self { cpu: process.cpu()?, generator_cpu, written: process.written()? })
     }
 
-    /// What has been spent since, divided by what came of it.
+    /// Returns the resources used since then, per turn or admission.
     fn each_since(&self, daemon: &Daemon, loaded: &Loaded) -> Result<Cost> {
         let now = Self::read(daemon)?;
         let each = loaded.latencies.count().max(1) as u64;

@@ -1,5 +1,5 @@
-//! The load generator: measures the real program from outside, and prints figures. Nothing here is
-//! asserted; the figures are for people.
+//! The load generator: measures the real program from outside and prints figures for people. It
+//! asserts nothing.
 
 mod cli;
 mod clock;
@@ -34,7 +34,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Whatever cuts it short drops what it has started: the daemon is killed, its home is removed.
+/// A signal drops the measurement, which kills the daemon and removes its home directory.
 async fn run(options: &Options) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

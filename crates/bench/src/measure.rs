@@ -1,4 +1,4 @@
-//! What is measured, in order. Each part has a daemon and a home of its own.
+//! All measurements in order. Each part has its own daemon and home directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use crate::model::{Ask, FakeModel};
 use crate::process::{Process, cpu_of_all};
 use crate::report::{Group, Held, LogBytes, Machine, Report, Row, micros};
 
-/// What every measurement needs.
+/// The state that all measurements share.
 pub(crate) struct Bench<'a> {
     pub(crate) options: &'a Options,
     pub(crate) model: FakeModel,
     program: PathBuf,
-    /// Where homes are made.
+    /// The parent directory of the home directories.
     below: PathBuf,
 }
 
-/// What was found under load.
+/// Results of the measurements under load.
 #[derive(Default)]
 struct UnderLoad {
     turns: Vec<Row>,
@@ -37,7 +37,6 @@ struct UnderLoad {
     log_bytes: Vec<LogBytes>,
 }
 
-/// Measures everything.
 pub(crate) async fn all(options: &Options) -> Result<Report> {
     let bench = Bench::new(options).await?;
     progress("the disk");
@@ -101,7 +100,7 @@ impl<'a> Bench<'a> {
         Ok(Self { options, model: FakeModel::start().await, program, below })
     }
 
-    /// A new home whose daemon asks the fake.
+    /// Makes a new home directory whose daemon uses the fake model.
     pub(crate) fn home(&self, durability: Durability, max_running: Option<usize>) -> Result<Home> {
         let base_url = self.model.base_url();
         let setting = Setting { durability, base_url: &base_url, max_running };
@@ -124,7 +123,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What the processors have done since, and how much of it for us.
+/// CPU time since the start of the measurements, of all processes and of ours.
 struct Others {
     began: Instant,
     all: Duration,
@@ -137,7 +136,7 @@ impl Others {
         Ok(Self { began: now(), all: cpu_of_all()?, ours })
     }
 
-    /// What others had of the processors.
+    /// Returns the share of the processors that other processes used, in percent.
     fn percent(&self) -> Result<f64> {
         let Self { began, all, ours } = Self::begin()?;
         let others = (all - self.all).saturating_sub(ours - self.ours);
@@ -146,12 +145,12 @@ impl Others {
     }
 }
 
-/// What is being measured, for whoever waits.
+/// Prints the current measurement for the user.
 pub(crate) fn progress(what: &str) {
     eprintln!("measuring {what} ...");
 }
 
-/// The command that this is.
+/// Returns the command line of this program.
 fn command() -> String {
     let mut words = vec!["cargo run --release -p avocet-bench".to_owned()];
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! The model: a fake that answers at once. What the user says decides what it answers.
+//! A fake model that answers at once. The text of the user's message selects the answer.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,18 +15,18 @@ use crate::clock::{now, soon};
 use crate::latencies::Latencies;
 use crate::load::Loaded;
 
-/// What is asked.
+/// A question to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// It answers.
+    /// The model answers.
     Plain,
-    /// It calls one tool that only reads, then answers.
+    /// The model calls one tool that only reads, then answers.
     OneTool,
-    /// It never answers.
+    /// The model never answers.
     Never,
 }
 
-/// What every answer is.
+/// The text of every answer.
 pub(crate) const REPLY: &str = "ok";
 
 impl Ask {
@@ -47,7 +47,7 @@ impl Ask {
     }
 }
 
-/// The fake, and the first request that it got.
+/// The fake model, and the first request that it received.
 #[derive(Debug)]
 pub(crate) struct FakeModel {
     server: OpenAiFake,
@@ -69,8 +69,8 @@ impl FakeModel {
         self.server.base_url()
     }
 
-    /// How long the fake itself takes, without the program: the first request that the program made
-    /// is made again and again, over so many connections.
+    /// Measures the fake itself, without the program: repeats the program's first request until
+    /// `limit`, on several connections.
     pub(crate) async fn alone(&self, connections: usize, limit: Duration) -> Result<Loaded> {
         let body = self.first.get().context("nobody has asked the model yet")?.to_string();
         let url = self.base_url();
@@ -109,7 +109,7 @@ fn answer(request: &Value, never: &Arc<Semaphore>) -> ModelAnswer {
     reply
 }
 
-/// One request, until the end of the chunked answer.
+/// Sends one request and reads until the end of the chunked answer.
 async fn ask(stream: &mut TcpStream, request: &[u8]) -> Result<()> {
     const END: &[u8] = b"\r\n0\r\n\r\n";
     stream.write_all(request).await?;

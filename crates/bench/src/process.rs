@@ -1,4 +1,4 @@
-//! What the system knows about a process: proc(5).
+//! Figures of a process from proc(5).
 
 use std::fs;
 use std::io;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// A process that runs.
+/// The id of a running process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process(pub(crate) u32);
 
 /// Memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Memory {
-    /// What is in memory, shared pages included.
+    /// Resident memory, with all shared pages.
     pub(crate) rss: u64,
-    /// The same, where a shared page counts in parts.
+    /// The same, but each shared page is divided by the number of its processes.
     pub(crate) pss: u64,
 }
 
@@ -25,13 +25,13 @@ impl Process {
         Self(std::process::id())
     }
 
-    /// Time on a processor so far, in user and in system mode.
+    /// CPU time so far, in user and in system mode.
     pub(crate) fn cpu(self) -> Result<Duration> {
         let [own, _children] = cpu(&self.read("stat")?).context("stat has no times")?;
         Ok(own)
     }
 
-    /// The same with that of the processes that it has started and seen end.
+    /// CPU time so far, with that of child processes that have ended and were waited for.
     pub(crate) fn cpu_with_children(self) -> Result<Duration> {
         let [own, children] = cpu(&self.read("stat")?).context("stat has no times")?;
         Ok(own + children)
@@ -42,12 +42,12 @@ impl Process {
         found.context("status has no VmRSS, or smaps_rollup no Pss")
     }
 
-    /// Bytes that it has had written to the disk so far.
+    /// Bytes that the process has had written to the disk so far.
     pub(crate) fn written(self) -> Result<u64> {
         field(&self.read("io")?, "write_bytes").context("io has no write_bytes")
     }
 
-    /// How often its threads have gone to sleep so far: each has been woken as often.
+    /// Number of times that the threads have gone to sleep so far. Each sleep ends with a wake-up.
     pub(crate) fn wake_ups(self) -> Result<u64> {
         let mut sum = 0;
         for thread in fs::read_dir(format!("/proc/{}/task", self.0))? {
@@ -67,13 +67,13 @@ impl Process {
     }
 }
 
-/// Time that all processors together have worked so far, for whomever.
+/// CPU time that all processors together have used so far, for all processes.
 pub(crate) fn cpu_of_all() -> Result<Duration> {
     let stat = fs::read_to_string("/proc/stat")?;
     busy(&stat).context("/proc/stat has no line for all processors")
 }
 
-/// utime, stime, cutime and cstime: fields 14 to 17. The name of the program, field 2, stands in
+/// Parses utime, stime, cutime and cstime: fields 14 to 17. The program's name, field 2, is in
 /// brackets and may contain anything.
 fn cpu(stat: &str) -> Option<[Duration; 2]> {
     let (_, after_name) = stat.rsplit_once(')')?;
@@ -82,7 +82,8 @@ fn cpu(stat: &str) -> Option<[Duration; 2]> {
     Some([user_and_system()?, user_and_system()?])
 }
 
-/// Everything but idle and iowait, fields 4 and 5 of the first line; guests are part of user.
+/// Sums all columns except idle and iowait, fields 4 and 5 of the first line. Guest time is part of
+/// user time.
 fn busy(stat: &str) -> Option<Duration> {
     let fields: Vec<&str> = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().collect();
     let working = fields.iter().take(8).enumerate().filter(|(place, _)| !matches!(place, 3 | 4));
@@ -99,7 +100,7 @@ fn memory(status: &str, smaps_rollup: &str) -> Option<Memory> {
     Some(Memory { rss: rss * 1024, pss: pss * 1024 })
 }
 
-/// The number in a line `name: number unit`.
+/// Parses the number in a line `name: number unit`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
     text.lines().find_map(value)?.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! What was measured, for programs (JSON) and, as tables, for people.
+//! The results, as JSON for programs and as tables for people.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::load::Loaded;
 use crate::process::Memory;
 use crate::table::{Table, bytes, count, per_second, plural, span};
 
-/// Everything.
+/// All results.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: Machine,
@@ -20,11 +20,11 @@ pub(crate) struct Report {
     pub(crate) memory: Vec<Held>,
     pub(crate) idle: Option<Idle>,
     pub(crate) log_bytes: Vec<LogBytes>,
-    /// The command that measures the same again.
+    /// The command that repeats the measurements.
     pub(crate) command: String,
 }
 
-/// What it was measured on.
+/// The measured program and its machine.
 #[derive(Debug, Serialize)]
 pub(crate) struct Machine {
     pub(crate) program_bytes: u64,
@@ -32,24 +32,23 @@ pub(crate) struct Machine {
     pub(crate) processors: usize,
     pub(crate) kernel: String,
     pub(crate) file_system: String,
-    /// A sync of the disk after 4 KiB more.
+    /// Time of a sync after 4 KiB were appended.
     pub(crate) sync_p50_us: u64,
     pub(crate) sync_p99_us: u64,
-    /// What other processes took of the processors while it was measured.
+    /// The share of the processors that other processes used meanwhile, in percent.
     pub(crate) others_percent: f64,
 }
 
-/// Measurements of the same thing.
+/// Measurements of the same kind.
 #[derive(Debug, Serialize)]
 pub(crate) struct Group {
     pub(crate) title: String,
     pub(crate) rows: Vec<Row>,
 }
 
-/// One measurement.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    /// None for what has no log.
+    /// `None` if the measured part has no log.
     pub(crate) durability: Option<Durability>,
     pub(crate) sessions: usize,
     pub(crate) count: usize,
@@ -57,22 +56,22 @@ pub(crate) struct Row {
     pub(crate) p50_us: u64,
     pub(crate) p95_us: u64,
     pub(crate) p99_us: u64,
-    /// What each cost; none where the daemon had no part in it.
+    /// The average cost. `None` if the daemon was not involved.
     pub(crate) cost: Option<Cost>,
 }
 
-/// What one turn, or one admission, costs.
+/// The cost of one turn or admission.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Cost {
-    /// The daemon's time on a processor.
+    /// CPU time of the daemon.
     pub(crate) cpu_us: u64,
-    /// The same of the load generator, the model fake included.
+    /// CPU time of the load generator, including the model fake.
     pub(crate) generator_cpu_us: u64,
     /// Bytes that the daemon has written to the disk.
     pub(crate) written: u64,
 }
 
-/// From the start of the process until it answers.
+/// The time from the start of the process until it answers.
 #[derive(Debug, Serialize)]
 pub(crate) struct Start {
     pub(crate) of: String,
@@ -87,7 +86,7 @@ pub(crate) struct Held {
     pub(crate) memory: Memory,
 }
 
-/// What it does while nobody wants anything.
+/// Activity of an idle daemon.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Idle {
     pub(crate) seconds: u64,
@@ -95,7 +94,7 @@ pub(crate) struct Idle {
     pub(crate) cpu_us: u64,
 }
 
-/// How much the database grows.
+/// The growth of the database.
 #[derive(Debug, Serialize)]
 pub(crate) struct LogBytes {
     pub(crate) of: String,

@@ -1,4 +1,4 @@
-//! The measurements without load: starting, idling, and what stays in memory.
+//! The measurements without load: starting, idling, and memory that stays in use.
 
 use std::fs;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::model::Ask;
 use crate::report::{Held, Idle, Start, micros};
 use crate::table::{bytes, count, plural};
 
-/// Sessions that come one after the other, so many at a time.
+/// Number of sessions that run at a time while the memory of many sessions is measured.
 const AT_A_TIME: usize = 64;
-/// How long they may take to come.
+/// Time limit for all of these sessions.
 const COMING: Duration = Duration::from_mins(3);
 
 impl Bench<'_> {
-    /// How long it takes to start, with an empty log and with a long one; and the memory then.
+    /// Measures the time of a start and the memory afterwards, with an empty and with a long log.
     pub(crate) async fn starts(&self) -> Result<(Vec<Start>, Vec<Held>)> {
         progress("starts");
         let home = self.home(Durability::Synced, None)?;
@@ -45,8 +45,8 @@ impl Bench<'_> {
         Ok((measured, vec![memory]))
     }
 
-    /// What stays in memory of sessions that have been seen once: each attaches, asks, gets its
-    /// reply and goes.
+    /// Measures the memory that stays in use after many sessions. Each attaches, asks, gets its
+    /// reply and disconnects.
     pub(crate) async fn seen(&self) -> Result<Vec<Held>> {
         if self.options.seen == 0 {
             return Ok(Vec::new());
@@ -63,7 +63,7 @@ impl Bench<'_> {
         Ok(vec![memory])
     }
 
-    /// What it does while nobody wants anything.
+    /// Measures wake-ups and CPU time of an idle daemon.
     pub(crate) async fn idle(&self) -> Result<Option<Idle>> {
         let seconds = self.options.idle;
         if seconds == 0 {
@@ -73,7 +73,7 @@ impl Bench<'_> {
         let home = self.home(Durability::Synced, None)?;
         let daemon = home.start().await?;
         let process = daemon.process();
-        // What the start has set in motion comes to rest.
+        // Lets the work that the start has begun finish.
         sleep(Duration::from_secs(1)).await;
         let (wake_ups, cpu) = (process.wake_ups()?, process.cpu()?);
         sleep(Duration::from_secs(seconds)).await;
@@ -86,7 +86,7 @@ fn log(sessions: usize) -> String {
     format!("a log of {} and messages", plural(sessions, "session"))
 }
 
-/// The median of so many starts.
+/// Measures the median of `starts` starts.
 async fn start(of: String, home: &Home, starts: usize) -> Result<Start> {
     let mut took = Vec::new();
     for _ in 0..starts {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How long the longest bar is, in characters.
+/// Length of the longest bar, in characters.
 const BAR: usize = 16;
 
 /// A title, columns and rows; the first column names the row.
@@ -23,7 +23,7 @@ impl Table {
         self.rows.push((label.to_owned(), cells.into_iter().collect(), None));
     }
 
-    /// A row that ends in a bar; the longest of the table's bars is full.
+    /// Adds a row that ends in a bar. The table's largest value has a full bar.
     pub(crate) fn row_with_bar(&mut self, label: &str, cells: Vec<String>, value: f64) {
         self.rows.push((label.to_owned(), cells, Some(value)));
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A bar whose length is to the longest as `value` is to `most`.
+/// Draws a bar whose length is to the full length as `value` is to `most`.
 fn bar(value: f64, most: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if most > 0.0 { (value / most).clamp(0.0, 1.0) } else { 0.0 };
@@ -74,7 +74,7 @@ fn bar(value: f64, most: f64) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// `1.23 ms`, from microseconds.
+/// Formats microseconds, for example `1.23 ms`.
 pub(crate) fn span(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} us"),
@@ -85,7 +85,7 @@ pub(crate) fn span(micros: u64) -> String {
     }
 }
 
-/// `1.5 KiB`.
+/// Formats a size, for example `1.5 KiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let (mut size, mut unit) = (bytes as f64, 0);
@@ -97,7 +97,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{size:.digits$} {}", UNITS[unit])
 }
 
-/// `12,345`.
+/// Formats a number, for example `12,345`.
 pub(crate) fn count(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -110,13 +110,13 @@ pub(crate) fn count(number: usize) -> String {
     text
 }
 
-/// `1 session`, `64 sessions`.
+/// Formats a number with its noun: `1 session`, `64 sessions`.
 pub(crate) fn plural(number: usize, word: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{} {word}{s}", count(number))
 }
 
-/// `1,234`, with a digit behind the point where there is one before it.
+/// Formats a rate, for example `1,234`. Below 10, it has one decimal place.
 pub(crate) fn per_second(rate: f64) -> String {
     if rate < 10.0 { format!("{rate:.1}") } else { count(rate.round() as usize) }
 }

@@ -1,5 +1,5 @@
-//! What went wrong with a request, in words for people: neither the URL, which has a bot's token in it,
-//! nor the terms of the HTTP library.
+//! Describes request errors for people. The text omits the URL, which may contain a bot's token,
+//! and avoids the terms of the HTTP library.
 
 use std::error::Error;
 use std::io;
@@ -8,7 +8,7 @@ use avocet_protocol::plain_io;
 
 use crate::guard::Refusal;
 
-/// The cause of an error, as far as it is known.
+/// Returns the cause of an error, as far as it is known.
 pub(crate) fn detail(error: reqwest::Error) -> String {
     let error = error.without_url();
     tracing::debug!(?error, "a request failed");
@@ -22,7 +22,7 @@ pub(crate) fn detail(error: reqwest::Error) -> String {
     general(&error)
 }
 
-/// What an error says itself, if its words are those of the system or ours.
+/// Returns the text of an error if it is the system's or our own.
 fn known(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         return Some(refusal.to_string());
@@ -32,7 +32,7 @@ fn known(error: &(dyn Error + 'static)) -> Option<String> {
     }
     let error = error.downcast_ref::<io::Error>()?;
     if error.get_ref().is_some() {
-        // Resolving a name is reported by the standard library in words of its own.
+        // The standard library reports failed lookups in its own words.
         let unresolved = "failed to lookup address information: ";
         let said = error.to_string();
         return said
@@ -42,7 +42,7 @@ fn known(error: &(dyn Error + 'static)) -> Option<String> {
     Some(plain_io(error))
 }
 
-/// What is inside of an I/O error that another library has made.
+/// Returns the error inside an I/O error that another library has made.
 fn inner(error: &io::Error) -> Option<&(dyn Error + 'static)> {
     error.get_ref().map(|error| error as &(dyn Error + 'static))
 }
@@ -62,7 +62,7 @@ fn tls(error: &rustls::Error) -> String {
     format!("the server's certificate is refused: {why}")
 }
 
-/// What is known of an error whose cause is not.
+/// Describes an error of unknown cause by its kind.
 fn general(error: &reqwest::Error) -> String {
     let said = match error {
         error if error.is_timeout() => "nothing answered in time",

@@ -12,7 +12,7 @@ async fn saying(what: &'static [u8]) -> HttpFake {
     HttpFake::start(move |_| vec![Piece::Bytes(what.to_vec()), Piece::Close]).await
 }
 
-/// Finds no name.
+/// A resolver that finds no name.
 struct Nothing;
 
 impl Resolve for Nothing {

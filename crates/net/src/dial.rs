@@ -1,4 +1,4 @@
-//! The network as it is: the system's resolver, and connections to addresses that were judged.
+//! The real network: the system's resolver, and connections to judged addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -23,8 +23,8 @@ impl Resolve for System {
     }
 }
 
-/// Connects to the addresses that it is given. Each request has a client of its own: a pool would
-/// hold connections that were made for another judgement.
+/// Connects only to the given addresses. Each request has its own client, because a pool would keep
+/// connections to addresses that were judged for another request.
 #[derive(Debug)]
 pub(crate) struct Pinned;
 
@@ -51,7 +51,7 @@ impl Dial for Pinned {
     }
 }
 
-/// Answers every name with the addresses that were judged, so that no lookup can change them.
+/// Resolves every name to the judged addresses, so that there is no second lookup.
 struct Judged(Vec<SocketAddr>);
 
 impl reqwest::dns::Resolve for Judged {

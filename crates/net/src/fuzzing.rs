@@ -1,5 +1,5 @@
-//! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: it panics where
-//! what always has to hold does not.
+//! Entry points for the fuzz targets in `fuzz/` and for ordinary tests. Each accepts any bytes and
+//! panics if an invariant is broken.
 
 use std::net::IpAddr;
 
@@ -7,13 +7,14 @@ use crate::guard::{Guard, Host, Target, is_public};
 use crate::hosts::shown;
 use crate::proxy::head::{Kind, parse};
 
-/// Reads bytes, and panics if that is wrong.
+/// Parses bytes, and panics if the result breaks an invariant.
 pub type EntryPoint = fn(&[u8]);
 
-/// Every entry point by the name of its fuzz target.
+/// Every entry point, with the name of its fuzz target.
 pub const TARGETS: [(&str, EntryPoint); 2] = [("proxy", proxy), ("url", url)];
 
-/// A URL: what passes is HTTP to a public address or to a name, and stays so when it is read again.
+/// Checks a URL: an accepted one is HTTP to a public address or to a name, and is accepted again
+/// when it is parsed a second time.
 pub fn url(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let guard = Guard::default();
@@ -29,8 +30,9 @@ pub fn url(data: &[u8]) {
     }
 }
 
-/// The head of a request to the proxy: what goes on says where it goes once, as the proxy has understood it,
-/// says in one way at most how long it is, and is read in the same way again.
+/// Checks the head of a request to the proxy. A forwarded head names its target exactly once, as
+/// the proxy has understood it, states its length at most once, and is parsed in the same way
+/// again.
 pub fn proxy(data: &[u8]) {
     let Ok(request) = parse(data) else { return };
     let Kind::Forward { head, length } = &request.kind else { return };
@@ -49,7 +51,7 @@ pub fn proxy(data: &[u8]) {
         [said] => assert_eq!(said, length.to_string(), "{text}"),
         _ => panic!("two lengths: {text}"),
     }
-    // As whoever is asked directly is asked.
+    // Put the target back into the request line: only a proxy receives it there.
     let first = head.iter().position(|byte| *byte == b' ').expect("a method") + 1;
     let again = [&head[..first], b"http://", to.as_bytes(), &head[first..]].concat();
     assert_eq!(parse(&again), Ok(request), "read again");

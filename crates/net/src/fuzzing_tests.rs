@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What stands between quotes in the corpus of escapes: URLs, addresses and rules.
+/// Returns the quoted texts in the corpus of escapes: URLs, addresses and rules.
 fn corpus() -> Vec<String> {
     let files = ["addresses.toml", "names.toml"].map(|file| {
         std::fs::read_to_string(root().join("tests/corpus/escapes").join(file)).unwrap()
@@ -23,7 +23,7 @@ fn corpus() -> Vec<String> {
     files.iter().flat_map(quoted).collect()
 }
 
-/// Lines with which a head can say different things to different readers.
+/// Lines that readers of a head may understand differently.
 const LINES: [&str; 13] = [
     "Host: a.example",
     "host:b.example",
@@ -101,7 +101,6 @@ proptest! {
     }
 }
 
-/// Each was found by a fuzzer.
 #[test]
 fn what_a_fuzzer_has_found_holds() {
     super::proxy(b"GET http://a.org/ HTTP/1.1\r\nclose: x\r\n\r\n");

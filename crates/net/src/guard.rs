@@ -1,5 +1,5 @@
-//! Where requests may go that people, models and pages ask for: to the public Internet, by HTTP, and
-//! nowhere else. It decides about URLs and addresses, and opens no socket.
+//! Decides which URLs and addresses people, models and pages may request: only HTTP to the public
+//! Internet. Opens no socket.
 
 mod special;
 
@@ -12,7 +12,8 @@ use reqwest::Url;
 pub use special::is_public;
 
 /// Domains whose names mean the host or its network: special-use names (RFC 6761, 6762, 7686, 8375,
-/// 9476), `internal`, where clouds keep their metadata services, and what routers and offices use.
+/// 9476), `internal`, which clouds use for their metadata services, and domains that routers and
+/// offices use.
 const LOCAL_DOMAINS: [&str; 17] = [
     "alt",
     "corp",
@@ -41,34 +42,34 @@ pub struct Guard {
     allowed: Option<SocketAddr>,
 }
 
-/// What a request would have broken.
+/// A rule that a refused request would have broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
-    /// It is no URL, or its host is neither a name nor an address.
+    /// The text is not a URL, or its host is neither a name nor an address.
     #[error("no URL")]
     NoUrl,
-    /// Neither `http` nor `https`.
+    /// The scheme is neither `http` nor `https`.
     #[error("neither http nor https")]
     Scheme,
     /// A user name or a password before the host, which looks like another host.
     #[error("a user name in the URL")]
     UserInfo,
-    /// The name is one of the host or its network, whatever it resolves to.
+    /// The name means the host or its network. Its addresses are irrelevant.
     #[error("a local name")]
     LocalName,
-    /// The name cannot be resolved, or has no address.
+    /// The name has no address, or the lookup failed.
     #[error("no address")]
     NoAddress,
     /// The address belongs to this host.
     #[error("an address of this host")]
     Own,
-    /// The address is not of the public Internet, but this.
+    /// The address is outside the public Internet. The text names its network.
     #[error("{0}")]
     Special(&'static str),
     /// A redirect from `https` to `http`.
     #[error("a redirect from https to http")]
     Downgrade,
-    /// More redirects than are followed.
+    /// The limit of redirects is exceeded.
     #[error("too many redirects")]
     Redirects,
 }
@@ -76,11 +77,11 @@ pub enum Rule {
 /// A request that is not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Scheme, host and port of the URL: what else is in it may be secret. None if it is no URL.
+    /// Scheme, host and port of the URL. Other parts may be secret. `None` if the URL is invalid.
     pub origin: Option<String>,
-    /// The address that is not allowed, where it is about an address.
+    /// The forbidden address, if the rule is about an address.
     pub address: Option<IpAddr>,
-    /// Why.
+    /// The broken rule.
     pub rule: Rule,
 }
 
@@ -99,7 +100,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// A URL that may be asked for, once its addresses have been judged.
+/// A URL that may be requested, once its addresses have been judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
@@ -107,12 +108,12 @@ pub struct Target {
     port: u16,
 }
 
-/// What stands for the server.
+/// The host part of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
     /// An address, already judged.
     Address(IpAddr),
-    /// A name, whose addresses are judged when it has been resolved.
+    /// A name. Its addresses are judged after it has been resolved.
     Name(String),
 }
 
@@ -123,7 +124,7 @@ impl Target {
         &self.url
     }
 
-    /// The URL, for good.
+    /// Returns the URL by value.
     #[must_use]
     pub fn into_url(self) -> Url {
         self.url
@@ -135,7 +136,7 @@ impl Target {
         &self.host
     }
 
-    /// As [`Refusal`], for this URL.
+    /// Returns a refusal of this URL.
     #[must_use]
     pub fn refusal(&self, rule: Rule) -> Refusal {
         Refusal { origin: Some(origin(&self.url)), address: None, rule }
@@ -143,7 +144,7 @@ impl Target {
 }
 
 impl Guard {
-    /// A guard of a host with these addresses.
+    /// Returns a guard for a host that has these addresses.
     #[must_use]
     pub fn new(own: impl IntoIterator<Item = IpAddr>) -> Self {
         let own = own.into_iter().map(|address| address.to_canonical()).collect();
@@ -154,26 +155,27 @@ impl Guard {
         }
     }
 
-    /// Lets requests to this one address and port pass, so that a test can answer them.
+    /// Also allows requests to this address and port, so that a test can answer them.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn allowing(self, address: SocketAddr) -> Self {
         Self { allowed: Some(address), ..self }
     }
 
-    /// Judges a URL as the URL standard reads it, with the address that it names if it names one.
+    /// Judges a URL as the URL standard reads it. If its host is an address, the address is judged
+    /// too.
     ///
     /// # Errors
-    /// [`Refusal`] if it may not be asked for, whatever its name resolves to.
+    /// [`Refusal`] if the URL is forbidden regardless of the addresses of its name.
     pub fn target(&self, url: &str) -> Result<Target, Refusal> {
         self.judge(Url::parse(url).map_err(|_| NO_URL)?)
     }
 
-    /// Judges what a redirect from a URL leads to, as [`Self::target`].
+    /// Judges the target of a redirect, in the same way as [`Self::target`].
     ///
     /// # Errors
-    /// [`Refusal`] as well if it leads from `https` to `http`: what was asked for unreadably is
-    /// not asked for again in the clear.
+    /// [`Refusal`], also if the redirect leads from `https` to `http`: an encrypted request must
+    /// not be repeated in clear text.
     pub fn redirected(&self, from: &Target, location: &str) -> Result<Target, Refusal> {
         let target = self.judge(from.url.join(location).map_err(|_| NO_URL)?)?;
         match (from.url.scheme(), target.url.scheme()) {
@@ -193,7 +195,7 @@ impl Guard {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return refuse(Rule::NoUrl);
         };
-        // The parser has made every spelling of an address the usual one.
+        // The parser has normalised every spelling of an address.
         let host = match host.trim_matches(['[', ']']).parse() {
             Ok(address) => Host::Address(address),
             Err(_) if is_local(host) => return refuse(Rule::LocalName),
@@ -206,11 +208,12 @@ impl Guard {
         Ok(target)
     }
 
-    /// Judges the addresses of a URL's host, and returns where to connect to. One that is not
-    /// allowed refuses the host: the owner of a name has no honest reason for it.
+    /// Judges the addresses of a URL's host and returns the socket addresses to connect to. A
+    /// single forbidden address refuses the whole host: the owner of a name has no honest reason
+    /// for it.
     ///
     /// # Errors
-    /// [`Refusal`] if there is no address; else it names the first that is not allowed.
+    /// [`Refusal`] if `found` is empty; otherwise it names the first forbidden address.
     pub fn addresses(&self, target: &Target, found: &[IpAddr]) -> Result<Vec<SocketAddr>, Refusal> {
         if found.is_empty() {
             return Err(target.refusal(Rule::NoAddress));
@@ -224,16 +227,15 @@ impl Guard {
         judged.collect()
     }
 
-    /// Judges what a name resolves to, whatever the port, as [`Self::addresses`].
+    /// Judges the addresses of a name, for any port, in the same way as [`Self::addresses`].
     ///
     /// # Errors
-    /// [`Refusal`] if there is no address, or one that is not allowed.
+    /// [`Refusal`] if `found` is empty, or if an address is forbidden.
     pub(crate) fn resolved(&self, name: &str, found: &[IpAddr]) -> Result<(), Refusal> {
         let target = self.target(&format!("http://{name}"))?;
         self.addresses(&target, found).map(drop)
     }
 
-    /// Judges one address.
     pub(crate) fn address(&self, to: SocketAddr) -> Result<(), Rule> {
         #[cfg(any(test, feature = "testing"))]
         if self.allowed == Some(to) {
@@ -247,8 +249,8 @@ impl Guard {
     }
 }
 
-/// Whether a name means something near. A name of one label is completed by the host's own search
-/// list; one with an empty label is no name at all.
+/// Returns `true` if a name means the host or its network. The host's own search list completes
+/// names of one label. A name with an empty label is invalid.
 fn is_local(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let below = |domain: &&str| {
@@ -257,7 +259,7 @@ fn is_local(name: &str) -> bool {
     !name.contains('.') || name.split('.').any(str::is_empty) || LOCAL_DOMAINS.iter().any(below)
 }
 
-/// Scheme, host and port.
+/// Returns scheme, host and port.
 fn origin(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())

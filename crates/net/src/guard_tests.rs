@@ -5,7 +5,7 @@ use proptest::sample::select;
 
 use super::*;
 
-/// Any address, the special ones as often as the public ones.
+/// Any address; special ones are as frequent as public ones.
 fn ipv4() -> impl Strategy<Value = Ipv4Addr> {
     let networks = vec![[0, 0], [10, 0], [127, 0], [169, 254], [172, 16], [192, 0], [192, 168]];
     prop_oneof![
@@ -15,7 +15,7 @@ fn ipv4() -> impl Strategy<Value = Ipv4Addr> {
     ]
 }
 
-/// Ways to write an IPv4 address in a URL: parts of one, two, three and four numbers, to any base.
+/// Spellings of an IPv4 address in a URL: one to four numbers, in any base.
 fn spellings(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let all = u32::from(address);
@@ -37,7 +37,8 @@ fn spellings(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-/// IPv6 addresses that lead to an IPv4 address, through a public one where there are two.
+/// IPv6 addresses that lead to an IPv4 address. Forms with two embedded addresses have a public one
+/// too.
 fn embeddings(address: Ipv4Addr) -> Vec<Ipv6Addr> {
     let [a, b, c, d] = address.octets().map(u16::from);
     let (high, low) = (a << 8 | b, c << 8 | d);

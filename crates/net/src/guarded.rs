@@ -1,5 +1,6 @@
-//! The client for URLs that models, pages and people have chosen. One walk: the URL is judged, its
-//! name resolved once, every address judged, and only these are connected to; a redirect begins anew.
+//! The client for URLs that models, pages and people have chosen. It judges the URL, resolves its
+//! name once, judges every address, and connects only to these addresses. A redirect repeats all of
+//! these steps.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -14,13 +15,13 @@ use reqwest::Url;
 use crate::guard::{Guard, Host, Refusal, Rule, Target};
 use crate::{NetError, dial, seconds};
 
-/// How many redirects are followed.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 5;
 const CACHE_CONTROL: &str = "cache-control";
 
-/// Says which addresses the host has at the moment.
+/// Provides the current addresses of the host.
 pub trait OwnAddresses: std::fmt::Debug + Send + Sync {
-    /// All of them. Asked before each request, because they change.
+    /// Returns all addresses. Called before each request, because they change.
     fn addresses(&self) -> Vec<IpAddr>;
 }
 
@@ -31,22 +32,22 @@ impl OwnAddresses for Vec<IpAddr> {
     }
 }
 
-/// Finds the addresses of names.
+/// Resolves names.
 #[async_trait]
 pub trait Resolve: std::fmt::Debug + Send + Sync {
-    /// All addresses of a name; none if it has none, or nobody answers.
+    /// Returns all addresses of a name. Empty if the lookup fails.
     async fn resolve(&self, name: &str) -> Vec<IpAddr>;
 }
 
-/// Connects and asks.
+/// Opens a connection and sends a request.
 #[async_trait]
 pub trait Dial: std::fmt::Debug + Send + Sync {
-    /// Asks one of these addresses for a URL, and no other whatever the URL says, with these headers,
-    /// which no error and no log shows; posts a body of JSON if there is one. Returns when the answer
-    /// begins; follows no redirect.
+    /// Sends a request to one of the addresses in `to` only, regardless of the URL. Posts `body` as
+    /// JSON if it is present, else sends a `GET`. Errors and logs omit the headers. Returns when
+    /// the answer begins. Redirects are returned as answers.
     ///
     /// # Errors
-    /// [`NetError`] if no answer begins.
+    /// [`NetError`] if the request fails before an answer begins.
     async fn ask(
         &self,
         url: &Url,
@@ -56,31 +57,31 @@ pub trait Dial: std::fmt::Debug + Send + Sync {
     ) -> Result<Box<dyn Answer>, NetError>;
 }
 
-/// The beginning of an answer; the rest is read from it.
+/// An answer whose status and headers have arrived. The body is read from it.
 #[async_trait]
 pub trait Answer: Send {
     /// The status code.
     fn status(&self) -> u16;
 
-    /// The first value of a header, its name in lower case.
+    /// Returns the first value of a header. The name is in lower case.
     fn header(&self, name: &str) -> Option<&str>;
 
-    /// Every value of a header, one for each line.
+    /// Returns every value of a header, one for each line.
     fn headers(&self, name: &str) -> Vec<String>;
 
-    /// The next piece of the body; none at its end.
+    /// Returns the next piece of the body, or `None` at its end.
     ///
     /// # Errors
-    /// [`NetError::Broken`] if the body ends before its end.
+    /// [`NetError::Broken`] if the body ends too early.
     async fn chunk(&mut self) -> Result<Option<Bytes>, NetError>;
 }
 
-/// How long and how much.
+/// Limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For everything, from the first lookup to the last byte.
+    /// Timeout from the first lookup to the last byte. Default: 30 s.
     pub time: Duration,
-    /// Bytes of the body.
+    /// Maximum size of the body in bytes. Default: 5 MiB.
     pub body: usize,
 }
 
@@ -90,47 +91,47 @@ impl Default for Limits {
     }
 }
 
-/// What was found at a URL.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Where it was found, after all redirects.
+    /// The URL after all redirects.
     pub url: Url,
     /// The status code.
     pub status: u16,
     /// The value of `Content-Type`.
     pub content_type: Option<String>,
-    /// The values of `Cache-Control`, with commas between them: of every line, also of the redirects.
+    /// The values of `Cache-Control`, joined with commas: from every line, also of the redirects.
     pub cache_control: Option<String>,
-    /// How long the server asks to be left alone, where it says so in seconds.
+    /// The waiting time that `Retry-After` asks for. `None` if it is a date or absent.
     pub retry_after: Option<Duration>,
     /// The whole body.
     pub body: Vec<u8>,
 }
 
-/// Why there is no page.
+/// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// Whoever chose the URL: it may not be asked for. Asking again changes nothing.
+    /// The URL is forbidden. A retry changes nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The server: no answer, or not all of it.
+    /// The answer is missing or incomplete.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The limit of time ran out.
+    /// The request timed out after this time.
     #[error("the answer was not there within {} s", .0.as_secs())]
     Slow(Duration),
-    /// The body has more bytes than this.
+    /// The body is longer than this limit, in bytes.
     #[error("the answer is longer than {0} bytes")]
     Long(usize),
     /// The server redirects to this URL, which the caller does not follow.
     #[error("the page redirects to {0}")]
     Elsewhere(Url),
-    /// The body is compressed though this was not asked for, and may unfold to any size.
+    /// The body is compressed without being asked for, and could expand to any size.
     #[error("the answer is compressed, which was not asked for")]
     Compressed,
 }
 
-/// A client for URLs that others than the operator have chosen.
+/// A client for untrusted URLs.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     own: Arc<dyn OwnAddresses>,
@@ -143,7 +144,7 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// A client on a host with these addresses, which asks the system's resolver.
+    /// Returns a client for a host with these addresses. It uses the system's resolver.
     #[must_use]
     pub fn new(own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>, limits: Limits) -> Self {
         Self {
@@ -157,41 +158,42 @@ impl GuardedClient {
         }
     }
 
-    /// As this one, and requests to this one address and port pass, so that a test can answer them.
+    /// Also allows requests to this address and port, so that a test can answer them.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn allowing(self, address: SocketAddr) -> Self {
         Self { allowed: Some(address), ..self }
     }
 
-    /// As this one, with another resolver.
+    /// Replaces the resolver.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
         Self { resolver, ..self }
     }
 
-    /// As this one, with another way to connect.
+    /// Replaces the part that connects.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn dialling(self, dialler: Arc<dyn Dial>) -> Self {
         Self { dialler, ..self }
     }
 
-    /// Asks for a URL with these headers, follows redirects, and reads what is there. Once a
-    /// redirect has left the origin of the URL, headers are sent no more.
+    /// Sends a `GET` with these headers, follows redirects and reads the page. After a redirect to
+    /// another origin, the headers are left out.
     ///
     /// # Errors
-    /// [`FetchError`] if it may not be asked for, there is no answer, or the answer is too much.
+    /// [`FetchError`] if the URL is forbidden, the answer is missing, or its body is too long.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Page, FetchError> {
         self.get_following(url, headers, &|_| true).await
     }
 
-    /// As [`Self::get`], following a redirect only if `follows` says so of its URL. A name that is not
-    /// followed is not resolved.
+    /// Does the same as [`Self::get`], but follows a redirect only if `follows` returns `true` for
+    /// its URL. Names of ignored redirects stay unresolved.
     ///
     /// # Errors
-    /// As [`Self::get`], and [`FetchError::Elsewhere`] with the URL that is not followed.
+    /// The same as [`Self::get`], and [`FetchError::Elsewhere`] with the URL of an ignored
+    /// redirect.
     pub async fn get_following(
         &self,
         url: &str,
@@ -201,11 +203,11 @@ impl GuardedClient {
         self.in_time(self.walk(url, headers, follows)).await
     }
 
-    /// Posts JSON with these headers and reads what is answered. A redirect is an answer like any
-    /// other: what was meant for one server is posted to no second.
+    /// Posts JSON with these headers and reads the answer. A redirect is returned like any other
+    /// answer, because the body is meant for one server only.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// The same as [`Self::get`].
     pub async fn post_json(
         &self,
         url: &str,
@@ -256,7 +258,7 @@ impl GuardedClient {
         Err(target.refusal(Rule::Redirects).into())
     }
 
-    /// The guard of one request.
+    /// Returns a guard that knows the current addresses of the host.
     fn guard(&self) -> Guard {
         let guard = Guard::new(self.own.addresses());
         #[cfg(any(test, feature = "testing"))]
@@ -281,7 +283,7 @@ impl GuardedClient {
         Ok(self.dialler.ask(target.url(), headers, body, &to).await?)
     }
 
-    /// Reads the last answer, before which the others have said this of keeping it.
+    /// Reads the last answer. `cache_control` holds the values from the redirects before it.
     async fn read(
         &self,
         target: Target,
@@ -312,7 +314,7 @@ impl GuardedClient {
     }
 }
 
-/// Where an answer says that the page is (RFC 9110, 15.4).
+/// Returns the target of a redirect (RFC 9110, 15.4).
 fn location(answer: &dyn Answer) -> Option<&str> {
     let redirect = matches!(answer.status(), 301 | 302 | 303 | 307 | 308);
     answer.header("location").filter(|_| redirect)

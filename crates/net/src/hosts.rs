@@ -1,4 +1,5 @@
-//! Which hosts are open to programs: the operator's list, and what it says of a host and a port. No I/O.
+//! The operator's list of hosts that programs may reach, and the check of a host and a port. No
+//! I/O.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,12 +8,12 @@ use reqwest::Url;
 
 use crate::guard::Host;
 
-/// The ports of an entry that names none.
+/// The ports of an entry without a port.
 const PORTS: [u16; 2] = [80, 443];
-/// Characters of a name (RFC 1035, 2.3.4).
+/// Maximum length of a name in characters (RFC 1035, 2.3.4).
 const LONGEST_NAME: usize = 253;
 
-/// The hosts that the operator has opened; by default none.
+/// The hosts that the operator has opened. Default: empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     entries: Vec<Entry>,
@@ -21,39 +22,39 @@ pub struct Hosts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     hosts: Which,
-    /// None for 80 and 443.
+    /// `None` for 80 and 443.
     port: Option<u16>,
 }
 
 /// The hosts of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Which {
-    /// This name.
+    /// Exactly this name.
     Name(String),
-    /// All names below this one, and not itself.
+    /// All names below this one, without the name itself.
     Below(String),
-    /// This address, private or not.
+    /// This address, public or private.
     Address(IpAddr),
 }
 
-/// The operator: an entry of the list that cannot be used.
+/// An unusable entry of the list. The operator has to correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{entry:?} opens nothing: {why}")]
 pub struct BadHost {
-    /// Which entry, from 0.
+    /// The position in the list, from 0.
     pub number: usize,
-    /// The entry, as it was written.
+    /// The entry as it was written.
     pub entry: String,
-    /// What is wrong with it, and what to write instead.
+    /// The fault, and the correct form.
     pub why: &'static str,
 }
 
 impl Hosts {
-    /// Reads entries: a name, a name with `*.` before it for all names below it, or an address; each with
-    /// `:PORT`, or without for 80 and 443.
+    /// Parses entries. Each is a name, a name with `*.` before it (all names below it) or an
+    /// address, with or without `:PORT`. Without a port, 80 and 443 are open.
     ///
     /// # Errors
-    /// [`BadHost`] for the first that is none of these.
+    /// [`BadHost`] for the first invalid entry.
     pub fn parse(entries: &[String]) -> Result<Self, BadHost> {
         let read = |(number, entry): (usize, &String)| {
             Entry::parse(entry).map_err(|why| BadHost { number, entry: entry.clone(), why })
@@ -61,13 +62,14 @@ impl Hosts {
         Ok(Self { entries: entries.iter().enumerate().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// Whether nothing is open.
+    /// Returns `true` if no host is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The names of the list, in lower case and ASCII; `*.` before one stands for all names below it.
+    /// Returns the names of the list, in lower case and ASCII. A leading `*.` stands for all names
+    /// below.
     pub fn names(&self) -> impl Iterator<Item = String> {
         self.entries.iter().filter_map(|entry| match &entry.hosts {
             Which::Name(name) => Some(name.clone()),
@@ -76,20 +78,20 @@ impl Hosts {
         })
     }
 
-    /// Whether an entry names this address, at whatever port.
+    /// Returns `true` if an entry is this address, at any port.
     #[must_use]
     pub fn name(&self, address: IpAddr) -> bool {
         self.entries.iter().any(|entry| entry.hosts == Which::Address(address.to_canonical()))
     }
 
-    /// Whether a host is open at a port.
+    /// Returns `true` if a host is open at this port.
     pub(crate) fn open(&self, host: &Host, port: u16) -> bool {
         self.entries.iter().any(|entry| entry.opens(host, port))
     }
 }
 
 impl fmt::Display for Hosts {
-    /// The entries as they were understood, with commas between them.
+    /// Writes the entries as they were understood, separated by commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, Entry { hosts, port }) in self.entries.iter().enumerate() {
             let comma = if number == 0 { "" } else { ", " };
@@ -154,9 +156,9 @@ impl Entry {
     }
 }
 
-/// A host as the URL standard reads it: in lower case, an international name in ASCII, an address in
-/// whatever spelling, and without the dot at the end. IPv6 addresses stand in brackets. None if it is no
-/// host, or if there is more than a host.
+/// Parses a host as the URL standard reads it: lower case, an international name in ASCII, an
+/// address in any spelling, without a dot at the end. IPv6 addresses need brackets. `None` for any
+/// other text.
 pub(crate) fn host(text: &str) -> Option<Host> {
     let is_bracketed = text.starts_with('[') && text.ends_with(']');
     let is_more = |c: char| {
@@ -175,13 +177,13 @@ pub(crate) fn host(text: &str) -> Option<Host> {
     is_name.then(|| Host::Name(name.to_owned()))
 }
 
-/// A port, in digits alone.
+/// Parses a port from 1 to 65535, written in digits only.
 pub(crate) fn port(digits: &str) -> Option<u16> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|port| is_number && *port != 0)
 }
 
-/// A host and a port, as they are written.
+/// Formats a host and a port for a request.
 pub(crate) fn shown(host: &Host, port: u16) -> String {
     match host {
         Host::Name(name) => format!("{name}:{port}"),

@@ -11,7 +11,7 @@ use crate::OwnAddresses;
 /// The addresses of the system's network interfaces.
 #[derive(Debug, Default)]
 pub struct Interfaces {
-    /// What was found last, for when they cannot be read.
+    /// The addresses found last, used when the system cannot be read.
     last: Mutex<Vec<IpAddr>>,
 }
 

@@ -1,6 +1,7 @@
-//! The only maker of HTTP clients. Those for what the operator has configured are pooled and limited,
-//! take no proxy from the environment, follow no redirect, and their errors name neither URLs nor
-//! secrets. [`GuardedClient`] is for URLs that others have chosen, [`Proxy`] for programs.
+//! The only crate that makes HTTP clients. `HttpClient` is for endpoints that the operator has
+//! configured. It pools and limits its connections, and ignores redirects and the proxies of the
+//! environment. Its errors omit URLs and secrets. [`GuardedClient`] is for untrusted URLs,
+//! [`Proxy`] for programs.
 
 mod detail;
 mod dial;
@@ -34,50 +35,50 @@ pub use public::check_public_url;
 use detail::detail;
 use public::Public;
 
-/// How long a connection may take to be made.
+/// Timeout for opening a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept.
+/// Idle connections are closed after this time.
 const IDLE: Duration = Duration::from_secs(90);
-/// Bytes of the shortest word of a header that can be a secret.
+/// Minimum length in bytes of a word of a header value that is redacted.
 const SHORTEST_SECRET: usize = 8;
 
 /// A client for endpoints that the operator has configured.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: reqwest::Client,
-    /// The values of the headers that every request has.
+    /// Values of the headers that every request has. `redacted` removes them from texts.
     secrets: Vec<Secret>,
-    /// Keeps requests on the public Internet.
+    /// Restricts requests to the public Internet, if present.
     public: Option<Public>,
 }
 
-/// Why there is no answer, or no more of it.
+/// An error before the answer begins, or while its body is read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetError {
-    /// The operator: the URL, or the key, cannot be sent.
+    /// An unusable URL, key or header. The operator has to correct it.
     #[error("{0}")]
     Invalid(String),
-    /// Nothing was sent: there is no connection.
+    /// The connection failed before the request was sent.
     #[error("no connection: {0}")]
     Connect(String),
-    /// The connection broke, or what came over it is no HTTP.
+    /// The connection broke, or the server does not speak HTTP.
     #[error("the connection broke: {0}")]
     Broken(String),
-    /// The server sends more than is read.
+    /// The server sends more than the limit, in bytes.
     #[error("it is longer than {0} bytes")]
     TooLong(usize),
 }
 
-/// The beginning of an answer; the rest is read from it.
+/// An answer whose status and headers have arrived. The body is read from it.
 #[derive(Debug)]
 pub struct HttpResponse {
     response: reqwest::Response,
 }
 
-/// Whether requests can be sent below this URL.
+/// Checks that requests can be sent to this URL.
 ///
 /// # Errors
-/// [`NetError::Invalid`] says what is wrong with it, without showing it.
+/// [`NetError::Invalid`] names the fault, without the URL.
 pub fn check_url(url: &str) -> Result<(), NetError> {
     let parsed = Url::parse(url).ok();
     match parsed.as_ref().map(|url| (url.scheme(), url.host())) {
@@ -89,10 +90,10 @@ pub fn check_url(url: &str) -> Result<(), NetError> {
     }
 }
 
-/// Whether this header can be sent.
+/// Checks that this header can be sent.
 ///
 /// # Errors
-/// [`NetError::Invalid`] says what is wrong with it, without showing the value.
+/// [`NetError::Invalid`] names the header, without its value.
 pub fn check_header(name: &str, value: &Secret) -> Result<(), NetError> {
     header(name, value).map(|_| ())
 }
@@ -106,7 +107,7 @@ fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), NetEr
 }
 
 impl HttpClient {
-    /// A client with its own pool of connections.
+    /// Returns a client with its own pool of connections.
     ///
     /// # Errors
     /// [`NetError::Invalid`] if the system's certificates cannot be used.
@@ -114,19 +115,20 @@ impl HttpClient {
         Self::with_headers(&BTreeMap::new())
     }
 
-    /// A client whose every request has these headers.
+    /// Returns a client that adds these headers to every request.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] if one of them cannot be sent, or as [`Self::new`].
+    /// [`NetError::Invalid`] if a header cannot be sent, or if the system's certificates cannot be
+    /// used.
     pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
         Self::built(builder(), headers, None)
     }
 
-    /// As [`Self::with_headers`], for an endpoint whose operator is not trusted: requests go to public
-    /// addresses and nowhere else, whatever the URL says and its name resolves to.
+    /// Returns a client like [`Self::with_headers`], for an endpoint whose operator is untrusted.
+    /// Requests go only to public addresses, even if the URL or its name leads elsewhere.
     ///
     /// # Errors
-    /// As [`Self::with_headers`].
+    /// The same as [`Self::with_headers`].
     pub fn untrusted(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
         let public = Public::of_this_host();
         Self::built(builder().dns_resolver(public.clone()), headers, Some(public))
@@ -145,12 +147,14 @@ impl HttpClient {
         Ok(Self { client, secrets, public })
     }
 
-    /// Refuses a URL that names what may not be reached. What a name resolves to is judged later.
+    /// Refuses a URL whose host is a forbidden address or name. Resolved addresses are checked
+    /// later.
     fn check(&self, url: &str) -> Result<(), NetError> {
         self.public.as_ref().map_or(Ok(()), |public| public.check(url))
     }
 
-    /// A text that a server sent, without what the headers of every request say, which some repeat.
+    /// Replaces the header values of this client in a text from a server, because some servers
+    /// repeat them.
     #[must_use]
     pub fn redacted(&self, text: &str) -> String {
         let words = self.secrets.iter().flat_map(|secret| secret.expose().split_whitespace());
@@ -159,11 +163,11 @@ impl HttpClient {
             .fold(text.to_owned(), |text, word| text.replace(word, "[secret]"))
     }
 
-    /// Posts JSON with these headers, which no error and no log shows, and returns when the answer
-    /// begins.
+    /// Posts JSON with these headers and returns when the answer begins. Errors and logs omit the
+    /// headers.
     ///
     /// # Errors
-    /// [`NetError`] if no answer begins.
+    /// [`NetError`] if the request fails before an answer begins.
     pub async fn post_json(
         &self,
         url: &str,
@@ -175,10 +179,11 @@ impl HttpClient {
         send(with_headers(request, headers)?).await
     }
 
-    /// Asks with these headers, which no error and no log shows, and returns when the answer begins.
+    /// Sends a `GET` with these headers and returns when the answer begins. Errors and logs omit
+    /// the headers.
     ///
     /// # Errors
-    /// [`NetError`] if no answer begins.
+    /// [`NetError`] if the request fails before an answer begins.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
         self.check(url)?;
         send(with_headers(self.client.get(url), headers)?).await
@@ -210,20 +215,20 @@ impl HttpClient {
 /// A form with a file.
 #[derive(Debug)]
 pub struct FormData<'f> {
-    /// Fields and their values.
+    /// Text fields: name and value.
     pub fields: &'f [(&'f str, &'f str)],
-    /// The field that is the file.
+    /// The name of the field that holds the file.
     pub part: &'f str,
-    /// What the file is called.
+    /// The file name that the server sees.
     pub file_name: &'f str,
-    /// What is in it.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// What holds for every client.
+/// Returns the settings that all clients share.
 #[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
 fn builder() -> reqwest::ClientBuilder {
-    // A second installation is refused, and as good as the first.
+    // A second installation fails, which is harmless: the first one is the same.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder()
         .user_agent(concat!("avocet/", env!("CARGO_PKG_VERSION")))
@@ -260,13 +265,13 @@ impl HttpResponse {
         self.response.status().as_u16()
     }
 
-    /// How long the server asks to be left alone, where it says so in seconds.
+    /// The waiting time that `Retry-After` asks for. `None` if it is a date or absent.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         seconds(self.header(RETRY_AFTER.as_str())?)
     }
 
-    /// Whether the body is of this media type.
+    /// Returns `true` if the content type of the body begins with this media type.
     #[must_use]
     pub fn is(&self, media_type: &str) -> bool {
         self.header(CONTENT_TYPE.as_str()).is_some_and(|found| found.starts_with(media_type))
@@ -282,26 +287,26 @@ impl HttpResponse {
         values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     }
 
-    /// The next piece of the body; none at its end.
+    /// Returns the next piece of the body, or `None` at its end.
     ///
     /// # Errors
-    /// [`NetError::Broken`] if the body ends before its end.
+    /// [`NetError::Broken`] if the body ends too early.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
         self.response.chunk().await.map_err(|error| NetError::Broken(detail(error)))
     }
 
-    /// The whole body, up to `limit` bytes; what is beyond them is left out.
+    /// Returns the body, cut after `limit` bytes.
     ///
     /// # Errors
-    /// [`NetError::Broken`] if the body ends before its end.
+    /// [`NetError::Broken`] if the body ends too early.
     pub async fn text(self, limit: usize) -> Result<String, NetError> {
         self.beginning(limit).await.map(|(text, _)| text)
     }
 
-    /// As [`Self::text`], with whether anything was left out.
+    /// Returns the same as [`Self::text`], and `true` if the text was cut.
     ///
     /// # Errors
-    /// [`NetError::Broken`] if the body ends before its end.
+    /// [`NetError::Broken`] if the body ends too early.
     pub async fn beginning(mut self, limit: usize) -> Result<(String, bool), NetError> {
         let mut body = Vec::new();
         while body.len() <= limit
@@ -316,7 +321,7 @@ impl HttpResponse {
     }
 }
 
-/// What `Retry-After` says, unless it is a date.
+/// Parses a number of seconds. `None` for a date.
 fn seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }

@@ -1,6 +1,6 @@
-//! The way of programs to the hosts that the operator has opened: an HTTP proxy (RFC 9110, 7.3.2; 9112,
-//! 3.2) that tunnels `CONNECT` and forwards what is asked for by `http://`, one request a connection. It
-//! goes to those hosts and no others, and adds nothing of its own to what a program says.
+//! The HTTP proxy of programs (RFC 9110, 7.3.2; 9112, 3.2), which reaches only the hosts that the
+//! operator has opened. It tunnels `CONNECT` and forwards requests for `http://` URLs, one request
+//! per connection. It adds only `Host` and `Connection: close` to a request.
 
 pub(crate) mod head;
 mod tunnel;
@@ -27,25 +27,27 @@ use crate::hosts::{Hosts, shown};
 use head::{Kind, Request};
 use tunnel::Moved;
 
-/// Bytes of the head of a request.
+/// Maximum size of the head of a request in bytes.
 const MAX_HEAD: usize = 16 * 1024;
-/// Connections of one listener at a time; others wait.
+/// Maximum number of open connections per listener. Further ones wait.
 const MOST_OF_ONE: usize = 32;
-/// Connections of all listeners at a time: each takes two of the files that the daemon may have open.
+/// Maximum number of open connections of all listeners. Each takes two of the daemon's file
+/// descriptors.
 const MOST: usize = 128;
-/// How long a head may take.
+/// Timeout for the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
-/// How long a name may take to be resolved, and a connection to be made.
+/// Timeout for the lookup of a name, and for opening a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long, and for how many bytes, is waited for whoever was refused to have read that.
+/// After a refusal, the time and the bytes that the proxy goes on reading, so that the program can
+/// read the answer.
 const LINGER: (Duration, u64) = (Duration::from_secs(2), 64 * 1024);
-/// How long is waited where the system gives no connection.
+/// Pause after the system has failed to accept a connection.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Hosts of one listener about which the log has a line each: those that were reached, and those that were not,
-/// of which a program can name as many as it likes.
+/// Maximum number of hosts per listener that get a log line each, for reached and for refused
+/// hosts. A program can name any number of hosts.
 const MOST_LOGGED: usize = 1000;
 
-/// The proxy to the hosts of a list. One serves any number of listeners.
+/// A proxy to the hosts of a list. It can serve any number of listeners.
 #[derive(Debug)]
 pub struct Proxy {
     hosts: Hosts,
@@ -55,12 +57,12 @@ pub struct Proxy {
     room: Semaphore,
 }
 
-/// What is answered instead of what was asked for.
+/// An error answer of the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     status: u16,
-    /// One line, also in place of the status's usual words: of the answer to `CONNECT` most programs show
-    /// nothing else.
+    /// One line. It also replaces the usual reason phrase of the status, because most programs show
+    /// only that phrase after a failed `CONNECT`.
     why: String,
 }
 
@@ -91,7 +93,7 @@ impl Refused {
     }
 }
 
-/// Who is told what was let through, and what the log has been told.
+/// Reports reached hosts to a callback, and to the log once per host.
 struct Told<'t> {
     reached: &'t (dyn Fn(&str) + Sync),
     logged: Mutex<Logged>,
@@ -104,13 +106,13 @@ struct Logged {
 }
 
 impl Proxy {
-    /// A proxy on a host with these addresses, which asks the system's resolver.
+    /// Returns a proxy for a host with these addresses. It uses the system's resolver.
     #[must_use]
     pub fn new(hosts: Hosts, own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>) -> Self {
         Self { hosts, own, resolver: Arc::new(System), clock, room: Semaphore::new(MOST) }
     }
 
-    /// As this one, with another resolver.
+    /// Replaces the resolver.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
@@ -123,12 +125,12 @@ impl Proxy {
         &self.hosts
     }
 
-    /// Serves whoever connects to a listener, until it is dropped, and every connection with it. `reached`
-    /// is told the host and the port of each connection that is let through, before a byte of it is; both
-    /// as `HOST:PORT`. It must not block.
+    /// Serves all connections of a listener. Dropping the future closes them. `reached` is called
+    /// for each connection that passes the checks, before its first byte passes, with the target as
+    /// `HOST:PORT`. The callback must not block.
     ///
     /// # Errors
-    /// If the listener cannot be used.
+    /// Fails if the listener cannot be used.
     pub async fn serve(
         &self,
         listener: std::net::TcpListener,
@@ -138,7 +140,7 @@ impl Proxy {
         let listener = TcpListener::from_std(listener)?;
         let told = Told { reached, logged: Mutex::default() };
         let mut open = FuturesUnordered::new();
-        // Not begun anew each time: whoever has come waits in it for room.
+        // Kept across iterations: an accepted connection waits in this future for a permit.
         let mut next = pin!(self.accept(&listener));
         loop {
             tokio::select! {
@@ -161,7 +163,7 @@ impl Proxy {
                 }
             }
         };
-        // Nobody closes it.
+        // The semaphore is never closed.
         (stream, self.room.acquire().await.ok())
     }
 
@@ -172,7 +174,7 @@ impl Proxy {
         told: &Told<'_>,
     ) {
         if let Err(refused) = self.pass(&mut program, told).await {
-            // Whoever asked may have gone.
+            // The program may have gone, so a failure is ignored.
             within(&*self.clock, LINGER.0, refuse(program, &refused)).await.unwrap_or_default();
         }
     }
@@ -204,7 +206,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Where to connect to: what the list names, and what is public of what its names lead to.
+    /// Returns the addresses to connect to. A listed address is always allowed. The addresses of a
+    /// listed name must be public or listed themselves.
     async fn addresses(
         &self,
         host: &Host,
@@ -227,7 +230,7 @@ impl Proxy {
         found.into_iter().map(|address| self.judge(&guard, address, port, to)).collect()
     }
 
-    /// Judges an address that a name leads to.
+    /// Judges an address that a name resolves to.
     fn judge(
         &self,
         guard: &Guard,
@@ -275,7 +278,7 @@ impl Told<'_> {
     }
 }
 
-/// Whether there is a line to be written: one for each host, as long as there are not too many.
+/// Returns `true` if this host needs a log line: once per host, for a limited number of hosts.
 fn is_new(logged: &mut BTreeSet<String>, to: &str) -> bool {
     let is_new = logged.len() < MOST_LOGGED && logged.insert(to.to_owned());
     if is_new && logged.len() == MOST_LOGGED {
@@ -287,7 +290,7 @@ fn is_new(logged: &mut BTreeSet<String>, to: &str) -> bool {
     is_new
 }
 
-/// A head, and what came behind it; nothing if whoever connected has gone.
+/// Reads a head, and the bytes that came after it. `None` if the program has closed the connection.
 async fn read_head(
     from: &mut (impl AsyncRead + Unpin),
 ) -> Result<Option<(Vec<u8>, Vec<u8>)>, Refused> {
@@ -309,7 +312,7 @@ async fn read_head(
     }
 }
 
-/// Whatever a program and a server say to each other.
+/// Copies bytes between a program and a server in both directions.
 async fn tunnel(
     moved: &Moved,
     program: &mut TcpStream,
@@ -324,8 +327,8 @@ async fn tunnel(
     tokio::try_join!(up, down).map(drop)
 }
 
-/// A request with its body and nothing behind it, and the answer as it comes, until the server or the program
-/// closes it.
+/// Sends a single request with its body, and copies the answer until the server or the program
+/// closes the connection.
 async fn forward(
     moved: &Moved,
     program: &mut TcpStream,
@@ -338,13 +341,14 @@ async fn forward(
         let body = rest.chain(&mut from_program).take(length);
         let passed = moved.pass(head.chain(body), &mut to_server).await?;
         if passed.checked_sub(head.len() as u64) == Some(length) {
-            // What is asked behind it goes nowhere; who asked stays as long as the answer is wanted.
+            // Further requests on this connection are discarded. Reading them also detects when the
+            // program goes away.
             tokio::io::copy(&mut from_program, &mut tokio::io::sink()).await?;
         }
         Ok(())
     };
     tokio::select! {
-        // Some answer before they have heard all.
+        // Some servers answer before they have read the whole request.
         answered = moved.pass_all(from_server, &mut to_program) => answered,
         gone = asked => gone,
     }
@@ -359,7 +363,8 @@ async fn refuse(mut program: TcpStream, Refused { status, why }: &Refused) {
     if program.write_all(answer.as_bytes()).await.is_err() || program.shutdown().await.is_err() {
         return;
     }
-    // What is closed with something unread is broken off, and the answer with it.
+    // Closing a socket with unread data resets the connection, and the program would lose the
+    // answer.
     let mut unread = program.take(LINGER.1);
     tokio::io::copy(&mut unread, &mut tokio::io::sink()).await.map(drop).unwrap_or_default();
 }

@@ -1,5 +1,5 @@
-//! Keeps a pooled client on the public Internet: a URL is judged before each request, and whatever a name
-//! resolves to before each connection.
+//! Restricts a pooled client to the public Internet: judges the URL before each request, and the
+//! resolved addresses before each connection.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::dial::System;
 use crate::guard::{Guard, Refusal};
 use crate::{Interfaces, NetError, OwnAddresses, Resolve, check_url};
 
-/// What is not public is not reached, nor resolved to.
+/// The restriction to public addresses, as a resolver and as a check of URLs.
 #[derive(Debug, Clone)]
 pub(crate) struct Public {
     own: Arc<dyn OwnAddresses>,
     resolver: Arc<dyn Resolve>,
 }
 
-/// Whether requests can be sent below this URL, and may be where only public addresses are reached.
+/// Checks that requests can be sent to this URL by a client that reaches only public addresses.
 ///
 /// # Errors
-/// [`NetError::Invalid`] says what is wrong with it, without showing more than its host.
+/// [`NetError::Invalid`] names the fault, and shows at most the host.
 pub fn check_public_url(url: &str) -> Result<(), NetError> {
     check_url(url).and_then(|()| Public::of_this_host().check(url))
 }
@@ -35,7 +35,7 @@ impl Public {
         judged.map(drop).map_err(|refusal| NetError::Invalid(refusal.to_string()))
     }
 
-    /// All addresses of a name, if all of them are public.
+    /// Returns all addresses of a name, if all are public.
     async fn addresses(self, name: &str) -> Result<Vec<IpAddr>, Refusal> {
         let found = self.resolver.resolve(name).await;
         Guard::new(self.own.addresses()).resolved(name, &found)?;
@@ -48,7 +48,7 @@ impl reqwest::dns::Resolve for Public {
         let public = self.clone();
         Box::pin(async move {
             let found = public.addresses(name.as_str()).await?;
-            // The port is that of the URL.
+            // Port 0: the client takes the port from the URL.
             let found = found.into_iter().map(|address| SocketAddr::new(address, 0));
             Ok(Box::new(found) as Addrs)
         })

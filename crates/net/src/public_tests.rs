@@ -5,7 +5,6 @@ use async_trait::async_trait;
 use super::*;
 use crate::{HttpClient, builder};
 
-/// Knows these names.
 #[derive(Debug)]
 struct Names(Vec<(&'static str, Vec<&'static str>)>);
 
@@ -52,7 +51,7 @@ async fn a_name_is_resolved_to_public_addresses_or_not_at_all() {
     }
 }
 
-/// Nothing is sent: the server would answer.
+/// The server would answer, so an error proves that no request was sent.
 #[tokio::test]
 async fn no_request_leaves_for_an_address_that_is_not_public() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! The guard against the corpus of escapes, without a network; and the client as it is, on loopback.
+//! Tests the guard with the corpus of escapes, without a network, and the real client on loopback.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -29,7 +29,7 @@ fn own() -> Vec<IpAddr> {
     ["93.184.216.1", "2606:2800:220:1::1"].map(|address| address.parse().unwrap()).into()
 }
 
-/// What each lookup of a name finds, the last one over and over.
+/// The results of each lookup of a name. The last one repeats.
 #[derive(Debug, Default)]
 struct Names {
     names: HashMap<String, Vec<Vec<IpAddr>>>,
@@ -47,7 +47,7 @@ impl Resolve for Names {
     }
 }
 
-/// Where URLs redirect to; all others have a page.
+/// Servers that redirect these URLs. All other URLs have a page.
 #[derive(Debug, Default)]
 struct Servers {
     redirects: BTreeMap<String, String>,
@@ -97,7 +97,7 @@ impl Answer for Said {
     }
 }
 
-/// A client of which nothing leaves this process.
+/// A client whose requests stay in this process.
 fn client(names: &Arc<Names>, servers: &Arc<Servers>) -> GuardedClient {
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(own()), clock, Limits::default());
@@ -136,7 +136,7 @@ fn page() -> String {
     "page".to_owned()
 }
 
-/// Asks for a URL while every name has this one address, and returns the verdict.
+/// Requests a URL while every name resolves to this address, and returns the verdict.
 async fn asked(url: &str, everywhere: IpAddr) -> String {
     #[derive(Debug)]
     struct Everywhere(IpAddr);
@@ -322,13 +322,13 @@ async fn what_is_posted_is_judged_and_goes_to_one_server_only() {
     assert_eq!(verdict(&refused), "loopback (127.0.0.0/8)");
 }
 
-/// The client as it is, which may reach this one server and no other.
+/// The real client, allowed to reach only this server.
 fn reaching(fake: &HttpFake, clock: &Arc<ManualClock>, limits: Limits) -> GuardedClient {
     let nothing = Arc::new(Vec::new());
     GuardedClient::new(nothing, clock.clone(), limits).allowing(fake.address())
 }
 
-/// `site.dev`, at the address of a fake the first time, and at another loopback address after.
+/// `site.dev`: the first lookup finds the fake's address, later ones another loopback address.
 fn rebound() -> Arc<Names> {
     let lookups = ["127.0.0.1", "127.0.0.2"].map(|address| vec![address.parse().unwrap()]);
     let names = [("site.dev".to_owned(), lookups.into())].into();
@@ -380,7 +380,7 @@ async fn a_body_is_read_up_to_its_limit_and_not_beyond() {
         let mut pieces = vec![Piece::head(200, &[]), chunk(), chunk()];
         match request.path.as_str() {
             "/fits" => pieces.extend([Piece::chunk(&[b'x'; 20]), Piece::end()]),
-            // It breaks off: what is too long is known before.
+            // The connection breaks: the client stops reading at the limit.
             _ => pieces.extend([Piece::chunk(&[b'x'; 21]), Piece::Close]),
         }
         pieces
@@ -407,7 +407,7 @@ async fn what_is_compressed_unasked_is_not_unfolded() {
 
 #[tokio::test]
 async fn one_limit_of_time_holds_for_all_of_it() {
-    // Before the answer, within it, and after a redirect.
+    // A timeout before the answer, within it, and after a redirect.
     for path in ["/silent", "/half", "/redirect"] {
         let stuck = Arc::new(Notify::new());
         let there = stuck.clone();

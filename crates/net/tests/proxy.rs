@@ -1,4 +1,4 @@
-//! The proxy of programs as it is, on loopback: what it lets through, what it refuses, and how long it waits.
+//! Tests the real proxy of programs on loopback: its targets, refusals and timeouts.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,10 +15,10 @@ use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// An address that this host is said to have.
+/// An address that this host pretends to have.
 const OWN: &str = "93.184.216.1";
 
-/// What the lookup of a name finds.
+/// The addresses of each name.
 #[derive(Debug, Default)]
 struct Names {
     names: HashMap<String, Vec<IpAddr>>,
@@ -33,7 +33,7 @@ impl Resolve for Names {
     }
 }
 
-/// A proxy, and what it has let through.
+/// A proxy, and the targets that it has reported.
 struct World {
     proxy: Proxy,
     listener: std::net::TcpListener,
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// What comes of something while the proxy runs.
+    /// Runs `work` while the proxy runs.
     async fn with<T>(&self, work: impl Future<Output = T>) -> T {
         let reached = |to: &str| self.reached.lock().unwrap().push(to.to_owned());
         tokio::select! {
@@ -78,7 +78,7 @@ impl World {
         TcpStream::connect(self.listener.local_addr().unwrap()).await.unwrap()
     }
 
-    /// Sends this, and reads until there is no more.
+    /// Sends `text` and reads until the connection ends.
     async fn say(&self, text: &str) -> String {
         self.with(async {
             let mut stream = self.connect().await;
@@ -99,7 +99,7 @@ async fn rest(stream: &mut TcpStream) -> String {
     text
 }
 
-/// Reads until this was read.
+/// Reads until the text ends with `end`.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end.as_bytes()) {
@@ -132,7 +132,7 @@ async fn a_tunnel_carries_bytes_in_both_directions_to_their_end() {
             program.write_all(b"bye").await.unwrap();
             program.shutdown().await.unwrap();
             assert_eq!(rest(&mut served).await, "bye");
-            // The other direction is open still.
+            // The other direction is still open.
             served.write_all(b"last").await.unwrap();
             served.shutdown().await.unwrap();
             assert_eq!(rest(&mut program).await, "last");
@@ -165,7 +165,7 @@ async fn a_request_goes_on_once_with_its_body_and_nothing_behind_it() {
             assert_eq!(until(&mut served, "dy").await, "dy");
             let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
             served.write_all(answer.as_bytes()).await.unwrap();
-            // Nothing of the second request has come, and nothing will.
+            // The second request has not arrived, and never does.
             let mut byte = [0];
             assert!(served.try_read(&mut byte).is_err());
             served.shutdown().await.unwrap();
@@ -233,7 +233,7 @@ async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
         (format!("localhost:{port}"), 403, "[sandbox] hosts does not open it"),
         ("169.254.169.254:80".to_owned(), 403, "[sandbox] hosts does not open it"),
         (format!("private.example:{port}"), 403, "leads to 127.0.0.1, which is not public"),
-        // One that is private refuses the name.
+        // A single private address refuses the name.
         (format!("a.wild.example:{port}"), 403, "leads to 192.168.0.1, which is not public"),
         (format!("listed.example:{port}"), 403, "does not list that address"),
         ("own.example:443".to_owned(), 403, "an address of this host"),
@@ -253,7 +253,7 @@ async fn what_is_not_open_is_refused_with_the_reason_in_its_first_line() {
         }
     }
     assert!(world.reached().is_empty());
-    // Nobody was asked for a name that is not open.
+    // A forbidden name is not resolved.
     let looked_up = world.names.looked_up.lock().unwrap();
     assert!(!looked_up.iter().any(|name| name == "closed.example" || name == "wild.example"));
     let accepted = |server: TcpListener| server.into_std().unwrap().accept();
@@ -294,7 +294,7 @@ async fn a_hostile_head_gets_an_answer_and_nothing_else() {
     for (text, status) in [
         ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),
         (format!("GET http://127.0.0.1:9/ HTTP/1.1\r\nX: {long}\r\n\r\n"), 431),
-        // Without an end, and with as much again behind it that nobody reads before the answer.
+        // This head has no end, and its remaining bytes are unread when the answer is sent.
         (format!("GET http://127.0.0.1:9/{long}"), 431),
         ("CONNECT user@127.0.0.1:9 HTTP/1.1\r\n\r\n".to_owned(), 400),
     ] {
@@ -335,7 +335,7 @@ async fn a_tunnel_in_which_nothing_moves_ends() {
             served.write_all(b"x").await.unwrap();
             until(&mut program, "x").await;
             world.clock.advance(five);
-            // Something has moved: it goes on for as long again.
+            // Bytes have moved, so the timeout begins again.
             world.clock.sleeper(five).await;
             served.write_all(b"y").await.unwrap();
             until(&mut program, "y").await;
@@ -364,7 +364,7 @@ async fn a_program_has_so_many_connections_at_a_time_and_the_next_one_waits() {
             }
             let mut waits = world.connect().await;
             waits.write_all(ask.as_bytes()).await.unwrap();
-            // Whoever is there already is served meanwhile, and it is not.
+            // The open connections are served meanwhile, but the new one waits.
             let (program, (served, _)) = tunnels.first_mut().unwrap();
             served.write_all(b"x").await.unwrap();
             until(program, "x").await;
@@ -402,7 +402,7 @@ async fn all_programs_together_have_so_many_connections_and_the_next_one_waits()
             tunnels.push((program, server.accept().await.unwrap()));
         }
         let mut waits = connect(last).await;
-        // Whoever is there already is served meanwhile, and it is not.
+        // The open connections are served meanwhile, but the new one waits.
         let (program, (served, _)) = tunnels.first_mut().unwrap();
         served.write_all(b"x").await.unwrap();
         until(program, "x").await;

@@ -1,5 +1,5 @@
-//! What a model behind a wire answers, said once for every wire: each puts it into events of its
-//! own.
+//! The answer of a fake model, in a form that is independent of the API. Each API fake turns it
+//! into events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,48 +9,48 @@ use tokio::sync::Semaphore;
 
 use crate::http::{Piece, whole};
 
-/// What the model answers to a request.
+/// The model's answer to a request.
 #[derive(Debug, Clone)]
 pub enum ModelAnswer {
-    /// It streams this text, a word a delta.
+    /// Streams this text, one word per delta.
     Says(String),
-    /// It streams these calls: name and arguments.
+    /// Streams these calls: name and arguments.
     Calls(Vec<(String, Value)>),
-    /// It thinks this first, where its API shows that, and then answers.
+    /// Thinks this text first, if the API shows thoughts, then gives the second answer.
     Thinks(String, Box<Self>),
-    /// It streams these events and nothing else: `[DONE]` is one of them, or is missing.
+    /// Streams only these events. `[DONE]` is one of them, or is missing.
     Events(Vec<String>),
     /// A status, headers and body, instead of a stream.
     Status(u16, Vec<(&'static str, String)>, String),
-    /// These pieces, as they are.
+    /// Sends these bytes unchanged.
     Raw(Vec<Piece>),
-    /// It answers once there is a permit.
+    /// Answers after it has taken a permit.
     When(Arc<Semaphore>, Box<Self>),
-    /// It takes its time before each delta.
+    /// Waits for this time before each delta.
     Slowly(Duration, Box<Self>),
 }
 
 impl ModelAnswer {
-    /// It streams a text.
+    /// Returns an answer that streams a text.
     #[must_use]
     pub fn says(text: impl Into<String>) -> Self {
         Self::Says(text.into())
     }
 
-    /// It streams one call.
+    /// Returns an answer that streams one call.
     #[must_use]
     pub fn call(name: &str, arguments: Value) -> Self {
         Self::Calls(vec![(name.to_owned(), arguments)])
     }
 
-    /// It thinks this, and then answers.
+    /// Returns an answer with a thought before it.
     #[must_use]
     pub fn thinks(thinking: &str, then: Self) -> Self {
         Self::Thinks(thinking.to_owned(), Box::new(then))
     }
 }
 
-/// What an answer says, whatever the wire.
+/// The content of an answer, for any API.
 #[derive(Debug, Default)]
 pub(crate) struct Spoken {
     pub(crate) thinking: String,
@@ -68,14 +68,14 @@ impl Spoken {
     }
 }
 
-/// How answers stream.
+/// The streaming format of an API.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wire {
     pub(crate) media_type: &'static str,
     pub(crate) events: fn(&Spoken) -> Vec<String>,
 }
 
-/// An answer as it is sent.
+/// Returns the bytes of an answer.
 pub(crate) fn pieces(answer: ModelAnswer, wire: Wire) -> Vec<Piece> {
     Sending { wire, pause: Duration::ZERO, thinking: String::new() }.pieces(answer)
 }
@@ -135,13 +135,13 @@ impl Sending {
 /// The media type of a stream of events.
 pub(crate) const EVENTS: &str = "text/event-stream";
 
-/// Status line and headers of a stream of events.
+/// Returns the status line and headers of a stream of events.
 #[must_use]
 pub fn stream_head() -> Piece {
     Piece::head(200, &[("content-type", EVENTS)])
 }
 
-/// An event of a stream, as a chunk of its body.
+/// Returns an event of a stream, as text for a chunk of its body.
 #[must_use]
 pub fn event(data: &str) -> String {
     format!("data: {data}\n\n")

@@ -1,4 +1,5 @@
-//! The Messages API of Anthropic on loopback. It refuses what the real one refuses, in its words.
+//! Anthropic's Messages API on loopback. It refuses the requests that the real one refuses, in its
+//! words.
 
 mod content;
 mod history;
@@ -14,49 +15,48 @@ use crate::model_server::{ModelServer, Refused};
 pub use stream::event;
 pub use thinking::{redacted, signature};
 
-/// The key that the fake wants.
+/// The required key.
 pub const KEY: &str = "sk-ant-test-1234567890";
-/// The one model that there is.
+/// The only model.
 pub const MODEL: &str = "claude-test-4-5";
-/// The most tokens that this model writes.
+/// Maximum number of tokens in an answer.
 const MOST_TOKENS: u64 = 64_000;
-/// The largest request, in bytes.
+/// Maximum size of a request in bytes.
 const LARGEST: usize = 32 * 1024 * 1024;
 
-/// A server at `http://ADDRESS`, which has `/v1/messages`.
+/// A server at `http://ADDRESS`, with `/v1/messages`.
 #[derive(Debug)]
 pub struct AnthropicFake {
     server: ModelServer,
 }
 
 impl AnthropicFake {
-    /// A server whose model answers by what it is asked. Requests that the API refuses do not
-    /// reach it.
+    /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
         Self { server: ModelServer::start(answer, stream::events, checked).await }
     }
 
-    /// What goes into `base_url`.
+    /// Returns the value for `base_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// The bodies of the requests that reached the model.
+    /// Returns the bodies of the requests that reached the model.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.server.requests()
     }
 
-    /// Why requests were refused.
+    /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.server.refusals()
     }
 }
 
-/// The results of the calls in the last message of a request, in order.
+/// Returns the results of the calls in the last message of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
     let last = request["messages"].as_array().and_then(|messages| messages.last());
@@ -182,14 +182,14 @@ fn check_system(system: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// Where a prefix is kept: in at most four places.
+/// Checks the number of cache marks: at most four.
 fn check_caching(body: &Value) -> Result<(), Refusal> {
     fn marks(value: &Value) -> usize {
         match value {
             Value::Array(values) => values.iter().map(marks).sum(),
             Value::Object(map) => {
                 let here = usize::from(map.contains_key("cache_control"));
-                // What a call or a schema says is not looked into.
+                // The insides of calls and schemas are ignored.
                 let inside = ["content", "tools", "system", "messages"];
                 here + inside.iter().filter_map(|key| map.get(*key)).map(marks).sum::<usize>()
             }

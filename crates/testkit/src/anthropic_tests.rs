@@ -13,7 +13,7 @@ fn asked(body: &Value) -> HttpRequest {
     }
 }
 
-/// A request with these messages, and with this instead of, or beside, what is in every request.
+/// Returns a request with these messages. `more` replaces, adds or (with null) removes fields.
 fn with(messages: &Value, more: &Value) -> Value {
     let mut body = json!({ "model": MODEL, "max_tokens": 9000, "messages": messages });
     for (key, value) in more.as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! The bus as a channel sees it: it takes messages, or does not, and can be held up.
+//! A fake of the bus for channels. It can accept, refuse or delay messages.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use avocet_protocol::{
 };
 use tokio::sync::watch;
 
-/// Takes what it is given, and remembers it; what comes again is absorbed.
+/// Accepts and keeps messages. Repeated ones are absorbed.
 #[derive(Debug)]
 pub struct FakeBus {
     taken: watch::Sender<Vec<Inbound>>,
@@ -35,33 +35,33 @@ impl Default for FakeBus {
 }
 
 impl FakeBus {
-    /// Commits nothing from now on, or again.
+    /// Delays messages, ignored updates and cursors while `open` is `false`.
     pub fn set_open(&self, open: bool) {
         self.open.send_replace(open);
     }
 
-    /// Waits until so many messages have been taken.
+    /// Waits until `count` messages have been accepted.
     pub async fn taken(&self, count: usize) -> Vec<Inbound> {
         self.taken.subscribe().wait_for(|taken| taken.len() >= count).await.unwrap().clone()
     }
 
-    /// Waits until so many updates have been ignored, and says why.
+    /// Waits until `count` updates have been ignored, and returns the reasons.
     pub async fn ignored(&self, count: usize) -> Vec<String> {
         self.ignored.subscribe().wait_for(|ignored| ignored.len() >= count).await.unwrap().clone()
     }
 
-    /// Refuses the next messages like this, the last first; none is taken.
+    /// Refuses the next messages with these errors, beginning with the last one.
     pub fn refuse(&self, refusals: impl IntoIterator<Item = PublishError>) {
         self.refusals.lock().unwrap().extend(refusals);
     }
 
-    /// What is to be said, each under its key; once, however often it was sent.
+    /// Returns the messages sent, each with its key. Repeated ones appear once.
     #[must_use]
     pub fn said(&self) -> Vec<(Outbound, DedupeKey)> {
         self.said.lock().unwrap().clone()
     }
 
-    /// Where cursors have been moved to, each time.
+    /// Returns every cursor position, in the order of the moves.
     #[must_use]
     pub fn moves(&self) -> Vec<Cursor> {
         self.cursors.lock().unwrap().clone()
@@ -129,7 +129,7 @@ impl Publish for FakeBus {
         for Cursor { scope, position } in self.moves() {
             last.insert(scope, position);
         }
-        // In an order that nobody would think of.
+        // In an unexpected order.
         Ok(last.into_iter().rev().map(|(scope, position)| Cursor { scope, position }).collect())
     }
 

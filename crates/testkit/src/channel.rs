@@ -1,4 +1,4 @@
-//! A channel whose platform is a list.
+//! A channel whose platform is a list in memory.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
@@ -11,39 +11,39 @@ use avocet_protocol::{
 };
 use tokio::sync::watch;
 
-/// What the platform does with a chunk.
+/// The platform's reaction to a chunk.
 #[derive(Debug, Clone)]
 pub enum OnSend {
-    /// Takes it and says so.
+    /// Accepts it and confirms.
     Take,
-    /// Takes it, and the answer is lost.
+    /// Accepts it, but the answer is lost.
     TakeAndReset,
-    /// Says this.
+    /// Returns this error.
     Say(SendError),
     /// Never answers.
     Hang,
-    /// The channel has a bug.
+    /// Panics, like a channel with a bug.
     Panic,
 }
 
-/// What the platform does when it is asked for a file.
+/// The platform's reaction to a request for a file.
 #[derive(Debug, Clone)]
 pub enum OnFetch {
-    /// Gives it, if it is not too large.
+    /// Returns it if its size is within the limit.
     Give(Vec<u8>),
-    /// Says this.
+    /// Returns this error.
     Say(FetchError),
     /// Never answers.
     Hang,
 }
 
-/// A channel named `terminal:local` whose messages hold [`FakeChannel::LIMIT`] characters. It takes
-/// everything unless told otherwise.
+/// A channel named `terminal:local`. A message holds up to [`FakeChannel::LIMIT`] characters. Sends
+/// succeed by default.
 #[derive(Debug)]
 pub struct FakeChannel {
     script: Mutex<VecDeque<OnSend>>,
     taken: watch::Sender<Vec<Delivery>>,
-    /// The messages of all chats as they are after every edit.
+    /// The messages of all chats, with their edits.
     messages: watch::Sender<Vec<(PlatformId, String)>>,
     tried: watch::Sender<usize>,
     typed: watch::Sender<usize>,
@@ -53,7 +53,7 @@ pub struct FakeChannel {
     fetches: watch::Sender<usize>,
     rule: OnUnknown,
     pause: Mutex<Duration>,
-    /// How many chunks wait for a turn, and whether they get one.
+    /// Number of chunks that have waited for a turn, and `true` if turns are given.
     turns: watch::Sender<(usize, bool)>,
     preview: Option<Duration>,
     forgetful: bool,
@@ -66,13 +66,13 @@ impl Default for FakeChannel {
 }
 
 impl FakeChannel {
-    /// Characters that one message of the platform holds.
+    /// Maximum length of a message in characters.
     pub const LIMIT: usize = 400;
 
-    /// Bytes of the largest file that the platform takes.
+    /// Maximum size of a file in bytes.
     pub const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
 
-    /// A channel with a rule of its own for sends of unknown outcome.
+    /// Returns a channel with this rule for sends of unknown outcome.
     #[must_use]
     pub fn with_rule(rule: OnUnknown) -> Self {
         Self {
@@ -93,49 +93,49 @@ impl FakeChannel {
         }
     }
 
-    /// A channel whose platform loses what is pressed while nobody listens.
+    /// Returns a channel whose platform loses button presses while no daemon runs.
     #[must_use]
     pub fn forgetful() -> Self {
         Self { forgetful: true, ..Self::default() }
     }
 
-    /// A channel whose messages may be edited once an interval.
+    /// Returns a channel whose messages may be edited once per interval.
     #[must_use]
     pub fn with_preview(interval: Duration) -> Self {
         Self { preview: Some(interval), ..Self::default() }
     }
 
-    /// What the platform does with the next chunks; after that it takes everything.
+    /// Adds reactions for the next chunks. Later chunks are accepted.
     pub fn script(&self, script: impl IntoIterator<Item = OnSend>) {
         self.script.lock().unwrap().extend(script);
     }
 
-    /// What becomes of fetching a file, time after time; the last goes on for ever.
+    /// Sets the answers to requests for a file, in order. The last one repeats.
     pub fn keep(&self, reference: &str, answers: impl IntoIterator<Item = OnFetch>) {
         self.files.lock().unwrap().insert(reference.to_owned(), answers.into_iter().collect());
     }
 
-    /// Waits until files have been asked for so many times.
+    /// Waits until files have been requested `count` times.
     pub async fn fetches(&self, count: usize) -> usize {
         *self.fetches.subscribe().wait_for(|fetches| *fetches >= count).await.unwrap()
     }
 
-    /// How long chunks have to wait before their send begins.
+    /// Sets the time that chunks have to wait before their send begins.
     pub fn set_pause(&self, pause: Duration) {
         *self.pause.lock().unwrap() = pause;
     }
 
-    /// Whether chunks get their turn, or wait in line.
+    /// Gives chunks their turn if `true`, else makes them wait in line.
     pub fn give_turns(&self, give: bool) {
         self.turns.send_modify(|(_, given)| *given = give);
     }
 
-    /// Waits until so many chunks have got in line.
+    /// Waits until `count` chunks have joined the line.
     pub async fn in_line(&self, count: usize) {
         self.turns.subscribe().wait_for(|(waiting, _)| *waiting >= count).await.unwrap();
     }
 
-    /// Whether somebody is in the chat.
+    /// Sets whether the chat can be reached. Default: `true`.
     pub fn set_reachable(&self, chat: &ChatAddress, reachable: bool) {
         let mut away = self.away.lock().unwrap();
         if reachable {
@@ -145,7 +145,7 @@ impl FakeChannel {
         };
     }
 
-    /// Has every send of this text end in this error, until it is `None`.
+    /// Makes every send of this text fail with this error. `None` ends that.
     pub fn set_failing(&self, text: &str, error: Option<SendError>) {
         let mut failing = self.failing.lock().unwrap();
         match error {
@@ -154,12 +154,12 @@ impl FakeChannel {
         };
     }
 
-    /// Somebody deletes every message.
+    /// Deletes all messages, like a user would.
     pub fn delete_all(&self) {
         self.messages.send_modify(Vec::clear);
     }
 
-    /// What the messages say after every edit, once that is as wanted.
+    /// Waits until the texts of the messages, with their edits, are as wanted, and returns them.
     pub async fn shows(&self, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
         let texts = |messages: &Vec<(PlatformId, String)>| -> Vec<String> {
             messages.iter().map(|(_, text)| text.clone()).collect()
@@ -169,17 +169,17 @@ impl FakeChannel {
         texts(&shown)
     }
 
-    /// Waits until so many sends and edits were tried, whatever became of them.
+    /// Waits until sends and edits were tried this many times, with any result.
     pub async fn tried(&self, times: usize) {
         self.tried.subscribe().wait_for(|tried| *tried >= times).await.unwrap();
     }
 
-    /// Waits until so often somebody was said to write.
+    /// Waits until the typing indicator was shown this many times.
     pub async fn typed(&self, times: usize) -> usize {
         *self.typed.subscribe().wait_for(|typed| *typed >= times).await.unwrap()
     }
 
-    /// Puts a chunk into the chat, or in the place of the message that shows it.
+    /// Adds a chunk to the chat, or edits the message that shows it.
     fn take(&self, delivery: &Delivery) -> PlatformId {
         let id = PlatformId::parse(&format!("p{}", delivery.id)).unwrap();
         let (id, text) = (delivery.shown_as.clone().unwrap_or(id), delivery.content.text.clone());
@@ -197,14 +197,14 @@ impl FakeChannel {
         self.messages.borrow().iter().any(|(id, _)| id == message)
     }
 
-    /// What the platform has, once it has so much.
+    /// Waits until the platform has accepted `count` chunks, and returns all of them.
     pub async fn taken(&self, count: usize) -> Vec<Delivery> {
         let mut taken = self.taken.subscribe();
         let taken = taken.wait_for(|taken| taken.len() >= count).await.unwrap();
         taken.clone()
     }
 
-    /// As [`Self::taken`], only what was said.
+    /// Waits like [`Self::taken`], and returns the texts.
     pub async fn texts(&self, count: usize) -> Vec<String> {
         self.taken(count).await.into_iter().map(|delivery| delivery.content.text).collect()
     }

@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use avocet_protocol::{Clock, Timestamp};
 use tokio::sync::watch;
 
-/// 2026-01-01T00:00:00Z, where every manual clock starts.
+/// 2026-01-01T00:00:00Z, the start time of every manual clock.
 pub const START: Timestamp = Timestamp(1_767_225_600_000);
 
 /// A clock that stands still until [`ManualClock::advance`] moves it.
 #[derive(Debug)]
 pub struct ManualClock {
-    /// How far the time of day was set back, in milliseconds.
+    /// Total correction of the time of day, in milliseconds.
     set_back: AtomicI64,
     elapsed: watch::Sender<Duration>,
     sleepers: watch::Sender<Vec<Duration>>,
@@ -34,14 +34,14 @@ impl Default for ManualClock {
 }
 
 impl ManualClock {
-    /// Moves time forward and wakes whoever slept until then.
+    /// Moves time forward and wakes the sleeps that end by then.
     pub fn advance(&self, by: Duration) {
         let _one_at_a_time = self.moved.lock().unwrap();
         self.elapsed.send_modify(|elapsed| *elapsed += by);
     }
 
-    /// Moves time forward to the next moment at which a sleep ends. Returns `false`, and leaves time as it
-    /// is, if nothing sleeps.
+    /// Moves time forward to the next end of a sleep. Returns `false`, and keeps the time, if there
+    /// is no sleep.
     pub fn advance_to_next(&self) -> bool {
         let now = *self.elapsed.borrow();
         let next = self.sleepers.borrow().iter().filter(|deadline| **deadline > now).min().copied();
@@ -51,18 +51,19 @@ impl ManualClock {
         next.is_some()
     }
 
-    /// Sets the time of day back, as an operator or NTP does. `elapsed` and sleeps go on.
+    /// Sets the time of day back, as an operator or NTP does. `elapsed` and sleeps are unaffected.
     pub fn set_back(&self, by: Duration) {
         let millis = i64::try_from(by.as_millis()).expect("less than an age");
         self.set_back.fetch_add(millis, Ordering::SeqCst);
     }
 
-    /// Waits until somebody sleeps for at least `at_least`: the code under test has got so far.
+    /// Waits until a task sleeps for at least `at_least`. Then the code under test has reached this
+    /// sleep.
     pub async fn sleeper(&self, at_least: Duration) {
         self.sleeper_within(at_least..).await;
     }
 
-    /// Waits until somebody sleeps who has this much left to sleep.
+    /// Waits until a task sleeps whose remaining time is in this range.
     pub async fn sleeper_within(&self, left: impl RangeBounds<Duration>) {
         let mut sleepers = self.sleepers.subscribe();
         let until = |sleepers: &Vec<Duration>| {
@@ -93,7 +94,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Somebody sleeps; the entry goes when the sleep ends or is given up.
+/// An active sleep. Dropped when the sleep ends or is cancelled.
 struct Sleeper<'a> {
     clock: &'a ManualClock,
     deadline: Duration,

@@ -1,20 +1,20 @@
-//! Places to send to, without anybody there.
+//! Destinations without real chats.
 
 use std::sync::Mutex;
 
 use avocet_protocol::{ChatAddress, Content, Deliveries, Destinations, NoDestination, Planned};
 
-/// Every chat of `terminal` exists and takes a word at a time.
+/// Accepts every chat of `terminal`. Each chunk is a single word.
 #[derive(Debug, Default)]
 pub struct FakeDestinations {
     woken: Mutex<Vec<ChatAddress>>,
 }
 
 impl FakeDestinations {
-    /// Bytes of the largest file that the chat `terminal:local:small` takes.
+    /// Maximum size in bytes of a file for the chat `terminal:local:small`.
     pub const SMALL_FILE: u64 = 8;
 
-    /// The chats whose outbox was to be looked at.
+    /// Returns the chats whose delivery workers were woken.
     #[must_use]
     pub fn woken(&self) -> Vec<ChatAddress> {
         self.woken.lock().unwrap().clone()

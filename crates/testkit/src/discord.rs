@@ -1,5 +1,5 @@
-//! Discord on loopback, REST and gateway, for one bot. It refuses what the real one refuses, and
-//! forgets what the real one forgets.
+//! Discord on loopback, REST and gateway, for one bot. It refuses the requests that the real one
+//! refuses, and forgets data after the same time.
 
 #[cfg(test)]
 mod client;
@@ -60,14 +60,14 @@ use world::{Closed, Place};
 
 /// The bot's name.
 pub const USERNAME: &str = "avocet";
-/// Bytes of a file that the bot uploads, unless the test says otherwise.
+/// Default maximum size in bytes of an uploaded file.
 pub const UPLOAD_LIMIT: usize = 10 * 1024 * 1024;
-/// Where sessions go on, below the gateway's address.
+/// Path of the address for resumed sessions, below the gateway's address.
 pub const RESUME_PATH: &str = "/resume";
 
-/// A server at `http://ADDRESS` that knows one bot, and its gateway. Time stands still unless the
-/// test moves it; nothing here waits by the wall clock. So do the windows of the rate limits: who
-/// does not test them switches them off ([`Self::limit_rates`]).
+/// A server at `http://ADDRESS` that knows one bot, with its gateway. Its time moves only when the
+/// test moves it, and so do the windows of the rate limits. Tests of other things switch the rate
+/// limits off ([`Self::limit_rates`]).
 pub struct DiscordFake {
     server: HttpFake,
     shared: Arc<Shared>,
@@ -80,7 +80,7 @@ impl fmt::Debug for DiscordFake {
 }
 
 impl DiscordFake {
-    /// A server for the bot with this token, without `Bot ` in front.
+    /// Starts a server for the bot with this token, without the prefix `Bot `.
     pub async fn start(token: &str) -> Self {
         let shared = Shared::new(token);
         let served = shared.clone();
@@ -91,19 +91,19 @@ impl DiscordFake {
         Self { server, shared }
     }
 
-    /// What goes into `api_url`.
+    /// Returns the value for `api_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// The address of the gateway: `ws://ADDRESS`.
+    /// Returns the address of the gateway: `ws://ADDRESS`.
     #[must_use]
     pub fn gateway_url(&self) -> String {
         self.shared.lock().gateway.url.clone()
     }
 
-    /// The bot, which is its application too.
+    /// Returns the id of the bot and of its application.
     #[must_use]
     pub fn bot(&self) -> u64 {
         self.shared.lock().world.me.id
@@ -114,24 +114,24 @@ impl DiscordFake {
     }
 }
 
-/// Who and what there is. The bot is told of it if it is connected.
+/// Users, guilds and channels. A connected bot gets events about changes.
 impl DiscordFake {
-    /// Somebody with a name. Whoever says something needs none: any id is somebody.
+    /// Adds a user with a name. Users that only write messages need no entry: any id is a user.
     pub fn user(&self, name: &str) -> u64 {
         self.change(|platform| platform.add_user(name, false))
     }
 
-    /// A guild with the bot in it.
+    /// Adds a guild that the bot belongs to.
     pub fn guild(&self, name: &str) -> u64 {
         self.change(|platform| platform.add_guild(name))
     }
 
-    /// A text channel of a guild.
+    /// Adds a text channel to a guild.
     pub fn channel(&self, guild: u64, name: &str) -> u64 {
         self.change(|platform| platform.add_channel(name, Place::Text { guild }))
     }
 
-    /// A public thread of a text channel.
+    /// Adds a public thread to a text channel.
     ///
     /// # Panics
     /// If there is no such channel.
@@ -142,8 +142,8 @@ impl DiscordFake {
         })
     }
 
-    /// The direct messages with somebody, opened if they are not. No event tells of it: the
-    /// platform sends none (`CHANNEL_CREATE` is for guilds).
+    /// Returns the direct messages with a user, and opens them if necessary. Like the real
+    /// platform, it sends no event (`CHANNEL_CREATE` is for guilds).
     pub fn dm(&self, user: u64) -> u64 {
         self.change(|platform| {
             platform.world.users.entry(user).or_insert_with(|| world::User::unnamed(user));
@@ -151,14 +151,14 @@ impl DiscordFake {
         })
     }
 
-    /// A channel as the platform describes it, for events of the test's own.
+    /// Returns a channel in the platform's format, for events that a test makes itself.
     #[must_use]
     pub fn describe_channel(&self, channel: u64) -> Value {
         let platform = self.shared.lock();
         platform.world.channel(&platform.world.channels[&channel])
     }
 
-    /// A message as an event describes it, for events of the test's own.
+    /// Returns a message in the format of events, for events that a test makes itself.
     ///
     /// # Panics
     /// If there is no such message.
@@ -171,9 +171,9 @@ impl DiscordFake {
     }
 }
 
-/// What people do.
+/// Actions of users.
 impl DiscordFake {
-    /// Somebody says something: the message.
+    /// Sends a text and returns the id of the message.
     ///
     /// # Panics
     /// If there is no such channel.
@@ -181,7 +181,7 @@ impl DiscordFake {
         self.post(Said::new(channel, user, text))
     }
 
-    /// Somebody says something, in whatever way.
+    /// Sends any message and returns its id.
     ///
     /// # Panics
     /// If there is no such channel.
@@ -189,7 +189,7 @@ impl DiscordFake {
         self.change(|platform| platform.say(said))
     }
 
-    /// Somebody changes the text of a message.
+    /// Edits the text of a message.
     ///
     /// # Panics
     /// If there is no such message.
@@ -197,7 +197,7 @@ impl DiscordFake {
         self.change(|platform| platform.hear_edit(message, text));
     }
 
-    /// The platform finds out what is behind a link in a message, and shows it: an update, and no
+    /// Adds a preview of a link to a message, as the platform does. This is an update, but not an
     /// edit.
     ///
     /// # Panics
@@ -206,7 +206,7 @@ impl DiscordFake {
         self.change(|platform| platform.unfurl(message, embed));
     }
 
-    /// Somebody deletes a message, whoever's it is.
+    /// Deletes a message of any author.
     ///
     /// # Panics
     /// If there is no such message.
@@ -214,8 +214,8 @@ impl DiscordFake {
         self.change(|platform| platform.hear_delete(message));
     }
 
-    /// Somebody presses the button with this `custom_id`: the interaction. If the bot is not
-    /// connected, nobody hears of it.
+    /// Presses the button with this `custom_id` and returns the id of the interaction. It is lost
+    /// if the bot is not connected.
     ///
     /// # Panics
     /// If the message has no such button.
@@ -223,8 +223,8 @@ impl DiscordFake {
         self.change(|platform| platform.press(user, message, custom_id))
     }
 
-    /// Somebody enters a slash command: the interaction. `options` are those of its data:
-    /// `[{ "name": "text", "type": 3, "value": "x" }]`.
+    /// Enters a slash command and returns the id of the interaction. `options` is the field of its
+    /// data: `[{ "name": "text", "type": 3, "value": "x" }]`.
     ///
     /// # Panics
     /// If there is no such channel.
@@ -232,34 +232,34 @@ impl DiscordFake {
         self.change(|platform| platform.slash(user, channel, name, options))
     }
 
-    /// The person takes no direct messages from the bot any more.
+    /// The user accepts no further direct messages from the bot.
     pub fn block(&self, user: u64) {
         let dm = self.dm(user);
         self.change(|platform| platform.set_closed(dm, Some(Closed::Blocked)));
     }
 
-    /// The bot cannot see the channel any more: `Missing Access`.
+    /// Hides the channel from the bot: `Missing Access`.
     pub fn hide(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Hidden)));
     }
 
-    /// The bot cannot write in the channel any more: `Missing Permissions`.
+    /// Makes the channel read-only for the bot: `Missing Permissions`.
     pub fn mute(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Muted)));
     }
 
-    /// The bot cannot read what was said in the channel any more, and hears and writes as before: no
-    /// page has messages, and no message is replied to.
+    /// Hides the history of the channel from the bot. Pages are empty and replies are refused, but
+    /// events and sending still work.
     pub fn close_history(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Past)));
     }
 
-    /// The channel or thread is deleted; an event tells it.
+    /// Deletes the channel or thread; an event reports this.
     pub fn delete_channel(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, Some(Closed::Deleted)));
     }
 
-    /// A thread has been silent for long: it is not listed any more, until somebody writes there.
+    /// Archives a thread, as after a long silence. It is listed again after the next message.
     ///
     /// # Panics
     /// If there is no such thread.
@@ -267,22 +267,22 @@ impl DiscordFake {
         self.change(|platform| platform.set_archived(thread, true));
     }
 
-    /// The bot can do everything in the channel again.
+    /// Restores all permissions of the bot in the channel.
     pub fn reopen(&self, channel: u64) {
         self.change(|platform| platform.set_closed(channel, None));
     }
 
-    /// A guild is boosted to this tier, from 0 to 3.
+    /// Boosts a guild to this tier, from 0 to 3.
     pub fn boost(&self, guild: u64, tier: u8) {
         self.change(|platform| platform.boost(guild, tier));
     }
 
-    /// The bot is thrown out of a guild; an event tells it.
+    /// Removes the bot from a guild; an event reports this.
     pub fn kick(&self, guild: u64) {
         self.change(|platform| platform.set_left(guild, true));
     }
 
-    /// The bot is taken back into a guild; an event tells it.
+    /// Adds the bot to a guild again; an event reports this.
     pub fn take_back(&self, guild: u64) {
         self.change(|platform| platform.set_left(guild, false));
     }
@@ -290,18 +290,18 @@ impl DiscordFake {
 
 /// Time.
 impl DiscordFake {
-    /// The time of the platform: [`crate::START`] unless it was moved.
+    /// Returns the platform's time. It begins at [`crate::START`].
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.shared.lock().now
     }
 
-    /// Sets the time of the platform.
+    /// Sets the platform's time.
     pub fn set_now(&self, now: Timestamp) {
         self.change(|platform| platform.now = now);
     }
 
-    /// Moves the time of the platform: nonces, interactions, sessions and links are forgotten.
+    /// Moves the platform's time. Nonces, interactions, sessions and links expire.
     pub fn advance(&self, by: Duration) {
         self.set_now(self.now().after(by));
     }

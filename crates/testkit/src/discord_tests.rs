@@ -22,7 +22,7 @@ async fn what_goes_wrong_before_a_request_is_processed_has_no_effect() {
     let others = [ApiError::internal(), ApiError::bad_gateway(), ApiError::missing_access()];
     for error in [shut_out].into_iter().chain(others) {
         known.fake.inject(on.clone(), 1, Fault::Refuse(error.clone()));
-        // Other channels are not concerned.
+        // Other channels are unaffected.
         known.create(known.channel, &json!({})).await.result();
         let answer = known.create(known.dm, &json!({})).await;
         assert_eq!(answer.status, error.status);
@@ -60,7 +60,7 @@ async fn an_answer_is_held_until_it_is_released() {
     known.fake.inject(On::any(), 1, Fault::HoldAnswer(permits.clone()));
     let mut sent = send(&known.fake, &create(known.dm)).await;
     known.fake.wait_for_sent(1).await;
-    // By now it would have been answered.
+    // Without the permit, it would be answered by now.
     known.get("/users/@me").await.result();
     assert!(sent.answer().now_or_never().is_none());
     permits.add_permits(1);
@@ -114,7 +114,7 @@ async fn everything_that_happens_is_an_event() {
     assert_eq!(id(&socket.event("GUILD_DELETE").await), known.guild);
     fake.take_back(known.guild);
     assert_eq!(id(&socket.event("GUILD_CREATE").await), known.guild);
-    // Opening direct messages is none.
+    // Opening a direct chat sends no event.
     let dm = fake.dm(8);
     fake.push("CHANNEL_CREATE", &fake.describe_channel(dm));
     assert_eq!(socket.event("CHANNEL_CREATE").await["recipients"][0]["id"], "8");

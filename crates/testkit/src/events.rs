@@ -1,17 +1,17 @@
-//! A listener that keeps everything.
+//! A listener that records all events.
 
 use std::sync::Mutex;
 
 use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
 
-/// Keeps every event of every session, in order.
+/// Records every event of every session, in order.
 #[derive(Debug, Default)]
 pub struct RecordedEvents {
     events: Mutex<Vec<TurnEvent>>,
 }
 
 impl RecordedEvents {
-    /// The events so far.
+    /// Returns the events so far.
     #[must_use]
     pub fn all(&self) -> Vec<TurnEvent> {
         self.events.lock().unwrap().clone()

@@ -1,4 +1,4 @@
-//! A workspace that is a map, and can be full.
+//! A workspace in memory, which can refuse writes as if the disk were full.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use avocet_protocol::{FileStart, Files, FilesError, Trust, TurnId, Workspaces};
 
-/// Files by their paths, relative as in a workspace.
+/// Files by their paths relative to the workspace.
 #[derive(Debug, Default)]
 pub struct FakeFiles {
     files: Mutex<BTreeMap<String, Vec<u8>>>,
@@ -15,28 +15,26 @@ pub struct FakeFiles {
 }
 
 impl FakeFiles {
-    /// Puts a file there.
     pub fn put(&self, path: &str, bytes: &[u8]) {
         self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
     }
 
-    /// Gives what is written at a path this trust level.
+    /// Sets the trust level of a path.
     pub fn mark(&self, path: &str, trust: Trust) {
         self.marks.lock().unwrap().insert(path.to_owned(), trust);
     }
 
-    /// Takes a file away.
     pub fn remove(&self, path: &str) {
         self.files.lock().unwrap().remove(path);
     }
 
-    /// What a file holds; none if there is none.
+    /// Returns the content of a file, or `None` if it does not exist.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Vec<u8>> {
         self.files.lock().unwrap().get(path).cloned()
     }
 
-    /// The next writes are refused, so many of them.
+    /// Refuses the next `count` writes.
     pub fn refuse_writes(&self, count: usize) {
         *self.refusals.lock().unwrap() = count;
     }

@@ -1,5 +1,5 @@
-//! The Generative Language API of Google on loopback. It refuses what the real one refuses, in its
-//! words.
+//! Google's Generative Language API on loopback. It refuses the requests that the real one refuses,
+//! in its words.
 
 mod content;
 mod history;
@@ -15,51 +15,50 @@ use crate::model_server::{ModelServer, Refused};
 pub use content::{SKIPPED, signature};
 pub use stream::event;
 
-/// The key that the fake wants.
+/// The required key.
 pub const KEY: &str = "AIza-test-1234567890";
-/// The one model that there is.
+/// The only model.
 pub const MODEL: &str = "gemini-3-test";
-/// The most tokens that this model writes.
+/// Maximum number of tokens in an answer.
 const MOST_TOKENS: u64 = 65_536;
-/// The most tokens that this model thinks.
+/// Maximum number of tokens for thinking.
 const MOST_THOUGHT: i64 = 24_576;
-/// The largest request, in bytes.
+/// Maximum size of a request in bytes.
 const LARGEST: usize = 20 * 1024 * 1024;
 
-/// A server at `http://ADDRESS`, which has `/v1beta/models/MODEL:streamGenerateContent`.
+/// A server at `http://ADDRESS`, with `/v1beta/models/MODEL:streamGenerateContent`.
 #[derive(Debug)]
 pub struct GeminiFake {
     server: ModelServer,
 }
 
 impl GeminiFake {
-    /// A server whose model answers by what it is asked. Requests that the API refuses do not
-    /// reach it.
+    /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
         Self { server: ModelServer::start(answer, stream::events, checked).await }
     }
 
-    /// What goes into `base_url`.
+    /// Returns the value for `base_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// The bodies of the requests that reached the model.
+    /// Returns the bodies of the requests that reached the model.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.server.requests()
     }
 
-    /// Why requests were refused.
+    /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.server.refusals()
     }
 }
 
-/// The results of the calls in the last content of a request, in order.
+/// Returns the results of the calls in the last content of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&Value> {
     let last = request["contents"].as_array().and_then(|contents| contents.last());
@@ -97,7 +96,7 @@ fn invalid(message: impl Into<String>) -> Refusal {
     Refusal { code: 400, status: "INVALID_ARGUMENT", message: message.into(), reason: None }
 }
 
-/// A field that the API does not know.
+/// Returns the refusal of an unknown field.
 fn unknown(name: &str, place: &str) -> Refusal {
     let place = if place.is_empty() { String::new() } else { format!(" at '{place}'") };
     invalid(format!(
@@ -105,7 +104,7 @@ fn unknown(name: &str, place: &str) -> Refusal {
     ))
 }
 
-/// Checks that an object at `place` has no other fields than these.
+/// Checks that an object at `place` has only these fields.
 fn check_fields(object: &Value, known: &[&str], place: &str) -> Result<(), Refusal> {
     let Some(object) = object.as_object() else {
         return Err(invalid(format!("Invalid value at '{place}'")));

@@ -12,7 +12,7 @@ fn asked(body: &Value) -> HttpRequest {
     }
 }
 
-/// A request with these contents, and with this beside them.
+/// Returns a request with these contents and further fields.
 fn with(contents: &Value, more: &Value) -> Value {
     let mut body = json!({ "contents": contents });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

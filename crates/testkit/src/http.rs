@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server that can misbehave: every byte of an answer is the test's.
+//! An HTTP/1.1 server that can misbehave: the test controls every byte of an answer.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -12,8 +12,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// A script of bash, for systems without curl: asks the proxy of its environment for what its argument says, as in
-/// `CONNECT HOST:PORT`, and prints the answer. Its code is 7 if there is no proxy.
+/// A bash script, for systems without curl. Sends its argument, for example `CONNECT HOST:PORT`, to
+/// the proxy of its environment and prints the answer. Exit code 7 means that there is no proxy.
 pub const ASK_PROXY: &str = r#"
     to="${http_proxy#http://}"
     exec 3<>"/dev/tcp/${to/://}" || exit 7
@@ -21,12 +21,12 @@ pub const ASK_PROXY: &str = r#"
     tr -d '\r' <&3
 "#;
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
-    /// `POST`.
+    /// For example `POST`.
     pub method: String,
-    /// `/v1/chat/completions`.
+    /// For example `/v1/chat/completions`.
     pub path: String,
     /// In order; names in lower case.
     pub headers: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub struct HttpRequest {
 }
 
 impl HttpRequest {
-    /// The value of a header.
+    /// Returns the first value of a header. The name is in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
@@ -45,24 +45,24 @@ impl HttpRequest {
 /// A part of an answer.
 #[derive(Debug, Clone)]
 pub enum Piece {
-    /// These bytes, as they are.
+    /// Sends these bytes unchanged.
     Bytes(Vec<u8>),
-    /// Nothing until there is a permit.
+    /// Waits for a permit.
     Permit(Arc<Semaphore>),
-    /// The rest, once it is known; nothing if the client goes away before.
+    /// Sends the rest once it is known, unless the client disconnects before.
     Later(Later),
-    /// Nothing for a while, for a server that takes its time under load.
+    /// Waits, like a server under load.
     Pause(Duration),
-    /// Nothing more, and the connection stays open.
+    /// Sends nothing more, and keeps the connection open.
     Hang,
-    /// The connection is closed.
+    /// Closes the connection.
     Close,
-    /// The connection is reset.
+    /// Resets the connection.
     Reset,
 }
 
 impl Piece {
-    /// A piece of a chunked body.
+    /// Returns a chunk of a chunked body.
     #[must_use]
     pub fn chunk(bytes: &[u8]) -> Self {
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
@@ -71,13 +71,13 @@ impl Piece {
         Self::Bytes(chunk)
     }
 
-    /// The end of a chunked body.
+    /// Returns the end of a chunked body.
     #[must_use]
     pub fn end() -> Self {
         Self::Bytes(b"0\r\n\r\n".to_vec())
     }
 
-    /// Status line and headers of an answer with a chunked body.
+    /// Returns the status line and headers of an answer with a chunked body.
     #[must_use]
     pub fn head(status: u16, headers: &[(&str, &str)]) -> Self {
         let mut head = format!("HTTP/1.1 {status} Fake\r\ntransfer-encoding: chunked\r\n");
@@ -89,7 +89,7 @@ impl Piece {
     }
 }
 
-/// An answer that is not known yet.
+/// An answer that arrives later through a queue.
 #[derive(Clone)]
 pub struct Later {
     pieces: flume::Receiver<Vec<Piece>>,
@@ -97,9 +97,9 @@ pub struct Later {
 }
 
 impl Later {
-    /// The first that comes out of `pieces`. `waiting` is dropped with the wait, so that its
-    /// `Drop` can tell that the client went away; if nothing can come any more, the connection
-    /// is closed.
+    /// Waits for the first value of `pieces`. `waiting` is dropped when the wait ends, so that its
+    /// `Drop` can detect that the client has disconnected. If `pieces` is closed, the connection is
+    /// closed.
     pub fn new(
         pieces: flume::Receiver<Vec<Piece>>,
         waiting: impl Any + Send + Sync + 'static,
@@ -114,13 +114,13 @@ impl fmt::Debug for Later {
     }
 }
 
-/// A whole answer with a body.
+/// Returns a whole answer with a text as its body.
 #[must_use]
 pub fn whole(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<Piece> {
     whole_bytes(status, headers, body.as_bytes())
 }
 
-/// As [`whole`], for what is no text.
+/// Returns a whole answer with any bytes as its body.
 #[must_use]
 pub fn whole_bytes(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<Piece> {
     let mut pieces = vec![Piece::head(status, headers)];
@@ -131,14 +131,14 @@ pub fn whole_bytes(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<Pi
     pieces
 }
 
-/// Serves on a port of its own until it is dropped with its runtime.
+/// A server on its own port. It runs until its runtime is dropped.
 #[derive(Debug)]
 pub struct HttpFake {
     address: SocketAddr,
 }
 
 impl HttpFake {
-    /// A server that answers with what `answer` says.
+    /// Starts a server that calls `answer` for each request.
     #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
     pub async fn start(answer: impl Fn(HttpRequest) -> Vec<Piece> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -148,7 +148,7 @@ impl HttpFake {
             while let Ok((stream, _)) = listener.accept().await {
                 let answer = answer.clone();
                 tokio::spawn(async move {
-                    // A client that goes away is no failure of the server.
+                    // A disconnecting client is not an error of the server.
                     drop(serve(stream, &*answer).await);
                 });
             }
@@ -156,7 +156,6 @@ impl HttpFake {
         Self { address }
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -167,7 +166,8 @@ async fn serve(
     stream: TcpStream,
     answer: &(dyn Fn(HttpRequest) -> Vec<Piece> + Send + Sync),
 ) -> io::Result<()> {
-    // A piece is sent when it is due, and not once the one before it was acknowledged.
+    // Each piece is sent when it is due, without waiting for the acknowledgement of the previous
+    // one.
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream).await? {
@@ -191,7 +191,7 @@ async fn serve(
     Ok(())
 }
 
-/// The answer, unless the client goes away before it is known.
+/// Waits for the answer. `None` if the client disconnects first.
 async fn known(later: Later, stream: &mut BufReader<TcpStream>) -> Option<Vec<Piece>> {
     let gone = async {
         // More bytes are the next request, which waits for its turn.
@@ -213,7 +213,7 @@ async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// The next request of a connection; none at its end.
+/// Reads the next request of a connection. `None` at its end.
 async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<HttpRequest>> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {
@@ -243,7 +243,7 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<Ht
     Ok(Some(request))
 }
 
-/// A body whose length is not known before its end (RFC 9112, 7.1); trailers are read over.
+/// Reads a chunked body (RFC 9112, 7.1). Trailers are ignored.
 pub(crate) async fn read_chunks(stream: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
     let (mut body, mut line) = (Vec::new(), String::new());
     loop {

@@ -1,6 +1,6 @@
-//! What a picture says it is in its first bytes.
+//! Detects the type of an image by its first bytes.
 
-/// The media type of a picture that models take; none for anything else.
+/// Returns the media type of an image that models accept, `None` for other data.
 pub(crate) fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
     let is = |magic: &[u8]| bytes.starts_with(magic);
     match () {

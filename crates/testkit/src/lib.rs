@@ -1,4 +1,5 @@
-//! Fakes, a manual clock: for tests only. A fake refuses what the real thing refuses.
+//! Fakes and a manual clock, for tests only. A fake refuses the requests that the real server
+//! refuses.
 
 #![expect(clippy::unwrap_used, reason = "a fake that cannot go on fails its test")]
 

@@ -1,4 +1,4 @@
-//! A model that says what a test has written down, and refuses what providers refuse.
+//! A model with scripted answers, which refuses the histories that providers refuse.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -15,27 +15,27 @@ use tokio::sync::Semaphore;
 /// One answer of a [`ScriptedModel`].
 #[derive(Debug, Clone)]
 pub enum Scripted {
-    /// It answers.
+    /// Answers.
     Reply(ModelReply),
-    /// It fails.
+    /// Fails.
     Error(ModelError),
-    /// It never answers.
+    /// Never answers.
     Hang,
-    /// It answers once there is a permit.
+    /// Answers after it has taken a permit.
     When(Arc<Semaphore>, Box<Self>),
-    /// It writes these pieces as they come, and has answered when no more can come. Nothing in the
-    /// place of a piece means that what it wrote does not count.
+    /// Streams these pieces as they arrive, and finishes when the queue is closed. `None` discards
+    /// the text so far.
     Written(flume::Receiver<Option<String>>),
 }
 
 impl Scripted {
-    /// It says something, and the turn is over.
+    /// Returns an answer with this text, which ends the turn.
     #[must_use]
     pub fn says(text: &str) -> Self {
         Self::Reply(ModelReply { text: text.to_owned(), spent: spent(), ..ModelReply::default() })
     }
 
-    /// It calls tools.
+    /// Returns an answer with these tool calls.
     #[must_use]
     pub fn calls(calls: &[(&str, Value)]) -> Self {
         let calls = calls.iter().map(|(name, arguments)| ToolCall {
@@ -46,7 +46,7 @@ impl Scripted {
         Self::Reply(ModelReply { calls, spent: spent(), ..ModelReply::default() })
     }
 
-    /// The same answer, whose price is known: so many dollars for each model that was asked.
+    /// Sets the cost of the answer in dollars, for each model that was asked.
     #[must_use]
     pub fn costing(self, dollars: f64) -> Self {
         let Self::Reply(mut reply) = self else { return self };
@@ -55,14 +55,14 @@ impl Scripted {
     }
 }
 
-/// What each answer costs.
+/// Returns the usage of each answer.
 fn spent() -> Vec<Spent> {
     vec![Spent { model: NAME.to_owned(), usage: Usage::new(100, 10), cost: None }]
 }
 
 const NAME: &str = "test/scripted";
 
-/// A model that does what a test says. A request whose history a provider would refuse is a panic.
+/// A model with scripted answers. It panics if a provider would refuse the history of a request.
 pub struct ScriptedModel {
     name: &'static str,
     answer: Box<dyn Fn(&ModelRequest) -> Scripted + Send + Sync>,
@@ -77,7 +77,7 @@ impl fmt::Debug for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// A model with these answers, in order. One request more than there are answers is a panic.
+    /// Returns a model with these answers, in order. A further request panics.
     #[must_use]
     pub fn new(answers: Vec<Scripted>) -> Self {
         let answers = Mutex::new(VecDeque::from(answers));
@@ -87,31 +87,31 @@ impl ScriptedModel {
         })
     }
 
-    /// A model that answers by what it is asked.
+    /// Returns a model whose answers depend on the request.
     pub fn answering(answer: impl Fn(&ModelRequest) -> Scripted + Send + Sync + 'static) -> Self {
         let (answer, facts) = (Box::new(answer), ModelFacts::default());
         Self { name: NAME, answer, facts, requests: Mutex::default() }
     }
 
-    /// The same model under another name.
+    /// Changes the name.
     #[must_use]
     pub fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
 
-    /// The same model, of which this is known.
+    /// Sets the known facts.
     #[must_use]
     pub fn with_facts(self, facts: ModelFacts) -> Self {
         Self { facts, ..self }
     }
 
-    /// The same model, with eyes.
+    /// Lets the model accept images.
     #[must_use]
     pub fn with_eyes(self) -> Self {
         Self { facts: ModelFacts { images: true, ..self.facts }, ..self }
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.requests.lock().unwrap().clone()
@@ -158,7 +158,7 @@ impl Model for ScriptedModel {
     }
 }
 
-/// A request that is counted as read where it comes to nothing, also by being dropped.
+/// A request in progress. If it fails or is dropped, its input is reported as lost usage.
 struct Begun<'a> {
     model: &'a str,
     request: &'a ModelRequest,
@@ -193,7 +193,7 @@ async fn written(pieces: &flume::Receiver<Option<String>>, deltas: Deltas<'_>) -
     ModelReply { text, spent: spent(), ..ModelReply::default() }
 }
 
-/// What a provider would say against a history; none if it is valid.
+/// Returns the error of a provider for a history. `None` if the history is valid.
 #[must_use]
 pub fn history_complaint(messages: &[Message]) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();

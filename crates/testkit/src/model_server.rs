@@ -1,5 +1,5 @@
-//! The server behind the fakes of model APIs: it keeps what reached the model, and why requests were
-//! refused.
+//! The server of all model API fakes. It records the requests that reached the model, and the
+//! reasons of refusals.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ pub(crate) struct Refused {
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// A model behind a wire. Requests that `check` refuses do not reach it.
+/// A model behind an HTTP API. Requests that `check` refuses stay away from the model.
 pub(crate) struct ModelServer {
     server: HttpFake,
     requests: Arc<Mutex<Vec<Value>>>,
@@ -38,7 +38,8 @@ impl ModelServer {
         Self::start_on(Wire { media_type: EVENTS, events }, answer, no_list, check).await
     }
 
-    /// As [`Self::start`], on another wire; what `beside` answers is not for the model.
+    /// Starts like [`Self::start`], with another streaming format. `beside` answers requests that
+    /// are not for the model.
     pub(crate) async fn start_on(
         wire: Wire,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
@@ -54,7 +55,7 @@ impl ModelServer {
         Self { requests, ..Self::serve(wire, keep_and_answer, beside, check).await }
     }
 
-    /// As [`Self::start`]; the requests are not kept.
+    /// Starts like [`Self::start`], without recording the requests.
     pub(crate) async fn start_forgetful(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
         events: fn(&Spoken) -> Vec<String>,
@@ -100,7 +101,7 @@ impl ModelServer {
     }
 }
 
-/// Nothing is said of the models beside how to ask them; that is no refusal of a model.
+/// Answers a request for the list of models with 404, which does not count as a refusal.
 fn no_list(request: &HttpRequest) -> Option<Vec<Piece>> {
     let lists = request.method == "GET" && request.path.ends_with("/models");
     lists.then(|| whole(404, &[], ""))

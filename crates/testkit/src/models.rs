@@ -1,4 +1,4 @@
-//! Models by name.
+//! Fake models by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use avocet_protocol::{Model, Models, NoModel};
 
 use crate::ScriptedModel;
 
-/// Models that a test has put there. The fallbacks of one are never asked.
+/// The models of a test. Fallbacks are ignored.
 #[derive(Debug, Default)]
 pub struct FakeModels(pub BTreeMap<&'static str, Arc<ScriptedModel>>);
 

@@ -1,26 +1,26 @@
-//! Bodies of the type `multipart/form-data` (RFC 7578): fields and files.
+//! Parses bodies of the type `multipart/form-data` (RFC 7578): fields and files.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A file that came with a request.
+/// An uploaded file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// The name that the client gave it.
+    /// The file name from the client.
     pub name: String,
-    /// Its bytes.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// The boundary that a media type names, if it is that of a form.
+/// Returns the boundary of a form. `None` for other media types.
 pub(crate) fn boundary(media_type: &str) -> Option<&str> {
     let parameters = media_type.strip_prefix("multipart/form-data")?;
     let (_, boundary) = parameters.split_once("boundary=")?;
     Some(boundary.split(';').next()?.trim().trim_matches('"'))
 }
 
-/// Fields and files by their names; nothing if the form is malformed.
+/// Returns fields and files by their names. `None` if the form is malformed.
 pub(crate) fn read(
     body: &[u8],
     boundary: &str,
@@ -48,8 +48,8 @@ pub(crate) fn read(
     rest.starts_with(b"--").then_some((fields, files))
 }
 
-/// `name` in `form-data; name="document"; filename="a.txt"`, and in the form for other than
-/// plain characters: `filename*=utf-8''%C3%A4.txt` (RFC 5987).
+/// Returns a parameter such as `name` in `form-data; name="document"; filename="a.txt"`. Also
+/// decodes the form for special characters: `filename*=utf-8''%C3%A4.txt` (RFC 5987).
 fn parameter(headers: &str, name: &str) -> Option<String> {
     let is_it = |line: &&str| line.to_ascii_lowercase().starts_with("content-disposition:");
     let line = headers.lines().find(is_it)?;
@@ -60,7 +60,7 @@ fn parameter(headers: &str, name: &str) -> Option<String> {
     Some(percent_decoded(rest.split(';').next()?))
 }
 
-/// `%2F` is a slash (RFC 3986, 2.1); what is malformed stays as it is.
+/// Decodes `%2F` and the like (RFC 3986, 2.1). Malformed parts stay unchanged.
 pub(crate) fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((byte, after)) = rest.split_first() {

@@ -1,5 +1,5 @@
-//! The native API of Ollama on loopback, with one model. It refuses what the real one refuses, in its
-//! words, and silently cuts what the real one cuts.
+//! Ollama's native API on loopback, with one model. It refuses the requests that the real one
+//! refuses, in its words, and truncates silently like the real one.
 
 mod body;
 mod card;
@@ -17,12 +17,12 @@ use crate::model_server::{ModelServer, Refused};
 pub use card::Card;
 pub use stream::line;
 
-/// The key that a server wants that wants one.
+/// The key of a server that requires one.
 pub const KEY: &str = "ollama-test-1234567890";
-/// The one model that there is.
+/// The only model.
 pub const MODEL: &str = "qwen-test:8b";
 
-/// A server at `http://ADDRESS`, which has `/api/chat` and `/api/show`.
+/// A server at `http://ADDRESS`, with `/api/chat` and `/api/show`.
 #[derive(Debug)]
 pub struct OllamaFake {
     server: ModelServer,
@@ -30,13 +30,13 @@ pub struct OllamaFake {
 }
 
 impl OllamaFake {
-    /// A server whose model can do everything, and answers by what it is asked. Requests that the API
-    /// refuses do not reach it.
+    /// Starts a server with a model that has all capabilities. `answer` is called for each request
+    /// that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         Self::start_as(Card::default(), answer).await
     }
 
-    /// As [`Self::start`], for a model of which this is known.
+    /// Starts like [`Self::start`], with these facts about the model.
     pub async fn start_as(
         card: Card,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
@@ -55,32 +55,32 @@ impl OllamaFake {
         Self { server: ModelServer::start_on(wire, answer, beside, check).await, shown }
     }
 
-    /// What goes into `base_url`.
+    /// Returns the value for `base_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// The bodies of the requests as they reached the model: with the messages that were not cut.
+    /// Returns the bodies of the requests that reached the model, after truncation.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.server.requests()
     }
 
-    /// Why requests were refused.
+    /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.server.refusals()
     }
 
-    /// How often it was asked what the model can do.
+    /// Returns the number of requests for the model's facts.
     #[must_use]
     pub fn shown(&self) -> usize {
         self.shown.load(Ordering::SeqCst)
     }
 }
 
-/// The results of the calls at the end of a request, in order.
+/// Returns the results of the calls at the end of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
     let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
@@ -132,7 +132,7 @@ fn show(request: &HttpRequest, card: &Card, place: usize) -> Vec<Piece> {
     }
 }
 
-/// The body of a chat as the model gets it.
+/// Checks a chat request and returns its body after truncation.
 fn check(request: &HttpRequest, card: &Card) -> Result<Value, Refusal> {
     if request.path != "/api/chat" || request.method != "POST" {
         return Err(Refusal { status: 404, message: NO_PAGE.to_owned() });
@@ -146,7 +146,7 @@ fn check(request: &HttpRequest, card: &Card) -> Result<Value, Refusal> {
     Ok(body)
 }
 
-/// A server of one's own wants no key, and reads none.
+/// Checks the key. A local server ignores it.
 fn check_key(request: &HttpRequest, card: &Card) -> Result<(), Refusal> {
     let sent = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     match card.key {

@@ -12,7 +12,7 @@ fn asked(body: &Value) -> HttpRequest {
     }
 }
 
-/// A chat, with this instead of, or beside, what is in every chat.
+/// Returns a chat request. `more` replaces or adds fields.
 fn with(more: &Value) -> Value {
     let mut body = json!({ "model": MODEL, "messages": [{ "role": "user", "content": "hi" }] });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

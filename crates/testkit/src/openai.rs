@@ -1,4 +1,4 @@
-//! The chat completions API of OpenAI on loopback. It refuses what the real one refuses.
+//! OpenAI's chat completions API on loopback. It refuses the requests that the real one refuses.
 
 mod content;
 mod quirks;
@@ -20,17 +20,16 @@ pub struct OpenAiFake {
     server: ModelServer,
 }
 
-/// The key that a fake with a key wants.
+/// The key of a fake that requires one.
 pub const KEY: &str = "sk-test-1234567890";
 
 impl OpenAiFake {
-    /// A server whose model answers by what it is asked. Requests that the API refuses do not
-    /// reach it.
+    /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         Self::start_keeping(answer, false).await
     }
 
-    /// As [`Self::start`], for a server that wants something done its own way.
+    /// Starts like [`Self::start`], with a requirement of its own.
     pub async fn start_insisting(
         on: Insists,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
@@ -44,7 +43,7 @@ impl OpenAiFake {
         Self { server: ModelServer::start(answer, spoken, check).await }
     }
 
-    /// As [`Self::start`], for a server that wants [`KEY`] and lists its models (OpenAI API reference,
+    /// Starts like [`Self::start`], requires [`KEY`] and lists its models (OpenAI API reference,
     /// "List models").
     pub async fn start_listing(
         models: &'static [&'static str],
@@ -61,7 +60,7 @@ impl OpenAiFake {
         Self { server: ModelServer::start_on(wire, answer, list, check).await }
     }
 
-    /// As [`Self::start`], for a model that sees pictures.
+    /// Starts like [`Self::start`], with a model that accepts images.
     pub async fn start_with_eyes(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
@@ -75,7 +74,8 @@ impl OpenAiFake {
         Self { server: ModelServer::start(answer, spoken, move |asked| checked(asked, eyes)).await }
     }
 
-    /// As [`Self::start`], for a load: the requests are not kept.
+    /// Starts like [`Self::start`], without recording the requests, so that memory stays constant
+    /// under load.
     pub async fn start_forgetful(
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
@@ -83,27 +83,27 @@ impl OpenAiFake {
         Self { server: ModelServer::start_forgetful(answer, spoken, check).await }
     }
 
-    /// What goes into `base_url`.
+    /// Returns the value for `base_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.server.address())
     }
 
-    /// The bodies of the requests that reached the model.
+    /// Returns the bodies of the requests that reached the model.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.server.requests()
     }
 
-    /// Why requests were refused.
+    /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.server.refusals()
     }
 }
 
-/// What the user said last, in a request, without what the agent says of the moment, and of who wrote
-/// it in a group.
+/// Returns the last user message of a request, without the agent's notes about the moment and the
+/// marks that name the author in a group.
 #[must_use]
 pub fn last_user_text(request: &Value) -> &str {
     let messages = request["messages"].as_array().unwrap();
@@ -111,7 +111,7 @@ pub fn last_user_text(request: &Value) -> &str {
     last.map(content::text).map(what_was_said).unwrap_or_default()
 }
 
-/// The results of the calls at the end of a request, in order.
+/// Returns the results of the calls at the end of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
     let messages = request["messages"].as_array().unwrap();
@@ -122,7 +122,7 @@ pub fn last_results(request: &Value) -> Vec<&str> {
     results
 }
 
-/// The events of an answer.
+/// Returns the events of an answer.
 fn spoken(spoken: &Spoken) -> Vec<String> {
     let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
     deltas.extend(spoken.thinking().map(|word| json!({ "reasoning_content": word })));
@@ -138,7 +138,7 @@ fn spoken(spoken: &Spoken) -> Vec<String> {
     events
 }
 
-/// An event that carries a delta of the first choice.
+/// Returns an event with a delta of the first choice.
 #[must_use]
 pub fn delta_event(delta: &Value, finish: Option<&str>) -> String {
     let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
@@ -147,7 +147,7 @@ pub fn delta_event(delta: &Value, finish: Option<&str>) -> String {
     event(&chunk.to_string())
 }
 
-/// Name and id first, then the arguments in two halves, as the real one streams them.
+/// Sends name and id first, then the arguments in two halves, like the real API.
 fn call_deltas(calls: &[(String, Value)]) -> Vec<Value> {
     let mut deltas = Vec::new();
     for (index, (name, arguments)) in calls.iter().enumerate() {
@@ -181,7 +181,7 @@ impl Refusal {
     }
 }
 
-/// The body of a request, or the answer to one that is refused.
+/// Returns the body of a request, or the answer that refuses it.
 fn checked(request: &HttpRequest, eyes: bool) -> Result<Value, Refused> {
     check(request, eyes).map_err(Refused::from)
 }
@@ -228,7 +228,7 @@ fn check(request: &HttpRequest, eyes: bool) -> Result<Value, Refusal> {
     Ok(body)
 }
 
-/// The list of models, for whoever has the key.
+/// Returns the list of models. It requires the key.
 fn listed(request: &HttpRequest, models: &[&str]) -> Vec<Piece> {
     if let Err(refused) = wants_key(request) {
         return refused.pieces;
@@ -239,7 +239,7 @@ fn listed(request: &HttpRequest, models: &[&str]) -> Vec<Piece> {
     whole(200, &[("content-type", "application/json")], &list.to_string())
 }
 
-/// Refuses a request without a key, or with another.
+/// Refuses a request with a missing or wrong key.
 fn wants_key(request: &HttpRequest) -> Result<(), Refused> {
     if request.header("authorization").is_none() {
         let message = "You didn't provide an API key.".to_owned();

@@ -1,8 +1,9 @@
-//! Roles by name.
+//! Fake roles by name.
 
 use avocet_protocol::{ChatAddress, Inbound, Role, Roles};
 
-/// Everybody is an owner but `guest`; every chat of `terminal` but `forbidden` may be written to.
+/// Every sender except `guest` is an owner. Every chat of `terminal` except `forbidden` may be
+/// written to.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct FakeRoles;
 

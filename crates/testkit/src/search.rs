@@ -1,4 +1,5 @@
-//! Search engines on loopback: each refuses what the real one refuses, and answers in its way.
+//! Fake search engines on loopback. Each refuses the requests that the real one refuses, and
+//! answers in its format.
 
 mod brave;
 mod duckduckgo;
@@ -11,10 +12,10 @@ use std::sync::{Arc, Mutex};
 
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
 
-/// The key that engines take which want one.
+/// The key of engines that require one.
 pub const KEY: &str = "key-of-the-engine";
 
-/// Whose wire is spoken.
+/// The engine whose API the fake has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the engine of its name")]
 pub enum Engine {
@@ -24,7 +25,7 @@ pub enum Engine {
     Tavily,
 }
 
-/// A page that an engine finds.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is what it is called")]
 pub struct Hit {
@@ -34,7 +35,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// A page of a number.
+    /// Returns a result with this number in its texts.
     #[must_use]
     pub fn numbered(number: usize) -> Self {
         Self {
@@ -45,19 +46,19 @@ impl Hit {
     }
 }
 
-/// What an engine was asked.
+/// A received search request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Searched {
-    /// The words.
+    /// The search words.
     pub query: String,
-    /// How many pages are wanted, where that can be said.
+    /// The requested number of results, if the API supports it.
     pub count: Option<usize>,
 }
 
 /// A refusal: status and body.
 type Refused = (u16, String);
 
-/// An engine.
+/// A fake search engine.
 pub struct SearchFake {
     engine: Engine,
     server: HttpFake,
@@ -72,7 +73,7 @@ impl fmt::Debug for SearchFake {
 }
 
 impl SearchFake {
-    /// An engine that finds these pages, whatever is looked for.
+    /// Starts an engine that returns these results for every query.
     pub async fn finding(engine: Engine, hits: Vec<Hit>) -> Self {
         let answer = move |searched: &Searched| {
             let shown = hits.len().min(searched.count.unwrap_or(usize::MAX));
@@ -82,7 +83,7 @@ impl SearchFake {
         Self::start(engine, answer).await
     }
 
-    /// An engine that finds the pages that belong to what is looked for.
+    /// Starts an engine whose results depend on the query.
     pub async fn finding_by(
         engine: Engine,
         hits: impl Fn(&Searched) -> Vec<Hit> + Send + Sync + 'static,
@@ -94,7 +95,7 @@ impl SearchFake {
         Self::start(engine, answer).await
     }
 
-    /// An engine that answers so to whatever it would take.
+    /// Starts an engine that gives this answer to every valid request.
     pub async fn answering(engine: Engine, pieces: Vec<Piece>) -> Self {
         Self::start(engine, move |_| pieces.clone()).await
     }
@@ -121,26 +122,25 @@ impl SearchFake {
         Self { engine, server, searched, refusals }
     }
 
-    /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// What goes into `base_url`.
+    /// Returns the value for `base_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         let path = if self.engine == Engine::Brave { "/res/v1" } else { "" };
         format!("http://{}{path}", self.server.address())
     }
 
-    /// What was searched for.
+    /// Returns the accepted requests.
     #[must_use]
     pub fn searched(&self) -> Vec<Searched> {
         self.searched.lock().unwrap().clone()
     }
 
-    /// Why requests were refused.
+    /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.refusals.lock().unwrap().clone()
@@ -148,10 +148,9 @@ impl SearchFake {
 }
 
 impl Engine {
-    /// Every engine.
     pub const ALL: [Self; 4] = [Self::Brave, Self::DuckDuckGo, Self::SearXng, Self::Tavily];
 
-    /// Its name in the configuration.
+    /// Returns the engine's name in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -171,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// The media type and the body of an answer.
+    /// Returns the media type and the body of an answer.
     fn page(self, hits: &[Hit]) -> (&'static str, String) {
         const JSON: &str = "application/json";
         match self {
@@ -183,7 +182,7 @@ impl Engine {
     }
 }
 
-/// The parameters of a GET of this path; nothing else is taken.
+/// Returns the parameters of a GET of this path. Other requests are refused.
 fn parameters(request: &HttpRequest, path: &str) -> Result<Vec<(String, String)>, Refused> {
     let (found, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
     if request.method != "GET" || found != path {
@@ -197,7 +196,7 @@ fn parameter<'p>(parameters: &'p [(String, String)], name: &str) -> Option<&'p s
     parameters.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
 }
 
-/// A form's value (URL standard, 5.1).
+/// Decodes a value of a form (URL standard, 5.1).
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((first, behind)) = rest.split_first() {
@@ -210,7 +209,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Text as HTML has it.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")

@@ -1,5 +1,5 @@
-//! A client of the daemon's socket that speaks the wire by itself, so that it does not share the
-//! daemon's mistakes.
+//! A client of the daemon's socket with its own implementation of the protocol, so that it cannot
+//! share errors with the daemon.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,16 +21,16 @@ pub struct SocketClient {
     writer: AsyncMutex<OwnedWriteHalf>,
     open: Open,
     next: AtomicU64,
-    /// Requests and notifications of the daemon, as they come. Ends with the connection.
+    /// Requests and notifications of the daemon, in order. Ends with the connection.
     pub incoming: flume::Receiver<Value>,
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallError {
-    /// The connection broke before there was an answer.
+    /// The connection broke before the answer.
     Lost,
-    /// The daemon says this.
+    /// The daemon returned this error.
     Refused(Value),
 }
 
@@ -38,7 +38,7 @@ impl SocketClient {
     /// Connects to a daemon.
     ///
     /// # Errors
-    /// If nobody listens there.
+    /// Fails if the socket has no listener.
     #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
     pub async fn connect(path: &Path) -> io::Result<Self> {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
@@ -51,7 +51,7 @@ impl SocketClient {
     /// Calls a method and waits for its result.
     ///
     /// # Errors
-    /// [`CallError`]
+    /// [`CallError`] if the daemon refuses the call or the connection breaks.
     pub async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
@@ -68,7 +68,7 @@ impl SocketClient {
     /// Answers a request of the daemon.
     ///
     /// # Errors
-    /// [`CallError::Lost`]
+    /// [`CallError::Lost`] if the connection has broken.
     pub async fn respond(&self, id: &Value) -> Result<(), CallError> {
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })).await
     }
@@ -93,7 +93,7 @@ async fn read(reader: OwnedReadHalf, open: Open, incoming: flume::Sender<Value>)
         }
         let id = message["id"].as_u64();
         let answer = id.and_then(|id| open.lock().unwrap().remove(&id));
-        // Whoever asked may have given up.
+        // The caller may have cancelled the call.
         if let Some(answer) = answer {
             drop(answer.send(message));
         }

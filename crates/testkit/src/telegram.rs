@@ -1,5 +1,5 @@
-//! The Telegram Bot API on loopback, for one bot. It refuses what the real one refuses, and
-//! forgets what the real one forgets.
+//! The Telegram Bot API on loopback, for one bot. It refuses the requests that the real one
+//! refuses, and forgets data after the same time.
 
 mod bot;
 mod chats;
@@ -44,8 +44,7 @@ use bot::{Bot, Shared};
 /// The bot's name, without the `@`.
 pub const USERNAME: &str = "avocet_bot";
 
-/// A server at `http://ADDRESS` that knows one bot. Time stands still unless the test moves it;
-/// nothing here waits by the wall clock.
+/// A server at `http://ADDRESS` that knows one bot. Its time moves only when the test moves it.
 pub struct TelegramFake {
     server: HttpFake,
     shared: Arc<Shared>,
@@ -57,32 +56,32 @@ impl fmt::Debug for TelegramFake {
     }
 }
 
-/// A message of somebody, in its chat.
+/// A user's message in its chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heard {
-    /// The chat.
+    /// The id of the chat.
     pub chat: i64,
-    /// The message, in its chat.
+    /// The id of the message, unique in its chat.
     pub id: i64,
-    /// The update that tells the bot; none if the bot did not ask for updates of this kind.
+    /// The id of the update for the bot. `None` if the bot has not requested this kind of update.
     pub update: Option<i64>,
 }
 
-/// How a poll that waits is broken.
+/// The way in which an open poll breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Break {
-    /// It is never answered, and the platform has forgotten it: half-open.
+    /// The platform forgets it without an answer, like a half-open connection.
     Hang,
-    /// The connection is closed after half of a body.
+    /// The connection is closed after half of the body.
     Cut,
     /// The connection is reset.
     Reset,
-    /// It is answered with an error.
+    /// The answer is this error.
     Refuse(ApiError),
 }
 
 impl TelegramFake {
-    /// A server for the bot with this token: `123:abc`.
+    /// Starts a server for the bot with this token, for example `123:abc`.
     pub async fn start(token: &str) -> Self {
         let shared = Shared::new(token);
         let served = shared.clone();
@@ -90,7 +89,7 @@ impl TelegramFake {
         Self { server, shared }
     }
 
-    /// What goes into `api_url`.
+    /// Returns the value for `api_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.server.address())
@@ -101,24 +100,25 @@ impl TelegramFake {
     }
 }
 
-/// What people do.
+/// Actions of users.
 impl TelegramFake {
-    /// Somebody says something. The chat and its topic are known from then on.
+    /// Sends a message. The chat and its topic are known from then on.
     pub fn say(&self, said: Said) -> Heard {
         self.change(|bot| bot.hear(said))
     }
 
-    /// A text in a private chat.
+    /// Sends a text in a private chat.
     pub fn private_text(&self, user: i64, text: &str) -> Heard {
         self.say(Said::private(user, text))
     }
 
-    /// A text in a topic of a supergroup.
+    /// Sends a text in a topic of a supergroup.
     pub fn topic_text(&self, user: i64, chat: i64, thread: i64, text: &str) -> Heard {
         self.say(Said::group(user, chat, text).thread(thread))
     }
 
-    /// Photos in one message to the eye, in several to the bot: the caption is with the first.
+    /// Sends photos that users see as one message, and the bot as several. The first one has the
+    /// caption.
     pub fn album(
         &self,
         user: i64,
@@ -135,12 +135,12 @@ impl TelegramFake {
         files.iter().enumerate().map(photo).collect()
     }
 
-    /// Somebody changes the text of a message. Returns the update.
+    /// Edits the text of a message. Returns the id of the update.
     pub fn edit(&self, heard: Heard, text: &str) -> Option<i64> {
         self.change(|bot| bot.hear_edit((heard.chat, heard.id), text))
     }
 
-    /// Somebody presses the button with this data. Returns the id of the query.
+    /// Presses the button with this data. Returns the id of the query.
     ///
     /// # Panics
     /// If the bot's message has no such button.
@@ -148,18 +148,18 @@ impl TelegramFake {
         self.change(|bot| bot.press(user, message, data))
     }
 
-    /// An update of any kind with any content; its id, unless the bot did not ask for it.
+    /// Sends an update of any kind with any content. Returns its id, or `None` if the bot has not
+    /// requested this kind.
     pub fn push(&self, kind: &str, body: Value) -> Option<i64> {
         self.change(|bot| bot.push(kind, body))
     }
 
-    /// As [`Self::push`], also of a kind that the bot did not ask for.
+    /// Sends an update like [`Self::push`], also of a kind that the bot has not requested.
     pub fn push_unasked(&self, kind: &str, body: Value) -> i64 {
         self.change(|bot| bot.push_unasked(kind, body))
     }
 
-    /// An update that is this and nothing else, also without an id of its own. The platform keeps it
-    /// under the number that would have been its id.
+    /// Sends this update unchanged, even without an id. The platform keeps it under the next id.
     pub fn push_whole(&self, update: Value) -> i64 {
         self.change(|bot| bot.push_whole(update))
     }
@@ -169,7 +169,7 @@ impl TelegramFake {
         self.change(|bot| bot.chats.open(chat));
     }
 
-    /// The person blocks the bot; an update tells it (`my_chat_member`).
+    /// The user blocks the bot; an update reports this (`my_chat_member`).
     pub fn block(&self, user: i64) {
         self.change(|bot| {
             bot.chats.block(user);
@@ -177,7 +177,7 @@ impl TelegramFake {
         });
     }
 
-    /// Somebody throws the bot out of a group; an update tells it (`my_chat_member`).
+    /// The user removes the bot from a group; an update reports this (`my_chat_member`).
     pub fn kick(&self, user: i64, chat: i64) {
         self.change(|bot| {
             bot.chats.kick(chat);
@@ -185,7 +185,7 @@ impl TelegramFake {
         });
     }
 
-    /// The person unblocks the bot, or takes it back into the group; an update tells it.
+    /// The user unblocks the bot, or adds it to the group again; an update reports this.
     pub fn take_back(&self, user: i64, chat: i64) {
         self.change(|bot| {
             bot.chats.reopen(chat);
@@ -193,60 +193,60 @@ impl TelegramFake {
         });
     }
 
-    /// Somebody deletes a topic, and all that was said there.
+    /// Deletes a topic and all messages in it.
     pub fn delete_topic(&self, chat: i64, thread: i64) {
         self.change(|bot| bot.chats.delete_thread(chat, thread));
     }
 
-    /// Somebody closes a topic: it takes no messages of members.
+    /// Closes a topic, so that members cannot write there.
     pub fn close_topic(&self, chat: i64, thread: i64) {
         self.change(|bot| bot.chats.close_thread(chat, thread, true));
     }
 
-    /// Somebody opens a closed topic again.
+    /// Reopens a closed topic.
     pub fn reopen_topic(&self, chat: i64, thread: i64) {
         self.change(|bot| bot.chats.close_thread(chat, thread, false));
     }
 
-    /// Somebody turns the group into a supergroup with another number: a message in either
-    /// tells the bot.
+    /// Turns a group into a supergroup with another id. A message in each of them reports this to
+    /// the bot.
     pub fn migrate(&self, user: i64, from: i64, to: i64) {
         self.say(Said::thing(user, from, "migrate_to_chat_id", to.into()));
         self.say(Said::thing(user, to, "migrate_from_chat_id", from.into()));
         self.change(|bot| bot.chats.migrate(from, to));
     }
 
-    /// Puts a file on the platform. `size` is what it says about it, in bytes, whatever the file
-    /// really holds; above [`DOWNLOAD_LIMIT`] it is not given out.
+    /// Puts a file on the platform. `size` is the reported size in bytes, right or wrong. If it is
+    /// above [`DOWNLOAD_LIMIT`], downloads are refused.
     pub fn add_file(&self, id: &str, size: Option<u64>, bytes: &[u8]) {
         self.change(|bot| bot.files.add(id, size, bytes));
     }
 }
 
-/// What goes wrong.
+/// Faults.
 impl TelegramFake {
-    /// The next `times` calls that `on` means meet this fault; `usize::MAX` is for ever.
+    /// Applies this fault to the next `times` calls that match `on`. `usize::MAX` stands for all.
     pub fn inject(&self, on: On, times: usize, fault: Fault) {
         self.change(|bot| bot.faults.add(on, times, fault));
     }
 
-    /// No fault is to come any more.
+    /// Removes all pending faults.
     pub fn clear_faults(&self) {
         self.change(|bot| bot.faults.clear());
     }
 
-    /// From now on the bot may speak no faster than the platform says: 429 with `retry_after`.
+    /// Enforces the documented rate limits from now on: 429 with `retry_after`.
     pub fn enforce_limits(&self) {
         self.change(|bot| bot.limits.enforce());
     }
 
-    /// From now on more than so many messages in a second, to all chats together, ban the bot: whatever
-    /// it sends is refused for the time of the ban.
+    /// Bans the bot from now on if it sends more than this number of messages in a second, in all
+    /// chats together. During the ban, its messages are refused.
     pub fn ban_above(&self, messages: usize, ban: Duration) {
         self.change(|bot| bot.limits.ban_above(messages, ban));
     }
 
-    /// The token is worth nothing any more: 401 from now on, also for the poll that waits.
+    /// Revokes the token: 401 from now on, also for the open poll.
     pub fn revoke(&self) {
         self.change(|bot| {
             bot.revoked = true;
@@ -254,27 +254,27 @@ impl TelegramFake {
         });
     }
 
-    /// The token is worth something again, as if the bot had been given this one anew.
+    /// Makes the token valid again, as if the bot had received this one again.
     pub fn reinstate(&self) {
         self.change(|bot| bot.revoked = false);
     }
 
-    /// Somebody has set a webhook: 409 on polls, until the bot deletes it.
+    /// Sets a webhook: polls get 409 until the bot deletes it.
     pub fn set_webhook(&self) {
         self.change(|bot| bot.webhook = true);
     }
 
-    /// Whoever has set the webhook has deleted it.
+    /// Deletes the webhook, like its owner would.
     pub fn unset_webhook(&self) {
         self.change(|bot| bot.webhook = false);
     }
 
-    /// Ends the poll that waits, with what there is for it: nothing. False if none waits.
+    /// Ends the open poll without updates. Returns `false` if there is none.
     pub fn end_poll(&self) -> bool {
         self.change(|bot| bot.end_poll(wire::success(&json!([]))))
     }
 
-    /// Breaks the poll that waits. False if none waits.
+    /// Breaks the open poll. Returns `false` if there is none.
     pub fn break_poll(&self, how: Break) -> bool {
         let pieces = match how {
             Break::Hang => vec![Piece::Hang],
@@ -285,7 +285,7 @@ impl TelegramFake {
         self.change(|bot| bot.end_poll(pieces))
     }
 
-    /// Downloads end after half of the body, or no longer.
+    /// Cuts downloads after half of the body, or stops doing so.
     pub fn cut_downloads(&self, cut: bool) {
         self.change(|bot| bot.files.cut(cut));
     }
@@ -293,13 +293,13 @@ impl TelegramFake {
 
 /// Time.
 impl TelegramFake {
-    /// The time of the platform: [`crate::START`] unless it was moved.
+    /// Returns the platform's time. It begins at [`crate::START`].
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.shared.lock().now
     }
 
-    /// Sets the time of the platform.
+    /// Sets the platform's time.
     pub fn set_now(&self, now: Timestamp) {
         self.change(|bot| {
             bot.now = now;
@@ -307,16 +307,15 @@ impl TelegramFake {
         });
     }
 
-    /// Moves the time of the platform: old updates are forgotten, and a poll whose time is over
-    /// ends.
+    /// Moves the platform's time. Old updates are forgotten, and a poll after its timeout ends.
     pub fn advance(&self, by: Duration) {
         self.set_now(self.now().after(by));
     }
 
-    /// As after a week without updates: ids go on at `next`.
+    /// Continues the update ids at `next`, as after a week without updates.
     ///
     /// # Panics
-    /// If an update waits.
+    /// If there are unconfirmed updates.
     pub fn restart_update_ids(&self, next: i64) {
         self.change(|bot| bot.updates.restart_ids(next));
     }

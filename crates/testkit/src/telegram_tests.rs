@@ -8,7 +8,7 @@ use super::*;
 const USER: i64 = 7;
 const FORUM: i64 = -1_000_000_000_030;
 
-/// A bot that knows one person, who said nothing yet.
+/// A bot with one open private chat, still empty.
 async fn fake() -> TelegramFake {
     let fake = TelegramFake::start(TOKEN).await;
     fake.open_chat(USER);
@@ -19,7 +19,7 @@ fn text(text: &str) -> Value {
     json!({ "chat_id": USER, "text": text })
 }
 
-/// A poll that the fake holds.
+/// Starts a poll that stays open because there are no updates.
 async fn held_poll(fake: &TelegramFake) -> client::Sent {
     let poll = start(fake, "GetUpdates", &json!({ "timeout": 30 })).await;
     fake.wait_for_poll().await;
@@ -123,7 +123,7 @@ async fn a_poll_that_waits_is_broken_in_each_way() {
     assert_eq!(fake.refusals(), []);
 }
 
-/// There is no answer, although the fake has answered something else meanwhile.
+/// Checks that the request is still open after the fake has answered another one.
 async fn still_waits(fake: &TelegramFake, sent: &mut client::Sent) {
     call(fake, "getMe", &json!({})).await;
     tokio::select! {

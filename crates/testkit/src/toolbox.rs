@@ -1,4 +1,4 @@
-//! Tools that do what their names say, and count how often they ran.
+//! Fake tools, which count their runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,8 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
 
-/// A call of an owner in a private chat of the terminal, who has read nothing of others.
-///
-/// # Panics
-/// Never.
+/// Returns a context for an owner's call in a private chat of the terminal, without untrusted
+/// content.
 #[must_use]
 pub fn tool_context() -> ToolContext {
     ToolContext {
@@ -36,40 +34,37 @@ pub fn tool_context() -> ToolContext {
     }
 }
 
-/// A private chat of the terminal.
-///
-/// # Panics
-/// Never.
+/// Returns a private chat of the terminal.
 #[must_use]
 pub fn private_place() -> Place {
     Place { channel: Some("terminal".parse().unwrap()), chat: ChatKind::Private }
 }
 
-/// How long what waits in a [`FakeToolbox`] may wait.
+/// Time limit of the waits in a [`FakeToolbox`].
 pub const WAIT: Duration = Duration::from_hours(1);
 
-/// These tools:
+/// A toolbox with these tools:
 ///
-/// | name | class | does |
+/// | name | class | behaviour |
 /// |---|---|---|
 /// | `echo` | pure, parallel | returns its arguments |
 /// | `large` | pure, parallel | returns 100,000 bytes |
-/// | `together` | pure, parallel | returns when two of it run |
+/// | `together` | pure, parallel | returns when two calls of it run |
 /// | `break` | pure | fails |
 /// | `panic` | pure | panics |
 /// | `hang` | pure | never ends |
 /// | `note` | in the log | writes the note `remember` |
-/// | `say` | in the log | says its `text` in the chat, or in `chat` |
-/// | `ask` | in the log | waits for an answer to `What colour?`, with a button `Blue` that says `blue` |
-/// | `wonder` | in the log, parallel | as `ask` |
-/// | `spawn` | in the log | waits for a child that is told its `prompt` |
+/// | `say` | in the log | sends its `text` to the chat, or to the chat `chat` |
+/// | `ask` | in the log | waits for an answer to `What colour?`; its button `Blue` sends `blue` |
+/// | `wonder` | in the log, parallel | the same as `ask` |
+/// | `spawn` | in the log | waits for a child session that gets its `prompt` |
 /// | `write` | verifiable | returns its arguments |
-/// | `post` | effect | returns its arguments; needs an approval where the call was written as text |
+/// | `post` | effect | returns its arguments; needs an approval if the call was written as text |
 /// | `dangerous` | effect | needs an approval |
 /// | `keys` | pure | is for owners |
-/// | `page` | pure, parallel | returns its `text`, which anybody may have written |
-/// | `misread` | pure | reads what anybody may have written and fails, with `early` before it runs |
-/// | `careful` | effect | needs an approval where not everything that was read is an owner's |
+/// | `page` | pure, parallel | returns its `text` as untrusted content |
+/// | `misread` | pure | reads untrusted content and fails; with `early`, before it runs |
+/// | `careful` | effect | needs an approval unless all content so far is the owner's |
 #[derive(Debug)]
 pub struct FakeToolbox {
     runs: Mutex<HashMap<String, u32>>,
@@ -86,26 +81,26 @@ impl Default for FakeToolbox {
 }
 
 impl FakeToolbox {
-    /// Finds this when an interrupted `write` is looked at.
+    /// Returns a toolbox with this verdict on an interrupted `write`.
     #[must_use]
     pub fn verifying(verdict: Verdict) -> Self {
         let (runs, offered, together) = (Mutex::default(), Mutex::default(), Barrier::new(2));
         Self { runs, offered, verdict, post_hangs: false, together }
     }
 
-    /// `post` takes effect and never says so.
+    /// Returns a toolbox whose `post` takes effect but never returns.
     #[must_use]
     pub fn hanging_post() -> Self {
         Self { post_hangs: true, ..Self::default() }
     }
 
-    /// How often a tool ran.
+    /// Returns the number of runs of a tool.
     #[must_use]
     pub fn runs(&self, name: &str) -> u32 {
         self.runs.lock().unwrap().get(name).copied().unwrap_or_default()
     }
 
-    /// The roles that tools were offered to, one for each request.
+    /// Returns the roles for which tools were listed, one for each request.
     #[must_use]
     pub fn offered(&self) -> Vec<Role> {
         self.offered.lock().unwrap().clone()
@@ -212,7 +207,7 @@ impl Toolbox for FakeToolbox {
         }
     }
 
-    /// An answer with a secret in it, after something foreign was read.
+    /// Withholds an answer with a secret if the turn has read untrusted content.
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
         let holds = context.trust == Trust::Low && text.contains("SECRET");
         let asked = || wait(WaitKind::Approval, "May I say that?", Vec::new());

@@ -1,4 +1,4 @@
-//! Somebody who listens, and answers what a test has written down.
+//! A fake transcriber with scripted answers.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use avocet_protocol::{Recording, Transcribe, TranscribeError};
 
-/// Gives these answers, in order; the last goes on for ever.
+/// Gives these answers in order. The last one repeats.
 #[derive(Debug)]
 pub struct FakeTranscriber {
     answers: Mutex<VecDeque<Result<String, TranscribeError>>>,
@@ -14,14 +14,14 @@ pub struct FakeTranscriber {
 }
 
 impl FakeTranscriber {
-    /// Somebody with these answers, of which there is at least one.
+    /// Returns a transcriber with these answers. At least one is required.
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Result<String, TranscribeError>>) -> Self {
         let answers = Mutex::new(answers.into_iter().collect());
         Self { answers, heard: Mutex::default() }
     }
 
-    /// What it was given to listen to.
+    /// Returns the recordings so far.
     #[must_use]
     pub fn heard(&self) -> Vec<Recording> {
         self.heard.lock().unwrap().clone()

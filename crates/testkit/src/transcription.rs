@@ -1,4 +1,4 @@
-//! The transcriptions API of OpenAI on loopback. It refuses what the real one refuses.
+//! OpenAI's transcriptions API on loopback. It refuses the requests that the real one refuses.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,22 +9,22 @@ use crate::http::{HttpFake, HttpRequest, Piece, whole};
 use crate::multipart;
 use crate::openai::KEY;
 
-/// Bytes of the largest file that is taken.
+/// Maximum size of a recording in bytes.
 pub const AUDIO_LIMIT: usize = 25 * 1024 * 1024;
 
 const FORMATS: [&str; 10] =
     ["flac", "m4a", "mp3", "mp4", "mpeg", "mpga", "oga", "ogg", "wav", "webm"];
 
-/// A recording as it came.
+/// A received recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeardCall {
-    /// The model that is to listen.
+    /// The requested model.
     pub model: String,
-    /// The language that is said to be spoken.
+    /// The language that the client has named.
     pub language: Option<String>,
-    /// What the file is called.
+    /// The file name.
     pub name: String,
-    /// The file.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
@@ -42,13 +42,13 @@ impl fmt::Debug for TranscriptionFake {
 }
 
 impl TranscriptionFake {
-    /// A server that hears this in every recording.
+    /// Starts a server that returns this text for every recording.
     pub async fn saying(text: &str) -> Self {
         let body = json!({ "text": text }).to_string();
         Self::answering(whole(200, &[("content-type", "application/json")], &body)).await
     }
 
-    /// A server that answers so whatever the API would take.
+    /// Starts a server that gives this answer to every valid request.
     pub async fn answering(pieces: Vec<Piece>) -> Self {
         let heard = Arc::<Mutex<Vec<HeardCall>>>::default();
         let refusals = Arc::<Mutex<Vec<String>>>::default();
@@ -67,19 +67,19 @@ impl TranscriptionFake {
         Self { server, heard, refusals }
     }
 
-    /// What goes into `base_url`.
+    /// Returns the value for `base_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.server.address())
     }
 
-    /// What it has listened to.
+    /// Returns the accepted recordings.
     #[must_use]
     pub fn heard(&self) -> Vec<HeardCall> {
         self.heard.lock().unwrap().clone()
     }
 
-    /// Why requests were refused.
+    /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.refusals.lock().unwrap().clone()
@@ -135,7 +135,7 @@ fn check(request: &HttpRequest) -> Result<HeardCall, (u16, String)> {
     Ok(HeardCall { model, language: field("language"), name: file.name, bytes: file.bytes })
 }
 
-/// As the real one writes a list.
+/// Formats a list like the real API.
 fn listed(words: &[&str]) -> String {
     format!("['{}']", words.join("', '"))
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The head of a part of a form, and what it holds.
+/// The `Content-Disposition` of a part of a form, and its content.
 type Part<'p> = (&'p str, &'p [u8]);
 
 fn request(parts: &[Part<'_>]) -> HttpRequest {

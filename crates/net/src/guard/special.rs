@@ -1,12 +1,13 @@
-//! Which addresses are globally routable unicast, by IANA's special-purpose address registries
-//! (RFC 6890), and what a packet to an IPv6 address reaches that has IPv4 addresses in it.
+//! Decides which addresses are globally routable unicast, by IANA's special-purpose address
+//! registries (RFC 6890). Also finds the IPv4 addresses that are embedded in an IPv6 address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Rule;
 
-/// Networks that are not the public Internet, their prefix length, and what they are. The two
-/// anycast addresses in 192.0.0.0/24 that are global by the registry lead to the nearest router.
+/// Networks outside the public Internet: address, prefix length, description. 192.0.0.0/24 is
+/// refused as a whole: the registry calls two of its anycast addresses global, but they lead to the
+/// nearest router.
 const IPV4: [(Ipv4Addr, u32, &str); 17] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "this network (0.0.0.0/8)"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private (10.0.0.0/8)"),
@@ -27,8 +28,9 @@ const IPV4: [(Ipv4Addr, u32, &str); 17] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved (240.0.0.0/4)"),
 ];
 
-/// As [`IPV4`]; what none of them contains has to be in 2000::/3. Of a NAT64 prefix for local use
-/// nobody else knows where in an address the IPv4 address stands (RFC 8215), so that all is refused.
+/// The IPv6 networks, in the form of [`IPV4`]. Any other address is public only within 2000::/3.
+/// The position of the IPv4 address in a NAT64 prefix for local use is known only to its operator
+/// (RFC 8215), so the whole prefix is refused.
 const IPV6: [(Ipv6Addr, u32, &str); 14] = [
     (Ipv6Addr::UNSPECIFIED, 128, "unspecified (::)"),
     (Ipv6Addr::LOCALHOST, 128, "loopback (::1)"),
@@ -46,10 +48,11 @@ const IPV6: [(Ipv6Addr, u32, &str); 14] = [
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "multicast (ff00::/8)"),
 ];
 
-/// Whether an address, and every address that is embedded in it, is one of the public Internet.
+/// Checks that an address, and every address that is embedded in it, belongs to the public
+/// Internet.
 ///
 /// # Errors
-/// [`Rule::Special`] says what it is instead.
+/// [`Rule::Special`] names the network of the address.
 pub fn is_public(address: IpAddr) -> Result<(), Rule> {
     reached(address).into_iter().try_for_each(|address| match special(address) {
         Some(what) => Err(Rule::Special(what)),
@@ -57,8 +60,8 @@ pub fn is_public(address: IpAddr) -> Result<(), Rule> {
     })
 }
 
-/// The addresses that a packet to this one reaches or passes: itself, or what is embedded in it
-/// where a translator or a tunnel takes it out.
+/// Returns the addresses that a packet to this one reaches or passes: the address itself, or
+/// embedded addresses that a translator or a tunnel takes out.
 pub(super) fn reached(address: IpAddr) -> Vec<IpAddr> {
     let IpAddr::V6(address) = address else { return vec![address] };
     let s = address.segments();
@@ -73,18 +76,18 @@ pub(super) fn reached(address: IpAddr) -> Vec<IpAddr> {
         }
         // 6to4 (RFC 3056).
         [0x2002, high, low, ..] => vec![ipv4(high, low)],
-        // Teredo (RFC 4380): the server, and the client with its bits turned round.
+        // Teredo (RFC 4380): the server, and the client with inverted bits.
         [0x2001, 0, high, low, ..] => vec![ipv4(high, low), ipv4(!s[6], !s[7])],
         _ => vec![IpAddr::V6(address)],
     };
-    // ISATAP (RFC 5214), below any prefix.
+    // ISATAP (RFC 5214), with any prefix.
     if matches!(s[4], 0 | 0x0200) && s[5] == 0x5efe {
         reached.push(ipv4(s[6], s[7]));
     }
     reached
 }
 
-/// What an address is that is not public.
+/// Describes the network of an address. `None` if the address is public.
 fn special(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => {

@@ -1,4 +1,4 @@
-//! The head of a request to the proxy (RFC 9112): where it goes, and what the server is told. No I/O.
+//! Parses the head of a request to the proxy (RFC 9112) and makes the head for the server. No I/O.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
@@ -6,12 +6,12 @@ use super::Refused;
 use crate::guard::Host;
 use crate::hosts::{host, port, shown};
 
-/// Headers of one request.
+/// Maximum number of headers of one request.
 const MOST_HEADERS: usize = 100;
 const HTTP: u16 = 80;
-/// Headers that are meant for the next one alone (RFC 9110, 7.6.1), or that are said anew.
+/// Headers that are meant for the proxy alone (RFC 9110, 7.6.1), or that the proxy writes itself.
 const DROPPED: [&str; 10] = [
-    // What `Connection: close`, which goes on, would name.
+    // The forwarded `Connection: close` would name this header.
     "close",
     "connection",
     "content-length",
@@ -23,10 +23,10 @@ const DROPPED: [&str; 10] = [
     "upgrade",
     "http2-settings",
 ];
-/// How headers begin that are meant for a proxy.
+/// The prefix of headers that are meant for a proxy.
 const FOR_PROXIES: &str = "proxy-";
 
-/// What is asked of the proxy.
+/// A parsed request to the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) host: Host,
@@ -36,16 +36,16 @@ pub(crate) struct Request {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Bytes in both directions, whatever they are.
+    /// `CONNECT`: any bytes in both directions.
     Tunnel,
-    /// One request, with this head and as many bytes behind it.
+    /// One request: this head, followed by `length` bytes of body.
     Forward { head: Vec<u8>, length: u64 },
 }
 
-/// Reads a head, with the empty line at its end and nothing behind it.
+/// Parses a head. `bytes` ends with the empty line.
 ///
 /// # Errors
-/// [`Refused`] if it can be read in two ways, or in none.
+/// [`Refused`] if the head is ambiguous or invalid.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Request, Refused> {
     if !has_whole_line_ends(bytes) {
         return Err(Refused::bad("a line ends in half of a line end"));
@@ -83,7 +83,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Request, Refused> {
     Ok(Request { host, port, kind: Kind::Forward { head, length: length.unwrap_or_default() } })
 }
 
-/// Whether no byte of a line end stands alone: some servers take one for a line end, and some do not.
+/// Returns `true` if every CR and LF belongs to a CRLF. Servers disagree about single ones.
 fn has_whole_line_ends(bytes: &[u8]) -> bool {
     let behind = |at: usize| bytes.get(at + 1);
     let before = |at: usize| at.checked_sub(1).and_then(|at| bytes.get(at));
@@ -94,7 +94,7 @@ fn has_whole_line_ends(bytes: &[u8]) -> bool {
     })
 }
 
-/// A host and a port, without which `otherwise` is meant.
+/// Parses a host and a port. Without a port, `otherwise` applies.
 fn authority(text: &str, otherwise: Option<u16>) -> Result<(Host, u16), Refused> {
     if text.contains('@') {
         return Err(Refused::bad("there is a user name before the host"));
@@ -107,7 +107,7 @@ fn authority(text: &str, otherwise: Option<u16>) -> Result<(Host, u16), Refused>
     host(name).zip(number).ok_or_else(|| Refused::bad("the target is no host with a port"))
 }
 
-/// What stands between `http://` and the path, and the path with its query, as they were written.
+/// Splits an absolute URL into the authority, and the path with its query, both as written.
 fn absolute(target: &str) -> Result<(&str, String), Refused> {
     let (scheme, rest) = target.split_once("://").unwrap_or_default();
     if !scheme.eq_ignore_ascii_case("http") {
@@ -123,7 +123,7 @@ fn absolute(target: &str) -> Result<(&str, String), Refused> {
     Ok((authority, format!("{slash}{path}")))
 }
 
-/// How many bytes are behind the head, if it says so: in digits, once, and in no other way.
+/// Returns the length of the body. Only a single `Content-Length` in digits is accepted.
 fn length(headers: &[Header<'_>]) -> Result<Option<u64>, Refused> {
     let mut lengths = values(headers, "content-length");
     let length = lengths.next();
@@ -150,7 +150,7 @@ fn values<'h>(headers: &'h [Header<'h>], name: &'static str) -> impl Iterator<It
         .map(|header| header.value)
 }
 
-/// The headers that go on.
+/// Returns the headers to forward.
 fn kept<'h>(headers: &'h [Header<'h>]) -> impl Iterator<Item = &'h Header<'h>> {
     let named: Vec<String> = values(headers, "connection")
         .flat_map(|value| value.split(|byte| *byte == b','))

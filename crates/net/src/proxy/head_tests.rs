@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is asked, in a line: where to, and the head that goes on with the bytes behind it.
+/// Parses a head and shows it in one line: target, forwarded head, length of the body.
 fn read(head: &str) -> Result<String, Refused> {
     let Request { host, port, kind } = parse(head.as_bytes())?;
     let to = shown(&host, port);
@@ -23,7 +23,7 @@ fn a_request_says_where_it_goes_and_what_the_server_is_told() {
             "GET http://a.example/x/../y?q=%2e HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\n\r\n",
             "a.example:80 | GET /x/../y?q=%2e HTTP/1.1\\Host: a.example\\Accept: */*\\Connection: close\\\\ | 0",
         ),
-        // The target counts, whatever the header says.
+        // The target takes precedence over the `Host` header.
         (
             "GET http://a.example:8080 HTTP/1.0\r\nHost: b.example\r\n\r\n",
             "a.example:8080 | GET / HTTP/1.0\\Host: a.example:8080\\Connection: close\\\\ | 0",
@@ -33,7 +33,7 @@ fn a_request_says_where_it_goes_and_what_the_server_is_told() {
             "a.example:80 | POST /?q HTTP/1.1\\Host: a.example\\Expect: 100-continue\\\
              Content-Length: 5\\Connection: close\\\\ | 5",
         ),
-        // What is for the next one alone stays here, also what is only said to be.
+        // Headers for the proxy alone are removed, also those that only `Connection` names.
         (
             "GET http://a.example/ HTTP/1.1\r\nConnection: keep-alive, X-One\r\nconnection: x-two\r\n\
              X-One: 1\r\nX-TWO: 2\r\nX-Three: 3\r\nProxy-Authorization: Basic eDp5\r\n\

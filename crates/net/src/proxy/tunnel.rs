@@ -1,4 +1,4 @@
-//! Bytes from one connection to another, as long as some come.
+//! Copies bytes from one connection to another, and ends idle connections.
 
 use std::future::Future;
 use std::io;
@@ -8,17 +8,17 @@ use std::time::Duration;
 use avocet_protocol::Clock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// How long nothing may move in either direction: this, to twice as long.
+/// A connection ends after it has been idle for this time at least, and twice this time at most.
 const IDLE: Duration = Duration::from_mins(5);
-/// Bytes that are on their way at a time.
+/// Size of the buffer for each direction, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// The bytes that have moved.
+/// Counts the bytes that have moved.
 #[derive(Debug, Default)]
 pub(super) struct Moved(AtomicU64);
 
 impl Moved {
-    /// Passes bytes on until there are no more, and says how many it were.
+    /// Copies bytes until the end of `from`, and returns their number.
     pub(super) async fn pass(
         &self,
         mut from: impl AsyncRead + Unpin,
@@ -33,7 +33,7 @@ impl Moved {
         Ok(passed)
     }
 
-    /// As [`Self::pass`], and says at the end that it is the end.
+    /// Copies bytes like [`Self::pass`], then closes the writing side of `to`.
     pub(super) async fn pass_all(
         &self,
         from: impl AsyncRead + Unpin,
@@ -43,14 +43,14 @@ impl Moved {
         to.shutdown().await
     }
 
-    /// Waits for work that moves bytes, until it has ended or nothing moves any more.
+    /// Runs `work`, which moves bytes, until it ends or is idle.
     pub(super) async fn or_idle(
         &self,
         clock: &dyn Clock,
         work: impl Future<Output = io::Result<()>>,
     ) {
         tokio::select! {
-            // Whoever has broken off knows it.
+            // An error is ignored: the side that broke the connection knows it.
             _ = work => {}
             () = self.idle(clock) => {}
         }

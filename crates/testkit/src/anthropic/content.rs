@@ -1,4 +1,4 @@
-//! What a message may consist of: blocks of text, pictures, calls and results.
+//! Checks the content of a message: blocks of text, images, calls and results.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{Refusal, invalid, thinking};
 use crate::image::media_type_of;
 
-/// The largest picture, in bytes of base64.
+/// Maximum size of an image, in bytes of base64.
 const LARGEST_IMAGE: usize = 5 * 1024 * 1024;
 
-/// Checks a block that stands at `here`.
+/// Checks a block at the position `here`.
 pub(super) fn check(block: &Value, role: &str, here: &str) -> Result<(), Refusal> {
     check_caching(block, here)?;
     match (block["type"].as_str().unwrap_or_default(), role) {
@@ -33,7 +33,7 @@ pub(super) fn check(block: &Value, role: &str, here: &str) -> Result<(), Refusal
     }
 }
 
-/// Checks a block of text somewhere in `place`.
+/// Checks a block of text. `place` names its position in errors.
 pub(super) fn check_text(block: &Value, place: &str) -> Result<(), Refusal> {
     match block["text"].as_str() {
         None => Err(invalid(format!("{place}: text: Field required"))),

@@ -1,4 +1,5 @@
-//! The messages of a request as a conversation: whose turn it is, and which call a result answers.
+//! Checks the messages of a request as a conversation: the order of roles, and the results of
+//! calls.
 
 use std::collections::HashSet;
 
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Refusal, content, invalid, thinking};
 
-/// A message, neighbours of the same role taken together: so does the real API, for both roles.
+/// A message. Adjacent messages of the same role are merged, like in the real API.
 struct Turn<'m> {
     role: &'m str,
     blocks: Vec<Value>,
@@ -76,7 +77,7 @@ fn ids<'t>(blocks: &'t [Value], kind: &'t str, id: &'t str) -> impl Iterator<Ite
     blocks.filter_map(move |block| block[id].as_str())
 }
 
-/// Each call is answered at the beginning of the next message.
+/// Checks that each call is answered at the beginning of the next message.
 fn check_calls<'t>(
     turn: &'t Turn<'_>,
     next: Option<&Turn<'_>>,
@@ -104,7 +105,7 @@ fn check_calls<'t>(
     )))
 }
 
-/// Each result belongs to a call of the message before.
+/// Checks that each result belongs to a call of the previous message.
 fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, place: usize) -> Result<(), Refusal> {
     let before = before.map_or(&[][..], |before| before.blocks.as_slice());
     let calls: HashSet<&str> = ids(before, "tool_use", "id").collect();
@@ -129,8 +130,8 @@ fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, place: usize) -> Re
     Ok(())
 }
 
-/// A model that thinks has begun the calls that are open with a thought. What comes after the first
-/// results it may have written without one.
+/// Checks that the first answer since the last question begins with a thought. Answers after the
+/// first results may omit it.
 fn check_loop(turns: &[Turn<'_>]) -> Result<(), Refusal> {
     let begins = |turn: &Turn<'_>| {
         turn.role == "user" && ids(&turn.blocks, "tool_result", "tool_use_id").next().is_none()

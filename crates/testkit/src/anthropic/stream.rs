@@ -1,17 +1,17 @@
-//! An answer as the events of a stream.
+//! The events of a streamed answer.
 
 use serde_json::{Value, json};
 
 use super::{MODEL, signature};
 use crate::answer::Spoken;
 
-/// An event of a stream, as a chunk of its body.
+/// Returns an event of a stream, as text for a chunk of its body.
 #[must_use]
 pub fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
 }
 
-/// The events of an answer, in blocks: what was thought, what is said, each call.
+/// Returns the events of an answer, in blocks: the thought, the text, each call.
 pub(super) fn events(spoken: &Spoken) -> Vec<String> {
     let mut events = vec![
         json!({ "type": "message_start", "message": {
@@ -56,7 +56,7 @@ pub(super) fn events(spoken: &Spoken) -> Vec<String> {
     events.iter().map(event).collect()
 }
 
-/// Nothing first, then the arguments in two halves.
+/// Streams an empty piece first, then the arguments in two halves.
 fn input(arguments: &Value) -> Vec<Value> {
     let text = arguments.to_string();
     let (start, end) = text.split_at(text.floor_char_boundary(text.len() / 2));

@@ -1,4 +1,4 @@
-//! What a model thought before it called a tool: signed, and taken back only as it was.
+//! The signed thoughts of a model before a tool call. They are accepted only unchanged.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::{Refusal, invalid};
 
-/// The signature of a thought.
+/// Returns the signature of a thought.
 #[must_use]
 pub fn signature(thinking: &str) -> String {
-    // FNV-1a: enough to tell one text from another.
+    // FNV-1a: sufficient to detect a changed text.
     let hash = thinking.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     STANDARD.encode(format!("{SIGNED}{hash:016x}"))
 }
 
-/// A thought that nobody may read.
+/// Returns an encrypted thought.
 #[must_use]
 pub fn redacted(thinking: &str) -> Value {
     let data = STANDARD.encode(format!("{SEALED}{thinking}"));
@@ -26,7 +26,7 @@ pub fn redacted(thinking: &str) -> Value {
 const SIGNED: &str = "signed:";
 const SEALED: &str = "sealed:";
 
-/// Checks how much may be thought, of `most` tokens in all.
+/// Checks the thinking budget. `most` is the token limit of the whole answer.
 pub(super) fn check_budget(thinking: &Value, most: u64) -> Result<(), Refusal> {
     match thinking["type"].as_str() {
         None | Some("disabled") => return Ok(()),
@@ -73,7 +73,7 @@ pub(super) fn check(block: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Checks the thoughts of an assistant's message among its other blocks.
+/// Checks the position and the signatures of thoughts in an assistant's message.
 pub(super) fn check_order(blocks: &[Value], place: usize, is_latest: bool) -> Result<(), Refusal> {
     let is_thought =
         |block: &Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));

@@ -1,6 +1,5 @@
-//! Plain clients for the tests of the fake, in which every way that something can end is visible:
-//! HTTP with one connection a request, and the gateway frame by frame. And the world that they
-//! begin with.
+//! Plain clients for the tests of the fake, and their initial state. HTTP has one connection per
+//! request, and the gateway is read frame by frame, so that every end of a connection is visible.
 
 use std::io;
 
@@ -19,8 +18,8 @@ pub(super) const TOKEN: &str = "a.b.c";
 /// Guilds, guild messages, direct messages, message content.
 pub(super) const INTENTS: u64 = 1 | 1 << 9 | 1 << 12 | 1 << 15;
 
-/// A fake whose bot knows one person, one guild with a channel and a thread, and direct messages.
-/// Rates are not limited.
+/// A fake whose bot knows one user, one guild with a channel and a thread, and direct messages.
+/// Rate limits are off.
 pub(super) struct Known {
     pub(super) fake: DiscordFake,
     pub(super) user: u64,
@@ -49,20 +48,20 @@ impl Known {
         self.ask("POST", path, body).await
     }
 
-    /// A request with the bot's token.
+    /// Sends a request with the bot's token.
     pub(super) async fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
         let request = request(method, path, Some(&format!("Bot {TOKEN}")), body);
         send(&self.fake, &request).await.answer().await.unwrap()
     }
 
-    /// Sends a message: the answer.
+    /// Sends a message and returns the answer.
     pub(super) async fn create(&self, channel: u64, more: &Value) -> Answer {
         let mut body = json!({ "content": "hello", "allowed_mentions": { "parse": [] } });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.post(&messages(channel), &body).await
     }
 
-    /// Sends a message that is taken: its id.
+    /// Sends a valid message and returns its id.
     pub(super) async fn created(&self, channel: u64, more: &Value) -> u64 {
         id(&self.create(channel, more).await.result())
     }
@@ -76,7 +75,7 @@ pub(super) fn id(described: &Value) -> u64 {
     described["id"].as_str().unwrap().parse().unwrap()
 }
 
-/// A request below `/api/v10`, with a body unless it is null.
+/// Returns a request below `/api/v10`, with a body unless it is null.
 pub(super) fn request(method: &str, path: &str, token: Option<&str>, body: &Value) -> Vec<u8> {
     let body = if body.is_null() { String::new() } else { body.to_string() };
     raw(method, path, token, "application/json", body.as_bytes())
@@ -112,20 +111,20 @@ impl Answer {
         serde_json::from_slice(&self.bytes).unwrap()
     }
 
-    /// What was asked for.
+    /// Returns the body of a successful answer.
     #[track_caller]
     pub(super) fn result(&self) -> Value {
         assert_eq!(self.status, 200, "{}", String::from_utf8_lossy(&self.bytes));
         self.json()
     }
 
-    /// It went well, and there is nothing to say.
+    /// Checks that the answer is a success without a body.
     #[track_caller]
     pub(super) fn nothing(&self) {
         assert_eq!(self.status, 204, "{}", String::from_utf8_lossy(&self.bytes));
     }
 
-    /// Status, code and message of a refusal.
+    /// Returns status, code and message of a refusal.
     #[track_caller]
     pub(super) fn refusal(&self) -> (u16, i64, String) {
         let body = self.json();
@@ -133,7 +132,7 @@ impl Answer {
         (self.status, code, body["message"].as_str().unwrap().to_owned())
     }
 
-    /// What is wrong with the form: `PATH CODE: MESSAGE`, sorted.
+    /// Returns the errors of a form in the format `PATH CODE: MESSAGE`, sorted.
     #[track_caller]
     pub(super) fn errors(&self) -> Vec<String> {
         assert_eq!(self.refusal(), (400, 50035, "Invalid Form Body".to_owned()));
@@ -162,11 +161,11 @@ fn collect(errors: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A request that was sent.
+/// A request that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Sent(BufReader<TcpStream>);
 
-/// Sends a request, byte by byte as given.
+/// Sends these bytes as a request.
 pub(super) async fn send(fake: &DiscordFake, request: &[u8]) -> Sent {
     let address = fake.base_url().replace("http://", "");
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -199,14 +198,14 @@ impl Socket {
         Ok(Self(client_async(url, stream).await?.0))
     }
 
-    /// A connection that has heard HELLO.
+    /// Opens a connection and receives HELLO.
     pub(super) async fn greeted(fake: &DiscordFake) -> Self {
         let mut socket = Self::open(&format!("{}/?v=10", fake.gateway_url())).await.unwrap();
         assert_eq!(socket.next().await["op"], 10);
         socket
     }
 
-    /// A connection with a session: and what READY says.
+    /// Opens a connection with a session, and returns the data of READY.
     pub(super) async fn ready(fake: &DiscordFake, intents: u64) -> (Self, Value) {
         let mut socket = Self::greeted(fake).await;
         socket.send(&identify(TOKEN, intents)).await;
@@ -222,7 +221,7 @@ impl Socket {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
-    /// The next payload.
+    /// Returns the next payload.
     pub(super) async fn next(&mut self) -> Value {
         serde_json::from_str(&self.next_text().await).unwrap()
     }
@@ -234,14 +233,14 @@ impl Socket {
         }
     }
 
-    /// The next payload, which has to be this event: its content.
+    /// Returns the data of the next payload, which must be this event.
     pub(super) async fn event(&mut self, kind: &str) -> Value {
         let payload = self.next().await;
         assert_eq!((&payload["op"], &payload["t"]), (&json!(0), &json!(kind)), "{payload}");
         payload["d"].clone()
     }
 
-    /// The code that the platform closes with; 1006 if the connection just ends.
+    /// Returns the platform's close code, or 1006 if the connection ends without one.
     pub(super) async fn closed(mut self) -> u16 {
         match self.0.next().await {
             Some(Ok(Message::Close(frame))) => frame.map_or(1005, |frame| frame.code.into()),
@@ -250,7 +249,7 @@ impl Socket {
         }
     }
 
-    /// Closes with a code.
+    /// Closes the connection with a code.
     pub(super) async fn close(mut self, code: u16) {
         let frame = CloseFrame { code: code.into(), reason: "".into() };
         self.0.close(Some(frame)).await.unwrap();
@@ -258,7 +257,7 @@ impl Socket {
     }
 }
 
-/// A connection that says this first.
+/// Opens a connection and sends this payload first.
 pub(super) async fn after(fake: &DiscordFake, payload: &Value) -> Socket {
     let mut socket = Socket::greeted(fake).await;
     socket.send(payload).await;

@@ -1,4 +1,4 @@
-//! Slash commands: what may be registered (Application Commands, API reference).
+//! Checks the registration of slash commands (Application Commands, API reference).
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::form::{FormErrors, length};
 
-/// Commands of an application.
+/// Maximum number of commands of an application.
 pub const COMMAND_LIMIT: usize = 100;
-/// Characters of a command's or an option's name.
+/// Maximum length of the name of a command or an option, in characters.
 pub const NAME_LIMIT: usize = 32;
-/// Characters of a description.
+/// Maximum length of a description, in characters.
 pub const DESCRIPTION_LIMIT: usize = 100;
 const OPTION_LIMIT: usize = 25;
 
-/// Reads the commands that replace all earlier ones.
+/// Parses the commands that replace all earlier ones.
 pub(super) fn read(body: &Value) -> Result<Vec<Value>, ApiError> {
     let mut errors = FormErrors::default();
     let Some(commands) = body.as_array() else {
@@ -40,7 +40,7 @@ pub(super) fn read(body: &Value) -> Result<Vec<Value>, ApiError> {
     Ok(commands.clone())
 }
 
-/// Checks name and description, of a command or an option.
+/// Checks name and description of a command or an option.
 fn check_words(given: &Value, path: &str, errors: &mut FormErrors) {
     let path_of = |field: &str| format!("{path}.{field}");
     match given["name"].as_str() {

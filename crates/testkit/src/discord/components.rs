@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::form::{FormErrors, length};
 
-/// Rows below a message.
+/// Maximum number of rows below a message.
 pub const ROW_LIMIT: usize = 5;
-/// Buttons in a row.
+/// Maximum number of buttons in a row.
 pub const BUTTON_LIMIT: usize = 5;
-/// Characters on a button.
+/// Maximum length of a button's label, in characters.
 pub const LABEL_LIMIT: usize = 80;
-/// Characters that come back when a button is pressed.
+/// Maximum length in characters of the data that a pressed button sends back.
 pub const CUSTOM_ID_LIMIT: usize = 100;
-/// Characters of an address behind a button.
+/// Maximum length of the URL of a button, in characters.
 const URL_LIMIT: usize = 512;
 
 const ROW: u64 = 1;
@@ -72,7 +72,7 @@ fn check_button<'a>(
     errors.at_most(&path, length(id), CUSTOM_ID_LIMIT);
 }
 
-/// The buttons of a message, in reading order.
+/// Returns the buttons of a message, in reading order.
 pub(super) fn buttons(components: &[Value]) -> Vec<Value> {
     components.iter().flat_map(|row| list(&row["components"])).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! A connection to the gateway: bytes in and out. What is said is `session.rs`.
+//! A connection to the gateway: sends and receives bytes. `session.rs` handles the payloads.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::platform::Shared;
 /// The code of a connection that ended without one (RFC 6455, 7.1.5).
 const NO_CODE: u16 = 1006;
 
-/// Serves the gateway on a port of its own, as long as its runtime lives.
+/// Serves the gateway on its own port, until its runtime is dropped.
 #[expect(clippy::disallowed_methods, reason = "a fake is no part of the daemon")]
 pub(super) async fn listen(shared: Arc<Shared>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -33,7 +33,7 @@ pub(super) async fn listen(shared: Arc<Shared>) {
 
 async fn serve(shared: Arc<Shared>, stream: TcpStream) {
     let (id, fault) = shared.change(|platform| platform.gateway.accept());
-    // A client that goes away is no failure of the server.
+    // A disconnecting client is not an error of the server.
     let code = match fault {
         Some(GatewayFault::Reset) => reset(&stream),
         Some(GatewayFault::Hang) => hang(&stream).await,
@@ -50,7 +50,7 @@ fn reset(stream: &TcpStream) -> u16 {
     NO_CODE
 }
 
-/// Says nothing until the client goes away.
+/// Sends nothing until the client disconnects.
 async fn hang(stream: &TcpStream) -> u16 {
     let mut buffer = [0; 1024];
     while stream.readable().await.is_ok() {
@@ -63,7 +63,7 @@ async fn hang(stream: &TcpStream) -> u16 {
     NO_CODE
 }
 
-/// Until one side ends it: the client's close code.
+/// Exchanges payloads until one side closes. Returns the client's close code.
 async fn converse(shared: &Shared, id: u64, stream: TcpStream) -> Result<u16, Error> {
     stream.set_nodelay(true)?;
     let mut path = String::new();
@@ -101,7 +101,8 @@ fn next_frame(shared: &Shared, id: u64) -> Option<Frame> {
     shared.lock().gateway.next_frame(id)
 }
 
-/// The platform closes, and waits for the client to do so: it would not see the code otherwise.
+/// Closes the connection from the platform's side and waits for the client. Without the wait, the
+/// client could miss the code.
 async fn close(
     mut socket: WebSocketStream<TcpStream>,
     code: u16,
@@ -110,17 +111,17 @@ async fn close(
     let frame = CloseFrame { code: code.into(), reason: why.into() };
     socket.close(Some(frame)).await?;
     while let Some(Ok(_)) = socket.next().await {}
-    // The client's own code is an echo of the platform's.
+    // The client's code only repeats the platform's.
     Ok(NO_CODE)
 }
 
-/// The client closes.
+/// Handles a close by the client.
 async fn closed(
     mut socket: WebSocketStream<TcpStream>,
     frame: Option<CloseFrame>,
 ) -> Result<u16, Error> {
     let code = frame.map_or(NO_CODE, |frame| frame.code.into());
-    // The answer to the close is sent by reading on.
+    // Reading on sends the answer to the close.
     while let Some(Ok(_)) = socket.next().await {}
     Ok(code)
 }

@@ -1,4 +1,4 @@
-//! Messages as the platform describes them.
+//! Messages in the platform's format.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use super::platform::Platform;
 use super::snowflake::iso;
 use super::world::{World, merge};
 
-/// How long a link to a file is good.
+/// Lifetime of a link to a file.
 pub const LINK_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The intent, and the permission, to read what is said in guilds (Message Content Intent,
+/// The intent and permission to read the content of messages in guilds (Message Content Intent,
 /// gateway reference).
 pub(super) const MESSAGE_CONTENT: u64 = 1 << 15;
 const SLASH_REPLY: u64 = 20;
 const REPLY: u64 = 19;
 
 impl Platform {
-    /// A message as REST shows it; its nonce is for its creator alone.
+    /// Returns a message in the REST format, without its nonce, which only its creator sees.
     pub(super) fn message(&self, message: &Message, sees_content: bool) -> Value {
         let mut described = self.without_reply(message, sees_content);
         let Some(replied) = message.reply_to else { return described };
@@ -75,13 +75,13 @@ impl Platform {
         described
     }
 
-    /// Whom a message mentions by answering.
+    /// Returns the user that a message mentions because it is a reply.
     pub(super) fn pinged(&self, message: &Message) -> Option<u64> {
         let replied = message.reply_to.filter(|_| message.pings)?;
         Some(self.messages.find(message.channel, replied)?.author)
     }
 
-    /// A message as an event shows it: with guild and member.
+    /// Returns a message in the format of events, with guild and member.
     pub(super) fn message_event(&self, message: &Message, sees_content: bool) -> Value {
         let mut described = self.message(message, sees_content);
         if let Some(guild) = self.guild_of(message.channel) {
@@ -93,7 +93,7 @@ impl Platform {
         described
     }
 
-    /// A file and a link to it, signed anew each time it is shown.
+    /// Returns a file with a link. The link is signed again on each call.
     fn attachment(&self, message: &Message, file: &Attachment) -> Value {
         let until = self.now.after(LINK_KEPT).0 / 1000;
         let url = format!(

@@ -1,4 +1,4 @@
-//! What a request wants a message to be, checked as the platform checks it.
+//! Parses and checks the fields of a request for a message, like the platform.
 
 use std::collections::BTreeMap;
 
@@ -10,48 +10,48 @@ use super::form::{FormErrors, length};
 use super::rest::Call;
 use crate::multipart::Upload;
 
-/// Characters of a message.
+/// Maximum length of a message in characters.
 pub const TEXT_LIMIT: usize = 2000;
-/// Characters of a nonce.
+/// Maximum length of a nonce in characters.
 pub const NONCE_LIMIT: usize = 25;
-/// Embeds in a message.
+/// Maximum number of embeds in a message.
 pub const EMBED_LIMIT: usize = 10;
-/// Characters of all embeds of a message together.
+/// Maximum length of all embeds of a message together, in characters.
 pub const EMBED_TEXT_LIMIT: usize = 6000;
-/// Files in a message.
+/// Maximum number of files in a message.
 pub const FILE_LIMIT: usize = 10;
-/// Not in the channel, and for one person only.
+/// The flag of a message that only one user sees, outside of the channel.
 pub(super) const EPHEMERAL: u64 = 1 << 6;
 
-/// The fields of a request for a message; what is none was not given.
+/// The fields of a request for a message. `None` for an absent field.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) text: Option<String>,
     pub(super) nonce: Option<String>,
     pub(super) enforce_nonce: bool,
     pub(super) reply_to: Option<u64>,
-    /// The answer to a message that is not there is sent all the same.
+    /// `true` if the message is also sent when the message that it replies to is gone.
     pub(super) reply_or_not: bool,
     pub(super) components: Option<Vec<Value>>,
     pub(super) embeds: Option<Vec<Value>>,
     pub(super) allowed_mentions: Option<Value>,
     pub(super) flags: Option<u64>,
-    /// `attachments`: of an edit, those that stay; of both, those that come.
+    /// `attachments`: the new files and, in an edit, the remaining ones.
     pub(super) attachments: Option<Vec<Value>>,
     pub(super) files: Vec<Upload>,
 }
 
-/// What the test wants beyond the platform's own checks.
+/// Checks that the test can change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    /// Bytes of a file.
+    /// Maximum size of a file in bytes.
     pub(super) file_size: usize,
-    /// `allowed_mentions` has to be there.
+    /// `true` if `allowed_mentions` is required.
     pub(super) allowed_mentions: bool,
 }
 
 impl Draft {
-    /// Reads the fields from `body`, which is that of the call or a part of it.
+    /// Parses the fields from `body`, which is the body of the call or a part of it.
     pub(super) fn read(call: &Call, body: &Value, rules: Rules) -> Result<Self, ApiError> {
         if !body.is_object() {
             let mut errors = FormErrors::default();
@@ -128,7 +128,7 @@ impl Draft {
         }
     }
 
-    /// There is nothing to see: white space does not count.
+    /// Returns `true` if the message has no visible content. White space does not count.
     pub(super) fn is_empty(&self) -> bool {
         self.text.as_deref().is_none_or(|text| text.trim().is_empty())
             && self.embeds.as_ref().is_none_or(Vec::is_empty)
@@ -137,7 +137,7 @@ impl Draft {
     }
 }
 
-/// A string, or a number.
+/// Accepts a string or a number.
 fn nonce(given: &Value) -> Option<String> {
     match given {
         Value::String(text) => Some(text.clone()),
@@ -146,7 +146,7 @@ fn nonce(given: &Value) -> Option<String> {
     }
 }
 
-/// The files of a form, in the order of their numbers: `files[0]`.
+/// Returns the files of a form in the order of their numbers: `files[0]`.
 fn files(files: &BTreeMap<String, Upload>) -> Vec<Upload> {
     let number = |name: &str| -> Option<usize> {
         name.strip_prefix("files[")?.strip_suffix(']')?.parse().ok()

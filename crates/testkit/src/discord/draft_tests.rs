@@ -3,7 +3,7 @@ use serde_json::json;
 use super::super::client::{Known, TOKEN, known, messages, raw, send};
 use super::*;
 
-/// Each message is refused for exactly these reasons, and has no effect.
+/// Checks that each message is refused for exactly these reasons, without effect.
 async fn refuses(cases: Vec<(Value, &[&str])>) {
     let known = known().await;
     for (body, reasons) in cases {
@@ -166,7 +166,7 @@ async fn what_just_fits_is_taken() {
     assert_eq!(known.fake.refusals(), []);
 }
 
-/// A form with `payload_json` and these files.
+/// Sends a form with `payload_json` and these files.
 async fn upload(
     known: &Known,
     json: &str,

@@ -1,5 +1,4 @@
-//! What the platform refuses with: status, code and words (Opcodes and Status Codes, API
-//! reference).
+//! The platform's refusals: status, code and text (Opcodes and Status Codes, API reference).
 
 use std::time::Duration;
 
@@ -12,11 +11,11 @@ pub struct ApiError {
     pub status: u16,
     /// The JSON error code.
     pub code: Option<i64>,
-    /// What it says: `Unknown Channel`.
+    /// The text, for example `Unknown Channel`.
     pub message: String,
-    /// What is wrong with a form, by the path of the field.
+    /// The errors of a form, by the path of the field.
     pub errors: Option<Value>,
-    /// 429: when to come again.
+    /// 429: the time to wait.
     pub retry_after: Option<Duration>,
     /// 429: the limit is that of the whole bot.
     pub global: bool,
@@ -25,7 +24,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// An error with status, code and words.
+    /// Returns an error with status, code and text.
     #[must_use]
     pub fn new(status: u16, code: i64, message: &str) -> Self {
         let message = message.to_owned();
@@ -40,13 +39,13 @@ impl ApiError {
         Self::new(401, 0, "401: Unauthorized")
     }
 
-    /// 403: the bot cannot see the channel, or has left the guild.
+    /// 403: the channel is hidden from the bot, or the bot has left the guild.
     #[must_use]
     pub fn missing_access() -> Self {
         Self::new(403, 50001, "Missing Access")
     }
 
-    /// 403: the bot may not do this in the channel.
+    /// 403: the bot lacks the permission for this in the channel.
     #[must_use]
     pub fn missing_permissions() -> Self {
         Self::new(403, 50013, "Missing Permissions")
@@ -58,25 +57,25 @@ impl ApiError {
         Self::new(403, 160_002, "Cannot reply without permission to read message history")
     }
 
-    /// 403: the person has blocked the bot, or takes no direct messages.
+    /// 403: the user has blocked the bot, or accepts no direct messages.
     #[must_use]
     pub fn cannot_send_to_user() -> Self {
         Self::new(403, 50007, "Cannot send messages to this user")
     }
 
-    /// 404.
+    /// 404: the channel does not exist.
     #[must_use]
     pub fn unknown_channel() -> Self {
         Self::new(404, 10003, "Unknown Channel")
     }
 
-    /// 404.
+    /// 404: the message does not exist.
     #[must_use]
     pub fn unknown_message() -> Self {
         Self::new(404, 10008, "Unknown Message")
     }
 
-    /// 404: the interaction is too old, or never was.
+    /// 404: the interaction is too old, or does not exist.
     #[must_use]
     pub fn unknown_interaction() -> Self {
         Self::new(404, 10062, "Unknown interaction")
@@ -88,26 +87,26 @@ impl ApiError {
         Self::new(413, 40005, "Request entity too large")
     }
 
-    /// 400: what is wrong is in `errors`.
+    /// 400: `errors` has the reasons.
     #[must_use]
     pub fn invalid_form(errors: Value) -> Self {
         Self { errors: Some(errors), ..Self::new(400, 50035, "Invalid Form Body") }
     }
 
-    /// 429 of a channel: not again for so long.
+    /// 429 of a channel, with the time to wait.
     #[must_use]
     pub fn rate_limited(retry_after: Duration) -> Self {
         let message = "You are being rate limited.";
         Self { code: None, retry_after: Some(retry_after), ..Self::new(429, 0, message) }
     }
 
-    /// 429 of the whole bot.
+    /// 429 of the whole bot, with the time to wait.
     #[must_use]
     pub fn globally_limited(retry_after: Duration) -> Self {
         Self { global: true, ..Self::rate_limited(retry_after) }
     }
 
-    /// 429 of everything from this address, in the words of Cloudflare.
+    /// 429 of all requests from this address, in the words of Cloudflare.
     #[must_use]
     pub fn shut_out(retry_after: Duration) -> Self {
         let retry_after = Some(retry_after);
@@ -120,7 +119,7 @@ impl ApiError {
         Self::new(500, 0, "500: Internal Server Error")
     }
 
-    /// 502, as a proxy of the platform says it: not in JSON.
+    /// 502 in plain text, as from a proxy of the platform.
     #[must_use]
     pub fn bad_gateway() -> Self {
         Self { is_plain: true, ..Self::new(502, 0, "error code: 502") }
@@ -151,8 +150,7 @@ impl ApiError {
         "application/json"
     }
 
-    /// The headers that a 429 has beside those of every answer. `Retry-After` is in whole
-    /// seconds, rounded up.
+    /// Returns the additional headers of a 429. `Retry-After` is in whole seconds, rounded up.
     pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
         let Some(after) = self.retry_after else { return Vec::new() };
         let mut headers = vec![("retry-after", after.as_millis().div_ceil(1000).to_string())];

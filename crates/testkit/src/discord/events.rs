@@ -1,4 +1,4 @@
-//! Events: who is told of what, and with how much of it.
+//! Events: their recipients, and the content that each recipient may see.
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ const GUILD_MESSAGES: u64 = 1 << 9;
 const DIRECT_MESSAGES: u64 = 1 << 12;
 
 impl Platform {
-    /// Tells every session that asks for these intents. What it is told is made for the intents of
-    /// the session.
+    /// Sends an event to every session with one of these intents. `body` makes the data for the
+    /// intents of a session.
     pub(super) fn dispatch(&mut self, kind: &str, intents: u64, body: impl Fn(u64) -> Value) {
         self.gateway.forget(self.now);
         let wants = |session: &Session| intents == 0 || session.intents & intents != 0;
@@ -31,7 +31,7 @@ impl Platform {
         }
     }
 
-    /// Tells of a message, with its content for those who may read it.
+    /// Sends an event about a message. Only sessions with the content intent see its content.
     pub(super) fn tell_message(&mut self, kind: &str, message: &Message) {
         let hidden = self.message_event(message, false);
         let mut shown = self.message_event(message, true);
@@ -64,7 +64,8 @@ impl Platform {
 }
 
 impl Gateway {
-    /// The next event of a session: kept for a resume, and sent if there is a connection.
+    /// Adds an event to a session, and sends it if there is a connection. The event is kept for a
+    /// resume.
     pub(super) fn tell(&mut self, session: &str, kind: &str, body: &Value) {
         let Some(session) = self.sessions.get_mut(session) else { return };
         session.seq += 1;

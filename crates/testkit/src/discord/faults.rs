@@ -1,4 +1,4 @@
-//! What goes wrong with requests because the test wants it to.
+//! Faults of requests that a test injects.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use tokio::sync::Semaphore;
 use super::error::ApiError;
 use super::rest::{Call, Route};
 
-/// What happens to a request.
+/// A fault of a request.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// It is not processed, and answered with this.
+    /// The request is not processed. The answer is this error.
     Refuse(ApiError),
-    /// It is not processed, and the connection is reset.
+    /// The request is not processed. The connection is reset.
     ResetBefore,
-    /// It is not processed, and there is no answer for ever.
+    /// The request is not processed and never answered.
     Hang,
-    /// It is processed, and then the connection is reset: its outcome is unknown to the client.
+    /// The request is processed, then the connection is reset. The client cannot know the outcome.
     ResetAfter,
-    /// It is processed, and there is no answer for ever.
+    /// The request is processed but never answered.
     HangAfter,
-    /// It is processed, and the connection is closed after half of the answer's body.
+    /// The request is processed. The connection is closed after half of the answer's body.
     CutAnswer,
-    /// It is processed at once, and answered once there is a permit.
+    /// The request is processed at once, and answered after a permit.
     HoldAnswer(Arc<Semaphore>),
 }
 
-/// Which requests a fault meets.
+/// A filter that selects the requests of a fault.
 #[derive(Debug, Clone, Default)]
 pub struct On {
     route: Option<Route>,
@@ -34,19 +34,19 @@ pub struct On {
 }
 
 impl On {
-    /// Every request.
+    /// Selects every request.
     #[must_use]
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Requests of this kind.
+    /// Selects requests of this route.
     #[must_use]
     pub fn route(route: Route) -> Self {
         Self { route: Some(route), channel: None }
     }
 
-    /// Only those of this channel.
+    /// Restricts the filter to this channel.
     #[must_use]
     pub fn channel(self, channel: u64) -> Self {
         Self { channel: Some(channel), ..self }
@@ -58,7 +58,7 @@ impl On {
     }
 }
 
-/// Faults that are still to come, the earliest first.
+/// Pending faults, the earliest first.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     to_come: Vec<(On, usize, Fault)>,
@@ -73,7 +73,7 @@ impl Faults {
         self.to_come.clear();
     }
 
-    /// What happens to this request; each fault is used up by the requests it meets.
+    /// Returns the fault of this request, and uses it up by one.
     pub(super) fn take(&mut self, call: &Call) -> Option<Fault> {
         let place = self.to_come.iter().position(|(on, _, _)| on.meets(call))?;
         let (_, times, fault) = &mut self.to_come[place];

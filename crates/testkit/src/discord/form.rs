@@ -1,15 +1,15 @@
-//! What is wrong with a form, collected field by field as the platform nests it.
+//! Collects the errors of a form field by field, nested like the platform nests them.
 
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
 
-/// Everything that is wrong with a form.
+/// All errors of a form.
 #[derive(Debug, Default)]
 pub(super) struct FormErrors(Map<String, Value>);
 
 impl FormErrors {
-    /// Something is wrong with the field at this path: `components.0.custom_id`.
+    /// Adds an error of the field at this path, for example `components.0.custom_id`.
     pub(super) fn add(&mut self, path: &str, code: &str, message: &str) {
         let mut place = &mut self.0;
         for step in path.split('.') {
@@ -24,7 +24,7 @@ impl FormErrors {
         self.add(path, "BASE_TYPE_REQUIRED", "This field is required");
     }
 
-    /// Checks that there are not more than `limit` characters or elements.
+    /// Checks that there are at most `limit` characters or elements.
     pub(super) fn at_most(&mut self, path: &str, length: usize, limit: usize) {
         if length > limit {
             let why = format!("Must be {limit} or fewer in length.");
@@ -32,7 +32,7 @@ impl FormErrors {
         }
     }
 
-    /// Checks that there is at least one character or element, and not more than `limit`.
+    /// Checks that there are between 1 and `limit` characters or elements.
     pub(super) fn one_to(&mut self, path: &str, length: usize, limit: usize) {
         if length == 0 || length > limit {
             let why = format!("Must be between 1 and {limit} in length.");
@@ -40,7 +40,7 @@ impl FormErrors {
         }
     }
 
-    /// Checks that a number is one of these.
+    /// Checks that a number is one of `choices`.
     pub(super) fn one_of(&mut self, path: &str, number: u64, choices: &[u64]) {
         if !choices.contains(&number) {
             let choices: Vec<String> = choices.iter().map(u64::to_string).collect();
@@ -49,7 +49,7 @@ impl FormErrors {
         }
     }
 
-    /// The refusal, if anything is wrong.
+    /// Returns the refusal if there are errors.
     pub(super) fn finish(self) -> Result<(), ApiError> {
         if self.0.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl FormErrors {
     }
 }
 
-/// How many characters there are: the platform counts code points.
+/// Returns the number of characters. The platform counts code points.
 pub(super) fn length(text: &str) -> usize {
     text.chars().count()
 }

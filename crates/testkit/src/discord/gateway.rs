@@ -1,5 +1,4 @@
-//! The gateway: connections, sessions that outlive them, and what is counted (Gateway, API
-//! reference).
+//! The gateway: connections, sessions that outlive them, and limits (Gateway, API reference).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -9,68 +8,68 @@ use serde_json::Value;
 
 use super::describe::MESSAGE_CONTENT;
 
-/// How often a client has to send a heartbeat, unless the test says otherwise.
+/// Default interval between the heartbeats of a client.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(41_250);
-/// How long a session without a connection is kept, unless the test says otherwise.
+/// Default lifetime of a session without a connection.
 pub const SESSION_KEPT: Duration = Duration::from_secs(3 * 60);
-/// IDENTIFYs in [`START_WINDOW`], unless the test says otherwise. One more resets the token.
+/// Default maximum number of IDENTIFYs in [`START_WINDOW`]. A further one resets the token.
 pub const START_LIMIT: usize = 1000;
 /// See [`START_LIMIT`].
 pub const START_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The application flag of a bot in few guilds that may read content (`1 << 18` is for those in
-/// many).
+/// The application flag that allows a bot in few guilds to read content. Bots in many guilds have
+/// `1 << 18`.
 const CONTENT_FLAG: u64 = 1 << 19;
 
-/// What goes wrong with a connection.
+/// A fault of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GatewayFault {
     /// The connection is reset before the WebSocket is open.
     Reset,
-    /// The WebSocket never opens: accepted, and no answer.
+    /// The WebSocket never opens: the connection is accepted without an answer.
     Hang,
-    /// The WebSocket opens, and nothing is ever said: no HELLO.
+    /// The WebSocket opens, but the platform sends nothing, not even HELLO.
     NoHello,
     /// IDENTIFY or RESUME is answered with this close code.
     Close(u16),
     /// IDENTIFY or RESUME is answered with "invalid session" (op 9).
     InvalidSession {
-        /// Whether the client is told that it can resume.
+        /// `true` if the answer allows a resume.
         resumable: bool,
     },
 }
 
-/// An IDENTIFY that was taken.
+/// An accepted IDENTIFY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identify {
-    /// The connection, counted from 1.
+    /// The number of the connection, from 1.
     pub connection: u64,
-    /// When.
+    /// The platform's time.
     pub at: Timestamp,
-    /// What events it asks for.
+    /// The requested intents.
     pub intents: u64,
-    /// Its session.
+    /// The new session.
     pub session: String,
 }
 
-/// A RESUME, taken or not.
+/// A RESUME, accepted or refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resume {
-    /// The connection, counted from 1.
+    /// The number of the connection, from 1.
     pub connection: u64,
-    /// When.
+    /// The platform's time.
     pub at: Timestamp,
-    /// The session that it asks for.
+    /// The requested session.
     pub session: String,
-    /// The last event that it has seen.
+    /// The number of the last event that the client has received.
     pub seq: u64,
-    /// It came to `resume_gateway_url`, and not to the ordinary address.
+    /// `true` if it came to `resume_gateway_url` instead of the ordinary address.
     pub at_resume_url: bool,
-    /// The session goes on.
+    /// `true` if the session continues.
     pub taken: bool,
 }
 
-/// What is still to be sent on a connection.
+/// Data that waits to be sent on a connection.
 #[derive(Debug)]
 pub(super) enum Frame {
     Text(String),
@@ -84,10 +83,10 @@ pub(super) struct Connection {
     pub(super) at_resume_url: bool,
     pub(super) session: Option<String>,
     pub(super) out: VecDeque<Frame>,
-    /// Half-open: what comes is not heard, and nothing is sent.
+    /// Half-open: input is ignored and nothing is sent.
     pub(super) frozen: bool,
     pub(super) fault: Option<GatewayFault>,
-    /// When payloads came, within the time that counts.
+    /// The times of the client's payloads within the window of the rate limit.
     pub(super) heard: VecDeque<Timestamp>,
 }
 
@@ -95,13 +94,13 @@ pub(super) struct Connection {
 pub(super) struct Session {
     pub(super) intents: u64,
     pub(super) seq: u64,
-    /// Every event of the session, as it is sent, from number 1.
+    /// Every sent event of the session, from number 1.
     pub(super) events: Vec<String>,
     pub(super) connection: Option<u64>,
     pub(super) lost_at: Option<Timestamp>,
 }
 
-/// How often a session may be started.
+/// The limit of IDENTIFYs.
 #[derive(Debug)]
 pub(super) struct StartLimit {
     pub(super) total: usize,
@@ -118,9 +117,9 @@ pub(super) struct Gateway {
     pub(super) acks: bool,
     pub(super) session_kept: Duration,
     pub(super) resume_anywhere: bool,
-    /// Privileged intents that the bot has.
+    /// The privileged intents of the bot.
     pub(super) granted: u64,
-    /// Payloads of a client are counted.
+    /// `true` if the payloads of clients count against the rate limit.
     pub(super) limited: bool,
     pub(super) start_limit: StartLimit,
     pub(super) faults: VecDeque<(usize, GatewayFault)>,
@@ -130,7 +129,7 @@ pub(super) struct Gateway {
     pub(super) identifies: Vec<Identify>,
     pub(super) resumes: Vec<Resume>,
     pub(super) heartbeats: usize,
-    /// Codes that connections ended with: the client's, or 1006 for none.
+    /// The close codes of ended connections: the client's, or 1006 if there was none.
     pub(super) closes: Vec<(u64, u16)>,
 }
 
@@ -168,7 +167,7 @@ impl StartLimit {
         now.until(self.until)
     }
 
-    /// Counts one more; false if it is one too many.
+    /// Counts one more IDENTIFY. Returns `false` if the limit is exceeded.
     pub(super) fn take(&mut self, now: Timestamp) -> bool {
         if self.until <= now {
             (self.used, self.until) = (0, now.after(START_WINDOW));
@@ -187,7 +186,7 @@ impl Gateway {
         if self.may_read_content() { CONTENT_FLAG } else { 0 }
     }
 
-    /// A connection comes in: its number, and what goes wrong with it.
+    /// Accepts a connection and returns its number and its fault.
     pub(super) fn accept(&mut self) -> (u64, Option<GatewayFault>) {
         self.opened += 1;
         let fault = self.faults.front_mut().map(|(times, fault)| {
@@ -203,7 +202,7 @@ impl Gateway {
         (self.opened, fault)
     }
 
-    /// What is to be sent next.
+    /// Returns the next data to send.
     pub(super) fn next_frame(&mut self, connection: u64) -> Option<Frame> {
         let connection = self.connections.get_mut(&connection)?;
         if connection.frozen {
@@ -224,7 +223,7 @@ impl Gateway {
         }
     }
 
-    /// A connection is gone. A client that says 1000 or 1001 gives up its session.
+    /// Removes a connection. The client's codes 1000 and 1001 also end its session.
     pub(super) fn disconnect(&mut self, id: u64, code: u16, now: Timestamp) {
         let Some(connection) = self.connections.remove(&id) else { return };
         self.closes.push((id, code));
@@ -239,14 +238,14 @@ impl Gateway {
         }
     }
 
-    /// Forgets sessions that nobody came back to.
+    /// Forgets sessions whose client has been away for too long.
     pub(super) fn forget(&mut self, now: Timestamp) {
         let kept = self.session_kept;
         let is_kept = |session: &Session| session.lost_at.is_none_or(|lost| lost.until(now) < kept);
         self.sessions.retain(|_, session| is_kept(session));
     }
 
-    /// Connections with a session.
+    /// Returns the connections with a session.
     pub(super) fn live(&self) -> Vec<u64> {
         self.sessions.values().filter_map(|session| session.connection).collect()
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::client::{INTENTS, Socket, TOKEN, after, identify, known, resume};
 use super::super::{SESSION_KEPT, START_WINDOW};
 
-/// A connection to `resume_gateway_url` that says RESUME.
+/// Connects to `resume_gateway_url` and sends RESUME.
 async fn resumed(ready: &Value, seq: u64) -> Socket {
     let url = format!("{}/?v=10", ready["resume_gateway_url"].as_str().unwrap());
     let mut socket = Socket::open(&url).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_resume_brings_what_was_missed() {
 #[tokio::test]
 async fn a_session_that_is_gone_cannot_be_resumed() {
     let known = known().await;
-    // It was given up by its client, or nobody came back in time, or the platform forgot it.
+    // The client closed it, or came back too late, or the platform forgot the session.
     for round in 0..3 {
         let (socket, ready) = Socket::ready(&known.fake, 0).await;
         if round == 0 {
@@ -57,7 +57,7 @@ async fn a_session_that_is_gone_cannot_be_resumed() {
         }
         let mut socket = resumed(&ready, 1).await;
         assert_eq!(socket.next().await, json!({ "op": 9, "t": null, "s": null, "d": false }));
-        // Who identifies after that is heard.
+        // An IDENTIFY is accepted afterwards.
         socket.send(&identify(TOKEN, 0)).await;
         socket.event("READY").await;
         drop(socket);
@@ -87,7 +87,7 @@ async fn a_resume_elsewhere_or_from_the_future_is_refused() {
     known.fake.say(known.dm, known.user, "not asked for");
     let mut socket = resumed(&ready, 1).await;
     socket.event("RESUMED").await;
-    // The older connection ends.
+    // The older connection is closed.
     first.send(&json!({ "op": 1, "d": null })).await;
     assert_eq!(first.closed().await, 4000);
     assert_eq!(resumed(&ready, 99).await.closed().await, 4007);
@@ -125,7 +125,7 @@ async fn a_frozen_connection_says_and_hears_nothing() {
     known.fake.freeze_connections();
     known.fake.say(known.dm, known.user, "unheard");
     socket.send(&json!({ "op": 1, "d": null })).await;
-    // A resume on another connection brings what was not said.
+    // A resume on another connection replays the missed event.
     let mut second = resumed(&ready, 2).await;
     assert_eq!(second.event("MESSAGE_CREATE").await["content"], "unheard");
     assert_eq!(known.fake.heartbeats(), 0);

@@ -1,5 +1,5 @@
-//! Interactions: buttons that are pressed, commands that are entered, and their answers
-//! (Receiving and Responding, API reference).
+//! Interactions (pressed buttons and slash commands) and their answers (Receiving and Responding,
+//! API reference).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::rest::Call;
 use super::sending::empty;
 use super::world::{World, with};
 
-/// How long the first answer to an interaction may take.
+/// Timeout for the first answer to an interaction.
 pub const FIRST_ANSWER: Duration = Duration::from_secs(3);
-/// How long an interaction's token is good after that.
+/// Lifetime of an interaction's token, counted from the interaction.
 pub const TOKEN_KEPT: Duration = Duration::from_secs(15 * 60);
 
 const MESSAGE: u64 = 4;
@@ -27,29 +27,28 @@ const UPDATE: u64 = 7;
 
 type Answer = Result<Reply, ApiError>;
 
-/// Something that a person did, and how the bot answered.
+/// A user's interaction, and the bot's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interaction {
-    /// Its id.
+    /// The id.
     pub id: u64,
-    /// What its answers are addressed with.
+    /// The token for its answers.
     pub token: String,
-    /// The channel.
+    /// The id of the channel.
     pub channel: u64,
-    /// When it was done.
+    /// The time of the interaction.
     pub at: Timestamp,
-    /// The message whose button was pressed; none for a command.
+    /// The message with the pressed button. `None` for a command.
     pub message: Option<u64>,
-    /// The type of the first answer: 4 a message, 5 a message later, 6 and 7 the message with the
-    /// button; none without one: the person sees that it failed.
+    /// The type of the first answer. 4: a message; 5: a later message; 6 and 7: the message with
+    /// the button. `None` if it is unanswered, and the user sees a failure.
     pub answered: Option<u64>,
-    /// The first answer's `data`.
+    /// The `data` of the first answer.
     pub data: Value,
     /// The message that answers it.
     pub original: Option<u64>,
 }
 
-/// All interactions.
 #[derive(Debug, Default)]
 pub(super) struct Interactions(pub(super) BTreeMap<u64, Interaction>);
 
@@ -60,7 +59,7 @@ impl Interactions {
 }
 
 impl Platform {
-    /// Somebody presses a button: the interaction's id.
+    /// Presses a button. Returns the id of the interaction.
     pub(super) fn press(&mut self, user: u64, message: u64, custom_id: &str) -> u64 {
         let channel = self.messages.channel_of(message).expect("a message with a button");
         let found = self.messages.find(channel, message).expect("a message that is there");
@@ -72,8 +71,7 @@ impl Platform {
         self.interact(user, channel, Some(message), &more)
     }
 
-    /// Somebody enters a command: the interaction's id. `options` are those of the interaction's
-    /// data.
+    /// Enters a command. Returns the id of the interaction. `options` is the field of its data.
     pub(super) fn slash(&mut self, user: u64, channel: u64, name: &str, options: &Value) -> u64 {
         let registered = self.commands.iter().find(|command| command["name"] == name);
         let id = registered.map_or_else(|| json!("1"), |command| command["id"].clone());
@@ -107,7 +105,7 @@ impl Platform {
         id
     }
 
-    /// The first answer.
+    /// Handles the first answer.
     pub(super) fn respond(&mut self, call: &Call) -> Answer {
         let found = self.interactions.0.get(&call.major);
         let found = found.filter(|interaction| interaction.token == call.token);
@@ -132,7 +130,7 @@ impl Platform {
         Ok(Reply::Nothing)
     }
 
-    /// What the first answer shows: its message, or the one with the button.
+    /// Returns the message of the first answer: a new one, or the one with the button.
     fn first_answer(
         &mut self,
         found: &Interaction,
@@ -158,7 +156,7 @@ impl Platform {
         }
     }
 
-    /// The interaction that a path of a webhook names, if it is answered and not too old.
+    /// Returns the interaction in the path of a webhook, if it is answered and its token is valid.
     fn answered(&self, call: &Call) -> Result<Interaction, ApiError> {
         self.check_application(call)?;
         let unknown = || ApiError::new(404, 10015, "Unknown Webhook");
@@ -172,7 +170,7 @@ impl Platform {
         Ok(found.clone())
     }
 
-    /// One more message.
+    /// Handles a further message.
     pub(super) fn follow_up(&mut self, call: &Call) -> Answer {
         let found = self.answered(call)?;
         let draft = Draft::read(call, &call.body, self.rules)?;
@@ -180,7 +178,7 @@ impl Platform {
             return Err(empty());
         }
         let id = self.send(found.channel, draft, Some(found.id));
-        // The first message after "a message later" is that message.
+        // The first message after a deferred answer is that answer.
         if found.answered == Some(DEFER) && found.original.is_none() {
             self.interactions.0.get_mut(&found.id).unwrap().original = Some(id);
         }
@@ -218,7 +216,7 @@ impl Platform {
         Ok(Reply::Nothing)
     }
 
-    /// The interaction, and the message that the path means.
+    /// Returns the interaction, and the message in the path.
     fn response(&self, call: &Call) -> Result<(Interaction, Option<u64>), ApiError> {
         let found = self.answered(call)?;
         let id = call.message.or(found.original);

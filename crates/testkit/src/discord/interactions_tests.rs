@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::super::client::{Answer, Known, id, known, messages};
 use super::super::{FIRST_ANSWER, TOKEN_KEPT};
 
-/// Answers an interaction.
 async fn respond(known: &Known, id: u64, kind: u64, data: Value) -> Answer {
     let token = known.fake.interaction(id).token;
     let body = json!({ "type": kind, "data": data });
@@ -16,7 +15,8 @@ fn text(text: &str) -> Value {
     json!({ "content": text, "allowed_mentions": { "parse": [] } })
 }
 
-/// A message with a button, and the button pressed.
+/// Sends a message with a button and presses it. Returns the ids of the message and of the
+/// interaction.
 async fn pressed(known: &Known) -> (u64, u64) {
     let button = json!({ "type": 2, "style": 1, "label": "yes", "custom_id": "y" });
     let more = json!({ "components": [{ "type": 1, "components": [button] }] });
@@ -87,7 +87,7 @@ async fn each_refusal_of_an_answer() {
     assert_eq!(errors, ["allowed_mentions BASE_TYPE_REQUIRED: This field is required"]);
     let empty = (400, 50006, "Cannot send an empty message".to_owned());
     assert_eq!(respond(&known, slash, 4, text("")).await.refusal(), empty);
-    // Nothing of this was an answer.
+    // The refused answers have not used up the interaction.
     respond(&known, slash, 4, text("now")).await.nothing();
     assert_eq!(known.fake.sent().last().unwrap().interaction, Some(slash));
 }

@@ -1,4 +1,4 @@
-//! Rate limits: what the platform takes in a time, and the headers that say so.
+//! Rate limits and their headers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use avocet_protocol::Timestamp;
 use super::error::ApiError;
 use super::rest::{Call, Route};
 
-/// Writes of one kind in one channel: so many in [`CHANNEL_WINDOW`].
+/// Maximum number of writes of one kind in one channel during [`CHANNEL_WINDOW`].
 pub const CHANNEL_LIMIT: u32 = 5;
 /// See [`CHANNEL_LIMIT`].
 pub const CHANNEL_WINDOW: Duration = Duration::from_secs(5);
-/// Requests of a bot in a second, all together (Rate Limits, API reference).
+/// Maximum number of requests of a bot per second, all together (Rate Limits, API reference).
 pub const GLOBAL_LIMIT: u32 = 50;
 const GLOBAL_WINDOW: Duration = Duration::from_secs(1);
 
-/// What is limited together: requests of one kind with one id in front.
+/// Requests with a common limit: the same route, and the same first id in the path.
 type Bucket = (Route, u64);
 
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ struct Window {
     used: u32,
 }
 
-/// What the headers say.
+/// The values for the headers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing {
     bucket: Bucket,
@@ -35,7 +35,7 @@ pub(super) struct Standing {
     reset_after: Duration,
 }
 
-/// The limits and what was used of them.
+/// The limits and their use so far.
 #[derive(Debug)]
 pub(super) struct Limits {
     pub(super) on: bool,
@@ -51,7 +51,7 @@ impl Default for Limits {
 }
 
 impl Window {
-    /// Counts one more; how long to wait if it is one too many.
+    /// Counts a request. Returns the time to wait if the limit is exceeded.
     fn take(&mut self, now: Timestamp, limit: u32, length: Duration) -> Result<(), Duration> {
         if self.until <= now {
             *self = Self { until: now.after(length), used: 0 };
@@ -65,8 +65,8 @@ impl Window {
 }
 
 impl Limits {
-    /// Counts a request: what the headers of its answer say, and the refusal if there were too
-    /// many.
+    /// Counts a request. Returns the values for the headers, and the refusal if a limit is
+    /// exceeded.
     pub(super) fn take(&mut self, call: &Call, now: Timestamp) -> (Standing, Result<(), ApiError>) {
         let (limit, length) = limit(call.route);
         let bucket = (call.route, call.major);
@@ -76,7 +76,7 @@ impl Limits {
         }
         let window = self.buckets.entry(bucket).or_insert(Window { until: now, used: 0 });
         let mut taken = window.take(now, limit, length).map_err(ApiError::rate_limited);
-        // Answers to interactions do not count for the whole bot.
+        // Answers to interactions are exempt from the global limit.
         if taken.is_ok() && !call.route.is_open() {
             let global = self.global.take(now, GLOBAL_LIMIT, GLOBAL_WINDOW);
             taken = global.map_err(ApiError::globally_limited);
@@ -100,7 +100,7 @@ impl Standing {
     }
 }
 
-/// Seconds with three places.
+/// Formats seconds with three decimal places.
 fn seconds(millis: u128) -> String {
     format!("{}.{:03}", millis / 1000, millis % 1000)
 }

@@ -25,7 +25,7 @@ async fn a_channel_takes_so_many_messages_and_then_says_when_to_come_again() {
     assert_eq!(answer.header("retry-after"), Some("4"));
     assert_eq!(answer.header("x-ratelimit-scope"), Some("user"));
     assert_eq!(answer.header("x-ratelimit-remaining"), Some("0"));
-    // Other channels and other requests are not concerned.
+    // Other channels and other requests are unaffected.
     known.create(known.channel, &json!({})).await.result();
     known.get(&messages(known.dm)).await.result();
     known.fake.advance(CHANNEL_WINDOW);

@@ -1,8 +1,8 @@
-//! Who is mentioned in a text, and who of them is told.
+//! The mentions in a text, and their notifications.
 
 use serde_json::Value;
 
-/// Somebody who is mentioned.
+/// A mention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mention {
     /// `@everyone` or `@here`.
@@ -22,7 +22,7 @@ impl Mention {
     }
 }
 
-/// All mentions in a text, each once.
+/// Returns all mentions in a text, without duplicates.
 pub(super) fn mentions(text: &str) -> Vec<Mention> {
     let mut found = Vec::new();
     if text.contains("@everyone") || text.contains("@here") {
@@ -43,8 +43,8 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
-/// Those of them who are told, as `allowed_mentions` says it (Allowed Mentions Object, API
-/// reference): without it, all.
+/// Returns the mentions that cause a notification by `allowed_mentions` (Allowed Mentions Object,
+/// API reference). Without it, all mentions do.
 pub(super) fn told(mentions: Vec<Mention>, allowed: Option<&Value>) -> Vec<Mention> {
     let Some(allowed) = allowed else { return mentions };
     let has = |list: &str, value: &str| {

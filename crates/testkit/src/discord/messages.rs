@@ -1,4 +1,4 @@
-//! What is said in channels, by the bot and by people.
+//! The messages in channels, of the bot and of users.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,26 +11,25 @@ use super::components;
 use super::draft::EPHEMERAL;
 use super::mentions::{Mention, mentions};
 
-/// How long an enforced nonce is remembered: "the past few minutes" (Create Message, API
-/// reference).
+/// Lifetime of an enforced nonce: "the past few minutes" (Create Message, API reference).
 pub const NONCE_KEPT: Duration = Duration::from_secs(5 * 60);
 
-/// A message, as its channel has it.
+/// A message in its channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// The channel, or the thread.
     pub channel: u64,
-    /// The message: no other message anywhere has this id.
+    /// The id, unique in all channels.
     pub id: u64,
-    /// Who said it.
+    /// The id of the author.
     pub author: u64,
-    /// When it was created.
+    /// The time of creation.
     pub at: Timestamp,
-    /// What the client called it when it created it.
+    /// The client's nonce.
     pub nonce: Option<String>,
-    /// The message that it answers.
+    /// The message that it replies to.
     pub reply_to: Option<u64>,
-    /// Whom it answers is mentioned by that.
+    /// `true` if the reply mentions the author of that message.
     pub pings: bool,
     /// The text, after the last edit.
     pub text: String,
@@ -38,19 +37,19 @@ pub struct Message {
     pub components: Vec<Value>,
     /// Embeds.
     pub embeds: Vec<Value>,
-    /// Message flags: 4 is "no embeds", 64 is "for one person only".
+    /// Message flags: 4 is "no embeds", 64 is "for one user only".
     pub flags: u64,
     /// Files.
     pub files: Vec<Attachment>,
     /// The texts before each edit, the oldest first.
     pub edits: Vec<String>,
-    /// When it was edited last.
+    /// The time of the last edit.
     pub edited_at: Option<Timestamp>,
-    /// It was deleted.
+    /// `true` if it was deleted.
     pub deleted: bool,
     /// The interaction that it answers.
     pub interaction: Option<u64>,
-    /// More fields, or other values, as the platform shows it.
+    /// Additional or replaced fields in the platform's format.
     pub(super) more: Value,
 }
 
@@ -63,63 +62,63 @@ pub struct Attachment {
     pub name: String,
     /// Its media type.
     pub media_type: Option<String>,
-    /// Its size in bytes, as the platform says it.
+    /// The size in bytes that the platform reports.
     pub size: u64,
-    /// What is downloaded.
+    /// The content of a download.
     pub bytes: Arc<[u8]>,
 }
 
-/// That the bot created a message: the record stays, whatever becomes of the message.
+/// A record that the bot created a message. It stays after later changes of the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created {
-    /// The channel.
+    /// The id of the channel.
     pub channel: u64,
-    /// The message.
+    /// The id of the message.
     pub id: u64,
-    /// Its nonce.
+    /// The nonce.
     pub nonce: Option<String>,
-    /// Its text at that time.
+    /// The text at that time.
     pub text: String,
-    /// The time of the platform.
+    /// The platform's time.
     pub at: Timestamp,
 }
 
-/// A message of the bot that told somebody.
+/// A message of the bot with a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mentioned {
-    /// The channel.
+    /// The id of the channel.
     pub channel: u64,
-    /// The message.
+    /// The id of the message.
     pub id: u64,
-    /// Who was told.
+    /// The notified users and roles.
     pub who: Vec<Mention>,
 }
 
 impl Message {
-    /// The buttons below it, in reading order.
+    /// Returns the buttons below it, in reading order.
     #[must_use]
     pub fn buttons(&self) -> Vec<Value> {
         components::buttons(&self.components)
     }
 
-    /// For one person only: not in the channel's history.
+    /// Returns `true` if only one user sees it. It is not in the channel's history.
     #[must_use]
     pub fn is_ephemeral(&self) -> bool {
         self.flags & EPHEMERAL != 0
     }
 
-    /// Who is mentioned in its text.
+    /// Returns the mentions in its text.
     pub(super) fn mentions(&self) -> Vec<Mention> {
         mentions(&self.text)
     }
 }
 
-/// Everything that was said, and what is remembered of it.
+/// All messages, and their nonces.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    /// By the bot, in order.
+    /// The bot's messages, in order.
     pub(super) sent: Vec<Message>,
-    /// By the others, in order.
+    /// The users' messages, in order.
     pub(super) heard: Vec<Message>,
     pub(super) created: Vec<Created>,
     pub(super) mentioned: Vec<Mentioned>,
@@ -127,7 +126,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// A message that is there.
+    /// Returns a message unless it has been deleted.
     pub(super) fn find(&self, channel: u64, id: u64) -> Option<&Message> {
         let found = [&self.sent, &self.heard].into_iter().find_map(|messages| {
             let place = messages.binary_search_by_key(&id, |message| message.id).ok()?;
@@ -144,13 +143,13 @@ impl Messages {
         found.filter(|message| message.channel == channel && !message.deleted)
     }
 
-    /// The channel of a message.
+    /// Returns the channel of a message.
     pub(super) fn channel_of(&self, id: u64) -> Option<u64> {
         let mut all = self.sent.iter().chain(&self.heard);
         all.find(|message| message.id == id).map(|message| message.channel)
     }
 
-    /// What a channel shows, the oldest first.
+    /// Returns the visible messages of a channel, the oldest first.
     pub(super) fn history(&self, channel: u64) -> Vec<&Message> {
         let is_shown = |message: &&Message| {
             message.channel == channel && !message.deleted && !message.is_ephemeral()
@@ -161,7 +160,7 @@ impl Messages {
         shown
     }
 
-    /// Keeps what the bot says.
+    /// Adds a message of the bot.
     pub(super) fn send(&mut self, message: Message) {
         let Message { channel, id, at, nonce, text, .. } = message.clone();
         if let Some(nonce) = &nonce {
@@ -171,7 +170,7 @@ impl Messages {
         self.sent.push(message);
     }
 
-    /// The message that has this nonce, while the platform remembers it.
+    /// Returns the message with this nonce, during the lifetime of the nonce.
     pub(super) fn by_nonce(&self, channel: u64, nonce: &str, now: Timestamp) -> Option<&Message> {
         let (id, at) = self.nonces.get(&(channel, nonce.to_owned()))?;
         let is_kept = at.until(now) < NONCE_KEPT;

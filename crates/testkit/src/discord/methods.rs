@@ -1,4 +1,4 @@
-//! The routes, each with the checks that the platform makes.
+//! The routes, with the checks of the platform.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::world::Place;
 type Answer = Result<Reply, ApiError>;
 
 impl Platform {
-    /// Does what a request asks for.
+    /// Runs a request.
     pub(super) fn run(&mut self, call: &Call) -> Answer {
         match call.route {
             Route::Gateway => Ok(Reply::Json(json!({ "url": self.gateway.url }))),
@@ -81,7 +81,7 @@ impl Platform {
         Ok(Reply::Json(self.world.channel(&self.world.channels[&dm])))
     }
 
-    /// The channel with a person, which comes to be if it is not there.
+    /// Returns the direct messages with a user, and opens them if necessary.
     pub(super) fn dm(&mut self, user: u64) -> u64 {
         if let Some(known) = self.world.dm(user) {
             return known;
@@ -91,7 +91,7 @@ impl Platform {
         id
     }
 
-    /// The path has to name the bot's own application.
+    /// Checks that the path names the bot's own application.
     pub(super) fn check_application(&self, call: &Call) -> Result<(), ApiError> {
         if call.major == self.world.me.id {
             return Ok(());
@@ -115,7 +115,7 @@ impl Platform {
         Ok(Reply::Json(self.commands.clone().into()))
     }
 
-    /// A file, by a link that is still good.
+    /// Returns a file, during the lifetime of its link.
     fn download(&self, call: &Call) -> Answer {
         let gone = || ApiError {
             is_plain: true,

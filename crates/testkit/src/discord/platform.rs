@@ -1,4 +1,4 @@
-//! The platform as one bot sees it, and how a request to it is answered.
+//! The platform's state for one bot, and the answers to its requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,31 +19,31 @@ use super::world::{User, World};
 use crate::START;
 use crate::http::{HttpRequest, Piece, whole_bytes};
 
-/// A request that the fake refused by its own rules.
+/// A request that the fake refused because it breaks a rule of the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The route; none if the path leads nowhere.
+    /// The route, or `None` for an unknown path.
     pub route: Option<Route>,
     /// Method and path.
     pub request: String,
-    /// What was answered.
+    /// The answer.
     pub error: ApiError,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiCall {
-    /// What was asked for.
+    /// The route.
     pub route: Route,
     /// The channel in the path.
     pub channel: Option<u64>,
     /// Method, path and query.
     pub request: String,
-    /// The JSON body; uploaded files are not in it.
+    /// The JSON body, without uploaded files.
     pub body: Value,
 }
 
-/// What a request gets if it went well.
+/// The answer to a successful request.
 #[derive(Debug)]
 pub(super) enum Reply {
     Json(Value),
@@ -55,7 +55,7 @@ pub(super) enum Reply {
 #[derive(Debug)]
 pub(super) struct Shared {
     platform: Mutex<Platform>,
-    /// Something may have changed.
+    /// Notified after every change.
     pub(super) changed: watch::Sender<()>,
 }
 
@@ -66,11 +66,11 @@ impl Shared {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Platform> {
-        // A test that failed meanwhile is no reason for a second panic.
+        // A test that has failed must not cause a second panic.
         self.platform.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the platform, and tells those who wait for a change.
+    /// Changes the platform and notifies the waiting tasks.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Platform) -> T) -> T {
         let result = change(&mut self.lock());
         self.changed.send_replace(());
@@ -78,11 +78,11 @@ impl Shared {
     }
 }
 
-/// What the platform knows.
+/// The state of the platform.
 #[derive(Debug)]
 pub(super) struct Platform {
     pub(super) token: String,
-    /// The token is worth nothing any more.
+    /// `true` if the token is invalid.
     pub(super) revoked: bool,
     pub(super) now: Timestamp,
     pub(super) ids: Snowflakes,
@@ -98,7 +98,7 @@ pub(super) struct Platform {
     pub(super) refusals: Vec<Refusal>,
     /// The server: `http://ADDRESS`.
     pub(super) base_url: String,
-    /// Where files are said to be; at `base_url` by default.
+    /// The address in links to files. Default: `base_url`.
     pub(super) files_at: Option<String>,
 }
 
@@ -158,7 +158,7 @@ impl Platform {
         broken(pieces, fault)
     }
 
-    /// Who may come in, and with what.
+    /// Checks the token and parses the body.
     fn admit(&self, call: &mut Call, request: &HttpRequest) -> Result<(), ApiError> {
         let given = request.header("authorization").and_then(|given| given.strip_prefix("Bot "));
         if !call.route.is_open() && (self.revoked || given != Some(&self.token)) {
@@ -186,7 +186,7 @@ fn success(reply: &Reply, standing: &Standing) -> Vec<Piece> {
         Reply::Json(body) => answer(200, "application/json", &headers, body.to_string().as_bytes()),
         Reply::File(bytes) => answer(200, "application/octet-stream", &[], bytes),
         Reply::Nothing => {
-            // An answer without a body has no coding of one either (RFC 9112, 6.1).
+            // An answer without a body has no transfer coding (RFC 9112, 6.1).
             let headers: String =
                 headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
             let head = format!("HTTP/1.1 204 No Content\r\n{headers}\r\n");
@@ -212,7 +212,7 @@ fn answer(
     whole_bytes(status, &all, body)
 }
 
-/// What a fault makes of an answer.
+/// Applies a fault to an answer.
 fn broken(mut pieces: Vec<Piece>, fault: Option<Fault>) -> Vec<Piece> {
     match fault {
         Some(Fault::ResetAfter) => vec![Piece::Reset],

@@ -1,4 +1,4 @@
-//! REST on the wire: which request is for which route, and what it carries.
+//! Parses REST requests: their routes and contents.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::form::FormErrors;
 use crate::http::HttpRequest;
 use crate::multipart::{self, Upload};
 
-/// What can be asked of the platform.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each is the request beside it in `routes`")]
 pub enum Route {
@@ -38,7 +38,7 @@ pub enum Route {
     Download,
 }
 
-/// The routes below a path, by method.
+/// Returns the routes of a path, by method.
 fn routes(path: &[&str]) -> &'static [(&'static str, Route)] {
     match path {
         ["gateway"] => &[("GET", Route::Gateway)],
@@ -74,12 +74,13 @@ fn routes(path: &[&str]) -> &'static [(&'static str, Route)] {
 }
 
 impl Route {
-    /// Without the bot's token: the answer is for all, or the path holds a token of its own.
+    /// Returns `true` if the route needs no bot token: the answer is public, or the path contains a
+    /// token.
     pub(super) fn is_open(self) -> bool {
         self == Self::Gateway || self == Self::Download || self.is_of_interaction()
     }
 
-    /// Below `/interactions` and `/webhooks`.
+    /// Returns `true` for routes below `/interactions` and `/webhooks`.
     pub(super) fn is_of_interaction(self) -> bool {
         matches!(
             self,
@@ -92,13 +93,13 @@ impl Route {
     }
 }
 
-/// A request, read.
+/// A parsed request.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) route: Route,
-    /// The id that stands first in the path: of a channel, guild, application or interaction.
+    /// The first id in the path: of a channel, guild, application or interaction.
     pub(super) major: u64,
-    /// The message in the path; none if it is `@original`.
+    /// The message in the path. `None` for `@original`.
     pub(super) message: Option<u64>,
     /// The token of an interaction, or the path of a file.
     pub(super) token: String,
@@ -109,7 +110,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Reads path and query; the body is read once the request is admitted.
+    /// Parses path and query. The body is parsed after the token was checked.
     pub(super) fn read(request: &HttpRequest) -> Result<Self, ApiError> {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         let path = multipart::percent_decoded(path);
@@ -163,7 +164,7 @@ impl Call {
         Self { route, major: 0, message: None, token, query, body: Value::Null, files }
     }
 
-    /// Reads the body: JSON, or a form with `payload_json` and files.
+    /// Parses the body: JSON, or a form with `payload_json` and files.
     pub(super) fn read_body(&mut self, request: &HttpRequest) -> Result<(), ApiError> {
         let media_type = request.header("content-type").unwrap_or_default();
         if let Some(boundary) = multipart::boundary(media_type) {
@@ -185,7 +186,7 @@ impl Call {
         Ok(())
     }
 
-    /// The channel in the path.
+    /// Returns the channel in the path.
     pub(super) fn channel(&self) -> Option<u64> {
         let is_of_channel = matches!(
             self.route,
@@ -200,13 +201,13 @@ impl Call {
         is_of_channel.then_some(self.major)
     }
 
-    /// A number in the query, or what is wrong with it.
+    /// Returns a number of the query, or the error of the form.
     pub(super) fn number(&self, name: &str, kind: &str) -> Result<Option<u64>, ApiError> {
         self.query.get(name).map(|value| coerced(name, value, kind)).transpose()
     }
 }
 
-/// An id as it stands in a path or a body.
+/// Parses an id from a path or a body.
 pub(super) fn snowflake(name: &str, text: &str) -> Result<u64, ApiError> {
     coerced(name, text, "snowflake")
 }

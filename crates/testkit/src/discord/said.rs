@@ -1,4 +1,4 @@
-//! What people say, and what becomes of guilds, channels and messages because of them.
+//! Actions of users, and the resulting changes of guilds, channels and messages.
 
 use serde_json::{Value, json};
 
@@ -7,14 +7,14 @@ use super::messages::{Attachment, Message};
 use super::platform::Platform;
 use super::world::{Closed, Guild, Place, User, merge};
 
-/// A message of somebody else, before it is in its channel.
+/// A user's message before it is in its channel.
 #[derive(Debug, Clone)]
 pub struct Said {
     channel: u64,
     user: u64,
     text: String,
     reply_to: Option<u64>,
-    /// Without their ids.
+    /// Files without their ids.
     files: Vec<Attachment>,
     more: Value,
     is_bot: bool,
@@ -23,7 +23,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// A text in a channel, a thread or a direct message.
+    /// Returns a text in a channel, a thread or direct messages.
     #[must_use]
     pub fn new(channel: u64, user: u64, text: &str) -> Self {
         let (reply_to, files, more) = (None, Vec::new(), json!({}));
@@ -32,39 +32,39 @@ impl Said {
         Self { channel, user, text, reply_to, files, more, is_bot, mentions_bot, pings }
     }
 
-    /// Begins with a mention of the bot.
+    /// Puts a mention of the bot at the beginning.
     #[must_use]
     pub fn mention(self) -> Self {
         Self { mentions_bot: true, ..self }
     }
 
-    /// In answer to a message of the same channel, the bot's or another's, whose author is
-    /// mentioned by that.
+    /// Makes it a reply to a message of the same channel. The reply mentions the author of that
+    /// message.
     #[must_use]
     pub fn reply_to(self, message: u64) -> Self {
         Self { reply_to: Some(message), ..self }
     }
 
-    /// The author of the message that it answers is not mentioned by that.
+    /// Makes the reply mention nobody.
     #[must_use]
     pub fn without_ping(self) -> Self {
         Self { pings: false, ..self }
     }
 
-    /// By a bot.
+    /// Makes its author a bot.
     #[must_use]
     pub fn by_bot(self) -> Self {
         Self { is_bot: true, ..self }
     }
 
-    /// With a file.
+    /// Adds a file.
     #[must_use]
     pub fn file(self, name: &str, media_type: &str, bytes: &[u8]) -> Self {
         let size = u64::try_from(bytes.len()).unwrap();
         self.file_of_size(name, media_type, size, bytes)
     }
 
-    /// With a file of which the platform says this size, in bytes, whatever it really holds.
+    /// Adds a file with this reported size in bytes, right or wrong.
     #[must_use]
     pub fn file_of_size(mut self, name: &str, media_type: &str, size: u64, bytes: &[u8]) -> Self {
         let (name, media_type) = (name.to_owned(), Some(media_type.to_owned()));
@@ -72,7 +72,7 @@ impl Said {
         self
     }
 
-    /// With one more field, or another value in one: `("type", 7.into())`.
+    /// Sets a field, for example `("type", 7.into())`.
     #[must_use]
     pub fn with(mut self, field: &str, value: Value) -> Self {
         self.more[field] = value;
@@ -81,7 +81,7 @@ impl Said {
 }
 
 impl Platform {
-    /// Somebody says something: the message.
+    /// Adds a user's message and returns its id.
     pub(super) fn say(&mut self, said: Said) -> u64 {
         let Said { channel, user, reply_to, files, more, .. } = said;
         assert!(self.world.channels.contains_key(&channel), "no channel {channel}");
@@ -121,7 +121,7 @@ impl Platform {
         id
     }
 
-    /// Somebody changes the text of a message.
+    /// Changes the text of a message.
     pub(super) fn hear_edit(&mut self, id: u64, text: &str) {
         let (channel, now) = (self.channel_of(id), self.now);
         let message = self.messages.find_mut(channel, id).expect("an edit of what is there");
@@ -131,7 +131,7 @@ impl Platform {
         self.tell_message("MESSAGE_UPDATE", &message);
     }
 
-    /// The platform finds out what is behind a link: an update of the message, and no edit.
+    /// Adds a preview of a link to a message: an update, but not an edit.
     pub(super) fn unfurl(&mut self, id: u64, embed: &Value) {
         let channel = self.channel_of(id);
         let message = self.messages.find_mut(channel, id).expect("it is there");
@@ -140,7 +140,7 @@ impl Platform {
         self.tell_message("MESSAGE_UPDATE", &message);
     }
 
-    /// Somebody deletes a message, the bot's or another's.
+    /// Deletes a message of any author.
     pub(super) fn hear_delete(&mut self, id: u64) {
         let channel = self.channel_of(id);
         self.messages.find_mut(channel, id).expect("it is there").deleted = true;
@@ -151,7 +151,7 @@ impl Platform {
         self.messages.channel_of(message).expect("a message that was said")
     }
 
-    /// A person with a name of its own.
+    /// Adds a user with a name.
     pub(super) fn add_user(&mut self, name: &str, is_bot: bool) -> u64 {
         let id = self.next_id();
         self.world.users.insert(id, User { id, name: name.to_owned(), is_bot });
@@ -163,7 +163,7 @@ impl Platform {
         user.is_bot |= is_bot;
     }
 
-    /// The bot comes into a new guild.
+    /// Adds a guild that the bot belongs to.
     pub(super) fn add_guild(&mut self, name: &str) -> u64 {
         let id = self.next_id();
         self.world.guilds.insert(id, Guild { id, name: name.to_owned(), tier: 0, left: false });
@@ -172,18 +172,18 @@ impl Platform {
         id
     }
 
-    /// A guild is boosted to this tier.
+    /// Boosts a guild to this tier.
     pub(super) fn boost(&mut self, guild: u64, tier: u8) {
         self.world.guilds.get_mut(&guild).expect("a guild").tier = tier;
         let mut body = self.world.guild_create(&self.world.guilds[&guild]);
-        // "GUILD_UPDATE: a guild object", without what only GUILD_CREATE has.
+        // "GUILD_UPDATE: a guild object", without the fields that only GUILD_CREATE has.
         for only in ["joined_at", "channels", "threads", "members", "member_count", "unavailable"] {
             body.as_object_mut().unwrap().remove(only);
         }
         self.dispatch("GUILD_UPDATE", GUILDS, |_| body.clone());
     }
 
-    /// The bot leaves a guild, or comes back.
+    /// Removes the bot from a guild, or adds it again.
     pub(super) fn set_left(&mut self, guild: u64, left: bool) {
         self.world.guilds.get_mut(&guild).expect("a guild").left = left;
         if left {
@@ -194,7 +194,7 @@ impl Platform {
         self.dispatch("GUILD_CREATE", GUILDS, |_| body.clone());
     }
 
-    /// A channel or a thread comes to be.
+    /// Adds a channel or a thread.
     pub(super) fn add_channel(&mut self, name: &str, place: Place) -> u64 {
         let id = self.next_id();
         self.world.add_channel(id, name, place);
@@ -210,7 +210,7 @@ impl Platform {
         id
     }
 
-    /// A thread is archived, or active again.
+    /// Archives a thread, or makes it active again.
     pub(super) fn set_archived(&mut self, thread: u64, archived: bool) {
         let found = self.world.channels.get_mut(&thread).expect("a thread");
         assert!(matches!(found.place, Place::Thread { .. }), "only threads are archived");
@@ -226,7 +226,7 @@ impl Platform {
         }
     }
 
-    /// What the bot may do in a channel changes.
+    /// Changes the permissions of the bot in a channel.
     pub(super) fn set_closed(&mut self, channel: u64, closed: Option<Closed>) {
         let found = self.world.channels.get_mut(&channel).expect("a channel");
         found.closed = closed;

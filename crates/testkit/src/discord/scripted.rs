@@ -1,4 +1,4 @@
-//! What goes wrong, and what is set otherwise than on the real platform.
+//! Faults, and settings that differ from the real platform.
 
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use super::describe::MESSAGE_CONTENT;
 use super::faults::{Fault, On};
 use super::gateway::{Frame, GatewayFault};
 
-/// What goes wrong with requests.
+/// Faults of requests.
 impl DiscordFake {
-    /// The next `times` requests that `on` means meet this fault; `usize::MAX` is for ever.
+    /// Applies this fault to the next `times` requests that match `on`. `usize::MAX` stands for
+    /// all.
     pub fn inject(&self, on: On, times: usize, fault: Fault) {
         self.change(|platform| platform.faults.add(on, times, fault));
     }
 
-    /// No fault is to come any more, for requests and connections alike.
+    /// Removes all pending faults of requests and connections.
     pub fn clear_faults(&self) {
         self.change(|platform| {
             platform.faults.clear();
@@ -24,23 +25,23 @@ impl DiscordFake {
         });
     }
 
-    /// From now on files are said to be below this URL, which the fake does not serve.
+    /// Makes links to files point below this URL, which the fake does not serve.
     pub fn files_at(&self, url: &str) {
         self.change(|platform| platform.files_at = Some(url.to_owned()));
     }
 
-    /// The token is worth nothing any more: 401, and 4004 on the gateway.
+    /// Revokes the token: 401, and 4004 on the gateway.
     pub fn revoke(&self) {
         self.change(super::Platform::revoke);
     }
 
-    /// The token is worth something again, as if the bot had been given this one anew.
+    /// Makes the token valid again, as if the bot had received this one again.
     pub fn reinstate(&self) {
         self.change(|platform| platform.revoked = false);
     }
 
-    /// Whether requests and payloads are counted against the rate limits. The windows end with the
-    /// time of the platform, which stands still unless it is moved.
+    /// Sets whether requests and payloads count against the rate limits. The windows end by the
+    /// platform's time, which only the test moves.
     pub fn limit_rates(&self, on: bool) {
         self.change(|platform| {
             platform.limits.on = on;
@@ -48,60 +49,60 @@ impl DiscordFake {
         });
     }
 
-    /// Whether a message or an edit without `allowed_mentions` is refused, which the real platform
-    /// would take: on unless switched off.
+    /// Sets whether messages and edits without `allowed_mentions` are refused. The real platform
+    /// accepts them. Default: `true`.
     pub fn require_allowed_mentions(&self, on: bool) {
         self.change(|platform| platform.rules.allowed_mentions = on);
     }
 
-    /// How many bytes a file may have that the bot uploads, where no boost allows more.
+    /// Sets the maximum size in bytes of an uploaded file. Boosts of a guild can raise it.
     pub fn limit_uploads(&self, bytes: usize) {
         self.change(|platform| platform.rules.file_size = bytes);
     }
 }
 
-/// What goes wrong with the gateway.
+/// Faults of the gateway.
 impl DiscordFake {
-    /// The next `times` connections meet this fault; `usize::MAX` is for ever.
+    /// Applies this fault to the next `times` connections. `usize::MAX` stands for all.
     pub fn inject_gateway(&self, times: usize, fault: GatewayFault) {
         self.change(|platform| platform.gateway.faults.push_back((times, fault)));
     }
 
-    /// What HELLO says from now on.
+    /// Sets the interval in further HELLOs.
     pub fn set_heartbeat_interval(&self, interval: Duration) {
         self.change(|platform| platform.gateway.heartbeat_interval = interval);
     }
 
-    /// Whether heartbeats are acknowledged.
+    /// Sets whether heartbeats are acknowledged.
     pub fn acknowledge_heartbeats(&self, on: bool) {
         self.change(|platform| platform.gateway.acks = on);
     }
 
-    /// How long a session without a connection is kept, in the platform's time.
+    /// Sets the lifetime of a session without a connection, in the platform's time.
     pub fn keep_sessions(&self, time: Duration) {
         self.change(|platform| platform.gateway.session_kept = time);
     }
 
-    /// Forgets all sessions: whoever resumes has to identify again.
+    /// Forgets all sessions without a connection, so that their clients must identify again.
     pub fn forget_sessions(&self) {
         self.change(|platform| {
             platform.gateway.sessions.retain(|_, session| session.connection.is_some());
         });
     }
 
-    /// Whether a RESUME is taken only at `resume_gateway_url`.
+    /// Sets whether a RESUME is accepted only at `resume_gateway_url`.
     pub fn resume_only_at_its_url(&self, on: bool) {
         self.change(|platform| platform.gateway.resume_anywhere = !on);
     }
 
-    /// Whether the bot may read what is said in guilds (the message content intent in the
-    /// developer portal): granted unless switched off.
+    /// Sets whether the bot may read the content of messages in guilds (the message content intent
+    /// in the developer portal). Default: `true`.
     pub fn grant_message_content(&self, on: bool) {
         let granted = if on { MESSAGE_CONTENT } else { 0 };
         self.change(|platform| platform.gateway.granted = granted);
     }
 
-    /// How many IDENTIFYs there may be in a day before the token is reset.
+    /// Sets the number of IDENTIFYs per day before the token is reset.
     pub fn limit_identifies(&self, total: usize) {
         self.change(|platform| platform.gateway.start_limit.total = total);
     }
@@ -116,8 +117,8 @@ impl DiscordFake {
         self.send_to_all(&serde_json::json!({ "op": 1, "t": null, "s": null, "d": null }));
     }
 
-    /// Tells the client that its session is invalid (op 9); unless it is told that it can resume,
-    /// the session is forgotten.
+    /// Tells the client that its session is invalid (op 9). The session is forgotten unless it is
+    /// resumable.
     pub fn invalidate_session(&self, resumable: bool) {
         self.change(|platform| {
             for id in platform.gateway.live() {
@@ -151,8 +152,8 @@ impl DiscordFake {
         });
     }
 
-    /// The connections are half-open from now on: nothing is heard and nothing is said, and the
-    /// client is not told. New connections are not concerned.
+    /// Makes the current connections half-open, without notice: input is ignored and nothing is
+    /// sent. New connections are unaffected.
     pub fn freeze_connections(&self) {
         self.change(|platform| {
             for connection in platform.gateway.connections.values_mut() {
@@ -161,13 +162,13 @@ impl DiscordFake {
         });
     }
 
-    /// An event of any kind with any content, to every session.
+    /// Sends an event of any kind with any content to every session.
     pub fn push(&self, kind: &str, body: &Value) {
         self.change(|platform| platform.dispatch(kind, 0, |_| body.clone()));
     }
 
-    /// A payload with any content, JSON or not, to every connection with a session. It is no event
-    /// of the session: a resume does not bring it again.
+    /// Sends any text, JSON or not, to every connection with a session. It is outside of the
+    /// session's events, so a resume does not repeat it.
     pub fn push_raw(&self, payload: &str) {
         self.change(|platform| {
             for id in platform.gateway.live() {

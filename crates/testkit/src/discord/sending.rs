@@ -49,11 +49,11 @@ impl Platform {
         errors.finish()
     }
 
-    /// Puts a message of the bot into a channel: its id.
+    /// Puts a message of the bot into a channel and returns its id.
     pub(super) fn send(&mut self, channel: u64, draft: Draft, interaction: Option<u64>) -> u64 {
         let id = self.next_id();
         let files = self.uploaded(&draft.files);
-        // An answer to a message that is not there is no answer.
+        // A reply to a missing message becomes an ordinary message.
         let reply_to = draft.reply_to.filter(|id| self.messages.find(channel, *id).is_some());
         let allowed = draft.allowed_mentions;
         let message = Message {
@@ -102,7 +102,7 @@ impl Platform {
         taken.collect()
     }
 
-    /// Notes who is told by a message: those mentioned, and whom it answers.
+    /// Records the notifications of a message: its mentions, and the author that it replies to.
     fn note_told(&mut self, message: &Message, allowed: Option<&Value>) {
         let mut who = told(message.mentions(), allowed);
         who.extend(self.pinged(message).map(Mention::User));
@@ -112,7 +112,7 @@ impl Platform {
         }
     }
 
-    /// A message as its creator sees it.
+    /// Returns a message with its nonce, for its creator.
     fn with_nonce(&self, message: &Message) -> Value {
         let mut described = self.message(message, true);
         if let Some(nonce) = &message.nonce {
@@ -121,21 +121,22 @@ impl Platform {
         described
     }
 
-    /// The newest first.
+    /// Returns a page of the history, the newest message first.
     pub(super) fn history(&self, call: &Call) -> Answer {
         self.world.readable(call.major)?;
         let limit = history_limit(call)?;
         let (after, before) =
             (call.number("after", "snowflake")?, call.number("before", "snowflake")?);
         let mut shown = self.messages.history(call.major);
-        // No refusal: "no messages will be returned" (Get Channel Messages, API reference).
+        // The request succeeds: "no messages will be returned" (Get Channel Messages, API
+        // reference).
         shown.retain(|_| self.world.may_read_past(call.major));
         if let Some(before) = before {
             shown.retain(|message| message.id < before);
         }
         if let Some(after) = after {
             shown.retain(|message| message.id > after);
-            // With `after`, a page holds those that come next, not the newest.
+            // With `after`, a page begins with the oldest messages after this one.
             shown.truncate(limit);
         }
         let sees = self.gateway.may_read_content();
@@ -167,14 +168,14 @@ impl Platform {
         self.edit(channel, id, call, &call.body)
     }
 
-    /// Changes a message of the bot: what is not given stays.
+    /// Edits a message of the bot. Absent fields stay unchanged.
     pub(super) fn edit(&mut self, channel: u64, id: u64, call: &Call, body: &Value) -> Answer {
         let draft = Draft::read(call, body, self.rules)?;
         let files = self.uploaded(&draft.files);
         let now = self.now;
         let message = self.messages.find_mut(channel, id).ok_or_else(ApiError::unknown_message)?;
         let mut changed = message.clone();
-        // `null` takes the text away, and is no text in the draft.
+        // `null` removes the text. In the draft, it looks like an absent text.
         if body.get("content").is_some() {
             changed.text = draft.text.clone().unwrap_or_default();
         }
@@ -201,7 +202,8 @@ impl Platform {
         Ok(Reply::Json(self.message(&changed, true)))
     }
 
-    /// The bot's own, or in a guild anybody's: it may manage messages there.
+    /// Deletes a message: the bot's own or, in a guild, any message, because the bot may manage
+    /// messages there.
     pub(super) fn delete_message(&mut self, call: &Call) -> Answer {
         let channel = self.world.readable(call.major)?;
         let is_dm = channel.guild().is_none();

@@ -92,7 +92,7 @@ async fn each_refusal_of_a_message() {
     let why = "Cannot execute action on a DM channel";
     assert_eq!(delete.refusal(), (403, 50003, why.to_owned()));
     let unknown = (404, 10008, "Unknown Message".to_owned());
-    // A message of another channel is not known in this one.
+    // A message belongs to one channel only.
     for other in [path(known.dm, 404), path(known.channel, own)] {
         assert_eq!(known.get(&other).await.refusal(), unknown);
         assert_eq!(known.ask("PATCH", &other, &text("x")).await.refusal(), unknown);
@@ -171,7 +171,7 @@ async fn an_enforced_nonce_makes_no_second_message_until_it_is_forgotten() {
     known.fake.advance(NONCE_KEPT - Duration::from_millis(1));
     assert_eq!(known.created(known.dm, &nonce).await, first);
     assert_eq!(known.fake.created_with("n"), 1);
-    // Another channel is another matter.
+    // The nonce applies to one channel only.
     assert_ne!(known.created(known.channel, &nonce).await, first);
     known.fake.advance(Duration::from_millis(1));
     assert_ne!(known.created(known.dm, &nonce).await, first);
@@ -204,7 +204,7 @@ async fn history_comes_in_pages_with_the_newest_first_and_without_nonces() {
     assert_eq!(newest[0]["nonce"], Value::Null);
     assert_eq!(page(&known, "limit=3").await, ["hello", "119", "117"]);
     assert_eq!(page(&known, "limit=100").await.len(), 100);
-    // What comes next after a message, and not what is newest.
+    // `after` returns the oldest messages after this one, instead of the newest ones.
     assert_eq!(page(&known, &format!("&after={}&limit=2", ids[4])).await, ["6", "5"]);
     assert_eq!(page(&known, &format!("before={}&limit=2", ids[4])).await, ["3", "2"]);
     assert_eq!(page(&known, &format!("after={own}")).await, [""; 0]);

@@ -1,4 +1,4 @@
-//! What a client says to the gateway, and what comes of it.
+//! Handles the payloads of gateway clients.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use super::events::GUILDS;
 use super::gateway::{Frame, GatewayFault, Identify, Resume, Session};
 use super::platform::Platform;
 
-/// Payloads of a client in [`PAYLOAD_WINDOW`].
+/// Maximum number of a client's payloads in [`PAYLOAD_WINDOW`].
 pub const PAYLOAD_LIMIT: usize = 120;
 /// See [`PAYLOAD_LIMIT`].
 pub const PAYLOAD_WINDOW: Duration = Duration::from_secs(60);
-/// Bytes of a client's payload.
+/// Maximum size of a client's payload in bytes.
 const PAYLOAD_SIZE: usize = 4096;
 
-/// All intents that there are (Gateway Intents, API reference).
+/// All existing intents (Gateway Intents, API reference).
 const INTENTS: u64 = ((1 << 17) - 1) | (3 << 20) | (3 << 24);
-/// Those that a bot has to be granted: members, presences, content.
+/// The intents that must be granted to a bot: members, presences, content.
 const PRIVILEGED: u64 = (1 << 1) | (1 << 8) | (1 << 15);
 
-/// A close code and its words (Gateway Close Event Codes).
+/// A close code and its text (Gateway Close Event Codes).
 type Close = (u16, &'static str);
 
 const UNKNOWN_OPCODE: Close = (4001, "Unknown opcode.");
@@ -35,7 +35,7 @@ const INVALID_INTENTS: Close = (4013, "Invalid intent(s).");
 const DISALLOWED_INTENTS: Close = (4014, "Disallowed intent(s).");
 
 impl Platform {
-    /// A WebSocket opened, with this path and query.
+    /// Handles a new WebSocket with this path and query.
     pub(super) fn open(&mut self, id: u64, path: &str) {
         let interval = self.gateway.heartbeat_interval.as_millis();
         let at_resume_url = path.starts_with(super::RESUME_PATH);
@@ -53,7 +53,7 @@ impl Platform {
         self.gateway.send(id, &hello);
     }
 
-    /// A client says something.
+    /// Handles a payload of a client.
     pub(super) fn hear(&mut self, id: u64, text: &str) {
         if let Err((code, why)) = self.take_payload(id, text) {
             self.gateway.close(id, code, why);
@@ -99,7 +99,7 @@ impl Platform {
         }
     }
 
-    /// True if the connection goes wrong here.
+    /// Applies the fault of the connection. Returns `true` if there is one.
     fn meets_fault(&mut self, id: u64) -> bool {
         match self.gateway.connections[&id].fault {
             Some(GatewayFault::Close(code)) => self.gateway.close(id, code, "As the test wants."),
@@ -111,8 +111,7 @@ impl Platform {
         true
     }
 
-    /// The answer to a session that cannot go on. A client that says IDENTIFY after it, on the
-    /// same connection, is heard.
+    /// Reports an invalid session. The client may then send IDENTIFY on the same connection.
     pub(super) fn invalid_session(&mut self, id: u64, resumable: bool) {
         if let Some(connection) = self.gateway.connections.get_mut(&id) {
             connection.session.take_if(|_| !resumable);
@@ -144,7 +143,7 @@ impl Platform {
         Ok(())
     }
 
-    /// Serenity's token begins with `Bot `, and the platform takes it.
+    /// Serenity's token begins with `Bot `, which the platform accepts.
     fn check_token(&self, given: &str) -> Result<(), Close> {
         if self.revoked || given.trim_start_matches("Bot ") != self.token {
             return Err(WRONG_TOKEN);
@@ -205,7 +204,7 @@ impl Platform {
         Ok(())
     }
 
-    /// Sends what was missed, and lets the session go on here.
+    /// Sends the missed events and continues the session on this connection.
     fn go_on(&mut self, id: u64, name: &str, seq: u64) {
         let session = self.gateway.sessions.get_mut(name).unwrap();
         let earlier = session.connection.replace(id);
@@ -221,7 +220,7 @@ impl Platform {
         }
     }
 
-    /// The token is worth nothing any more: every connection is closed with 4004.
+    /// Revokes the token: closes every connection with 4004.
     pub(super) fn revoke(&mut self) {
         self.revoked = true;
         let all: Vec<u64> = self.gateway.connections.keys().copied().collect();

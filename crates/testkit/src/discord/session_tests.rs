@@ -147,7 +147,7 @@ async fn connections_go_wrong_as_scripted() {
     assert_eq!(socket.next().await["d"], true);
     assert_eq!(known.fake.identifies(), []);
     Socket::ready(&known.fake, 0).await;
-    // Nothing was ever said to the silent one.
+    // Until now the silent connection has received no message.
     known.fake.close_connections(4000);
     assert_eq!(silent.closed().await, 4000);
 }
@@ -168,7 +168,7 @@ async fn the_platform_says_what_the_test_wants() {
     socket.send(&json!({ "op": 1, "d": null })).await;
     known.fake.wait_for_heartbeats(1).await;
     known.fake.invalidate_session(false);
-    // No acknowledgement came before it.
+    // The heartbeat got no acknowledgement before this.
     assert_eq!(socket.next().await, json!({ "op": 9, "t": null, "s": null, "d": false }));
     known.fake.close_connections(1001);
     assert_eq!(socket.closed().await, 1001);

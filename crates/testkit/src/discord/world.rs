@@ -1,4 +1,4 @@
-//! Who and what there is: people, guilds, channels, threads.
+//! Users, guilds, channels and threads.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,9 @@ use super::error::ApiError;
 use super::snowflake::iso;
 use crate::START;
 
-/// What the bot may see and do: everything that this fake knows.
+/// The permissions of the bot: everything that this fake supports.
 const PERMISSIONS: &str = "2248473465835073";
 
-/// Somebody.
 #[derive(Debug, Clone)]
 pub(super) struct User {
     pub(super) id: u64,
@@ -20,7 +19,7 @@ pub(super) struct User {
 }
 
 impl User {
-    /// Somebody of whom only the id is known.
+    /// Returns a user of whom only the id is known.
     pub(super) fn unnamed(id: u64) -> Self {
         Self { id, name: format!("user{id}"), is_bot: false }
     }
@@ -30,13 +29,13 @@ impl User {
 pub(super) struct Guild {
     pub(super) id: u64,
     pub(super) name: String,
-    /// How far it is boosted: from 0 to 3.
+    /// The boost tier, from 0 to 3.
     pub(super) tier: u8,
-    /// The bot was thrown out.
+    /// `true` if the bot was removed.
     pub(super) left: bool,
 }
 
-/// Where a channel is.
+/// The kind of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Text { guild: u64 },
@@ -44,18 +43,18 @@ pub(super) enum Place {
     Dm { user: u64 },
 }
 
-/// Why the bot cannot do everything in a channel.
+/// The reason why the bot's permissions in a channel are limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closed {
-    /// It cannot see the channel.
+    /// The channel is hidden.
     Hidden,
-    /// It can read, and not write.
+    /// The channel is read-only.
     Muted,
-    /// It cannot read what was said before.
+    /// The history is hidden.
     Past,
-    /// The person takes no messages from it.
+    /// The user accepts no messages from the bot.
     Blocked,
-    /// The channel is no more.
+    /// The channel was deleted.
     Deleted,
 }
 
@@ -65,7 +64,7 @@ pub(super) struct Channel {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) closed: Option<Closed>,
-    /// A thread that is not active.
+    /// `true` for a thread that is not active.
     pub(super) archived: bool,
     pub(super) last_message: Option<u64>,
 }
@@ -79,7 +78,7 @@ impl Channel {
     }
 }
 
-/// Everything but what is said.
+/// All state except messages.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) me: User,
@@ -101,13 +100,13 @@ impl World {
         self.channels.insert(id, channel);
     }
 
-    /// The channel in which this person and the bot are alone.
+    /// Returns the direct messages with this user.
     pub(super) fn dm(&self, user: u64) -> Option<u64> {
         let is_it = |channel: &&Channel| channel.place == Place::Dm { user };
         self.channels.values().find(is_it).map(|channel| channel.id)
     }
 
-    /// Bytes of a file that the channel takes, where they are more than in one that is not boosted.
+    /// Returns the maximum size of a file in bytes, if the guild's boosts raise it.
     pub(super) fn boosted_limit(&self, channel: u64) -> Option<usize> {
         const MEGABYTE: usize = 1024 * 1024;
         let guild = self.channels.get(&channel)?.guild()?;
@@ -118,7 +117,7 @@ impl World {
         }
     }
 
-    /// A channel that the bot can read.
+    /// Returns a channel that the bot can read.
     pub(super) fn readable(&self, id: u64) -> Result<&Channel, ApiError> {
         let found = self.channels.get(&id).ok_or_else(ApiError::unknown_channel)?;
         let left = found.guild().is_some_and(|guild| self.guilds[&guild].left);
@@ -130,7 +129,7 @@ impl World {
         }
     }
 
-    /// A channel that the bot can write to. A thread is closed with the channel it is below.
+    /// Returns a channel that the bot can write to. A thread has the limits of its channel, too.
     pub(super) fn writable(&self, id: u64) -> Result<&Channel, ApiError> {
         let found = self.readable(id)?;
         if let Place::Thread { parent, .. } = found.place {
@@ -143,7 +142,7 @@ impl World {
         }
     }
 
-    /// Whether the bot may read what was said. A thread is closed with the channel it is below.
+    /// Returns `true` if the bot may read the history. A thread has the limits of its channel, too.
     pub(super) fn may_read_past(&self, id: u64) -> bool {
         self.channels.get(&id).is_none_or(|channel| {
             let parent = match channel.place {
@@ -155,13 +154,14 @@ impl World {
         })
     }
 
-    /// A guild that the bot is in.
+    /// Returns a guild that the bot belongs to.
     pub(super) fn guild(&self, id: u64) -> Result<&Guild, ApiError> {
         let found = self.guilds.get(&id).filter(|guild| !guild.left);
         found.ok_or_else(|| ApiError::new(404, 10004, "Unknown Guild"))
     }
 
-    /// The channels of a guild as the platform lists them: active threads, or all but threads.
+    /// Returns the listed channels of a guild: active threads, or all channels that are not
+    /// threads.
     pub(super) fn channels_of(&self, guild: u64, threads: bool) -> Vec<Value> {
         let is_of = |channel: &&Channel| {
             let is_thread = matches!(channel.place, Place::Thread { .. });
@@ -173,7 +173,7 @@ impl World {
         self.channels.values().filter(is_of).map(|channel| self.channel(channel)).collect()
     }
 
-    /// A person as the platform describes one. People need no introduction: any id is somebody.
+    /// Returns a user in the platform's format. Any id is a user, also without an entry.
     pub(super) fn user(&self, id: u64) -> Value {
         let known = self.users.get(&id).cloned();
         let User { name, is_bot, .. } = known.unwrap_or_else(|| User::unnamed(id));
@@ -182,14 +182,14 @@ impl World {
             "public_flags": 0 })
     }
 
-    /// What a person is in a guild.
+    /// Returns a member of a guild.
     pub(super) fn member() -> Value {
         json!({ "nick": null, "avatar": null, "roles": [], "joined_at": iso(START), "deaf": false,
             "mute": false, "flags": 0, "pending": false, "premium_since": null,
             "communication_disabled_until": null })
     }
 
-    /// A channel as the platform describes one.
+    /// Returns a channel in the platform's format.
     pub(super) fn channel(&self, channel: &Channel) -> Value {
         let mut described = json!({ "id": channel.id.to_string(), "flags": 0,
             "last_message_id": channel.last_message.map(|id| id.to_string()) });
@@ -209,7 +209,7 @@ impl World {
         described
     }
 
-    /// A guild as `GUILD_CREATE` describes it.
+    /// Returns a guild in the format of `GUILD_CREATE`.
     pub(super) fn guild_create(&self, guild: &Guild) -> Value {
         let member = with(Self::member(), &json!({ "user": self.user(self.me.id) }));
         json!({ "id": guild.id.to_string(), "name": guild.name, "icon": null, "splash": null,
@@ -228,7 +228,7 @@ impl World {
             "guild_scheduled_events": [] })
     }
 
-    /// The guilds of the bot, as the platform lists them.
+    /// Returns the guilds of the bot in the format of the list.
     pub(super) fn my_guilds(&self) -> Value {
         let here = self.guilds.values().filter(|guild| !guild.left);
         here.map(|guild| {
@@ -238,7 +238,7 @@ impl World {
         .collect()
     }
 
-    /// The role that all have.
+    /// Returns the role `@everyone`.
     fn everyone(&self, guild: &Guild) -> Value {
         json!({ "id": guild.id.to_string(), "name": "@everyone", "color": 0,
             "colors": { "primary_color": 0, "secondary_color": null, "tertiary_color": null },
@@ -253,7 +253,7 @@ pub(super) fn merge(object: &mut Value, more: &Value) {
     object.as_object_mut().unwrap().extend(more);
 }
 
-/// `object` with the fields of `more`.
+/// Returns `object` with the fields of `more`.
 pub(super) fn with(mut object: Value, more: &Value) -> Value {
     merge(&mut object, more);
     object

@@ -1,4 +1,4 @@
-//! What a content may consist of: parts with texts, pictures, calls and results.
+//! Checks the parts of a content: texts, images, calls and results.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::{Refusal, check_fields, invalid};
 use crate::image::media_type_of;
 
-/// What stands for the signature of a call that another model made.
+/// The signature that is used for a call of another model.
 pub const SKIPPED: &str = "skip_thought_signature_validator";
-/// How a signature of the fake begins, before it is encoded.
+/// The prefix of the fake's signatures, before encoding.
 const SIGNED: &str = "signed:";
 
-/// The signature of a call that comes after this thought.
+/// Returns the signature of a call after this thought.
 #[must_use]
 pub fn signature(thinking: &str) -> String {
     STANDARD.encode(format!("{SIGNED}{thinking}"))
@@ -32,7 +32,7 @@ pub(super) fn check_parts(parts: &Value, here: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What a part is: one of the fields that hold data.
+/// Checks a part, which must have exactly one field with data.
 fn check_part(part: &Value, here: &str) -> Result<(), Refusal> {
     const DATA: [&str; 4] = ["text", "inlineData", "functionCall", "functionResponse"];
     let known = [&DATA[..], &["thoughtSignature"]].concat();
@@ -63,7 +63,7 @@ fn check_part(part: &Value, here: &str) -> Result<(), Refusal> {
     }
 }
 
-/// An empty text says nothing, unless it carries a signature.
+/// Refuses an empty text, unless it has a signature.
 fn check_text(part: &Value) -> Result<(), Refusal> {
     match part["text"].as_str() {
         Some("") if part["thoughtSignature"].is_null() => {

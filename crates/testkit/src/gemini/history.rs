@@ -1,4 +1,5 @@
-//! The contents of a request as a conversation: whose turn it is, and which calls are answered.
+//! Checks the contents of a request as a conversation: the order of roles, and the results of
+//! calls.
 
 use serde_json::Value;
 
@@ -44,13 +45,13 @@ fn check_role(content: &Value, before: Option<&Value>) -> Result<(), Refusal> {
     }
 }
 
-/// The parts of a content that hold this.
+/// Returns the values of this field in the parts of a content.
 fn of_kind<'c>(content: Option<&'c Value>, kind: &str) -> Vec<&'c Value> {
     let parts = content.and_then(|content| content["parts"].as_array()).into_iter().flatten();
     parts.filter_map(|part| part.get(kind)).collect()
 }
 
-/// Calls are the model's, and as many results come directly after them, in front.
+/// Checks that only the model makes calls, and that the next content begins with as many results.
 fn check_calls(content: &Value, next: Option<&Value>) -> Result<(), Refusal> {
     let calls = of_kind(Some(content), "functionCall");
     if calls.is_empty() {
@@ -70,7 +71,7 @@ fn check_calls(content: &Value, next: Option<&Value>) -> Result<(), Refusal> {
     }
 }
 
-/// Results answer the calls before them, one by one.
+/// Checks that the results match the previous calls, in order.
 fn check_results(content: &Value, before: Option<&Value>) -> Result<(), Refusal> {
     let results = of_kind(Some(content), "functionResponse");
     let calls = of_kind(before, "functionCall");
@@ -91,7 +92,7 @@ fn check_results(content: &Value, before: Option<&Value>) -> Result<(), Refusal>
     Ok(())
 }
 
-/// What the model has called since it was last asked, it has signed: the first call of each step.
+/// Checks that the first call of each step since the last question is signed.
 fn check_signatures(contents: &[Value]) -> Result<(), Refusal> {
     let asks = |content: &Value| {
         content["role"] == "user" && of_kind(Some(content), "functionResponse").is_empty()

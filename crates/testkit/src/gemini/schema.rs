@@ -1,10 +1,10 @@
-//! The parameters of a function: the part of JSON Schema that the API takes.
+//! Checks the parameters of a function against the API's subset of JSON Schema.
 
 use serde_json::Value;
 
 use super::{Refusal, check_fields, invalid};
 
-/// What a schema may say.
+/// The fields that a schema may have.
 const FIELDS: [&str; 22] = [
     "type",
     "format",
@@ -84,7 +84,7 @@ fn check_forms(schema: &Value, forms: &[Value], here: &str) -> Result<(), Refusa
     Ok(())
 }
 
-/// What goes with the type, and what does not.
+/// Checks the fields that depend on the type.
 fn check_of_kind(schema: &Value, kind: &str, here: &str) -> Result<(), Refusal> {
     let has = |field: &str| schema.get(field).is_some();
     if kind != "OBJECT" {

@@ -1,17 +1,19 @@
-//! An answer as the events of a stream.
+//! The events of a streamed answer.
 
 use serde_json::{Value, json};
 
 use super::{MODEL, signature};
 use crate::answer::Spoken;
 
-/// An event of a stream, as a chunk of its body: the real one ends lines with a carriage return.
+/// Returns an event of a stream, as text for a chunk of its body. Like the real API, it ends lines
+/// with CRLF.
 #[must_use]
 pub fn event(data: &Value) -> String {
     format!("data: {data}\r\n\r\n")
 }
 
-/// The events of an answer: a word each, then each call, whole; the first call is signed.
+/// Returns the events of an answer: word by word, then each call in one event. The first call is
+/// signed.
 pub(super) fn events(spoken: &Spoken) -> Vec<String> {
     let mut parts: Vec<Value> = spoken.words().map(|word| json!({ "text": word })).collect();
     for (number, (name, arguments)) in spoken.calls.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The types of a request's fields: what the real server cannot put into its own, it refuses.
+//! Checks the types of a request's fields. The real server refuses values of the wrong type.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Refusal, invalid};
 
-/// Checks a chat.
+/// Checks a chat request.
 pub(super) fn check(body: &Value) -> Result<(), Refusal> {
     for (field, is_right, wanted) in [
         ("model", is_string as fn(&Value) -> bool, "string"),
@@ -31,7 +31,7 @@ fn is_string(value: &Value) -> bool {
     value.is_string()
 }
 
-/// What is missing, or null, is as good as its zero.
+/// Accepts a missing or null field, because the server then uses its default.
 fn check_type(
     value: &Value,
     is_right: fn(&Value) -> bool,

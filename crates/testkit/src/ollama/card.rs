@@ -1,25 +1,25 @@
-//! What a server knows of its model, and does with it.
+//! The known facts about the model of a server, and the checks that follow from them.
 
 use serde_json::{Value, json};
 
 use super::{MODEL, Refusal, invalid};
 use crate::http::Piece;
 
-/// The context of a request that names none.
+/// The context length, in tokens, of a request without one.
 const DEFAULT_CONTEXT: u64 = 4096;
 
-/// What is known of the model.
+/// The known facts about the model.
 #[derive(Debug, Clone)]
 pub struct Card {
-    /// What it can do; none for a server that is too old to say.
+    /// The model's capabilities. `None` for an old server that does not report them.
     pub capabilities: Option<Vec<&'static str>>,
-    /// The context that it was made for.
+    /// The maximum context length in tokens.
     pub context_length: u64,
-    /// The parameters of its Modelfile, a line each.
+    /// The parameters of the Modelfile, one per line.
     pub parameters: &'static str,
-    /// The key that the server wants; none for one's own, as opposed to Ollama's.
+    /// The required key. `None` for a local server, as opposed to Ollama's cloud.
     pub key: Option<&'static str>,
-    /// How questions about it fail, one by one, before one is answered.
+    /// Failures of the first requests for these facts, in order.
     pub failures: Vec<Vec<Piece>>,
 }
 
@@ -36,7 +36,7 @@ impl Default for Card {
 }
 
 impl Card {
-    /// The answer of `/api/show`.
+    /// Returns the answer of `/api/show`.
     pub(super) fn shown(&self) -> Value {
         let mut shown = json!({
             "license": "none", "modelfile": "FROM x", "parameters": self.parameters,
@@ -53,7 +53,7 @@ impl Card {
         shown
     }
 
-    /// Refuses what the model cannot do. An old server, which cannot say, can.
+    /// Refuses a request that needs a missing capability. An old server accepts all requests.
     pub(super) fn check(&self, body: &Value) -> Result<(), Refusal> {
         let can = |what: &str| self.capabilities.as_ref().is_none_or(|all| all.contains(&what));
         if body["tools"].as_array().is_some_and(|tools| !tools.is_empty()) && !can("tools") {
@@ -74,8 +74,8 @@ impl Card {
         Ok(())
     }
 
-    /// Leaves out the oldest messages until the rest fits into the context, and tells nobody; or
-    /// refuses, where it may not.
+    /// Silently removes the oldest messages until the rest fits into the context. Refuses the
+    /// request instead if it forbids truncation.
     pub(super) fn cut(&self, body: &mut Value) -> Result<(), Refusal> {
         let context = self.context(body);
         let may_cut = body["truncate"] != false;
@@ -101,7 +101,7 @@ impl Card {
     }
 }
 
-/// About what a message costs.
+/// Estimates the tokens of a message.
 fn tokens(message: &Value) -> u64 {
     message["content"].as_str().map_or(0, |text| text.len() as u64 / 4) + 4
 }

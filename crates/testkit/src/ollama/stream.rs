@@ -1,17 +1,17 @@
-//! An answer as the lines of a stream.
+//! The lines of a streamed answer.
 
 use serde_json::{Value, json};
 
 use super::MODEL;
 use crate::answer::Spoken;
 
-/// A line of a stream, as a chunk of its body.
+/// Returns a line of a stream, as text for a chunk of its body.
 #[must_use]
 pub fn line(data: &Value) -> String {
     format!("{data}\n")
 }
 
-/// The lines of an answer: what was thought and what is said, a word each, and each call, whole.
+/// Returns the lines of an answer: thought and text word by word, and each call in one line.
 pub(super) fn events(spoken: &Spoken) -> Vec<String> {
     let says = |message: Value| {
         json!({ "model": MODEL, "created_at": "2026-01-01T00:00:00Z", "message": message,

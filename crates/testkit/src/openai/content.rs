@@ -1,5 +1,5 @@
-//! What a message may consist of: a text, or parts, some of which are pictures for models with
-//! eyes.
+//! Checks the content of a message: a text, or parts. A part can be an image if the model accepts
+//! images.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Refusal, invalid};
 use crate::image::media_type_of;
 
-/// Checks the content of a message that has to have one. Only people show pictures.
+/// Checks the content of a message that must have one. Only user messages may contain images.
 pub(super) fn check(message: &Value, place: usize, eyes: bool) -> Result<(), Refusal> {
     match &message["content"] {
         Value::String(_) => Ok(()),
@@ -19,7 +19,7 @@ pub(super) fn check(message: &Value, place: usize, eyes: bool) -> Result<(), Ref
     }
 }
 
-/// The text of a message, without its other parts.
+/// Returns the text of a message, without its other parts.
 pub(super) fn text(message: &Value) -> &str {
     let part = || message["content"].as_array()?.iter().find_map(|part| part["text"].as_str());
     message["content"].as_str().or_else(part).unwrap_or_default()
@@ -66,7 +66,7 @@ fn check_image(part: &Value, here: &str, eyes: bool) -> Result<(), Refusal> {
     check_url(url)
 }
 
-/// Checks the URL of a picture, which has to hold it: there is nothing that could be downloaded.
+/// Checks the URL of an image. It must contain the data, because the fake downloads nothing.
 pub(super) fn check_url(url: &str) -> Result<(), Refusal> {
     let Some(data) = url.strip_prefix("data:") else {
         return Err(invalid(format!("Failed to download image from {url}. Image URL is invalid.")));

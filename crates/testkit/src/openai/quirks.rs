@@ -1,4 +1,4 @@
-//! Servers that speak chat completions their own way, and say so.
+//! Servers with a different form of the chat completions API, and their error messages.
 
 use serde_json::{Value, json};
 
@@ -6,28 +6,28 @@ use super::{Refusal, invalid};
 use crate::answer::ModelAnswer;
 use crate::http::HttpRequest;
 
-/// What a server insists on.
+/// The special requirement of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Insists {
-    /// The limit of an answer is called `max_completion_tokens`, as OpenAI's reasoning models do.
+    /// The token limit must be `max_completion_tokens`, as for OpenAI's reasoning models.
     MaxCompletionTokens,
-    /// The limit of an answer is called `max_tokens`, as older servers do.
+    /// The token limit must be `max_tokens`, as for older servers.
     MaxTokens,
-    /// Instructions are a developer's.
+    /// Instructions must have the role `developer`.
     Developer,
-    /// There are no instructions, as in the templates of some models.
+    /// Instructions are refused, as by the templates of some models.
     NoInstructions,
-    /// There is no `stream_options`.
+    /// `stream_options` is refused.
     NoStreamOptions,
-    /// Answers come whole.
+    /// Streaming is refused.
     NoStream,
-    /// Every request has this header, with this value.
+    /// Every request must have this header with this value.
     Header(&'static str, &'static str),
-    /// Thinking is switched off, in the way of vLLM.
+    /// Thinking must be switched off, in the way of vLLM.
     NoThinking,
 }
 
-/// Checks what a server insists on.
+/// Checks the special requirement of a server.
 pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<(), Refusal> {
     let first = body["messages"][0]["role"].as_str().unwrap_or_default();
     let has = |key: &str| !body[key].is_null();
@@ -58,7 +58,7 @@ pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<
     Err(invalid(complaint))
 }
 
-/// What is not asked for as a stream comes in one body.
+/// Turns an answer into a single body if streaming was not requested.
 pub(super) fn unstreamed(request: &Value, answer: ModelAnswer) -> ModelAnswer {
     let ModelAnswer::Says(text) = &answer else { return answer };
     if request["stream"] == true {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is said against a request with this header and body.
+/// Returns the error for a request with this header and body.
 fn complaint(on: Insists, header: &str, body: &Value) -> Option<String> {
     let request = HttpRequest {
         method: "POST".to_owned(),

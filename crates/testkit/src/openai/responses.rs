@@ -1,5 +1,5 @@
-//! The Responses API of OpenAI on loopback. It keeps nothing, and refuses what the real one refuses, in
-//! its words.
+//! OpenAI's Responses API on loopback. It is stateless, and refuses the requests that the real one
+//! refuses, in its words.
 
 mod input;
 mod stream;
@@ -17,44 +17,43 @@ pub use thinking::thought;
 
 /// A model that thinks.
 pub const MODEL: &str = "gpt-5-test";
-/// A model that does not.
+/// A model without thinking.
 pub const PLAIN: &str = "gpt-4-test";
 
-/// A server at `http://ADDRESS/v1`, which has `/responses`.
+/// A server at `http://ADDRESS/v1`, with `/responses`.
 #[derive(Debug)]
 pub struct ResponsesFake {
     server: ModelServer,
 }
 
 impl ResponsesFake {
-    /// A server whose models answer by what they are asked. Requests that the API refuses do not
-    /// reach them.
+    /// Starts a server. `answer` is called for each request that the API accepts.
     pub async fn start(answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static) -> Self {
         let checked = |asked: &HttpRequest| check(asked).map_err(Refused::from);
         let answer = move |body: &Value| given(body, answer(body));
         Self { server: ModelServer::start(answer, stream::events, checked).await }
     }
 
-    /// What goes into `base_url`.
+    /// Returns the value for `base_url`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.server.address())
     }
 
-    /// The bodies of the requests that reached a model.
+    /// Returns the bodies of the requests that reached a model.
     #[must_use]
     pub fn requests(&self) -> Vec<Value> {
         self.server.requests()
     }
 
-    /// Why requests were refused.
+    /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
         self.server.refusals()
     }
 }
 
-/// The results of the calls at the end of a request, in order.
+/// Returns the results of the calls at the end of a request, in order.
 #[must_use]
 pub fn last_results(request: &Value) -> Vec<&str> {
     let items = request["input"].as_array().map_or(&[][..], Vec::as_slice);
@@ -65,7 +64,7 @@ pub fn last_results(request: &Value) -> Vec<&str> {
     results
 }
 
-/// Thoughts are given to those who ask for them, and a stream to those who ask for one.
+/// Removes thoughts and streaming from an answer if the request does not ask for them.
 fn given(request: &Value, answer: ModelAnswer) -> ModelAnswer {
     let asked = request["include"].as_array().is_some_and(|include| !include.is_empty());
     match answer {

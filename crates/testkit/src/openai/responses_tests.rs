@@ -22,7 +22,7 @@ fn refuses(body: &Value, message: &str) {
     assert!(refusal.message.contains(message), "{}", refusal.message);
 }
 
-/// A request with this beside its input.
+/// Returns a request with this additional field.
 fn with(key: &str, value: &Value) -> Value {
     let mut body = body(&json!("hi"));
     body[key] = value.clone();

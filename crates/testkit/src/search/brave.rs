@@ -33,7 +33,7 @@ pub(super) fn check(request: &HttpRequest) -> Result<Searched, Refused> {
     Ok(Searched { query, count: Some(count) })
 }
 
-/// Where nothing is found there is no `web`.
+/// Without results, the answer has no `web`.
 pub(super) fn answer(hits: &[Hit]) -> String {
     let result = |hit: &Hit| {
         let (title, description) = (escaped(&hit.title), escaped(&hit.snippet));

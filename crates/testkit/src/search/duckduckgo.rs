@@ -16,7 +16,7 @@ pub(super) fn check(request: &HttpRequest) -> Result<Searched, Refused> {
     }
 }
 
-/// An advertisement first, and every other link as a redirect.
+/// Begins with an advertisement. Every other link is a redirect.
 pub(super) fn answer(hits: &[Hit]) -> String {
     let mut page = String::from(
         "<!DOCTYPE html><html><body><form><input name=\"q\"></form><div id=\"links\" class=\"results\">",

@@ -1,4 +1,4 @@
-//! SearXNG's Search API, of a server that answers in JSON.
+//! SearXNG's Search API, with answers in JSON.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The bot as the platform has it, and how a request to it is answered.
+//! The platform's state of the bot, and the answers to its requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,21 +16,21 @@ use super::wire::{self, ApiError, Call, Target};
 use crate::START;
 use crate::http::{HttpRequest, Later, Piece};
 
-/// A call that the fake refused by its own rules.
+/// A call that the fake refused because it breaks a rule of the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The method, in lower case; the path of a request that came to none.
+    /// The method in lower case, or the path of a request without a valid method.
     pub method: String,
-    /// What was answered.
+    /// The answer.
     pub error: ApiError,
 }
 
-/// A call as it came.
+/// A received call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiCall {
     /// The method, in lower case.
     pub method: String,
-    /// Its parameters; uploaded files are not among them.
+    /// The parameters, without uploaded files.
     pub args: Value,
 }
 
@@ -38,7 +38,7 @@ pub struct ApiCall {
 #[derive(Debug)]
 pub(super) struct Shared {
     bot: Mutex<Bot>,
-    /// Something may have changed.
+    /// Notified after every change.
     pub(super) changed: watch::Sender<()>,
 }
 
@@ -48,11 +48,11 @@ impl Shared {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Bot> {
-        // A test that failed meanwhile is no reason for a second panic.
+        // A test that has failed must not cause a second panic.
         self.bot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the bot, and tells those who wait for a change.
+    /// Changes the bot and notifies the waiting tasks.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Bot) -> T) -> T {
         let result = change(&mut self.lock());
         self.changed.send_replace(());
@@ -74,7 +74,7 @@ struct HeldPoll {
     answer: flume::Sender<Vec<Piece>>,
 }
 
-/// Lives as long as the client waits for the answer to a poll.
+/// Dropped when the client disconnects or the poll is answered.
 struct Held {
     shared: Weak<Shared>,
     number: u64,
@@ -89,7 +89,7 @@ impl Drop for Held {
     }
 }
 
-/// What the platform knows about a bot.
+/// The platform's state of a bot.
 #[derive(Debug)]
 pub(super) struct Bot {
     pub(super) token: String,
@@ -101,9 +101,9 @@ pub(super) struct Bot {
     pub(super) files: Files,
     pub(super) faults: Faults,
     pub(super) limits: Limits,
-    /// What others said, by chat and number.
+    /// Messages of users, by chat and id.
     pub(super) heard: BTreeMap<(i64, i64), Value>,
-    /// Pressed buttons that were not answered, and when they were pressed.
+    /// Pressed buttons without an answer, with the time of the press.
     pub(super) pressed: BTreeMap<String, Timestamp>,
     pub(super) presses: u64,
     pub(super) commands: Vec<Value>,
@@ -136,44 +136,44 @@ impl Bot {
         }
     }
 
-    /// Seconds since 1970, as messages are dated.
+    /// Returns the date for messages, in seconds since 1970.
     pub(super) fn date(&self) -> i64 {
         self.now.0 / 1000
     }
 
-    /// The bot as it describes itself in its messages.
+    /// Returns the bot's description of itself.
     pub(super) fn me(&self) -> Value {
         json!({ "id": self.id(), "is_bot": true, "first_name": "Avocet",
             "username": super::USERNAME })
     }
 
-    /// The number in front of the token's colon.
+    /// Returns the number before the colon of the token.
     pub(super) fn id(&self) -> i64 {
         self.token.split(':').next().and_then(|id| id.parse().ok()).unwrap_or(1)
     }
 
-    /// Queues an update, and ends the poll that waits for one.
+    /// Queues an update and ends an open poll.
     pub(super) fn push(&mut self, kind: &str, body: Value) -> Option<i64> {
         let id = self.updates.push(kind, body, self.now);
         self.wake();
         id
     }
 
-    /// Queues an update, whether the bot asked for its kind or not.
+    /// Queues an update of any kind, requested or not.
     pub(super) fn push_unasked(&mut self, kind: &str, body: Value) -> i64 {
         let id = self.updates.push_unasked(kind, body, self.now);
         self.wake();
         id
     }
 
-    /// Queues an update that is nothing but this.
+    /// Queues this update unchanged.
     pub(super) fn push_whole(&mut self, update: Value) -> i64 {
         let id = self.updates.push_whole(update, self.now);
         self.wake();
         id
     }
 
-    /// Ends the poll that waits if there is something for it, or if its time is over.
+    /// Ends the open poll if there are updates, or after its timeout.
     pub(super) fn wake(&mut self) {
         let Some(HeldPoll { poll, until, .. }) = self.held else { return };
         let updates = self.updates.read(poll.offset, poll.limit, self.now);
@@ -182,9 +182,9 @@ impl Bot {
         }
     }
 
-    /// Ends the poll that waits with these pieces; false if none waits.
+    /// Ends the open poll with these bytes. Returns `false` if there is none.
     pub(super) fn end_poll(&mut self, pieces: Vec<Piece>) -> bool {
-        // The client may have gone away just now.
+        // The client may have disconnected just now.
         self.held.take().is_some_and(|held| held.answer.try_send(pieces).is_ok())
     }
 
@@ -206,7 +206,7 @@ impl Bot {
         }
     }
 
-    /// Who may come in, and with what.
+    /// Checks the path and the token, and parses the request.
     fn admit(&self, request: &HttpRequest) -> Result<Admitted, ApiError> {
         let target = wire::target(&request.path)?;
         let (Target::Method { token, .. } | Target::File { token, .. }) = &target;
@@ -260,8 +260,8 @@ impl Bot {
         }
     }
 
-    /// Of two polls at a time the earlier one is ended. The platform spares it if the later one
-    /// can be answered at once; here no overlap goes unnoticed.
+    /// Answers a poll, or leaves it open. An older open poll ends with a conflict. The real
+    /// platform spares it if the new poll can be answered at once; here every overlap is reported.
     fn poll(
         &mut self,
         call: &Call,

@@ -1,4 +1,4 @@
-//! The chats: who may be written to, and what was said there.
+//! The chats: their access rules, and their messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use super::text::Formatted;
 use super::wire::ApiError;
 use crate::multipart::Upload;
 
-/// A message of the bot, as its chat has it.
+/// A message of the bot in its chat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SentMessage {
-    /// The chat.
+    /// The id of the chat.
     pub chat: i64,
-    /// The message, in its chat.
+    /// The id of the message, unique in its chat.
     pub id: i64,
-    /// The topic.
+    /// The id of the topic.
     pub thread: Option<i64>,
-    /// The message that it answers.
+    /// The id of the message that it replies to.
     pub reply_to: Option<i64>,
     /// The text or caption, after the last edit.
     pub text: String,
@@ -25,28 +25,28 @@ pub struct SentMessage {
     pub entities: Vec<Value>,
     /// The inline keyboard.
     pub keyboard: Option<Value>,
-    /// A link in the text shows no preview.
+    /// `true` if a link in the text shows no preview.
     pub preview_off: bool,
     /// The texts before each edit, the oldest first.
     pub edits: Vec<String>,
-    /// The bot deleted it.
+    /// `true` if the bot or a user has deleted it.
     pub deleted: bool,
-    /// `sendDocument` or `sendPhoto`: what was sent.
+    /// The file of `sendDocument` or `sendPhoto`.
     pub file: Option<SentFile>,
 }
 
 /// A file in a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentFile {
-    /// Shown as a picture.
+    /// `true` if it is shown as an image.
     pub is_photo: bool,
-    /// Its identifier from then on.
+    /// Its identifier for further messages.
     pub id: String,
-    /// What was uploaded; nothing if it was sent by its identifier.
+    /// The uploaded content. `None` if it was sent by its identifier.
     pub upload: Option<Upload>,
 }
 
-/// Why nothing can be said in a chat.
+/// The reason why a chat accepts no messages.
 #[derive(Debug, Clone, Copy)]
 enum Closed {
     Blocked,
@@ -58,9 +58,9 @@ enum Closed {
 struct Chat {
     threads: BTreeSet<i64>,
     closed_threads: BTreeSet<i64>,
-    /// The number of the newest message.
+    /// The id of the newest message.
     last: i64,
-    /// Date of every message, the bot's and the others'.
+    /// The date of every message, of the bot and of users.
     messages: BTreeMap<i64, i64>,
     closed: Option<Closed>,
 }
@@ -72,7 +72,7 @@ pub(super) struct Chats {
     sent: Vec<SentMessage>,
 }
 
-/// A message of the bot that is about to be in a chat.
+/// A message of the bot before it is sent.
 pub(super) struct Draft {
     pub(super) chat: i64,
     pub(super) thread: Option<i64>,
@@ -84,17 +84,15 @@ pub(super) struct Draft {
 }
 
 impl Chats {
-    /// Makes a chat known.
     pub(super) fn open(&mut self, chat: i64) {
         self.chats.entry(chat).or_default();
     }
 
-    /// Makes a topic known.
     pub(super) fn open_thread(&mut self, chat: i64, thread: i64) {
         self.chats.entry(chat).or_default().threads.insert(thread);
     }
 
-    /// A topic and what the bot said there are deleted.
+    /// Deletes a topic and the bot's messages in it.
     pub(super) fn delete_thread(&mut self, chat: i64, thread: i64) {
         let found = self.chats.entry(chat).or_default();
         found.threads.remove(&thread);
@@ -105,7 +103,7 @@ impl Chats {
         }
     }
 
-    /// A topic takes messages, or none but those of its administrators.
+    /// Closes or reopens a topic. In a closed topic only administrators may write.
     pub(super) fn close_thread(&mut self, chat: i64, thread: i64, close: bool) {
         let closed = &mut self.chats.entry(chat).or_default().closed_threads;
         if close {
@@ -128,12 +126,12 @@ impl Chats {
         self.open(to);
     }
 
-    /// The chat can be written to again.
+    /// Allows messages to the chat again.
     pub(super) fn reopen(&mut self, chat: i64) {
         self.chats.entry(chat).or_default().closed = None;
     }
 
-    /// The next message of somebody else in a chat: its number.
+    /// Adds a user's message to a chat and returns its id.
     pub(super) fn heard(&mut self, chat: i64, date: i64) -> i64 {
         self.chats.entry(chat).or_default().next(date)
     }
@@ -142,7 +140,7 @@ impl Chats {
         &self.sent
     }
 
-    /// The chat must be known and open.
+    /// Checks that the chat is known and open.
     pub(super) fn check_open(&self, chat: i64) -> Result<(), ApiError> {
         let Some(found) = self.chats.get(&chat) else {
             return Err(ApiError::bad_request("chat not found"));
@@ -173,14 +171,14 @@ impl Chats {
         self.chats.get(&chat).is_some_and(|chat| chat.messages.contains_key(&message))
     }
 
-    /// A message of the bot as the platform describes it.
+    /// Returns a message of the bot in the platform's format.
     pub(super) fn describe(&self, (chat, message): (i64, i64), me: &Value) -> Option<Value> {
         let date = self.chats.get(&chat)?.messages.get(&message)?;
         let is_it = |sent: &&SentMessage| sent.chat == chat && sent.id == message;
         Some(self.sent.iter().find(is_it)?.describe(me, *date))
     }
 
-    /// Says something: the message as the platform describes it.
+    /// Sends a message and returns it in the platform's format.
     pub(super) fn send(&mut self, draft: Draft, me: &Value, date: i64) -> Value {
         let id = self.chats.get_mut(&draft.chat).unwrap().next(date);
         let message = SentMessage {
@@ -201,8 +199,7 @@ impl Chats {
         described
     }
 
-    /// Puts another keyboard, and another text if there is one, in the place of those of a
-    /// message.
+    /// Replaces the keyboard of a message, and its text if there is a new one.
     pub(super) fn edit(
         &mut self,
         (chat, message): (i64, i64),
@@ -236,7 +233,7 @@ impl Chats {
         Ok(described)
     }
 
-    /// Each edit says anew whether links show a preview.
+    /// Sets whether links show a preview. Each edit sets this again.
     pub(super) fn set_preview_off(&mut self, (chat, message): (i64, i64), off: bool) {
         let is_it = |sent: &&mut SentMessage| sent.chat == chat && sent.id == message;
         if let Some(sent) = self.sent.iter_mut().find(is_it) {
@@ -244,7 +241,7 @@ impl Chats {
         }
     }
 
-    /// Deletes a message that is not older than two days, in a group only one of the bot's
+    /// Deletes a message of the last two days. In a group, only messages of the bot can be deleted
     /// (deleteMessage, Bot API).
     pub(super) fn delete(&mut self, chat: i64, message: i64, now: i64) -> Result<(), ApiError> {
         const TOO_OLD: i64 = 48 * 60 * 60;
@@ -261,7 +258,7 @@ impl Chats {
         Ok(())
     }
 
-    /// When a message was sent; an error if it is not there any more, or never was.
+    /// Returns the date of a message, or an error if it does not exist.
     fn date(&self, chat: i64, message: i64, to: &str) -> Result<i64, ApiError> {
         let found = self.chats[&chat].messages.get(&message).copied();
         found.ok_or_else(|| ApiError::bad_request(format!("message to {to} not found")))
@@ -270,7 +267,7 @@ impl Chats {
 
 impl Chat {
     fn next(&mut self, date: i64) -> i64 {
-        // Numbers count in each chat for itself: a message is not known by its number alone.
+        // Ids are unique only within their chat.
         self.last += 1;
         self.messages.insert(self.last, date);
         self.last
@@ -278,7 +275,7 @@ impl Chat {
 }
 
 impl SentMessage {
-    /// The buttons of its keyboard, in reading order.
+    /// Returns the buttons of its keyboard, in reading order.
     #[must_use]
     pub fn buttons(&self) -> Vec<Value> {
         let rows =
@@ -330,12 +327,12 @@ impl SentFile {
     }
 }
 
-/// A supergroup, by its number.
+/// Returns `true` for the id of a supergroup.
 pub(super) fn is_supergroup(chat: i64) -> bool {
     chat < -1_000_000_000_000
 }
 
-/// A chat as the platform describes it in a message.
+/// Returns a chat in the platform's format.
 pub(super) fn describe(chat: i64) -> Value {
     match chat {
         0.. => json!({ "id": chat, "type": "private", "first_name": format!("User {chat}") }),

@@ -1,5 +1,5 @@
-//! A plain HTTP client for the tests of the fake: one connection a call, and every way in which a
-//! call can end is visible. And the world that they begin with.
+//! A plain HTTP client for the tests of the fake, and their initial state. Each call has its own
+//! connection, so that every end of a call is visible.
 
 use std::io;
 
@@ -25,7 +25,7 @@ impl Answer {
         serde_json::from_slice(&self.bytes).unwrap()
     }
 
-    /// What was asked for.
+    /// Returns the result of a successful call.
     #[track_caller]
     pub(super) fn result(&self) -> Value {
         let body = self.json();
@@ -33,7 +33,7 @@ impl Answer {
         body["result"].clone()
     }
 
-    /// Status and description of a refusal; the body agrees with the status.
+    /// Returns status and description of a refusal. Checks that the body has the same status.
     #[track_caller]
     pub(super) fn refusal(&self) -> (u16, String) {
         let body = self.json();
@@ -43,7 +43,7 @@ impl Answer {
     }
 }
 
-/// A call that was sent.
+/// A call that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Sent(BufReader<TcpStream>);
 
@@ -61,7 +61,7 @@ impl Sent {
     }
 }
 
-/// Sends a request, byte by byte as given.
+/// Sends these bytes as a request.
 pub(super) async fn send(fake: &TelegramFake, request: &[u8]) -> Sent {
     let address = fake.base_url().replace("http://", "");
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -79,18 +79,16 @@ pub(super) async fn post(fake: &TelegramFake, path: &str, media_type: &str, body
     send(fake, &[head.as_bytes(), body].concat()).await
 }
 
-/// Starts a call.
 pub(super) async fn start(fake: &TelegramFake, method: &str, args: &Value) -> Sent {
     let path = format!("/bot{TOKEN}/{method}");
     post(fake, &path, "application/json", args.to_string().as_bytes()).await
 }
 
-/// Makes a call.
 pub(super) async fn call(fake: &TelegramFake, method: &str, args: &Value) -> Answer {
     start(fake, method, args).await.answer().await.unwrap()
 }
 
-/// The body of a form, and its type: fields, and files by name and file name.
+/// Returns the type and the body of a form: fields, and files by name and file name.
 pub(super) fn form(fields: &[(&str, &str)], files: &[(&str, &str, &[u8])]) -> (String, Vec<u8>) {
     let mut body = Vec::new();
     let mut part = |disposition: String, bytes: &[u8]| {
@@ -111,8 +109,8 @@ pub(super) const USER: i64 = 7;
 pub(super) const GROUP: i64 = -20;
 pub(super) const FORUM: i64 = -1_000_000_000_030;
 
-/// A bot that knows a person (message 1 is the person's, 2 the bot's with a button), a group and
-/// a topic 5 in a supergroup.
+/// A bot that knows three chats: a user (message 1 is the user's, 2 the bot's with a button), a
+/// group, and topic 5 of a supergroup.
 pub(super) async fn fake() -> TelegramFake {
     let fake = TelegramFake::start(TOKEN).await;
     fake.private_text(USER, "hi");

@@ -1,4 +1,4 @@
-//! What goes wrong because the test wants it to.
+//! Faults that a test injects.
 
 use std::sync::Arc;
 
@@ -6,34 +6,34 @@ use tokio::sync::Semaphore;
 
 use super::wire::ApiError;
 
-/// What happens to a call.
+/// A fault of a call.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// It is not processed, and answered with this.
+    /// The call is not processed. The answer is this error.
     Refuse(ApiError),
-    /// It is not processed, and the connection is reset.
+    /// The call is not processed. The connection is reset.
     ResetBefore,
-    /// It is not processed, and there is no answer for ever.
+    /// The call is not processed and never answered.
     Hang,
-    /// It is processed, and then the connection is reset: its outcome is unknown to the client.
+    /// The call is processed, then the connection is reset. The client cannot know the outcome.
     ResetAfter,
-    /// It is processed, and there is no answer for ever.
+    /// The call is processed but never answered.
     HangAfter,
-    /// It is processed, and the connection is closed after half of the answer's body.
+    /// The call is processed. The connection is closed after half of the answer's body.
     CutAnswer,
-    /// It is processed at once, and answered once there is a permit.
+    /// The call is processed at once, and answered after a permit.
     HoldAnswer(Arc<Semaphore>),
 }
 
 impl Fault {
-    /// 429, not again for so many seconds.
+    /// Returns a 429 with this `retry_after`, in seconds.
     #[must_use]
     pub fn flood(retry_after: u32) -> Self {
         Self::Refuse(ApiError::flood(retry_after))
     }
 }
 
-/// Which calls a fault meets.
+/// A filter that selects the calls of a fault.
 #[derive(Debug, Clone, Default)]
 pub struct On {
     method: Option<String>,
@@ -41,19 +41,19 @@ pub struct On {
 }
 
 impl On {
-    /// Every call of the bot.
+    /// Selects every call of the bot.
     #[must_use]
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Calls of this method: `sendMessage`.
+    /// Selects calls of this method, for example `sendMessage`.
     #[must_use]
     pub fn method(name: &str) -> Self {
         Self { method: Some(name.to_ascii_lowercase()), chat: None }
     }
 
-    /// Only those of this chat.
+    /// Restricts the filter to this chat.
     #[must_use]
     pub fn chat(self, chat: i64) -> Self {
         Self { chat: Some(chat), ..self }
@@ -65,7 +65,7 @@ impl On {
     }
 }
 
-/// Faults that are still to come, the earliest first.
+/// Pending faults, the earliest first.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     to_come: Vec<(On, usize, Fault)>,
@@ -80,7 +80,7 @@ impl Faults {
         self.to_come.clear();
     }
 
-    /// What happens to this call; each fault is used up by the calls it meets.
+    /// Returns the fault of this call, and uses it up by one.
     pub(super) fn take(&mut self, method: &str, chat: Option<i64>) -> Option<Fault> {
         let place = self.to_come.iter().position(|(on, _, _)| on.meets(method, chat))?;
         let (_, times, fault) = &mut self.to_come[place];

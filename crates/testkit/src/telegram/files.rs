@@ -11,17 +11,17 @@ use super::images;
 use super::wire::ApiError;
 use crate::http::{Piece, whole_bytes};
 
-/// Bytes of a file that a bot may download (getFile, Bot API).
+/// Maximum size in bytes of a file that a bot may download (getFile, Bot API).
 pub const DOWNLOAD_LIMIT: u64 = 20 * 1024 * 1024;
 
-/// How long a path is good that `getFile` gives out (Bot API: at least an hour).
+/// Lifetime of a path from `getFile` (Bot API: at least an hour).
 pub const FILE_PATH_KEPT: Duration = Duration::from_hours(1);
 
 const HEADERS: &[(&str, &str)] = &[("content-type", "application/octet-stream")];
 
 #[derive(Debug)]
 struct File {
-    /// What the platform says, right or wrong; nothing if it does not say it.
+    /// The size that the platform reports, right or wrong. `None` if it reports none.
     size: Option<u64>,
     bytes: Arc<[u8]>,
 }
@@ -36,18 +36,18 @@ impl File {
 #[derive(Debug, Default)]
 pub(super) struct Files {
     files: BTreeMap<String, File>,
-    /// Paths that were given out, and until when they are good.
+    /// Paths from `getFile`, with the ends of their lifetimes.
     paths: BTreeMap<String, Timestamp>,
     cut: bool,
 }
 
 impl Files {
-    /// Takes a file; `size` is what the platform says about it.
+    /// Adds a file. `size` is the size that the platform reports.
     pub(super) fn add(&mut self, id: &str, size: Option<u64>, bytes: &[u8]) {
         self.files.insert(id.to_owned(), File { size, bytes: bytes.into() });
     }
 
-    /// Takes a file of the bot: its identifier.
+    /// Adds an uploaded file of the bot, and returns its identifier.
     pub(super) fn upload(&mut self, bytes: &[u8], is_photo: bool) -> Result<String, ApiError> {
         check_upload(bytes.len(), is_photo)?;
         if is_photo {
@@ -58,7 +58,7 @@ impl Files {
         Ok(id)
     }
 
-    /// Downloads end after half of the body from now on, or no longer.
+    /// Cuts downloads after half of the body from now on, or stops doing so.
     pub(super) fn cut(&mut self, cut: bool) {
         self.cut = cut;
     }
@@ -67,7 +67,7 @@ impl Files {
         self.files.contains_key(id)
     }
 
-    /// `getFile`.
+    /// Answers `getFile`.
     pub(super) fn get(&mut self, id: &str, now: Timestamp) -> Result<Value, ApiError> {
         if id.is_empty() {
             return Err(ApiError::bad_request("file_id not specified"));
@@ -88,7 +88,7 @@ impl Files {
         Ok(found)
     }
 
-    /// The bytes below `/file/bot<TOKEN>/`, for as long as the path is good.
+    /// Returns the file below `/file/bot<TOKEN>/` during the lifetime of the path.
     pub(super) fn download(&self, path: &str, now: Timestamp) -> Result<Arc<[u8]>, ApiError> {
         if self.paths.get(path).is_none_or(|until| *until <= now) {
             return Err(ApiError::new(404, "Not Found"));
@@ -108,7 +108,7 @@ impl Files {
     }
 }
 
-/// 10 MB for a photo, 50 MB for other files (sending files, Bot API).
+/// Checks the size: 10 MB for a photo, 50 MB for other files (sending files, Bot API).
 fn check_upload(bytes: usize, is_photo: bool) -> Result<(), ApiError> {
     const MEGABYTE: usize = 1024 * 1024;
     if bytes == 0 {

@@ -1,18 +1,18 @@
-//! Pictures, as far as the platform looks at them before it shows one.
+//! The checks of images that the platform makes before it shows one.
 
 use super::wire::ApiError;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// The beginning of a PNG of this size, in pixels: enough of a picture for the fake.
+/// Returns the beginning of a PNG of this size, in pixels. The fake needs no more of an image.
 #[must_use]
 pub fn png(width: u32, height: u32) -> Vec<u8> {
     let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
     [PNG, b"\0\0\0\x0dIHDR", &size, b"\x08\x02\0\0\0"].concat()
 }
 
-/// A photo is a picture (JPEG, PNG or WebP), at most 10,000 pixels wide and high together, and one
-/// side at most 20 times the other (Bot API, `sendPhoto`).
+/// Checks a photo: JPEG, PNG or WebP; width and height at most 10,000 pixels together; one side at
+/// most 20 times the other (Bot API, `sendPhoto`).
 pub(super) fn check(bytes: &[u8]) -> Result<(), ApiError> {
     let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     if is_webp || bytes.starts_with(b"\xff\xd8\xff") {

@@ -1,16 +1,16 @@
-//! Buttons below a message: what the platform takes.
+//! Checks the buttons below a message.
 
 use serde_json::Value;
 
 use super::text::length;
 use super::wire::{ApiError, Call};
 
-/// Bytes of a button's data.
+/// Maximum size of a button's data in bytes.
 pub const CALLBACK_DATA_LIMIT: usize = 64;
-/// Buttons below a message.
+/// Maximum number of buttons below a message.
 const BUTTON_LIMIT: usize = 100;
 
-/// The inline keyboard of a call.
+/// Returns the inline keyboard of a call.
 pub(super) fn read(call: &Call) -> Result<Option<Value>, ApiError> {
     let Some(markup) = call.json("reply_markup")? else { return Ok(None) };
     if !markup.is_object() {

@@ -1,5 +1,5 @@
-//! How fast a bot may send: as strict as the platform's FAQ states it, without the bursts that the
-//! platform lets pass on good days. A limit of the whole bot can come with a ban.
+//! The rate limits of a bot, as strict as the platform's FAQ. The bursts that the real platform
+//! sometimes accepts are refused. A limit of the whole bot can be combined with a ban.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use super::wire::ApiError;
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// When the bot sent something, if its limits are enforced.
+/// The times of the bot's messages, to enforce its limits.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     enforced: bool,
-    /// To any chat.
+    /// Messages to any chat.
     all: Vec<Timestamp>,
     chats: BTreeMap<i64, Vec<Timestamp>>,
     ban: Option<Ban>,
 }
 
-/// What follows on too many messages in a second.
+/// A ban after too many messages in a second.
 #[derive(Debug)]
 struct Ban {
     messages: usize,
@@ -35,12 +35,12 @@ impl Limits {
         self.enforced = true;
     }
 
-    /// One message too many in a second, and everything that the bot sends is refused for a while.
+    /// Refuses all messages for a while if there are more than this number in a second.
     pub(super) fn ban_above(&mut self, messages: usize, lasts: Duration) {
         self.ban = Some(Ban { messages, lasts, until: Timestamp(0), sent: Vec::new() });
     }
 
-    /// Counts a call that sends something to a chat: 1 a second there, 20 a minute in a group, 30 a
+    /// Counts a message to a chat: at most 1 per second there, 20 per minute in a group, 30 per
     /// second in all.
     pub(super) fn take(&mut self, chat: i64, now: Timestamp) -> Result<(), ApiError> {
         if let Some(ban) = &mut self.ban {
@@ -63,7 +63,7 @@ impl Limits {
     }
 }
 
-/// 429 with the wait in whole seconds, unless it is zero.
+/// Returns a 429 with the time in whole seconds, unless the time is zero.
 fn flood(wait: Duration) -> Result<(), ApiError> {
     match u32::try_from(wait.as_millis().div_ceil(1000)).unwrap() {
         0 => Ok(()),
@@ -71,13 +71,13 @@ fn flood(wait: Duration) -> Result<(), ApiError> {
     }
 }
 
-/// How long until fewer than `count` are in the time before.
+/// Returns the time until fewer than `count` of the messages are in the period.
 fn wait(taken: &[Timestamp], count: usize, per: Duration, now: Timestamp) -> Duration {
     let first = taken.len().checked_sub(count).map(|place| taken[place]);
     first.map_or(Duration::ZERO, |first| now.until(first.after(per)))
 }
 
-/// Whether a method says something.
+/// Returns `true` if a method counts as a message.
 pub(super) fn counts(method: &str) -> bool {
     matches!(method, "sendmessage" | "senddocument" | "sendphoto" | "editmessagetext")
 }

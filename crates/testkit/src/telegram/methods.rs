@@ -1,4 +1,4 @@
-//! The methods of the Bot API, each with the checks that the platform makes.
+//! The methods of the Bot API, with the checks of the platform.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::{USERNAME, keyboard};
 type Answer = Result<Value, ApiError>;
 
 impl Bot {
-    /// Runs a method; not `getUpdates`, which may have to wait.
+    /// Runs a method. `getUpdates` is elsewhere, because it may have to wait.
     pub(super) fn run(&mut self, call: &Call) -> Answer {
         match call.method.as_str() {
             "getme" => Ok(self.get_me()),
@@ -58,7 +58,7 @@ impl Bot {
         Ok(self.say(Draft { formatted, file, ..draft }))
     }
 
-    /// What all ways of saying something have in common, in the order of the platform.
+    /// Checks the parameters that all messages share, in the platform's order.
     fn draft(&self, call: &Call) -> Result<Draft, ApiError> {
         let keyboard = keyboard::read(call)?;
         let chat = self.open_chat(call)?;
@@ -80,7 +80,7 @@ impl Bot {
         if call.get("chat_id").is_none_or(|given| *given == "") {
             return Err(ApiError::bad_request("chat_id is empty"));
         }
-        // A name instead of a number would be that of a public chat; there is none.
+        // A name would be that of a public chat, and the fake has none.
         let chat = call.int("chat_id").ok_or_else(|| ApiError::bad_request("chat not found"))?;
         self.chats.check_open(chat)?;
         Ok(chat)
@@ -102,7 +102,7 @@ impl Bot {
         Err(ApiError::bad_request("message to be replied not found"))
     }
 
-    /// A file comes as a part of the form, as `attach://PART`, or by its identifier.
+    /// Reads a file: a part of the form, `attach://PART`, or an identifier.
     fn sent_file(&mut self, call: &Call, kind: &str) -> Result<SentFile, ApiError> {
         let given = call.text(kind);
         let part = given.strip_prefix("attach://").unwrap_or(kind);
@@ -173,7 +173,7 @@ impl Bot {
         Ok(Value::Bool(true))
     }
 
-    /// Each press is answered once, and not too late.
+    /// Answers a press. Each press accepts one answer, within its lifetime.
     fn answer_callback_query(&mut self, call: &Call) -> Answer {
         const ANSWER_LIMIT: usize = 200;
         if text::length(call.text("text")) > ANSWER_LIMIT {
@@ -214,7 +214,7 @@ impl Bot {
     }
 }
 
-/// A text that is there and fits.
+/// Reads a text. It must be present and within the limit.
 fn message_text(call: &Call, too_long: &str) -> Result<Formatted, ApiError> {
     if call.text("text").is_empty() {
         return Err(ApiError::bad_request("message text is empty"));

@@ -9,8 +9,8 @@ fn command(name: &str, description: &str) -> Value {
     json!({ "commands": [{ "command": name, "description": description }] })
 }
 
-/// Makes each call with a fake of its own kind: refused with this status and description, counted
-/// as a refusal, and without any effect.
+/// Calls each method on a new fake. Checks that it is refused with this status and description, is
+/// recorded as a refusal, and has no effect.
 async fn refuses(cases: &[(&str, Value, u16, &str)]) {
     for (method, args, status, description) in cases {
         let fake = fake().await;

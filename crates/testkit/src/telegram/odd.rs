@@ -1,4 +1,4 @@
-//! Updates of every kind, well-formed and not, as nobody should send them.
+//! Updates of every kind, valid and malformed, to test that a bot survives them.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn group() -> Value {
     json!({ "id": -1_000_000_000_020_i64, "type": "supergroup", "title": "Birds" })
 }
 
-/// A message of somebody in private with these fields, in place of what a message has.
+/// Returns a private message of a user. `more` replaces or adds fields.
 #[must_use]
 pub fn odd_message(user: i64, id: usize, more: &Value) -> Value {
     let (chat, from) = (private(user), person(user));
@@ -27,7 +27,7 @@ pub fn odd_message(user: i64, id: usize, more: &Value) -> Value {
     message
 }
 
-/// Messages of somebody, well-formed and not: what one may be, or be said to be.
+/// Returns messages of a user, valid and malformed, with every kind of content.
 #[must_use]
 pub fn odd_messages(user: i64) -> Vec<Value> {
     let messages = bodies(user);
@@ -103,7 +103,7 @@ fn bodies(user: i64) -> Vec<Value> {
     ]
 }
 
-/// Updates of somebody that are no messages, by their kind.
+/// Returns updates of a user other than messages, with their kinds.
 #[must_use]
 pub fn odd_updates(user: i64) -> Vec<(&'static str, Value)> {
     let query = |more: Value| {

@@ -1,4 +1,4 @@
-//! What people say to the bot, as the platform describes it in updates.
+//! Actions of users, in the platform's format of updates.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::Heard;
 use super::bot::Bot;
 use super::chats::{SentMessage, describe};
 
-/// A message of somebody else, before it is in its chat.
+/// A user's message before it is in its chat.
 #[derive(Debug, Clone)]
 pub struct Said {
     pub(super) chat: i64,
@@ -16,13 +16,13 @@ pub struct Said {
 }
 
 impl Said {
-    /// A text in a private chat, whose number is that of the person.
+    /// Returns a text in a private chat, which has the id of the user.
     #[must_use]
     pub fn private(user: i64, text: &str) -> Self {
         Self::group(user, user, text)
     }
 
-    /// A text in a group (a small negative number) or a supergroup (below -1000000000000).
+    /// Returns a text in a group (a small negative id) or a supergroup (below -1000000000000).
     #[must_use]
     pub fn group(user: i64, chat: i64, text: &str) -> Self {
         let mut body = json!({ "from": person(user), "chat": describe(chat), "text": text });
@@ -33,48 +33,49 @@ impl Said {
         Self { chat, thread: None, reply_to: None, body }
     }
 
-    /// Something without a text, in any chat: `("photo", Self::photo("file-1"))`.
+    /// Returns a message without a text, in any chat, for example with
+    /// `("photo", Self::photo("file-1"))`.
     #[must_use]
     pub fn thing(user: i64, chat: i64, kind: &str, thing: Value) -> Self {
         let body = json!({ "from": person(user), "chat": describe(chat) });
         Self { chat, thread: None, reply_to: None, body }.with(kind, thing)
     }
 
-    /// What a photo is in a message: its sizes.
+    /// Returns the value of the field `photo`: a list of sizes.
     #[must_use]
     pub fn photo(file: &str) -> Value {
         json!([{ "file_id": file, "file_unique_id": format!("u{file}"), "width": 90, "height": 60,
             "file_size": 1000 }])
     }
 
-    /// In a topic of a supergroup.
+    /// Puts the message into a topic of a supergroup.
     #[must_use]
     pub fn thread(self, thread: i64) -> Self {
         let said = self.with("message_thread_id", thread.into());
         Self { thread: Some(thread), ..said.with("is_topic_message", true.into()) }
     }
 
-    /// In answer to a message of the same chat, the bot's or another's.
+    /// Makes it a reply to a message of the same chat.
     #[must_use]
     pub fn reply_to(self, message: i64) -> Self {
         Self { reply_to: Some(message), ..self }
     }
 
-    /// By a bot.
+    /// Makes its author a bot.
     #[must_use]
     pub fn by_bot(mut self) -> Self {
         self.body["from"]["is_bot"] = json!(true);
         self
     }
 
-    /// With one more field, or another value in one: `("caption", "look")`.
+    /// Sets a field, for example `("caption", "look")`.
     #[must_use]
     pub fn with(mut self, field: &str, value: Value) -> Self {
         self.body[field] = value;
         self
     }
 
-    /// Forwarded, from somebody else's message.
+    /// Makes it a message that was forwarded from another user.
     #[must_use]
     pub fn forwarded_from(self, user: i64, date: i64) -> Self {
         let origin = json!({ "type": "user", "date": date, "sender_user": person(user) });
@@ -83,7 +84,7 @@ impl Said {
 }
 
 impl Bot {
-    /// Somebody says something.
+    /// Adds a user's message.
     pub(super) fn hear(&mut self, said: Said) -> Heard {
         let (chat, date) = (said.chat, self.date());
         self.chats.open(chat);
@@ -101,7 +102,7 @@ impl Bot {
         Heard { chat, id, update: self.push("message", message) }
     }
 
-    /// A message inside of another: without the one that it answers itself.
+    /// Returns a message in the form inside of another one: without its own `reply_to_message`.
     fn shown(&self, place: (i64, i64)) -> Value {
         let mut message = self.heard.get(&place).cloned().unwrap_or_else(|| {
             self.chats.describe(place, &self.me()).expect("a reply to a message of this chat")
@@ -110,7 +111,7 @@ impl Bot {
         message
     }
 
-    /// Somebody changes what was said.
+    /// Changes the text of a user's message.
     pub(super) fn hear_edit(&mut self, place: (i64, i64), text: &str) -> Option<i64> {
         let date = self.date();
         let message = self.heard.get_mut(&place).expect("an edit of what was said");
@@ -125,7 +126,7 @@ impl Bot {
         self.push("edited_message", message)
     }
 
-    /// Somebody changes what the bot may do in a chat: from one status to another.
+    /// Changes the status of the bot in a chat.
     pub(super) fn hear_membership(&mut self, user: i64, chat: i64, [old, new]: [&str; 2]) {
         let member = |status| match status {
             "kicked" => json!({ "status": status, "user": self.me(), "until_date": 0 }),
@@ -136,7 +137,7 @@ impl Bot {
         self.push("my_chat_member", body);
     }
 
-    /// Somebody presses a button.
+    /// Presses a button.
     pub(super) fn press(&mut self, user: i64, message: &SentMessage, data: &str) -> String {
         let has_it = message.buttons().iter().any(|button| button["callback_data"] == data);
         assert!(has_it, "no button {data:?} below {message:?}");
@@ -151,14 +152,13 @@ impl Bot {
     }
 }
 
-/// A person as the platform describes one.
+/// Returns a user in the platform's format.
 fn person(user: i64) -> Value {
     json!({ "id": user, "is_bot": false, "first_name": format!("User {user}"),
         "username": format!("user{user}"), "language_code": "en" })
 }
 
-/// The entities that the platform finds by itself, as far as a bot depends on them: commands and
-/// mentions.
+/// Finds the entities that the platform finds by itself. Only commands and mentions are needed.
 fn found_entities(text: &str) -> Vec<Value> {
     let (mut entities, mut offset) = (Vec::new(), 0);
     for word in text.split_inclusive(char::is_whitespace) {

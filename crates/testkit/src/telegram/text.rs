@@ -1,30 +1,30 @@
-//! What a text becomes in a chat: cleaned, trimmed, measured, its entities checked.
+//! Texts as a chat shows them: cleaned, trimmed and measured, with checked entities.
 //!
-//! As on the platform, except that it is stricter where the platform silently mends: entities
-//! that cross, or that may not be inside of one another, are refused.
+//! The rules are those of the platform, with one exception. The platform silently repairs entities
+//! that overlap, or that are nested against its rules; the fake refuses them.
 
 use serde_json::{Value, json};
 
 use super::wire::{ApiError, Call};
 
-/// UTF-16 units of a message.
+/// Maximum length of a message in UTF-16 units.
 pub const TEXT_LIMIT: usize = 4096;
-/// UTF-16 units of a caption.
+/// Maximum length of a caption in UTF-16 units.
 pub const CAPTION_LIMIT: usize = 1024;
-/// Entities of a message; the platform drops the others.
+/// Maximum number of entities of a message. The platform drops further ones.
 pub const ENTITY_LIMIT: usize = 100;
 
-/// A text as the chat has it.
+/// A text as the chat shows it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Formatted {
     pub(super) text: String,
     pub(super) entities: Vec<Value>,
 }
 
-/// The text of a call, in the parameters of these names.
+/// Reads the text of a call and its entities, from the parameters of these names.
 pub(super) fn read(call: &Call, text: &str, entities: &str) -> Result<Formatted, ApiError> {
     if !call.text("parse_mode").is_empty() && !call.text(text).is_empty() {
-        // Nothing here parses a markup: entities say the same, and cannot be misread.
+        // The fake parses no markup, because entities express the same without ambiguity.
         return Err(ApiError::bad_request("unsupported parse_mode"));
     }
     let entities = match call.json(entities)? {
@@ -34,16 +34,16 @@ pub(super) fn read(call: &Call, text: &str, entities: &str) -> Result<Formatted,
     format(call.text(text), &entities)
 }
 
-/// Measures a text in UTF-16 units.
+/// Returns the length of a text in UTF-16 units.
 pub(super) fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// What a chat would have of a text with these entities, so that whoever renders can be tested
-/// without a server. The length is in UTF-16 units, [`TEXT_LIMIT`] or [`CAPTION_LIMIT`].
+/// Returns the text and the entities that a chat would show, so that a renderer can be tested
+/// without a server. The limit is in UTF-16 units: [`TEXT_LIMIT`] or [`CAPTION_LIMIT`].
 ///
 /// # Errors
-/// What the platform would answer.
+/// The platform's error.
 pub fn check_text(
     text: &str,
     entities: &[Value],
@@ -72,7 +72,7 @@ fn format(text: &str, entities: &[Value]) -> Result<Formatted, ApiError> {
     Ok(Formatted { entities: entities.take(ENTITY_LIMIT).collect(), text: kept.text })
 }
 
-/// An entity, by the UTF-16 units it spans.
+/// An entity with its range in UTF-16 units.
 #[derive(Debug)]
 struct Range {
     kind: String,
@@ -82,7 +82,7 @@ struct Range {
 }
 
 impl Range {
-    /// Nothing for what the platform finds by itself, and for what it drops.
+    /// Parses an entity. `None` for entities that the platform finds by itself or drops.
     fn read(entity: &Value) -> Result<Option<Self>, ApiError> {
         let unreadable =
             |why: &str| Err(ApiError::bad_request(format!("can't parse MessageEntity: {why}")));
@@ -155,7 +155,7 @@ impl Range {
         }
     }
 
-    /// The entity as the chat has it; nothing if its text is gone.
+    /// Returns the entity at its place in the cleaned text. `None` if its text has been removed.
     fn moved(self, kept: &Kept) -> Option<Value> {
         let (start, end) = (kept.place(self.start), kept.place(self.end));
         let mut entity = self.entity;
@@ -165,7 +165,7 @@ impl Range {
     }
 }
 
-/// The platform drops links that it cannot follow.
+/// Returns `false` for links that the platform drops because they are unusable.
 fn is_link(url: &Value) -> bool {
     const SCHEMES: [&str; 6] = ["http", "https", "tg", "ton", "mailto", "tel"];
     let url = url.as_str().unwrap_or_default();
@@ -177,7 +177,8 @@ fn is_link(url: &Value) -> bool {
     }
 }
 
-/// The byte after the character that `offset` falls into.
+/// Returns the byte after the character that contains `offset`, if the offset splits a surrogate
+/// pair.
 fn inside_of_pair(text: &str, offset: i64) -> Option<usize> {
     let mut units = 0;
     for (byte, character) in text.char_indices() {
@@ -192,7 +193,7 @@ fn inside_of_pair(text: &str, offset: i64) -> Option<usize> {
     None
 }
 
-/// What may be inside of what (formatting options, Bot API).
+/// Checks the nesting of entities (formatting options, Bot API).
 fn check_nesting(ranges: &[Range]) -> Result<(), ApiError> {
     let refuse = |inner: &Range, how: &str, outer: &Range| {
         let why = format!(
@@ -217,7 +218,7 @@ fn check_nesting(ranges: &[Range]) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Two entities over the same text come in no order: either may count as the outer one.
+/// Two entities with the same range have no order, so either may be the outer one.
 fn may_nest(outer: &Range, inner: &Range) -> bool {
     let same = (outer.start, outer.end) == (inner.start, inner.end);
     may_contain(&outer.kind, &inner.kind) || (same && may_contain(&inner.kind, &outer.kind))
@@ -237,16 +238,16 @@ fn may_contain(outer: &str, inner: &str) -> bool {
     is_style(outer) || is_style(inner) || is_quote(outer)
 }
 
-/// A text after cleaning and trimming, and where its UTF-16 units went.
+/// A text after cleaning and trimming, with the new positions of its UTF-16 units.
 struct Kept {
     text: String,
-    /// For each unit of the original and its end: the place in what was kept.
+    /// The new position of each original unit, and of the end.
     places: Vec<usize>,
 }
 
 impl Kept {
-    /// Control characters become spaces, some vanish, and the ends are trimmed, as the platform
-    /// does it: at the front not into the first entity.
+    /// Replaces control characters with spaces, removes some characters and trims both ends, like
+    /// the platform. Trimming at the front stops at the first entity.
     fn of(text: &str, first_entity: Option<i64>) -> Self {
         let cleaned: Vec<(char, usize)> =
             text.chars().map(|c| (cleaned(c), c.len_utf16())).collect();
@@ -280,7 +281,7 @@ impl Kept {
     }
 }
 
-/// A control character is a space; `\0` stands for what vanishes.
+/// Replaces a control character with a space. `\0` marks a removed character.
 fn cleaned(c: char) -> char {
     match c {
         '\n' => '\n',

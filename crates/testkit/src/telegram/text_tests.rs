@@ -136,7 +136,7 @@ fn at_most_a_hundred_entities_are_used() {
 fn ends_are_trimmed_and_controls_vanish_and_entities_move_along() {
     let cases: [(&str, Value, &str, Value); 6] = [
         (" \n text \n", entity("bold", 3, 4), "text", entity("bold", 0, 4)),
-        // Not at the front of an entity: a code block keeps its indent.
+        // Spaces at the start of an entity stay: a code block keeps its indent.
         ("  code  ", entity("pre", 0, 8), "  code", entity("pre", 0, 6)),
         ("a\r\nb", entity("bold", 0, 4), "a\nb", entity("bold", 0, 3)),
         ("a\tb", entity("bold", 2, 1), "a b", entity("bold", 2, 1)),

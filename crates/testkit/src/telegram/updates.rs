@@ -1,4 +1,4 @@
-//! The queue of updates: what is kept for the bot, for how long, and what an offset confirms.
+//! The queue of updates: their lifetimes, and the effect of an offset.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,27 +6,28 @@ use std::time::Duration;
 use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
-/// How long an update is kept (getting updates, Bot API).
+/// Lifetime of an update (getting updates, Bot API).
 pub const UPDATE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a pressed button is kept, in the queue and for an answer: what the Bot API server
-/// gives it in the queue.
+/// Lifetime of a button press, in the queue and for an answer. The Bot API server keeps it in the
+/// queue for this time.
 pub const CALLBACK_KEPT: Duration = Duration::from_secs(150);
-/// An offset further beyond the next id than this is taken for one of another sequence.
+/// Maximum distance of a valid offset from the next id. A higher offset belongs to another
+/// sequence.
 const FAR: i64 = 10;
-/// Not sent unless the bot asks for them.
+/// Kinds that are sent only if the bot requests them.
 const ON_REQUEST: [&str; 3] = ["chat_member", "message_reaction", "message_reaction_count"];
 
-/// What a poll asks for, within the platform's limits.
+/// The parameters of a poll, within the platform's limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Poll {
     pub(super) offset: i64,
     pub(super) limit: usize,
-    /// No waiting if it is zero.
+    /// Zero for an answer at once.
     pub(super) timeout: Duration,
 }
 
 impl Poll {
-    /// Numbers out of range become the nearest in range, as the platform has it.
+    /// Limits numbers to the valid range, like the platform.
     pub(super) fn new(offset: Option<i64>, limit: Option<i64>, timeout: Option<i64>) -> Self {
         let clamp = |value: Option<i64>, default, least, most| {
             let value = value.unwrap_or(default).clamp(least, most);
@@ -47,7 +48,7 @@ struct Update {
     forgotten_at: Timestamp,
 }
 
-/// The updates that wait for the bot.
+/// The queue of updates for the bot.
 #[derive(Debug)]
 pub(super) struct Updates {
     queue: VecDeque<Update>,
@@ -62,7 +63,7 @@ impl Default for Updates {
 }
 
 impl Updates {
-    /// Takes an update into the queue, unless the bot does not want its kind.
+    /// Queues an update if the bot has requested its kind.
     pub(super) fn push(&mut self, kind: &str, body: Value, now: Timestamp) -> Option<i64> {
         let wanted = match &self.allowed {
             Some(allowed) => allowed.iter().any(|allowed| allowed == kind),
@@ -71,7 +72,7 @@ impl Updates {
         wanted.then(|| self.push_unasked(kind, body, now))
     }
 
-    /// As [`Self::push`], whatever the bot wants.
+    /// Queues an update of any kind, requested or not.
     pub(super) fn push_unasked(&mut self, kind: &str, body: Value, now: Timestamp) -> i64 {
         let kept = if kind == "callback_query" { CALLBACK_KEPT } else { UPDATE_KEPT };
         let mut shown = json!({ "update_id": self.next });
@@ -79,7 +80,7 @@ impl Updates {
         self.queue(shown, now.after(kept))
     }
 
-    /// Takes an update into the queue that is nothing but this. Returns its number.
+    /// Queues this update unchanged. Returns its id.
     pub(super) fn push_whole(&mut self, shown: Value, now: Timestamp) -> i64 {
         self.queue(shown, now.after(UPDATE_KEPT))
     }
@@ -91,16 +92,15 @@ impl Updates {
         id
     }
 
-    /// What kinds are taken from now on. An empty list stands for the default; what is in the
-    /// queue stays.
+    /// Sets the kinds of future updates. An empty list stands for the default. Queued updates stay.
     pub(super) fn allow(&mut self, kinds: &[Value]) {
         let kinds: Vec<String> =
             kinds.iter().filter_map(|kind| Some(kind.as_str()?.to_ascii_lowercase())).collect();
         self.allowed = (!kinds.is_empty()).then_some(kinds);
     }
 
-    /// Forgets what the offset confirms and what is too old, and shows what is left. A negative
-    /// offset counts from the end; one that cannot be of this sequence confirms nothing.
+    /// Removes confirmed and expired updates, and returns the others. A negative offset counts from
+    /// the end. An offset of another sequence confirms nothing.
     pub(super) fn read(&mut self, offset: i64, limit: usize, now: Timestamp) -> Vec<Value> {
         let from = if offset < 0 { self.next + offset } else { offset };
         if from <= self.next + FAR {
@@ -110,7 +110,7 @@ impl Updates {
         self.queue.iter().take(limit).map(|update| update.shown.clone()).collect()
     }
 
-    /// As after a week without updates: the ids go on somewhere else.
+    /// Continues the ids elsewhere, as after a week without updates.
     pub(super) fn restart_ids(&mut self, next: i64) {
         assert!(self.queue.is_empty(), "ids restart only while nothing waits");
         self.next = next;
@@ -120,7 +120,7 @@ impl Updates {
         self.queue.clear();
     }
 
-    /// The ids of the updates that were not confirmed.
+    /// Returns the ids of unconfirmed updates.
     pub(super) fn waiting(&self) -> Vec<i64> {
         self.queue.iter().map(|update| update.id).collect()
     }

@@ -6,7 +6,7 @@ fn ids(updates: &[Value]) -> Vec<i64> {
     updates.iter().map(|update| update["update_id"].as_i64().unwrap()).collect()
 }
 
-/// Five updates, 1000 to 1004.
+/// Returns the updates 1000 to 1004.
 fn five() -> Updates {
     let mut updates = Updates::default();
     for _ in 0..5 {
@@ -25,7 +25,8 @@ fn an_offset_confirms_what_is_below_it() {
         (1001, &all[1..]),
         (1004, &all[4..]),
         (1005, &[]),
-        // Numbers of the near future are believed, others are of another sequence.
+        // An offset up to 10 above the next id confirms all updates. A higher one belongs to
+        // another sequence.
         (1015, &[]),
         (1016, &all),
         (-1, &all[4..]),

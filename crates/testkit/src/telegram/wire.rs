@@ -1,4 +1,4 @@
-//! The Bot API on the wire: what a request says, and how it is answered.
+//! Parses requests to the Bot API and formats its answers.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::multipart::{self, Upload};
 pub struct ApiError {
     /// `error_code` and HTTP status.
     pub code: u16,
-    /// What it says: `Bad Request: chat not found`.
+    /// The description, for example `Bad Request: chat not found`.
     pub description: String,
     /// `parameters.retry_after`, in seconds.
     pub retry_after: Option<u32>,
@@ -21,31 +21,31 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// An error with a code and a whole description.
+    /// Returns an error with a code and a complete description.
     #[must_use]
     pub fn new(code: u16, description: impl Into<String>) -> Self {
         Self { code, description: description.into(), retry_after: None, migrate_to: None }
     }
 
-    /// 400, with what follows `Bad Request: `.
+    /// 400, with the text after `Bad Request: `.
     #[must_use]
     pub fn bad_request(why: impl AsRef<str>) -> Self {
         Self::new(400, format!("Bad Request: {}", why.as_ref()))
     }
 
-    /// 401: the token is wrong or was revoked.
+    /// 401: the token is wrong or has been revoked.
     #[must_use]
     pub fn unauthorized() -> Self {
         Self::new(401, "Unauthorized")
     }
 
-    /// 403, with what follows `Forbidden: `.
+    /// 403, with the text after `Forbidden: `.
     #[must_use]
     pub fn forbidden(why: impl AsRef<str>) -> Self {
         Self::new(403, format!("Forbidden: {}", why.as_ref()))
     }
 
-    /// 409: somebody else polls.
+    /// 409: another client polls.
     #[must_use]
     pub fn conflict() -> Self {
         let why = "Conflict: terminated by other getUpdates request; make sure that only one bot \
@@ -53,14 +53,14 @@ impl ApiError {
         Self::new(409, why)
     }
 
-    /// 429: not again for so many seconds.
+    /// 429: the bot must wait for this number of seconds.
     #[must_use]
     pub fn flood(retry_after: u32) -> Self {
         let why = format!("Too Many Requests: retry after {retry_after}");
         Self { retry_after: Some(retry_after), ..Self::new(429, why) }
     }
 
-    /// 502, as a proxy of the platform says it.
+    /// 502, from a proxy of the platform.
     #[must_use]
     pub fn bad_gateway() -> Self {
         Self::new(502, "Bad Gateway")
@@ -93,12 +93,12 @@ impl ApiError {
     }
 }
 
-/// The answer to a call that went well.
+/// Returns the answer to a successful call.
 pub(super) fn success(result: &Value) -> Vec<Piece> {
     whole(200, &[("content-type", "application/json")], &success_body(result))
 }
 
-/// Half of it, and then the connection is closed.
+/// Returns half of the answer, after which the connection is closed.
 pub(super) fn half(result: &Value) -> Vec<Piece> {
     let body = success_body(result);
     let half = &body.as_bytes()[..body.len() / 2];
@@ -113,20 +113,20 @@ fn success_body(result: &Value) -> String {
 /// A call of a method.
 #[derive(Debug, Default)]
 pub(super) struct Call {
-    /// In lower case: the platform does not care.
+    /// In lower case, because the platform ignores the case.
     pub(super) method: String,
     pub(super) args: Map<String, Value>,
     pub(super) files: BTreeMap<String, Upload>,
 }
 
-/// What a path below the server means.
+/// The target of a path.
 #[derive(Debug)]
 pub(super) enum Target {
     Method { token: String, method: String },
     File { token: String, path: String },
 }
 
-/// Reads `/bot<TOKEN>/<method>` and `/file/bot<TOKEN>/<path>`.
+/// Parses `/bot<TOKEN>/<method>` and `/file/bot<TOKEN>/<path>`.
 pub(super) fn target(path: &str) -> Result<Target, ApiError> {
     let path = multipart::percent_decoded(path.split('?').next().unwrap_or_default());
     let split = |prefix| {
@@ -143,7 +143,7 @@ pub(super) fn target(path: &str) -> Result<Target, ApiError> {
 }
 
 impl Call {
-    /// Reads the body, by its media type.
+    /// Parses the body, by its media type.
     pub(super) fn read(method: &str, request: &HttpRequest) -> Result<Self, ApiError> {
         let mut call = Self { method: method.to_ascii_lowercase(), ..Self::default() };
         let media_type = request.header("content-type").unwrap_or_default();
@@ -160,28 +160,28 @@ impl Call {
         Ok(call)
     }
 
-    /// A parameter; nothing if it is null, as if it were missing.
+    /// Returns a parameter. A null counts as missing.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.args.get(name).filter(|value| !value.is_null())
     }
 
-    /// A whole number, which may also come as a string.
+    /// Returns a whole number, which may also be a string.
     pub(super) fn int(&self, name: &str) -> Option<i64> {
         let value = self.get(name)?;
         value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
     }
 
-    /// A text; empty if it is missing.
+    /// Returns a text, or an empty one if it is missing.
     pub(super) fn text(&self, name: &str) -> &str {
         self.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A yes or no, which may also come as a string.
+    /// Returns a boolean, which may also be a string.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| *value == true || *value == "true" || *value == "1")
     }
 
-    /// A structure, which may also come as JSON in a string.
+    /// Returns a structure, which may also be JSON in a string.
     pub(super) fn json(&self, name: &str) -> Result<Option<Value>, ApiError> {
         let unreadable = || ApiError::bad_request(format!("can't parse {name} JSON object"));
         match self.get(name) {

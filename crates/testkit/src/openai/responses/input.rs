@@ -1,11 +1,12 @@
-//! What a conversation may consist of: items, each call answered once.
+//! Checks the conversation of a request: a list of items, with one result for each call.
 
 use serde_json::Value;
 
 use super::thinking;
 use crate::openai::{Refusal, check_name, content, invalid};
 
-/// Checks the input of a request; `sealed` where nothing is kept.
+/// Checks the input of a request. `sealed` means that the server stores nothing, so thoughts must
+/// be sent back.
 pub(super) fn check(input: &Value, sealed: bool) -> Result<(), Refusal> {
     let items = match input {
         Value::String(_) => return Ok(()),

@@ -1,17 +1,17 @@
-//! An answer as the events of a stream.
+//! The events of a streamed answer.
 
 use serde_json::{Value, json};
 
 use super::{MODEL, thought};
 use crate::answer::Spoken;
 
-/// An event of a stream, as a chunk of its body.
+/// Returns an event of a stream, as text for a chunk of its body.
 #[must_use]
 pub fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
 }
 
-/// The whole answer, as the last event has it.
+/// Returns the whole answer in the form of the last event.
 #[must_use]
 pub fn response(status: &str, output: &[Value], usage: &Value) -> Value {
     json!({ "id": "resp_1", "object": "response", "created_at": 1, "status": status,
@@ -19,7 +19,7 @@ pub fn response(status: &str, output: &[Value], usage: &Value) -> Value {
         "store": false, "usage": usage })
 }
 
-/// An answer that is not streamed.
+/// Returns an answer without streaming.
 pub(super) fn whole(text: &str) -> Value {
     let spoken = Spoken { text: text.to_owned(), ..Spoken::default() };
     response("completed", &items(&spoken), &usage())
@@ -31,7 +31,7 @@ fn usage() -> Value {
         "total_tokens": 15 })
 }
 
-/// The events of an answer, item by item: what was thought, what is said, each call.
+/// Returns the events of an answer, item by item: the thought, the text, each call.
 pub(super) fn events(spoken: &Spoken) -> Vec<String> {
     let started = response("in_progress", &[], &Value::Null);
     let mut events = vec![
@@ -72,20 +72,20 @@ fn items(spoken: &Spoken) -> Vec<Value> {
     items
 }
 
-/// An item before anything of it has come.
+/// Returns an item without its content, for the event that begins it.
 fn begun(item: &Value) -> Value {
     let mut begun = item.clone();
     let (key, nothing) = match item["type"].as_str() {
         Some("message") => ("content", json!([])),
         Some("function_call") => ("arguments", json!("")),
-        // Sealed, but not yet to the end.
+        // The beginning of the encrypted thought.
         _ => ("encrypted_content", json!("gAAAA")),
     };
     begun[key] = nothing;
     begun
 }
 
-/// What of an item comes between its beginning and its end.
+/// Returns the events between the beginning and the end of an item.
 fn pieces(index: usize, item: &Value, spoken: &Spoken) -> Vec<Value> {
     let id = &item["id"];
     let of = |kind: &str, key: &str, value: &str| {

@@ -1,4 +1,4 @@
-//! What a model thought before it called a tool: sealed, and taken back only as it was.
+//! The encrypted thoughts of a model before a tool call. They are accepted only unchanged.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,14 +8,14 @@ use crate::openai::{Refusal, invalid};
 
 const SEALED: &str = "sealed:";
 
-/// An item with a thought that nobody may read.
+/// Returns an item with an encrypted thought.
 #[must_use]
 pub fn thought(id: &str, thinking: &str) -> Value {
     json!({ "id": id, "type": "reasoning", "summary": [],
         "encrypted_content": STANDARD.encode(format!("{SEALED}{id}:{thinking}")) })
 }
 
-/// Checks how much a model is to think.
+/// Checks the thinking effort of a request.
 pub(super) fn check_effort(effort: &Value) -> Result<(), Refusal> {
     match effort.as_str() {
         None | Some("none" | "minimal" | "low" | "medium" | "high") => Ok(()),
@@ -26,7 +26,7 @@ pub(super) fn check_effort(effort: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// Checks a thought, and that what it led to comes next.
+/// Checks a thought, and that the item that it led to comes next.
 pub(super) fn check(item: &Value, place: usize, next: Option<&Value>) -> Result<(), Refusal> {
     if !item["summary"].is_array() {
         return Err(invalid(format!("Missing required parameter: 'input[{place}].summary'.")));
