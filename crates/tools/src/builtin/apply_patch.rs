@@ -179,8 +179,7 @@ impl Stage {
         let path = workspace.resolve(given).map_err(tool_error)?;
         let key = path.to_string();
         if !self.files.contains_key(&key) {
-            // Read apart: the trust of this file must not lower the trust of the patch's other
-            // files.
+            // `apart` counts trust separately: this file must not lower that of the others.
             let apart = workspace.apart();
             let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
             let before = is_there.then(|| read_text(&apart, given)).transpose()?;

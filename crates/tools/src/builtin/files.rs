@@ -18,8 +18,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Runs `work` on the workspace, in a thread that may block. Its writes are marked with the
-    /// lower of the trust of the call and of the data read; the call's trust is lowered to match.
+    /// Runs `work` on the workspace, in a thread that may block. `context.read` is lowered to the
+    /// trust of the data read, and writes are marked with the lower of that and the call's trust.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         context: &ToolContext,

@@ -168,7 +168,7 @@ impl Search {
         is_named: bool,
         arguments: &Arguments,
     ) -> Result<(), ToolError> {
-        // Read apart: only a file with a match affects the trust level.
+        // `apart` counts trust separately: only a file with a match lowers the call's trust.
         let apart = workspace.apart();
         let bytes = match apart.read(path) {
             Ok(bytes) => bytes,

@@ -18,7 +18,7 @@ const MAX_IGNORE_BYTES: u64 = 256 * 1024;
 /// A walk in progress.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Opened apart: the caller decides which names the model gets to see.
+    /// With its own record of trust: names count only if the caller shows them to the model.
     workspace: Workspace,
     hidden: bool,
     open: Vec<Found>,
