@@ -5,8 +5,8 @@ use teloxide::types::UpdateKind;
 use crate::update::Update;
 
 /// Groups the updates of a batch, in order; an album takes the place of its first update.
-/// `committed` is the last update known to be in the log. Updates up to it are not grouped with
-/// later ones, because the log would absorb the whole group as known.
+/// `committed` is the last update known to be in the log. Updates up to it are grouped separately
+/// from later ones, because the log would absorb a mixed group as known.
 pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     let mut gathered: Vec<Vec<Update>> = Vec::new();
     for update in updates {

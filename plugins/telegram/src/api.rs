@@ -49,8 +49,7 @@ struct Reply<T> {
 }
 
 impl Api {
-    /// # Errors
-    /// [`TelegramError`] says what to change.
+    /// # Errors [`TelegramError`] if `api_url` is invalid or the HTTP client cannot be created.
     pub(crate) fn new(
         token: &Secret,
         api_url: &str,
@@ -138,7 +137,7 @@ fn without_result<T>(reply: Reply<T>) -> Reply<()> {
     Reply { ok, result: None, error_code, description, parameters }
 }
 
-/// The fault of an error response. `reply` is `None` if the body is not from the Bot API.
+/// The fault of an error response. `reply` is `None` if another server wrote the body.
 fn refused(status: u16, reply: Option<Reply<()>>, retry_after: Option<Duration>) -> Fault {
     let Some(reply) = reply.filter(|reply| !reply.ok) else {
         return Fault::answered(status, None, None, retry_after);

@@ -26,8 +26,7 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    /// # Errors
-    /// [`SendError`] if nothing can be sent, or the id of the message to edit is invalid.
+    /// # Errors [`SendError`] if the chat, a link, or the id of the message to edit is invalid.
     pub(crate) fn new(telegram: &Telegram, delivery: &'a Delivery) -> Result<Self, SendError> {
         let number = |shown| Number::of_sent(shown).ok_or(SendError::Gone);
         let edited = delivery.shown_as.as_ref().map(number).transpose()?;
@@ -73,8 +72,7 @@ impl<'a> Attempt<'a> {
     /// Changes the part that the platform refused, if another may work: the chat, the formatting
     /// (F23), or the topic.
     ///
-    /// # Errors
-    /// The outcome of the send, if no change can help.
+    /// # Errors The outcome of the send, if every change has been tried.
     pub(crate) fn adapt(mut self, telegram: &Telegram, fault: &Fault) -> Result<Self, SendError> {
         match (fault, Lost::of(fault)) {
             (Fault::Moved(new), _) if *new != self.place.chat => {

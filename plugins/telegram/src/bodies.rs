@@ -1,11 +1,11 @@
-//! Reads the content of messages from their raw JSON if the client cannot parse it.
+//! Reads the content of messages from their raw JSON if the client fails to parse it.
 
 use std::slice;
 
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
 use serde_json::{Map, Value};
 
-/// Fields of a message that are not its content.
+/// Fields of a message other than its content.
 const BESIDE: [&str; 35] = [
     "author_signature",
     "business_connection_id",
@@ -44,7 +44,7 @@ const BESIDE: [&str; 35] = [
     "via_bot",
 ];
 
-/// Fields of service messages: events of a chat, which are addressed to nobody.
+/// Fields of service messages, which report events of a chat.
 const HAPPENINGS: [&str; 31] = [
     "boost_added",
     "channel_chat_created",

@@ -1,5 +1,5 @@
 //! Registers the chat commands with the platform, for completion. Errors are only logged, because
-//! nothing else depends on it.
+//! the commands work without completion.
 
 use avocet_protocol::CommandHelp;
 use serde::de::IgnoredAny;

@@ -38,8 +38,7 @@ pub struct TelegramConfig {
 impl TelegramConfig {
     /// Checks the values of single keys.
     ///
-    /// # Errors
-    /// The key with an invalid value, and the requirement. The token is not shown.
+    /// # Errors The key with an invalid value, and the requirement. The token stays hidden.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let token = self.token.as_ref().map(Secret::expose);
         if token == Some("") {

@@ -38,7 +38,7 @@ pub(crate) enum Converted {
     Ignored(&'static str),
     /// A group has a new id.
     Moved(Moved),
-    /// A message for the agent with content that cannot be read.
+    /// A message for the agent with unreadable content.
     Unreadable(Box<Unreadable>),
 }
 
@@ -58,7 +58,7 @@ impl Converted {
         }
     }
 
-    /// The reason why an edit is no correction, depending on the edited message.
+    /// The reason to ignore an edit, depending on the edited message.
     pub(crate) fn no_correction(is_location: bool, is_in_album: bool) -> Option<Self> {
         match (is_location, is_in_album) {
             (true, _) => Some(Self::Ignored("a live location that moved")),

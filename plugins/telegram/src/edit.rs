@@ -15,7 +15,7 @@ use crate::moved::{Number, Place};
 use crate::send::{buttons, no_preview};
 use crate::topic::{self, Lost};
 
-/// Returns `true` if an edit failed because the message is gone or cannot be edited.
+/// Returns `true` if an edit failed because the message is gone or no longer editable.
 pub(crate) fn is_gone(fault: &Fault) -> bool {
     let words = ["message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID"];
     words.iter().any(|words| fault.says(words)) || Lost::of(fault).is_some()

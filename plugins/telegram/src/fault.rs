@@ -10,7 +10,7 @@ use teloxide::types::ChatId;
 /// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing was sent: there is no connection, or the request cannot be serialised.
+    /// The request was never sent: the connection or the serialisation failed.
     NotSent(&'static str),
     /// Too many requests (429): retry after this time.
     Wait(Duration),
@@ -18,7 +18,7 @@ pub(crate) enum Fault {
     Moved(ChatId),
     /// The answer is an error.
     Refused(Refusal),
-    /// The request was sent, but there is no readable answer.
+    /// The request was sent, but its answer is missing or unreadable.
     Broken(&'static str),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Parameters {
     migrate_to_chat_id: Option<i64>,
 }
 
-/// The wait after a 429 that states none.
+/// The default wait after a 429.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 impl Fault {

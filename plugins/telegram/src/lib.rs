@@ -99,8 +99,7 @@ pub enum TelegramError {
 impl Telegram {
     /// Creates a bot from its configuration.
     ///
-    /// # Errors
-    /// [`TelegramError`] says what to change.
+    /// # Errors [`TelegramError`] if a setting is missing or invalid.
     pub fn new(
         name: ChannelName,
         account: AccountName,

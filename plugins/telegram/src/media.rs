@@ -10,7 +10,7 @@ use teloxide::types::{
 /// The content of a message beside its text and caption.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Carried {
-    /// Nothing: a plain text or a service message.
+    /// A plain text or a service message.
     Nothing,
     /// A file that the platform keeps.
     File(Box<Attachment>),
@@ -53,7 +53,7 @@ pub(crate) fn carried(message: &Message) -> Carried {
             Carried::Unreadable("a shared contact list")
         }
         MessageKind::WebAppData(_) => Carried::Unreadable("data of a web app"),
-        // Service messages are addressed to nobody.
+        // Service messages have no content for the agent.
         _ => Carried::Nothing,
     }
 }

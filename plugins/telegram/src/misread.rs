@@ -1,4 +1,4 @@
-//! Reads updates that the client cannot parse, from their raw JSON as far as possible. If the
+//! Reads updates that the client fails to parse, from their raw JSON as far as possible. If the
 //! content of a message is unreadable, its sender gets a reply that names it.
 
 use avocet_protocol::{ChatKind, IdError, Sender, SenderId};
@@ -22,7 +22,7 @@ const OTHER: Converted = Converted::Ignored("of another kind");
 type Fields = Map<String, Value>;
 
 impl Bot<'_> {
-    /// Converts an update that the client cannot parse.
+    /// Converts an update that the client fails to parse.
     pub(crate) fn misread(&self, update: &Value) -> Result<Converted, IdError> {
         let fields = |kind: &str| update.get(kind).and_then(Value::as_object);
         if let Some(message) = fields("message") {

@@ -26,7 +26,7 @@ fn read(more: &Value) -> Converted {
     convert(json!({ "update_id": 1, "message": message(more) }))
 }
 
-/// Converts an update that the client cannot parse.
+/// Converts an update that the client fails to parse.
 fn convert(update: Value) -> Converted {
     let update = Update::read(update).unwrap();
     assert!(matches!(update.kind, UpdateKind::Error(_)), "the client can read it: {update:?}");
@@ -120,7 +120,7 @@ fn what_cannot_be_read_is_named_to_its_sender() {
             "something that Telegram calls “hologram”, which is new to me".to_owned(),
         ),
         (json!({ "<b>\u{202e}": 1 }), "something that is new to me".to_owned()),
-        // The sender is missing, so the content is not accepted.
+        // The sender is missing, so the content is rejected.
         (json!({ "from": 5, "voice": { "file_id": "f" } }), format!("a voice message {IN_A_WAY}")),
         (json!({ "from": 5, "text": "hi" }), format!("a text {IN_A_WAY}")),
     ];
@@ -156,7 +156,7 @@ fn group() -> Value {
     json!({ "id": -20, "type": "supergroup", "title": "Birds", "is_forum": true })
 }
 
-/// A group message that the client cannot parse, because of its `forward_origin`.
+/// A group message that the client fails to parse because of its `forward_origin`.
 fn in_group(more: &Value) -> Value {
     let mut fields = json!({ "chat": group(), "forward_origin": { "type": "unheard_of" } });
     fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -13,7 +13,7 @@ use crate::update::{Batch, GetUpdates};
 /// The extra time after which a poll that hangs is abandoned (F3).
 pub(crate) const GRACE: Duration = Duration::from_secs(15);
 
-/// An album counts as complete if no part of it arrives for this long.
+/// The pause after which an album counts as complete.
 const ALBUM_PAUSE: Duration = Duration::from_millis(500);
 
 /// Updates in a full batch (Bot API, `getUpdates`).

@@ -167,9 +167,9 @@ fn refused(refusal: &Refusal) -> SendError {
         }
         (500.., _) if refusal.is_certain_failure() => SendError::Failed(text),
         (500.., _) => SendError::Unknown(text),
-        // The message is too large, no matter which server says so.
+        // The message is too large, whichever server says so.
         (413, _) => SendError::Refused(text),
-        // A server in front of the Bot API refused. The message is not the cause.
+        // A server in front of the Bot API refused, regardless of the message.
         (400.., None) => SendError::Failed(text),
         (400.., Some(_)) => SendError::Refused(refusal.with_advice()),
         (..400, _) => SendError::Unknown(text),

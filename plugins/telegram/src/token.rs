@@ -3,7 +3,7 @@
 //!
 //! Both may be temporary. The platform has sent such answers for some seconds, a proxy does so
 //! while the server is replaced, and an operator may be about to change the token. So requests are
-//! retried, but less often each time, because a revoked token never becomes valid again.
+//! retried, but less often each time, because a revoked token stays revoked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) struct Token(Mutex<State>);
 #[derive(Debug)]
 struct State {
     waits: Backoff,
-    /// No requests are sent before this time, measured by the clock's `elapsed`.
+    /// Requests are held until this time, measured by the clock's `elapsed`.
     held_until: Duration,
     /// Refusals in a row.
     refusals: u32,

@@ -1,5 +1,4 @@
-//! Topics that accept no more messages. Their messages go to the main chat, below a line that says
-//! so.
+//! Topics that refuse messages. Their messages go to the main chat, below a line that says so.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +13,7 @@ use crate::fault::Fault;
 /// The cool-down of a topic that refused a message. A closed one may be reopened.
 const LEFT_ALONE: Duration = Duration::from_mins(1);
 
-/// The reason why a topic accepts no messages.
+/// The reason why a topic refuses messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     Deleted,
@@ -25,7 +24,7 @@ impl Lost {
     /// Bytes, and characters, of the longest line.
     pub(crate) const LONGEST_LINE: usize = Self::Deleted.line().len();
 
-    /// Reads the reason from a refusal; `None` if the refusal is not about a topic.
+    /// Reads the reason from a refusal; `None` if the refusal has another cause.
     pub(crate) fn of(fault: &Fault) -> Option<Self> {
         if fault.says("message thread not found") || fault.says("TOPIC_DELETED") {
             return Some(Self::Deleted);

@@ -1,4 +1,4 @@
-//! Replies to senders of messages that cannot be read.
+//! Replies to senders of unreadable messages.
 
 use avocet_channel_kit::unreadable;
 use avocet_protocol::{
@@ -35,7 +35,7 @@ impl Unreadable {
 }
 
 impl Receiver<'_> {
-    /// Tells the sender once that a message cannot be read, if the sender is admitted.
+    /// Tells the sender once that a message is unreadable, if the sender is admitted.
     pub(crate) async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
         let Unreadable { inbound, kind, reply_to } = message;
         let line = Content { reply_to: reply_to.clone(), ..unreadable(kind) };

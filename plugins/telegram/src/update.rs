@@ -1,5 +1,5 @@
-//! The updates of a poll, each parsed on its own, so that an unreadable one does not affect the
-//! others.
+//! The updates of a poll, each parsed on its own, so that an unreadable one leaves the others
+//! unaffected.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,7 +10,7 @@ use teloxide::requests::Payload;
 use teloxide::types::{AllowedUpdate, CallbackQueryId, Message, MessageKind, UpdateKind};
 
 /// `getUpdates` of the Bot API with its raw answer. The client's own version parses all updates at
-/// once, hides those that it could not parse, and panics on some.
+/// once, hides those that it fails to parse, and panics on some.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct GetUpdates {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ impl Payload for GetUpdates {
 pub(crate) struct Update {
     /// At least 0.
     pub(crate) id: i64,
-    /// [`UpdateKind::Error`] if it cannot be parsed or is of an unexpected kind.
+    /// [`UpdateKind::Error`] if it is unreadable or of an unexpected kind.
     pub(crate) kind: UpdateKind,
 }
 
@@ -56,7 +56,7 @@ impl Batch {
 }
 
 impl Update {
-    /// `None` if there is no id.
+    /// `None` if the id is missing.
     pub(crate) fn read(raw: Value) -> Option<Self> {
         let id = raw.get("update_id")?.as_i64().filter(|id| (0..i64::MAX).contains(id))?;
         Some(Self { id, kind: kind(&raw).unwrap_or(UpdateKind::Error(raw)) })

@@ -113,7 +113,7 @@ async fn f6_previews_and_typing_take_turns_that_no_message_needs() {
     world.pass(SECOND);
     world.telegram.spare_turn(&edit).unwrap();
     world.telegram.deliver(&edit).await.unwrap();
-    // While the platform refuses requests, no typing indicator is sent.
+    // The typing indicator is omitted during the hold that the platform asks for.
     world.platform.inject(On::method("editMessageText"), 1, Fault::flood(17));
     world.telegram.deliver(&edit).await.unwrap_err();
     world.telegram.typing(&crate::chat(ANN)).await;

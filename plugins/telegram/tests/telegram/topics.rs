@@ -1,4 +1,4 @@
-//! Topics that accept no messages: theirs go to the main chat, with a line that says so.
+//! Topics that refuse messages: theirs go to the main chat, with a line that says so.
 
 use std::time::Duration;
 

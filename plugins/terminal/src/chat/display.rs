@@ -24,7 +24,7 @@ pub(super) struct Display {
     known: VecDeque<MessageId>,
     /// `true` if the answer is shown while it is written, from its beginning on.
     streams: bool,
-    /// The streamed text whose final chunk is still to come.
+    /// The streamed text; its final chunk is still to come.
     streamed: String,
     activity: String,
 }

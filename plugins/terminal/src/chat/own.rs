@@ -8,7 +8,7 @@ use avocet_protocol::{MessageId, TurnEvent, TurnId, WaitKind};
 /// message was sent, the time for it to count as the answer to a question.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// A message whose answer has not been shown yet.
+/// A message with an outstanding answer.
 #[derive(Debug)]
 struct OwnMessage {
     id: MessageId,
