@@ -78,7 +78,7 @@ pub(crate) fn add_to(schema: &mut Value) {
 /// Returns the arguments under the names of the schema. Names that the schema does not know stay.
 ///
 /// # Errors
-/// Two of the given names mean the same argument.
+/// If two of the given names mean the same argument.
 pub(crate) fn resolved<'a>(
     schema: &Value,
     given: &'a Map<String, Value>,

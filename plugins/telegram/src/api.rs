@@ -49,7 +49,8 @@ struct Reply<T> {
 }
 
 impl Api {
-    /// # Errors [`TelegramError`] if `api_url` is invalid or the HTTP client cannot be created.
+    /// # Errors
+    /// [`TelegramError`] if `api_url` is invalid or the HTTP client cannot be created.
     pub(crate) fn new(
         token: &Secret,
         api_url: &str,
@@ -81,7 +82,7 @@ impl Api {
     /// Calls a method. `T` is the type of its result.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails or the platform refuses it.
     pub(crate) async fn call<T, P>(&self, payload: P) -> Result<T, Fault>
     where
         T: DeserializeOwned,
@@ -96,7 +97,7 @@ impl Api {
     /// Calls a method that takes a file.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails or the platform refuses it.
     pub(crate) async fn upload(&self, method: &str, form: Form) -> Result<Made, Fault> {
         answer(self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
     }

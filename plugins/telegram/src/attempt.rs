@@ -26,7 +26,8 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    /// # Errors [`SendError`] if the chat, a link, or the id of the message to edit is invalid.
+    /// # Errors
+    /// [`SendError`] if the chat, a link, or the id of the message to edit is invalid.
     pub(crate) fn new(telegram: &Telegram, delivery: &'a Delivery) -> Result<Self, SendError> {
         let number = |shown| Number::of_sent(shown).ok_or(SendError::Gone);
         let edited = delivery.shown_as.as_ref().map(number).transpose()?;
@@ -61,8 +62,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// The message to reply to. `None` if that message was left behind in a moved group, or if this
-    /// one goes outside of its topic: a reply would put it back there. A deleted message is ignored
-    /// by the platform.
+    /// one goes outside of its topic: a reply would put it back there. If that message was deleted,
+    /// the platform sends this one without the reply.
     pub(crate) fn reply_to(&self) -> Option<ReplyParameters> {
         let key = self.delivery.content.reply_to.as_ref().filter(|_| self.lost.is_none())?;
         let replied = self.place.message(Number::of_heard(key)?)?;
@@ -72,7 +73,8 @@ impl<'a> Attempt<'a> {
     /// Changes the part that the platform refused, if another may work: the chat, the formatting
     /// (F23), or the topic.
     ///
-    /// # Errors The outcome of the send, if every change has been tried.
+    /// # Errors
+    /// The outcome of the send, if every change has been tried.
     pub(crate) fn adapt(mut self, telegram: &Telegram, fault: &Fault) -> Result<Self, SendError> {
         match (fault, Lost::of(fault)) {
             (Fault::Moved(new), _) if *new != self.place.chat => {

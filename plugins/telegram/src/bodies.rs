@@ -1,4 +1,4 @@
-//! Reads the content of messages from their raw JSON if the client fails to parse it.
+//! Reads the content of messages from their raw JSON if teloxide fails to parse them.
 
 use std::slice;
 

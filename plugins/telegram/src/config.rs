@@ -38,7 +38,8 @@ pub struct TelegramConfig {
 impl TelegramConfig {
     /// Checks the values of single keys.
     ///
-    /// # Errors The key with an invalid value, and the requirement. The token stays hidden.
+    /// # Errors
+    /// If a value is invalid: its key and the requirement. The token stays hidden.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let token = self.token.as_ref().map(Secret::expose);
         if token == Some("") {

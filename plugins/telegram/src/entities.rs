@@ -1,4 +1,4 @@
-//! The marked parts of a text. The platform's offsets are checked, because the client's own
+//! The marked parts of a text. The platform's offsets are checked, because teloxide's own
 //! accessors panic on invalid ones.
 
 use teloxide::types::{Message, MessageEntity, MessageEntityKind};

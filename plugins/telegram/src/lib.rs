@@ -99,7 +99,8 @@ pub enum TelegramError {
 impl Telegram {
     /// Creates a bot from its configuration.
     ///
-    /// # Errors [`TelegramError`] if a setting is missing or invalid.
+    /// # Errors
+    /// [`TelegramError`] if a setting is missing or invalid.
     pub fn new(
         name: ChannelName,
         account: AccountName,

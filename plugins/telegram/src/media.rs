@@ -16,7 +16,7 @@ pub(crate) enum Carried {
     File(Box<Attachment>),
     /// A file, and a text that describes it.
     FileWithText(Box<Attachment>, String),
-    /// Content that this line of text replaces.
+    /// Content that becomes this line of text.
     Line(String),
     /// Content of this kind, which is unreadable.
     Unreadable(&'static str),
@@ -108,7 +108,7 @@ fn media(media: &MediaKind) -> Carried {
 
 fn attachment(kind: AttachmentKind, file: &FileMeta) -> Attachment {
     let source = AttachmentSource::Platform(file.id.0.clone());
-    // The client writes `u32::MAX` if the platform omits the size.
+    // teloxide writes `u32::MAX` if the platform omits the size.
     let bytes = (file.size != u32::MAX).then(|| u64::from(file.size));
     Attachment { bytes, ..Attachment::new(kind, source) }
 }

@@ -1,4 +1,4 @@
-//! Reads updates that the client fails to parse, from their raw JSON as far as possible. If the
+//! Reads updates that teloxide fails to parse, from their raw JSON as far as possible. If the
 //! content of a message is unreadable, its sender gets a reply that names it.
 
 use avocet_protocol::{ChatKind, IdError, Sender, SenderId};
@@ -22,7 +22,7 @@ const OTHER: Converted = Converted::Ignored("of another kind");
 type Fields = Map<String, Value>;
 
 impl Bot<'_> {
-    /// Converts an update that the client fails to parse.
+    /// Converts an update that teloxide fails to parse.
     pub(crate) fn misread(&self, update: &Value) -> Result<Converted, IdError> {
         let fields = |kind: &str| update.get(kind).and_then(Value::as_object);
         if let Some(message) = fields("message") {
@@ -156,7 +156,7 @@ fn person(from: &Value) -> Option<Result<Sender, IdError>> {
     Some(SenderId::parse(&id.to_string()).map(|id| Sender { id, name, is_bot }))
 }
 
-/// The message as a text, with all optional fields that the client can parse.
+/// The message as a text, with all optional fields that teloxide can parse.
 fn readable(message: &Fields, text: &str) -> Option<Message> {
     let field = |name: &&str| Some(((*name).to_owned(), message.get(*name)?.clone()));
     let mut fields: Fields = NEEDED.iter().filter_map(field).collect();
@@ -175,14 +175,14 @@ fn readable(message: &Fields, text: &str) -> Option<Message> {
     Some(readable)
 }
 
-/// The marks in the text or caption that the client can parse.
+/// The marks in the text or caption that teloxide can parse.
 fn entities(message: &Fields) -> Value {
     let field = if message.contains_key("text") { "entities" } else { "caption_entities" };
     let marks = message.get(field).and_then(Value::as_array).into_iter().flatten();
     marks.filter(|mark| update::read::<MessageEntity>(mark).is_some()).cloned().collect()
 }
 
-/// A person in a form that the client can parse.
+/// A person in a form that teloxide can parse.
 fn readable_person(from: &Value) -> Value {
     match from["id"].as_u64() {
         Some(id) if update::read::<User>(from).is_none() => {

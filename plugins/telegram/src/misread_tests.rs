@@ -26,7 +26,7 @@ fn read(more: &Value) -> Converted {
     convert(json!({ "update_id": 1, "message": message(more) }))
 }
 
-/// Converts an update that the client fails to parse.
+/// Converts an update that teloxide fails to parse.
 fn convert(update: Value) -> Converted {
     let update = Update::read(update).unwrap();
     assert!(matches!(update.kind, UpdateKind::Error(_)), "the client can read it: {update:?}");
@@ -156,7 +156,7 @@ fn group() -> Value {
     json!({ "id": -20, "type": "supergroup", "title": "Birds", "is_forum": true })
 }
 
-/// A group message that the client fails to parse because of its `forward_origin`.
+/// A group message that teloxide fails to parse because of its `forward_origin`.
 fn in_group(more: &Value) -> Value {
     let mut fields = json!({ "chat": group(), "forward_origin": { "type": "unheard_of" } });
     fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -143,7 +143,7 @@ impl Moved {
         to.or_else(|| message.migrate_from_chat_id().map(|from| Self { from: *from, to: here }))
     }
 
-    /// Like [`Self::told_by`], for a message that the client fails to parse.
+    /// Like [`Self::told_by`], for a message that teloxide fails to parse.
     pub(crate) fn told_by_fields(here: ChatId, message: &Map<String, Value>) -> Option<Self> {
         let id = |field: &str| message.get(field)?.as_i64().map(ChatId);
         let to = id("migrate_to_chat_id").map(|to| Self { from: here, to });

@@ -9,8 +9,8 @@ use serde_json::Value;
 use teloxide::requests::Payload;
 use teloxide::types::{AllowedUpdate, CallbackQueryId, Message, MessageKind, UpdateKind};
 
-/// `getUpdates` of the Bot API with its raw answer. The client's own version parses all updates at
-/// once, hides those that it fails to parse, and panics on some.
+/// `getUpdates` of the Bot API with its raw answer. That of teloxide parses all updates at once,
+/// hides those that it fails to parse, and panics on some.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct GetUpdates {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,13 +85,13 @@ fn kind(raw: &Value) -> Option<UpdateKind> {
     read(raw.get("callback_query")?).map(UpdateKind::CallbackQuery)
 }
 
-/// Parses a message. If the client understands none of it, it parses as empty; that counts as
+/// Parses a message. If teloxide understands none of it, it parses as empty; that counts as
 /// failure.
 pub(crate) fn message(raw: &Value) -> Option<Message> {
     read(raw).filter(|message: &Message| !matches!(message.kind, MessageKind::Empty {}))
 }
 
-/// Parses a type of the client. Some of its types panic on unexpected input.
+/// Parses a type of teloxide. Some of its types panic on unexpected input.
 pub(crate) fn read<T: DeserializeOwned>(raw: &Value) -> Option<T> {
     // Parsed from text, because some of its types do not parse from a `Value`.
     let text = raw.to_string();

@@ -29,13 +29,13 @@ pub trait Link: fmt::Debug + Send + Sync {
     /// Publishes a message on the bus.
     ///
     /// # Errors
-    /// The reason why the message was rejected.
+    /// If the message was rejected: the reason.
     async fn say(&self, text: &str) -> Result<MessageId, LinkError>;
 
     /// Waits for the outcome of a message.
     ///
     /// # Errors
-    /// The reason why the outcome is unknown.
+    /// If the outcome is unknown: the reason.
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError>;
 
     /// Returns the next event or text of the chat.

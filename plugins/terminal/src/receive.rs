@@ -83,7 +83,7 @@ impl Prompt {
     /// is being edited.
     ///
     /// # Errors
-    /// The fault of the terminal or the system.
+    /// If the terminal, its history or the thread cannot be set up: the reason.
     pub fn new(
         config: &TerminalConfig,
         history: PathBuf,

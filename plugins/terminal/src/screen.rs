@@ -16,7 +16,7 @@ pub trait Above: Send {
     /// Prints text that ends with a line break.
     ///
     /// # Errors
-    /// The terminal's error.
+    /// If the terminal cannot be written to.
     fn print(&mut self, text: String) -> io::Result<()>;
 
     /// The width of the terminal in characters.

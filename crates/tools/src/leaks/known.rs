@@ -16,8 +16,9 @@
 //! At most [`NEW_HOSTS`] unnamed hosts may be reached in a turn, because the choice among several
 //! links carries data, too.
 //!
-//! A link in an answer or a message is less dangerous: a person has to follow it. There, a host
-//! also counts as known if it occurred in the text read, or if it is a bare site ([`is_site`]).
+//! A link in an answer or a message makes no connection by itself: a person has to follow it.
+//! There, a host also counts as known if it occurred in the text read, or if it is a bare site
+//! ([`is_site`]).
 
 use std::collections::BTreeSet;
 

@@ -17,7 +17,7 @@ pub(crate) struct Applied {
 /// Applies hunks to a text. All lines get the line end of the text's first line.
 ///
 /// # Errors
-/// A hunk matches at no place or at several: its number, the expected line and the actual one.
+/// If a hunk matches at no place or at several: its number, with the lines or the places found.
 pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<Applied, String> {
     let end = if text.split_inclusive('\n').next().is_some_and(|line| line.ends_with("\r\n")) {
         "\r\n"

@@ -31,7 +31,7 @@ struct Parser<'p> {
 /// Parses a patch.
 ///
 /// # Errors
-/// The number of the line that cannot be read, and the expected syntax.
+/// If a line cannot be read: its number and the expected syntax.
 pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, String> {
     let lines = text.lines().enumerate().peekable();
     let mut parser =

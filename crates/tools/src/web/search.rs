@@ -53,7 +53,7 @@ impl SearchConfig {
     /// Checks the settings.
     ///
     /// # Errors
-    /// The key that is wrong or missing, and the reason. Shows no value.
+    /// If a key is wrong or missing: the key and the reason. Shows no value.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let names = || PROVIDERS.iter().map(|known| known.name);
         let Some(provider) = self.known() else {
