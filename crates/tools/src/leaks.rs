@@ -23,7 +23,6 @@ use known::{NEW_HOSTS, NewHost};
 /// A finding in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Leak {
-    /// The kind of leak.
     pub(crate) kind: LeakKind,
     /// The part that a person may see. Of a secret: its first four characters and its length. Of a
     /// URL: everything except secrets.
@@ -51,7 +50,6 @@ impl fmt::Display for Leak {
     }
 }
 
-/// The kind of a leak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LeakKind {
     /// A secret of the configuration.

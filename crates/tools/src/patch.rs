@@ -47,7 +47,6 @@ pub(crate) enum Line {
 }
 
 impl Change {
-    /// The path before the change.
     pub(crate) fn old(&self) -> Option<&str> {
         match self {
             Self::Create(_) => None,
@@ -55,7 +54,6 @@ impl Change {
         }
     }
 
-    /// The path after the change.
     pub(crate) fn new_path(&self) -> Option<&str> {
         match self {
             Self::Delete(_) => None,
@@ -65,7 +63,7 @@ impl Change {
 }
 
 impl Hunk {
-    /// The lines required in the old file.
+    /// The hunk's lines in the old file.
     pub(crate) fn old(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Context(text) | Line::Removed(text) => Some(text.as_str()),
@@ -73,7 +71,7 @@ impl Hunk {
         })
     }
 
-    /// The lines that replace them.
+    /// The hunk's lines in the new file.
     pub(crate) fn new_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Context(text) | Line::Added(text) => Some(text.as_str()),

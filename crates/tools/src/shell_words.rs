@@ -94,7 +94,6 @@ fn is_assignment(word: &str) -> bool {
 
 enum Token {
     Word(String),
-    /// The end of a command.
     End,
 }
 

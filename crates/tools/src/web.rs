@@ -95,7 +95,6 @@ impl View {
     }
 }
 
-/// A page that has been read.
 #[derive(Default)]
 struct Read {
     title: String,
@@ -207,7 +206,6 @@ impl Web {
     }
 }
 
-/// The words of a page.
 async fn words(html: Arc<str>) -> Result<Read, ToolError> {
     const NOTE: &str = "the page is too large, too deeply nested or too slow to be made Markdown: these \
         are its words alone, without links";

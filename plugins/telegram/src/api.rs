@@ -74,7 +74,6 @@ impl Api {
         &self.bot
     }
 
-    /// The host of the server.
     pub(crate) fn host(&self) -> Option<String> {
         self.bot.api_url().host_str().map(str::to_owned)
     }

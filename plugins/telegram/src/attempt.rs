@@ -56,7 +56,6 @@ impl<'a> Attempt<'a> {
         Ok(self)
     }
 
-    /// The topic to send to.
     pub(crate) fn topic(&self) -> Option<ThreadId> {
         topic::of(&self.delivery.address).filter(|_| self.lost.is_none())
     }

@@ -29,7 +29,6 @@ pub(crate) struct Bot<'a> {
     pub(crate) commands: &'a [CommandHelp],
 }
 
-/// The result of a conversion.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Converted {
     /// A message for the agent.

@@ -22,7 +22,6 @@ pub(crate) enum Fault {
     Broken(&'static str),
 }
 
-/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The Bot API's `error_code`, or the HTTP status.

@@ -21,7 +21,6 @@ const MEGABYTE: u64 = 1024 * 1024;
 const MAX_BYTES: u64 = 50 * MEGABYTE;
 /// The same for a self-hosted Bot API server (Bot API, "Using a Local Bot API Server").
 const MAX_BYTES_LOCAL: u64 = 2000 * MEGABYTE;
-/// Telegram's own server.
 const OFFICIAL_HOST: &str = "api.telegram.org";
 /// Bytes of a photo (Bot API, `sendPhoto`). A larger one is sent as a document.
 const MAX_PHOTO_BYTES: usize = 10 * 1024 * 1024;

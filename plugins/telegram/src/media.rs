@@ -34,7 +34,6 @@ impl Carried {
     }
 }
 
-/// The content of a message.
 pub(crate) fn carried(message: &Message) -> Carried {
     match &message.kind {
         MessageKind::Common(common) => media(&common.media_kind),

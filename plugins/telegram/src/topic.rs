@@ -41,7 +41,6 @@ impl Lost {
     }
 }
 
-/// The topic of a chat.
 pub(crate) fn of(chat: &ChatAddress) -> Option<ThreadId> {
     let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
     Some(ThreadId(MessageId(topic)))

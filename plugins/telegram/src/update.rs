@@ -25,7 +25,6 @@ impl Payload for GetUpdates {
     const NAME: &'static str = "GetUpdates";
 }
 
-/// An update.
 #[derive(Debug, Clone)]
 pub(crate) struct Update {
     /// At least 0.
@@ -34,7 +33,6 @@ pub(crate) struct Update {
     pub(crate) kind: UpdateKind,
 }
 
-/// The result of a poll.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) updates: Vec<Update>,

@@ -112,7 +112,6 @@ impl fmt::Debug for Chat {
 type Sent = (String, Result<MessageId, LinkError>);
 type Ended = (MessageId, Result<MessageStatus, LinkError>);
 
-/// The state of a conversation.
 struct Talk {
     link: Arc<dyn Link>,
     clock: Arc<dyn Clock>,

@@ -13,14 +13,11 @@ use tokio::sync::oneshot;
 use crate::config::TerminalConfig;
 use crate::screen::Above;
 
-/// One input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// A line.
     Line(String),
     /// A line that is not UTF-8; contains the error.
     Unreadable(String),
-    /// Ctrl-C.
     Interrupt,
     /// Ctrl-D, or the end of the pipe.
     End,

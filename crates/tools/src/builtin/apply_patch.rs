@@ -233,7 +233,6 @@ impl Stage {
     }
 }
 
-/// The paths that a patch names.
 fn paths_of(patch: &str) -> Vec<String> {
     let files = parse(patch).unwrap_or_default();
     let both = files.iter().flat_map(|file| [file.change.old(), file.change.new_path()]);

@@ -180,7 +180,6 @@ impl Background {
         Ok(self.report(&program, context))
     }
 
-    /// Lists the programs of a session.
     pub(super) fn list(&self, context: &ToolContext) -> Value {
         let now = self.clock.elapsed();
         let mut table = self.table();

@@ -19,7 +19,6 @@ use super::programs::{Done, ENDING, Programs, Shell, Wanted, code_block, shown_d
 use crate::courtesy;
 use crate::only_git::only_git;
 
-/// The default timeout.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
 /// Bytes of output that are kept: fewer than the size at which a result is truncated.
 const MAX_OUTPUT: usize = 48 * 1024;

@@ -5,9 +5,7 @@ use std::io;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
-/// Matches that are shown.
 const MAX_MATCHES: usize = 200;
-/// Bytes that are shown.
 const MAX_BYTES: usize = 64 * 1024;
 /// Characters of a line that are shown.
 const MAX_LINE: usize = 400;
@@ -38,7 +36,6 @@ impl Hits {
         self.text.len()
     }
 
-    /// `true` if a limit is reached.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }

@@ -15,7 +15,6 @@ use super::Parts;
 use super::files::{Files, read_text, tool_error};
 use super::languages::extension;
 
-/// Entries that are shown.
 const MAX_ENTRIES: usize = 1000;
 /// Characters of an entry that are shown.
 const MAX_ENTRY: usize = 160;

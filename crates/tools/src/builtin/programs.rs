@@ -55,7 +55,6 @@ pub(super) struct Programs {
     pub(super) shell: Shell,
 }
 
-/// A program to run.
 #[derive(Debug)]
 pub(super) struct Wanted {
     /// The program's name and its arguments.
@@ -75,7 +74,6 @@ pub(super) struct Wanted {
 pub(super) struct Done {
     pub(super) end: End,
     pub(super) output: Output,
-    /// Notes for the result.
     pub(super) notes: Notes,
 }
 
@@ -123,7 +121,6 @@ impl Programs {
         self.files.roots.workspace().root()
     }
 
-    /// Runs a program to its end.
     pub(super) async fn run(
         &self,
         wanted: Wanted,

@@ -103,7 +103,6 @@ impl Tool for SearchFiles {
     }
 }
 
-/// A running search.
 struct Search {
     searcher: Searcher,
     glob: Option<GlobMatcher>,

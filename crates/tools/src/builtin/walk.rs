@@ -15,7 +15,6 @@ const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 /// The largest ignore file that is read, in bytes.
 const MAX_IGNORE_BYTES: u64 = 256 * 1024;
 
-/// A walk in progress.
 #[derive(Debug)]
 pub(super) struct Walk {
     /// With its own record of trust: names count only if the caller shows them to the model.

@@ -171,7 +171,6 @@ fn trimmed(url: &str) -> &str {
     url
 }
 
-/// The parts of a link.
 struct Parts<'u> {
     /// In lower case; empty if there is none.
     scheme: String,

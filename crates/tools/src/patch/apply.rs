@@ -5,7 +5,6 @@ use super::Hunk;
 /// Characters of a line that an error shows.
 const SHOWN: usize = 160;
 
-/// A text after a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Applied {
     pub(crate) text: String,

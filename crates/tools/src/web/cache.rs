@@ -8,7 +8,6 @@ use super::{Format, View};
 
 /// Time for which a page is kept.
 const KEPT: Duration = Duration::from_mins(15);
-/// Pages that are kept.
 const PAGES: usize = 64;
 /// Bytes of all pages that are kept.
 const BYTES: usize = 16 * 1024 * 1024;

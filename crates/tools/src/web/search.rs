@@ -19,7 +19,6 @@ use super::plain::plain;
 use super::{off_thread, on_a_line, refused};
 use crate::schema::ALIKE;
 
-/// Every search engine.
 const PROVIDERS: [Provider; 4] =
     [brave::PROVIDER, duckduckgo::PROVIDER, searxng::PROVIDER, tavily::PROVIDER];
 
@@ -128,7 +127,6 @@ struct Request {
     body: Option<Value>,
 }
 
-/// A search result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) title: String,
@@ -136,7 +134,6 @@ pub(crate) struct Found {
     pub(crate) snippet: String,
 }
 
-/// A response to a request.
 struct Answered {
     status: u16,
     retry_after: Option<Duration>,
@@ -185,7 +182,6 @@ impl Search {
         Ok(Self { provider, base, key: api_key.clone(), way })
     }
 
-    /// The name of the engine.
     pub(crate) fn name(&self) -> &'static str {
         self.provider.name
     }

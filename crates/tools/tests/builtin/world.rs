@@ -29,7 +29,6 @@ pub(crate) struct World {
     _log: TempStore,
 }
 
-/// The operator's configuration.
 #[derive(Default)]
 struct Has<'h> {
     commands: &'h [&'h str],
@@ -63,7 +62,6 @@ impl World {
         Self::made(Web::new(client, None, clock.clone()), clock, has).await
     }
 
-    /// A world with this web.
     pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
         Self::made(web, clock, Has::default()).await
     }
@@ -101,7 +99,6 @@ impl World {
         Self { registry, store, workspace, clock, _log: log }
     }
 
-    /// The same world under these rules.
     pub(crate) fn with_policy(self, policy: Policy) -> Self {
         let registry = self.registry.with_policy(policy, Duration::from_hours(1));
         Self { registry, ..self }

@@ -135,7 +135,7 @@ impl OwnMessages {
         self.is_open() && !self.is_asked()
     }
 
-    /// The start of that work.
+    /// The time at which the oldest open message was sent.
     pub(super) fn since(&self) -> Option<Duration> {
         let open = self.messages.iter().filter(|message| message.outcome_at.is_none());
         open.map(|message| message.sent_at).min()

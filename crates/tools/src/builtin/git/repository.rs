@@ -82,7 +82,6 @@ struct Allowed {
     filters: Vec<String>,
 }
 
-/// The result of a git call.
 #[derive(Debug)]
 pub(super) enum Said {
     /// The output of a call that succeeded.

@@ -21,7 +21,6 @@ enum Within {
     Nothing,
     /// The output of a failed test, the last in `failures`.
     Test,
-    /// A panic message.
     Panic,
     /// A compiler error; its location follows.
     Compiler,

@@ -89,7 +89,6 @@ pub(super) fn environment() -> Vec<(String, String)> {
 }
 
 impl Framework {
-    /// The program to call.
     pub(super) fn program(self) -> &'static str {
         match self {
             Self::Cargo => "cargo",

@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str) -> Report {
     report
 }
 
-/// Counts each test without subtests.
+/// Counts the tests; one with subtests is counted by them alone.
 fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
     let mut tests = seen
         .iter()

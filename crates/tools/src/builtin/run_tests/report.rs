@@ -12,7 +12,6 @@ pub(super) const MOST_KEPT: usize = 1000;
 /// Characters of a failure's message.
 const MOST_MESSAGE: usize = 1200;
 
-/// The result of a test run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) passed: u64,
@@ -48,7 +47,6 @@ impl Failure {
         }
     }
 
-    /// Adds a line to the message.
     pub(super) fn say(&mut self, line: &str) {
         if self.message.len() < 4 * MOST_MESSAGE && !(self.message.is_empty() && line.is_empty()) {
             if !self.message.is_empty() {
