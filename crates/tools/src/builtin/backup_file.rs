@@ -1,4 +1,4 @@
-//! `backup_file`: copies a file to `.bak` beside it, before a risky change.
+//! `backup_file`: a copy beside the file, before something risky.
 
 use async_trait::async_trait;
 use avocet_protocol::{
