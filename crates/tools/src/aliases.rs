@@ -1,12 +1,12 @@
-//! Other names of our tools and of their arguments, so that prompts written for other agents work. A new
-//! one is a word in a row here.
+//! Other names of our tools and of their arguments, so that prompts written for other agents work.
+//! To add one, add a word to a row here.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// Our tools, and what others call them. A row counts where its tool is registered, and a tool that
-/// has one of these names itself goes before it.
+/// Our tools, and their names in other agents. A row applies only if its tool is registered. A
+/// registered tool that has one of these names itself takes precedence.
 const TOOLS: &[(&str, &[&str])] = &[
     ("apply_patch", &["apply_diff", "patch"]),
     ("ask_user", &["ask", "ask_followup_question", "ask_human", "ask_user_question"]),
@@ -32,7 +32,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("write_file", &["create_file", "save_file", "write"]),
 ];
 
-/// Names of the same argument. Each stands for whichever of its row a tool has.
+/// Synonyms of arguments. Each name in a row stands for the one name of the row that a tool has.
 const ARGUMENTS: &[&[&str]] = &[
     &["command", "cmd"],
     &["content", "contents", "file_text"],
@@ -47,22 +47,22 @@ const ARGUMENTS: &[&[&str]] = &[
     &["working_dir", "cwd", "workdir", "working_directory"],
 ];
 
-/// The key of a property's schema under which its other names are.
+/// The key in a property's schema that lists the property's other names.
 const KEY: &str = "x-aliases";
 
-/// What others call our tool of this name.
+/// The names that other agents use for our tool `name`.
 pub(crate) fn of_tool(name: &str) -> &'static [&'static str] {
     TOOLS.iter().find(|(ours, _)| *ours == name).map_or(&[], |(_, others)| others)
 }
 
-/// Our tool that other agents call so, whatever the case.
+/// Returns our tool that other agents call `alias`. Upper and lower case are equal.
 #[must_use]
 pub fn tool(alias: &str) -> Option<&'static str> {
     let is_meant = |other: &&str| other.eq_ignore_ascii_case(alias);
     TOOLS.iter().find(|(_, others)| others.iter().any(is_meant)).map(|(ours, _)| *ours)
 }
 
-/// Writes the other names of its properties into the schema of a tool's arguments.
+/// Adds the other names of its properties to the schema of a tool's arguments.
 pub(crate) fn add_to(schema: &mut Value) {
     let Some(properties) = schema["properties"].as_object_mut() else { return };
     for row in ARGUMENTS {
@@ -75,10 +75,10 @@ pub(crate) fn add_to(schema: &mut Value) {
     }
 }
 
-/// Arguments under the names of the schema. What has no name there is left as it is.
+/// Returns the arguments under the names of the schema. Names that the schema does not know stay.
 ///
 /// # Errors
-/// Two of them are the same argument.
+/// If two of the given names mean the same argument.
 pub(crate) fn resolved<'a>(
     schema: &Value,
     given: &'a Map<String, Value>,
@@ -98,7 +98,7 @@ pub(crate) fn resolved<'a>(
     Ok(Cow::Owned(resolved))
 }
 
-/// The name in the schema of what is called so; the name itself if there is no such property.
+/// Returns the schema's name for `name`, or `name` itself if the schema has no such property.
 fn own_name<'n>(schema: &'n Value, name: &'n str) -> &'n str {
     let properties = &schema["properties"];
     if properties.get(name).is_some() {

@@ -60,7 +60,7 @@ fn arguments_get_the_names_of_the_schema() {
         (json!({ "find_text": 1, "replace_text": 2 }), Ok(json!({ "find": 1, "replace": 2 }))),
         (json!({ "old_string": 1, "new_string": 2 }), Ok(json!({ "find": 1, "replace": 2 }))),
         (json!({ "cwd": 1 }), Ok(json!({ "working_dir": 1 }))),
-        // Whoever validates them complains.
+        // An unknown name stays; the validation rejects it later.
         (json!({ "colour": 1, "file": 2 }), Ok(json!({ "colour": 1, "path": 2 }))),
         (
             json!({ "file_path": 1, "path": 1 }),

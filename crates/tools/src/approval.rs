@@ -1,5 +1,5 @@
-//! What a person is asked who has to allow a call: drawn from the call itself, in words that nobody but
-//! this program has chosen.
+//! The approval prompts that a person sees. Each shows the call itself, and all other words in it
+//! come from this program.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use serde_json::{Map, Value};
 
 /// Characters of a question that are shown at once.
 const SHOWN: usize = 2500;
-/// What stands between the number of the characters that are left out and the digest of the whole.
+/// The text between the count of omitted characters and the digest of the whole text.
 const MORE: &str = " more characters; SHA-256 of all: ";
-/// Characters of what is allowed for the session that a person is told.
+/// Characters of the session grant's scope that a person is shown.
 const SCOPE: usize = 60;
 
-/// A call, as its tool has drawn it; `grant` is what can be allowed for the session, if anything.
+/// The approval prompt for a call. `shown` is the call as its tool displays it, and `grant` is the
+/// permission for the whole session, if the tool offers one.
 pub(crate) fn of_call(
     tool: &ToolName,
     shown: &str,
@@ -45,7 +46,7 @@ pub(crate) fn of_call(
     request(text, choices, grant, expires_after)
 }
 
-/// An answer that is held back.
+/// The approval prompt for an answer that is withheld because it may leak data.
 pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> WaitRequest {
     let text = format!(
         "**I hold an answer back.** I have read words that are not my owner's, and it would carry {}:\n\n{}\n\n\
@@ -57,7 +58,7 @@ pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> Wai
     request(text, choices, None, expires_after)
 }
 
-/// A call whose outcome nobody knows, as its tool has drawn it.
+/// The prompt for a call that was interrupted with an unknown outcome.
 pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     let shown = named_nowhere(shown);
     let text = format!(
@@ -68,8 +69,8 @@ pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     Content { choices, ..Content::text(text) }
 }
 
-/// Keeps a call's own text from being taken for the place of the wait's id: a zero-width space goes
-/// into each [`WAIT`].
+/// Puts a zero-width space into each [`WAIT`] of a call's own text, so that it is not replaced by
+/// the wait's id.
 fn named_nowhere(shown: &str) -> String {
     shown.replace(WAIT, "{\u{200b}wait}")
 }
@@ -93,7 +94,7 @@ fn choice(label: &str, says: &str) -> Choice {
     Choice { label: label.to_owned(), says: says.to_owned() }
 }
 
-/// The question of a tool that draws none: its arguments, one a line.
+/// The default question for tools without their own: the arguments, one per line.
 pub(crate) fn plain(arguments: &Map<String, Value>) -> Question {
     let lines = arguments.iter().map(|(name, value)| match value {
         Value::String(text) => format!("{name}: {text}"),
@@ -103,7 +104,7 @@ pub(crate) fn plain(arguments: &Map<String, Value>) -> Question {
     Question { shown: fenced(&lines.join("\n"), ""), scope: String::new() }
 }
 
-/// A text as it is, in a block that it cannot end; a long one is cut, and says so.
+/// Puts a text into a code block that the text cannot close. A long text is cut, with a note.
 pub(crate) fn fenced(text: &str, language: &str) -> String {
     let text = sanitise(text).text;
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
@@ -112,13 +113,13 @@ pub(crate) fn fenced(text: &str, language: &str) -> String {
     let rest = text.chars().count().saturating_sub(SHOWN);
     let cut = match rest {
         0 => String::new(),
-        // With a digest of all of it, so that what is not shown is bound as well.
+        // The digest covers the whole text, so the approval also binds the part that is hidden.
         rest => format!("\n({rest}{MORE}{})", &digest(text.as_bytes())[..32]),
     };
     format!("{fence}{language}\n{}\n{fence}{cut}", shown.trim_end_matches('\n'))
 }
 
-/// A text in one line, which cannot be taken for words of ours; a long one is cut.
+/// Formats a text as one line in backticks, distinct from our own words. A long text is cut.
 pub(crate) fn one_line(text: &str) -> String {
     let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('`', "'");
     if let Some((at, _)) = words.char_indices().nth(SCOPE) {

@@ -20,7 +20,7 @@ fn a_question_is_drawn_so_that_its_text_cannot_leave_its_place() {
     for (drawn, hinted) in [(long.as_str(), true), ("ls", false)] {
         let asked = of_call(&tool, drawn, "of this", None, hour).prompt.unwrap().text;
         assert_eq!(asked.contains("`avocet approvals`"), hinted, "{asked}");
-        // Only what waits to be allowed is listed there.
+        // That command lists only pending approvals.
         assert!(!of_interruption("exec_shell", drawn).text.contains("`avocet approvals`"));
     }
 }

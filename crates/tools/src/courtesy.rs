@@ -1,5 +1,5 @@
-//! Commands that are refused before they meet a wall, so that whoever asked for them is told why. A
-//! courtesy and no wall: a script can hide what it calls.
+//! The command precheck: refuses some commands before the sandbox would, with a reason. It is no
+//! security boundary, because a script can hide its commands.
 
 use avocet_protocol::fits;
 
@@ -23,10 +23,11 @@ const NEVER: [(&str, &str); 14] = [
     ("wipefs", "destroys file systems"),
 ];
 
-/// Directories that are somebody else's as a whole.
+/// Directories that belong to others as a whole.
 const NOT_OURS: [&str; 8] = ["/", "/*", "/.", "~", "~/", "~/*", "$HOME", "$HOME/*"];
 
-/// Why a script is not run: it calls something that never helps, or that the operator has not allowed.
+/// Refuses a script with a command that is always harmful or that the operator has not allowed. The
+/// error is the reason.
 pub(crate) fn check(script: &str, allowed: &[String]) -> Result<(), String> {
     if is_fork_bomb(script) {
         return Err("this is a fork bomb: a function that calls itself twice for ever".to_owned());
@@ -41,7 +42,7 @@ pub(crate) fn check(script: &str, allowed: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a program is not run: the operator's list does not have it. An empty list has all.
+/// Refuses a program that is missing from the operator's list. An empty list allows all.
 pub(crate) fn check_allowed(program: &str, allowed: &[String]) -> Result<(), String> {
     if allowed.is_empty() || allowed.iter().any(|pattern| fits(pattern, program)) {
         return Ok(());
@@ -81,12 +82,12 @@ fn refused(words: &Words) -> Option<&'static str> {
     }
 }
 
-/// Whether a letter is among the short flags of a word.
+/// Returns `true` if a letter is among the short flags of a word.
 fn is_flag(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains(letter))
 }
 
-/// `f(){ f|f& };f`, whatever its name.
+/// Matches `f(){ f|f& };f` for any function name.
 fn is_fork_bomb(script: &str) -> bool {
     let dense: String = script.chars().filter(|c| !c.is_whitespace()).collect();
     dense.match_indices("(){").any(|(at, head)| {

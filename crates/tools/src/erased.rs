@@ -1,4 +1,4 @@
-//! A tool without its type: what the registry keeps.
+//! A tool without its type, as the registry stores it.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -6,7 +6,7 @@ use avocet_protocol::{
 };
 use serde_json::{Map, Value};
 
-/// The erased twin of [`Tool`]: arguments are JSON that its schema has accepted.
+/// The object-safe twin of [`Tool`]: arguments are JSON that passed the tool's schema.
 #[async_trait]
 pub(crate) trait ErasedTool: std::fmt::Debug + Send + Sync {
     async fn prepare(
@@ -48,7 +48,7 @@ pub(crate) trait ErasedTool: std::fmt::Debug + Send + Sync {
     ) -> Result<Option<Question>, ToolError>;
 }
 
-/// What a tool says of a call before it is made.
+/// A tool's assessment of a call, made before the call runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Review {
     pub(crate) caution: Caution,
@@ -115,7 +115,7 @@ impl<T: Tool> ErasedTool for T {
     }
 }
 
-/// What the schema does not say, for example that a number is too large, the type does.
+/// Parses the arguments. This catches faults that the schema misses, such as a number too large.
 fn typed<T: Tool>(arguments: &Map<String, Value>) -> Result<T::Arguments, ToolError> {
     serde_json::from_value(Value::Object(arguments.clone()))
         .map_err(|error| ToolError::InvalidArgs(error.to_string()))

@@ -1,5 +1,5 @@
-//! What is run on any bytes, by the fuzz targets in `fuzz/` and by ordinary tests: each entry point reads
-//! them in its way, and panics where what always has to hold does not.
+//! Entry points for the fuzz targets in `fuzz/` and for ordinary tests. Each reads arbitrary bytes
+//! and panics if an invariant is violated.
 
 use avocet_net::Url;
 use avocet_protocol::{Leaving, Redactor, Secret, Seen};
@@ -12,7 +12,7 @@ use crate::web::html::readable;
 use crate::web::json::pretty;
 use crate::web::plain;
 
-/// Reads bytes, and panics if that is wrong.
+/// Reads bytes; panics if an invariant is violated.
 pub type EntryPoint = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
@@ -24,7 +24,7 @@ pub const TARGETS: [(&str, EntryPoint); 5] = [
     ("test_output", test_output),
 ];
 
-/// A page: it is read, by each way there is, and does not become more than its nesting explains.
+/// Reads a web page in every way. The output must stay in proportion to the page's nesting.
 pub fn html(data: &[u8]) {
     let html = decode(data, None);
     let words = plain::plain(&html);
@@ -38,17 +38,18 @@ pub fn html(data: &[u8]) {
     }
 }
 
-/// What git prints, as each of its tools reads it.
+/// Reads git output with the parser of each git tool.
 pub fn git_output(data: &[u8]) {
     read_as_git(&String::from_utf8_lossy(data));
 }
 
-/// What tests print, as every runner's: no more is told of it than can be read.
+/// Reads test output with the parser of each test framework. The report must stay within its
+/// limits.
 pub fn test_output(data: &[u8]) {
     read_as_tests(&String::from_utf8_lossy(data));
 }
 
-/// A text that is about to leave: a secret in it is found, and never shown.
+/// Checks a text for leaks. A secret in it must be found, and must never be shown.
 pub fn leaks(data: &[u8]) {
     const SECRET: &str = "tr0ub4dor&3";
     let text = String::from_utf8_lossy(data);
@@ -60,7 +61,7 @@ pub fn leaks(data: &[u8]) {
     assert!(!redactor.redact(&text).contains(SECRET));
 }
 
-/// A patch: each hunk of it makes of its own old lines its own new ones.
+/// Parses a patch. Each hunk, applied to its own old lines, must give its own new lines.
 pub fn patch(data: &[u8]) {
     let Ok(files) = parse(&String::from_utf8_lossy(data)) else { return };
     assert!(!files.is_empty());
@@ -76,7 +77,7 @@ pub fn patch(data: &[u8]) {
 }
 
 fn fits_itself(hunk: Hunk) {
-    // Written as lines, what ends in one more would be read as a line end.
+    // Skip lines that end in another `\r`: written as text, it would join the line end.
     if hunk.old().chain(hunk.new_lines()).any(|line| plain(line).ends_with('\r')) {
         return;
     }
@@ -92,7 +93,7 @@ fn fits_itself(hunk: Hunk) {
     }
 }
 
-/// A line as it is compared.
+/// A line without `\r` at its end, for comparison.
 fn plain(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }

@@ -1,5 +1,5 @@
-//! The way of programs to the hosts that the operator has opened: the proxy of `net` for the cells of
-//! `sandbox`, which do not know each other.
+//! Connects sandboxed programs to the hosts that the operator has opened. It adapts the proxy of
+//! `net` to the trait of `sandbox`, because neither crate depends on the other.
 
 use std::convert::Infallible;
 use std::io;
@@ -14,7 +14,7 @@ use avocet_sandbox::Reached;
 pub struct OpenHosts(Proxy);
 
 impl OpenHosts {
-    /// Those that this proxy leads to.
+    /// The hosts that this proxy serves.
     #[must_use]
     pub fn through(proxy: Proxy) -> Self {
         Self(proxy)

@@ -1,6 +1,6 @@
-//! What a text that is about to leave the machine would give away: configured secrets, well-known keys,
-//! passwords that are assigned to something, links that carry data, and hosts that no person has named. No I/O,
-//! and time in proportion to the text.
+//! Finds data leaks in a text that is about to leave the machine: configured secrets, well-known
+//! keys, assigned passwords, links that carry data, and hosts that no person has named. Does no
+//! I/O; the time is proportional to the length of the text.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,13 +20,12 @@ pub(crate) use urls::host;
 
 use known::{NEW_HOSTS, NewHost};
 
-/// Something that a text gives away.
+/// A finding in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Leak {
-    /// What it is.
     pub(crate) kind: LeakKind,
-    /// What a person may be shown of it: of a secret, the first four characters and how many there are;
-    /// of a URL, all but secrets.
+    /// The part that a person may see. Of a secret: its first four characters and its length. Of a
+    /// URL: everything except secrets.
     pub(crate) shown: String,
 }
 
@@ -51,29 +50,29 @@ impl fmt::Display for Leak {
     }
 }
 
-/// What is given away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LeakKind {
     /// A secret of the configuration.
     Secret,
-    /// Something with the shape of this kind of key.
+    /// A text with the shape of this kind of key.
     Key(&'static str),
-    /// Something that is called a password, a token, or the like, and looks like one.
+    /// A value that looks random and is labelled a password, a token or the like.
     Password,
-    /// A URL that was not read or said, and can carry data.
+    /// A URL that can carry data, and that was neither read nor written by a person.
     Url,
-    /// A host that is connected to.
+    /// A host to connect to.
     Host(NewHost),
 }
 
 impl LeakKind {
-    /// Whether it is about where a call leads, which can be allowed for good.
+    /// Returns `true` if the leak concerns the destination of a call, which can be allowed for the
+    /// session.
     pub(crate) fn is_place(self) -> bool {
         matches!(self, Self::Url | Self::Host(_))
     }
 }
 
-/// Why leaks need an approval, in words.
+/// The reason why these leaks need approval.
 pub(crate) fn why(leaks: &[Leak]) -> String {
     let listed = |is_wanted: fn(&Leak) -> bool| {
         let listed: Vec<String> =
@@ -90,8 +89,8 @@ pub(crate) fn why(leaks: &[Leak]) -> String {
     }
 }
 
-/// Finds what leaves the machine with a call or an answer, each thing once: `secrets`, in whatever way they are
-/// written, links that carry data, and new hosts.
+/// Finds the leaks in a call or an answer, each once: `secrets` in any encoding, links that carry
+/// data, and new hosts.
 #[must_use]
 pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &Known<'_>) -> Vec<Leak> {
     let text = leaving.text();
@@ -121,7 +120,7 @@ pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &Known<'_>) -> 
     leaks
 }
 
-/// Adds secrets and keys, and returns where they stand.
+/// Adds secrets and keys to `leaks`; returns their ranges.
 fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<Leak>) -> Vec<Range<usize>> {
     let mut seen = BTreeSet::new();
     let (mut taken, mut keys) = (Vec::new(), Vec::new());
@@ -149,14 +148,14 @@ fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<Leak>) -> Vec<Rang
     taken
 }
 
-/// The first four characters, and how many there are.
+/// The first four characters and the length.
 fn masked(secret: &str) -> String {
     let first: String = secret.chars().take(4).collect();
     format!("{first}… ({} characters)", secret.chars().count())
 }
 
-/// Values that are assigned to what is called a password. What a program would look up, and what stands
-/// for a value in documentation, is none.
+/// Finds values that are assigned to a name such as `password`. Skips variable references and the
+/// placeholders of documentation.
 fn passwords_in(text: &str) -> impl Iterator<Item = Range<usize>> {
     static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r#"(?ix) (?: pass(?:word|wd|phrase)? | pwd | (?:client|auth|access|api|private)[_-]?
@@ -174,8 +173,8 @@ fn passwords_in(text: &str) -> impl Iterator<Item = Range<usize>> {
     values.filter(|value| is_random(&text[value.clone()]))
 }
 
-/// Whether somebody, or chance, made it up: letters and digits, in no order, and no words that say that
-/// it is none.
+/// Returns `true` if a value looks random: letters and digits with enough entropy, and no words
+/// that mark a placeholder.
 fn is_random(value: &str) -> bool {
     const BITS: f64 = 3.0;
     const NONE: [&str; 12] = [
@@ -200,7 +199,7 @@ fn is_random(value: &str) -> bool {
         && entropy(value) >= BITS
 }
 
-/// Bits a character, by how often each occurs (Shannon).
+/// Shannon entropy in bits per character.
 #[expect(clippy::cast_precision_loss, reason = "a value has 256 characters at most")]
 fn entropy(text: &str) -> f64 {
     let mut counts = std::collections::BTreeMap::new();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::*;
 
-/// `tests/corpus/leaks.toml`; what the fields mean stands there.
+/// `tests/corpus/leaks.toml`, which explains the fields.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Corpus {
@@ -25,7 +25,7 @@ fn corpus() -> Corpus {
     toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Puts letters and digits in the place of `{24}`, hexadecimal digits for `{x24}`, capitals for `{u24}`.
+/// Replaces `{24}` by letters and digits, `{x24}` by hexadecimal digits, `{u24}` by capitals.
 fn filled(text: &str) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -92,7 +92,7 @@ fn every_text_of_the_corpus_gives_away_what_it_has_to() {
     assert!(leaks >= 80 && pass.len() >= 40, "{leaks} leaks, {} that pass", pass.len());
 }
 
-/// What a text gives away where nothing was read.
+/// The leaks in a text if no text was read before.
 fn found(text: &str, redactor: &Redactor) -> Vec<Leak> {
     find(&Leaving::Text(text.to_owned()), redactor, &Known::new(&Seen::default(), &[]))
 }

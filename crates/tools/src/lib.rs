@@ -1,4 +1,4 @@
-//! What the agent can do: the registry, which checks every call before a tool sees it, and the
+//! The tools of the agent: the registry, which checks every call before it reaches a tool, and the
 //! built-in tools, one file each.
 
 mod aliases;

@@ -1,12 +1,13 @@
-//! Whether a shell script calls nothing but git: then git may change the configuration of its repositories, and the
-//! protected files that it checks out. A script that is not understood for certain counts as one that calls more.
+//! Recognises shell scripts that call only git. Such a script may change the configuration of its
+//! repositories and the protected files that git checks out. A script that is not fully understood
+//! is rejected.
 
-/// Programs beside git that change nothing and run nothing.
+/// Programs besides git that change nothing and start no other program.
 const HARMLESS: [&str; 10] =
     ["cat", "cd", "echo", "grep", "head", "ls", "pwd", "tail", "true", "wc"];
 
-/// What git is called for. Left out is what runs a program of the caller's choice: `bisect run`, `filter-branch`,
-/// `difftool`, and aliases.
+/// The permitted git commands. Excluded are those that run a program of the caller's choice:
+/// `bisect run`, `filter-branch`, `difftool`, and aliases.
 const COMMANDS: [&str; 46] = [
     "add",
     "am",
@@ -56,11 +57,12 @@ const COMMANDS: [&str; 46] = [
     "worktree",
 ];
 
-/// What `git submodule` is called for. Left out is `foreach`, which runs a script.
+/// The permitted commands of `git submodule`. Excluded is `foreach`, which runs a script.
 const OF_SUBMODULES: [&str; 8] =
     ["absorbgitdirs", "add", "deinit", "init", "set-branch", "status", "sync", "update"];
 
-/// Options that have git run a program of the caller's choice. git takes a long one by its first letters, too.
+/// Options that make git run a program of the caller's choice. git also accepts abbreviations of
+/// long options.
 const RUNNING: [&str; 11] = [
     "--config",
     "--exec",
@@ -75,8 +77,8 @@ const RUNNING: [&str; 11] = [
     "-x",
 ];
 
-/// The directories in which a script calls git, one for each call, from where it starts; `None` if it calls anything
-/// that could run another program, or writes to files by itself.
+/// The directories in which a script calls git, one per call, relative to its start. `None` if a
+/// command could run another program or the script writes to a file itself.
 pub(crate) fn only_git(script: &str) -> Option<Vec<String>> {
     let (mut directory, mut called) = (String::new(), Vec::new());
     for words in commands(script)? {
@@ -93,7 +95,7 @@ pub(crate) fn only_git(script: &str) -> Option<Vec<String>> {
     (!called.is_empty()).then_some(called)
 }
 
-/// The directory in which git is called with these words, if it runs nothing of the caller's choice.
+/// The directory of this git call; `None` if it could run a program of the caller's choice.
 fn of_git(words: &[&str], directory: &str) -> Option<String> {
     let (mut directory, mut words) = (directory.to_owned(), words.iter().copied());
     let command = loop {
@@ -115,8 +117,9 @@ fn of_git(words: &[&str], directory: &str) -> Option<String> {
     (is_known && !rest.any(|word| runs(word, is_clone))).then_some(directory)
 }
 
-/// Whether this may be an option that runs a program. `-x` of a rebase is `--exec`; `git clean -x` loses only this
-/// right. `-c` and `-u` of a clone are `--config` and `--upload-pack`.
+/// Returns `true` if this may be an option that runs a program. `-x` of a rebase is `--exec`; for
+/// `git clean -x` this only loses the extra right. `-c` and `-u` of a clone are `--config` and
+/// `--upload-pack`.
 fn runs(word: &str, is_clone: bool) -> bool {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     let is_long = name.starts_with("--") && name != "--";
@@ -136,8 +139,8 @@ fn below(directory: &str, to: &str) -> String {
     }
 }
 
-/// The commands of a script, word by word; `None` if it has anything but plain and quoted words and what stands
-/// between commands.
+/// Splits a script into commands and words. `None` if it has more than plain words, quoted words
+/// and the separators between commands.
 fn commands(script: &str) -> Option<Vec<Vec<String>>> {
     let (mut commands, mut words): (Vec<Vec<String>>, Vec<String>) = (Vec::new(), Vec::new());
     let mut rest = script;
@@ -164,7 +167,7 @@ fn commands(script: &str) -> Option<Vec<Vec<String>>> {
     Some(commands)
 }
 
-/// A word, and what is behind it.
+/// The first word, and the rest of the text.
 fn word(text: &str) -> Option<(String, &str)> {
     let (mut word, mut rest) = (String::new(), text);
     while let Some(next) = rest.chars().next() {
@@ -182,7 +185,7 @@ fn word(text: &str) -> Option<(String, &str)> {
                 word.push(next);
                 rest = &rest[next.len_utf8()..];
             }
-            // `~` leads home where it is the first character, and is an ancestor of a commit elsewhere.
+            // A leading `~` is the home directory; elsewhere it names an ancestor of a commit.
             '~' if !word.is_empty() => {
                 word.push(next);
                 rest = &rest[1..];
@@ -193,7 +196,7 @@ fn word(text: &str) -> Option<(String, &str)> {
     if rest.len() == text.len() {
         return None;
     }
-    // A variable, which git may go by.
+    // Reject a variable assignment: git may read the variable.
     let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     });

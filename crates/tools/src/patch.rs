@@ -1,4 +1,4 @@
-//! Unified diffs, of several files, with git's headers: read, and applied to the text of a file. No I/O.
+//! Parses unified diffs of several files, with git's headers, and applies them. Does no I/O.
 
 mod apply;
 mod parse;
@@ -6,39 +6,39 @@ mod parse;
 pub(crate) use apply::apply;
 pub(crate) use parse::parse;
 
-/// What a patch does to one file.
+/// The changes of a patch to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilePatch {
     pub(crate) change: Change,
     pub(crate) hunks: Vec<Hunk>,
 }
 
-/// What becomes of a file.
+/// The kind of change to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It is made.
+    /// The file is created.
     Create(String),
-    /// It is removed.
+    /// The file is deleted.
     Delete(String),
-    /// Its content changes.
+    /// The content changes.
     Modify(String),
-    /// It gets another name, and its content may change.
+    /// The file is renamed; its content may change, too.
     Rename { from: String, to: String },
 }
 
-/// Lines that change, with those around them.
+/// Changed lines with the context around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hunk {
-    /// Its line in the patch, from 1.
+    /// The hunk's line in the patch, counted from 1.
     pub(crate) at: usize,
-    /// Where it begins in the old file, from 1; 0 where that has no lines.
+    /// The first line in the old file, counted from 1; 0 if the hunk has no old lines.
     pub(crate) start: usize,
     pub(crate) lines: Vec<Line>,
-    /// Whether the last line of the old file, and of the new, does not end.
+    /// `true` if the last line of the old, or the new, file lacks a line end.
     pub(crate) is_open: (bool, bool),
 }
 
-/// A line of a hunk, without its end.
+/// A line of a hunk, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
     Context(String),
@@ -47,7 +47,6 @@ pub(crate) enum Line {
 }
 
 impl Change {
-    /// The file as it is named before.
     pub(crate) fn old(&self) -> Option<&str> {
         match self {
             Self::Create(_) => None,
@@ -55,7 +54,6 @@ impl Change {
         }
     }
 
-    /// The file as it is named afterwards.
     pub(crate) fn new_path(&self) -> Option<&str> {
         match self {
             Self::Delete(_) => None,
@@ -65,7 +63,7 @@ impl Change {
 }
 
 impl Hunk {
-    /// What has to stand in the old file.
+    /// The hunk's lines in the old file.
     pub(crate) fn old(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Context(text) | Line::Removed(text) => Some(text.as_str()),
@@ -73,7 +71,7 @@ impl Hunk {
         })
     }
 
-    /// What stands there afterwards.
+    /// The hunk's lines in the new file.
     pub(crate) fn new_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             Line::Context(text) | Line::Added(text) => Some(text.as_str()),

@@ -50,7 +50,7 @@ fn what_git_writes_is_read() {
     assert_eq!(files[0].hunks[1].at, 10);
     assert_eq!(files[0].hunks[1].lines[1], Line::Added("ten".to_owned()));
     assert_eq!(files[1].hunks[0].is_open, (false, true));
-    // diff writes dates, models leave blanks out, and prose stands before.
+    // diff writes dates, models drop blanks and put prose before the patch.
     let plain = "Here it is:\n--- x y.txt\t2026-01-01\n+++ x y.txt\t2026-01-02\n@@ -1,2 +1,2 @@\n-a\n+b\n\n";
     let files = parse(plain).unwrap();
     assert_eq!(files[0].change, Change::Modify("x y.txt".to_owned()));

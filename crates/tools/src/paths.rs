@@ -1,18 +1,18 @@
-//! Which paths are in use: calls that touch the same ones wait for each other.
+//! Locks on paths: a call waits for earlier calls that touch the same path.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_protocol::ToolClass;
 use tokio::sync::Notify;
 
-/// The paths that are in use, in workspaces and beside them, by all who work there.
+/// The paths in use, by all tools and in all directories.
 #[derive(Debug, Default)]
 pub struct Paths {
     used: Mutex<Vec<Arc<Use>>>,
     freed: Notify,
 }
 
-/// A call, and what it touches.
+/// A call in progress and its paths.
 #[derive(Debug)]
 struct Use {
     paths: Vec<Vec<String>>,
@@ -20,8 +20,8 @@ struct Use {
 }
 
 impl Paths {
-    /// Waits until nobody is in the way, and keeps these paths for as long as the guard lives. All at
-    /// once: nobody waits while holding what another waits for.
+    /// Locks these paths until the returned guard is dropped; reads may share a path. All paths are
+    /// taken at once, which rules out deadlocks.
     pub(crate) async fn take(self: &Arc<Self>, paths: &[String], class: ToolClass) -> Taken {
         let paths = paths.iter().map(|path| components(path)).collect();
         let wanted = Arc::new(Use { paths, changes: class != ToolClass::Pure });
@@ -39,7 +39,7 @@ impl Paths {
     }
 }
 
-/// Paths that nobody else touches.
+/// A lock on the paths of one call.
 #[derive(Debug)]
 pub(crate) struct Taken {
     paths: Arc<Paths>,
@@ -64,7 +64,7 @@ impl Use {
     }
 }
 
-/// A path as it is compared: without what leads nowhere, and alike where a file system may say so.
+/// Normalises a path for comparison, in lower case because some file systems ignore case.
 fn components(path: &str) -> Vec<String> {
     let mut components: Vec<String> = Vec::new();
     for part in path.split('/') {

@@ -1,5 +1,5 @@
-//! Who may have what done, where, and after having read what: the one place that decides it, for every
-//! call, whoever makes it.
+//! The policy: the one place that decides if a call may run, by role, origin and trust, for every
+//! call of every agent.
 
 use avocet_protocol::{
     Caution, ChatKind, Description, Place, Role, Rule, ToolClass, ToolList, ToolName, ToolPolicy,
@@ -9,53 +9,53 @@ use avocet_protocol::{
 /// The rules of one agent.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// What the operator says of tools, by patterns of their names; the most specific counts.
+    /// The operator's rules by patterns of tool names; the most specific pattern applies.
     pub rules: Vec<(String, ToolPolicy)>,
-    /// Which tools there are: those that are in all lists that concern a call.
+    /// The lists of available tools. A call's tool must be in every list that applies to it.
     pub lists: Vec<Listed>,
 }
 
-/// A list of tools, and whom it concerns.
+/// A list of tools, and the calls it applies to.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// The table of the configuration, for whoever wonders.
+    /// The list's table in the configuration, for error messages.
     pub table: String,
-    /// Calls from this channel; none for all.
+    /// Applies to calls from this channel; `None` for all.
     pub channel: Option<String>,
-    /// Calls for this role; none for all.
+    /// Applies to calls for this role; `None` for all.
     pub role: Option<Role>,
     /// The tools.
     pub tools: ToolList,
 }
 
-/// Where a call comes from, as far as the policy goes by it.
+/// The properties of a call that the policy considers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case<'a> {
-    /// For whom.
+    /// The role of the person behind the call.
     pub(crate) role: Role,
-    /// Where it was asked for.
+    /// The channel and the kind of chat.
     pub(crate) place: &'a Place,
-    /// After having read what.
+    /// The lowest trust level of the text read before.
     pub(crate) trust: Trust,
 }
 
-/// What is done with a call, and why.
+/// The decision about a call, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) rule: Rule,
-    /// For whoever is asked, or refused.
+    /// Shown to the person who is asked, and in refusals.
     pub(crate) why: String,
-    /// Whether it can be allowed for this call only.
+    /// `true` if an approval is valid for this call only.
     pub(crate) once_only: bool,
 }
 
-/// Why a person is asked who has to allow a call.
+/// The reason for an approval prompt after untrusted content.
 const READ: &str = "I have read words that are not my owner's";
-/// The same, where only people who may speak wrote them.
+/// The reason if only admitted users wrote that content.
 const USERS: &str = "somebody who is no owner has said something here";
 
 impl Policy {
-    /// The list that leaves a tool out, if one does.
+    /// The table of a list that excludes a tool; `None` if every list includes it.
     pub(crate) fn left_out(&self, tool: &ToolName, case: Case<'_>) -> Option<&str> {
         let here = case.place.channel.as_ref().map(avocet_protocol::ChannelName::as_str);
         let mut concerned = self.lists.iter().filter(|list| {
@@ -67,8 +67,7 @@ impl Policy {
         concerned.find(leaves_out).map(|list| list.table.as_str())
     }
 
-    /// What is done with a call of a tool that is there. What a person has allowed for the session is not
-    /// looked at.
+    /// Decides about a call of an existing tool, regardless of grants for the session.
     pub(crate) fn decide(&self, tool: &Description, caution: &Caution, case: Case<'_>) -> Decision {
         let is_believed = case.trust.suffices_for(tool.role);
         let reads_only = tool.class == ToolClass::Pure;
@@ -88,7 +87,7 @@ impl Policy {
         }
     }
 
-    /// What the operator's rules say of a call; `by_itself` where they say nothing.
+    /// The decision by the operator's rules; `by_itself` if no rule applies.
     fn by_rules(&self, tool: &Description, case: Case<'_>, by_itself: &Decision) -> Decision {
         let is_believed = case.trust.suffices_for(tool.role);
         let by_itself = by_itself.clone();
@@ -112,7 +111,7 @@ impl Policy {
         }
     }
 
-    /// Whether the operator lets what such a call would carry away go, whatever was read.
+    /// Returns `true` if the operator permits leaks by this tool even after untrusted content.
     pub(crate) fn lets_go(&self, tool: &ToolName) -> bool {
         self.said_of(tool).is_some_and(|(_, said)| said.low_trust == Some(Rule::Allow))
     }

@@ -10,7 +10,7 @@ fn group() -> Place {
     Place { chat: ChatKind::Group, ..private_place() }
 }
 
-/// Words of the configuration, by pattern.
+/// A policy with these rules, by pattern.
 fn policy(rules: &[(&str, ToolPolicy)]) -> Policy {
     let rules = rules.iter().map(|(pattern, said)| ((*pattern).to_owned(), *said)).collect();
     Policy { rules, lists: Vec::new() }

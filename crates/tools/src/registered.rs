@@ -1,5 +1,5 @@
-//! A tool in the registry: its calls are checked against its schema, held to its time limit, and its
-//! panics are its errors.
+//! A tool in the registry: checks arguments against the schema, enforces the time limit, and turns
+//! panics into errors.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::erased::{ErasedTool, Review};
 use crate::{aliases, schema};
 
-/// A tool, and what is known of it.
+/// A tool with its description and schema.
 #[derive(Debug)]
 pub(crate) struct Registered {
     pub(crate) tool: Box<dyn ErasedTool>,
@@ -28,7 +28,7 @@ impl Registered {
         self.description.name.as_str()
     }
 
-    /// Its name, and what the model called it if that is another.
+    /// The tool's name, and the name that the model used if it differs.
     pub(crate) fn called(&self, call: &ToolCall) -> String {
         match self.name() {
             name if name == call.name => name.to_owned(),
@@ -36,7 +36,7 @@ impl Registered {
         }
     }
 
-    /// An error that says which tool it is of, where the model has called it by another name.
+    /// Adds the tool's name to an error if the model used another name.
     pub(crate) fn named(&self, call: &ToolCall, error: ToolError) -> ToolError {
         let named = |text: String| match self.name() == call.name {
             true => text,
@@ -61,7 +61,7 @@ impl Registered {
         self.tool.review(&*self.arguments(call)?, context).await
     }
 
-    /// What a call sends out of the machine.
+    /// The data that a call sends out of the machine.
     pub(crate) fn leaving(&self, call: &ToolCall) -> Result<Vec<Leaving>, ToolError> {
         self.tool.leaving(&*self.arguments(call)?)
     }
@@ -79,7 +79,7 @@ impl Registered {
         self.tool.prepare(&*self.arguments(call)?, context).await
     }
 
-    /// Runs a call within the tool's time limit; its panic is its error.
+    /// Runs a call within the tool's time limit. A panic becomes an error.
     pub(crate) async fn execute(
         &self,
         call: &ToolCall,
@@ -98,7 +98,7 @@ impl Registered {
         }
     }
 
-    /// The arguments of a call, under the names of the schema, if they fit it.
+    /// The arguments of a call under the schema's names, validated.
     pub(crate) fn arguments<'c>(
         &self,
         call: &'c ToolCall,

@@ -1,5 +1,5 @@
-//! Every tool by its name, and whether a call of it may be made: whoever it is for, wherever it comes from,
-//! whatever was read before. No tool can forget it.
+//! The registry of all tools. It checks every call, for every role, place and trust level, so that
+//! tools need no checks of their own.
 
 mod decide;
 
@@ -20,19 +20,19 @@ use crate::policy::{Case, Policy};
 use crate::registered::Registered;
 use crate::{aliases, approval, leaks, schema};
 
-/// After which an approval that nobody has given counts as denied.
+/// Default time after which an unanswered approval counts as denied.
 const APPROVALS: Duration = Duration::from_hours(1);
 
-/// Who registers a tool.
+/// The source of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// This program.
     BuiltIn,
-    /// The operator's configuration: it may replace what has the name.
+    /// The operator's configuration: such a tool may replace another of the same name.
     Configuration,
 }
 
-/// A name is taken, and only the operator's configuration may replace a tool.
+/// The name is taken. Only the operator's configuration may replace a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a tool named {0} is registered already")]
 pub struct AlreadyRegistered(pub ToolName);
@@ -47,13 +47,13 @@ pub struct Registry {
     /// The hosts that the configuration names.
     hosts: Arc<[String]>,
     paths: Arc<Paths>,
-    /// The lists that are offered: made once for each case, so that they are the same at all times.
+    /// Cached tool lists per role and place, so that a model always gets the identical list.
     offered: DashMap<(Role, Place), Arc<[ToolSpec]>>,
     clock: Arc<dyn Clock>,
 }
 
 impl Registry {
-    /// No tools, and no rules but the tools' own.
+    /// Creates a registry without tools and without operator's rules.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -68,25 +68,26 @@ impl Registry {
         }
     }
 
-    /// With these rules; an approval that nobody has given after `approvals` counts as denied.
+    /// Sets the rules. An approval that is unanswered after `approvals` counts as denied.
     #[must_use]
     pub fn with_policy(self, policy: Policy, approvals: Duration) -> Self {
         Self { policy, approvals, ..self }
     }
 
-    /// With this knowledge of what is secret.
+    /// Sets the secrets to look for.
     #[must_use]
     pub fn with_secrets(self, redactor: Arc<Redactor>) -> Self {
         Self { redactor, ..self }
     }
 
-    /// With the hosts that the configuration names, in lower case; `*.` before one stands for all names below it.
+    /// Sets the hosts of the configuration, in lower case; a leading `*.` stands for all names
+    /// below it.
     #[must_use]
     pub fn with_hosts(self, hosts: Arc<[String]>) -> Self {
         Self { hosts, ..self }
     }
 
-    /// Which paths are in use, where other registries have tools for the same directories.
+    /// Shares the path locks with other registries that work in the same directories.
     #[must_use]
     pub fn with_paths(self, paths: Arc<Paths>) -> Self {
         Self { paths, ..self }
@@ -97,19 +98,19 @@ impl Registry {
         self.tools.values().map(Registered::name)
     }
 
-    /// Whether a pattern fits a tool.
+    /// Returns `true` if a pattern matches a tool.
     #[must_use]
     pub fn has(&self, pattern: &str) -> bool {
         self.tools.values().any(|one| fits(pattern, one.name()))
     }
 
-    /// Adds a tool. One from the operator's configuration replaces a tool of the same name.
+    /// Adds a tool. A tool from the operator's configuration replaces one of the same name.
     ///
     /// # Errors
     /// [`AlreadyRegistered`] if the name is taken and the tool is not from the configuration.
     ///
     /// # Panics
-    /// If the schema of the tool's arguments is none; it is made from their type.
+    /// If the schema made from the type of the tool's arguments is invalid.
     pub fn add<T: Tool>(&mut self, tool: T, origin: Origin) -> Result<(), AlreadyRegistered> {
         let description = Tool::describe(&tool);
         let name = description.name.clone();
@@ -131,8 +132,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives tools for owners to users too: all whose name fits the pattern, in which `*` stands for
-    /// any characters. Returns how many fit.
+    /// Opens owners' tools to users: all whose name matches the pattern, in which `*` stands for
+    /// any characters. Returns the number of matching tools.
     pub fn open_to_users(&mut self, pattern: &str) -> usize {
         let fitting = self.tools.values_mut().filter(|one| fits(pattern, one.name()));
         let opened = fitting.map(|one| one.description.role = Role::User).count();
@@ -151,12 +152,13 @@ impl Registry {
         }
     }
 
-    /// The tools that may be called there, if need be after somebody has allowed it.
+    /// The tools that may be called there, some only after approval.
     fn available<'a>(&'a self, case: Case<'a>) -> impl Iterator<Item = &'a Registered> {
         self.tools.values().filter(move |one| self.refusal(one, case).is_none())
     }
 
-    /// Why a tool may not be called there, whatever the call and whoever allows it; none if it may.
+    /// The reason why a tool is always refused there, even with approval; `None` if it may be
+    /// called.
     fn refusal(&self, registered: &Registered, case: Case<'_>) -> Option<String> {
         let description = &registered.description;
         if description.role > case.role {
@@ -181,7 +183,7 @@ impl Registry {
         }
     }
 
-    /// The tool of this name, or else that which others call so.
+    /// Finds the tool of a call by its name or by an alias.
     fn find(&self, call: &ToolCall, case: Case<'_>) -> Result<&Registered, ToolError> {
         let name = call.name.as_str();
         self.named(name).ok_or_else(|| {
@@ -198,13 +200,13 @@ impl Registry {
     }
 }
 
-/// Where a call comes from.
+/// The properties of a call for the policy.
 fn case(context: &ToolContext) -> Case<'_> {
     Case { role: context.role, place: &context.place, trust: context.trust }
 }
 
-/// Whether what was read is believed as far as whoever asks: where an owner does in a group, a user's words
-/// are not.
+/// Returns `true` if the text read is as trusted as the requester. If an owner asks in a group, the
+/// words of users are less trusted.
 fn is_believed(context: &ToolContext) -> bool {
     context.trust.suffices_for(context.role)
 }
@@ -287,7 +289,7 @@ impl Toolbox for Registry {
             None => approval::plain(&call.arguments.to_object()).shown,
         };
         let mut content = approval::of_interruption(&call.name, &shown);
-        // It stands in a chat.
+        // The text goes to a chat, so secrets are removed.
         content.text = self.redactor.redact(&content.text).into_owned();
         content
     }

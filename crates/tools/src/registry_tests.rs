@@ -340,7 +340,7 @@ fn an_answer_is_held_where_what_was_read_is_believed_less_than_who_asks() {
     };
     let table = [
         (Role::Owner, [false, true, true]),
-        // Where a user asks, a user's words are as good as any.
+        // If the requester is a user, words of users are trusted enough.
         (Role::User, [false, false, true]),
     ];
     for (role, expected) in table {

@@ -1,4 +1,5 @@
-//! The schema of a tool's arguments: made from its type, shown to the model, held by the registry.
+//! The JSON Schema of a tool's arguments, made from their type. The model sees it, and the registry
+//! validates calls with it.
 
 use std::fmt::Write;
 
@@ -7,13 +8,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// Keys that say nothing to a model.
+/// Keys that are useless to a model.
 const NOISE: [&str; 4] = ["$schema", "title", "format", "default"];
 
-/// How much alike a name has to be to what was probably meant, from 0 to 1.
+/// The least similarity for a "did you mean" hint, from 0 to 1.
 pub(crate) const ALIKE: f64 = 0.8;
 
-/// The JSON Schema of an arguments type, as small as it can be without saying less.
+/// The JSON Schema of an arguments type, as small as possible without loss of meaning.
 pub(crate) fn of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -22,7 +23,7 @@ pub(crate) fn of<A: JsonSchema>() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
     simplify(&mut schema);
     if let Some(object) = schema.as_object_mut() {
-        // The description of the type is that of the tool.
+        // Redundant: the tool has its own description.
         object.remove("description");
         object.entry("type").or_insert_with(|| "object".into());
         object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
@@ -34,7 +35,7 @@ pub(crate) fn of<A: JsonSchema>() -> Value {
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            // The properties of a tool may have any name.
+            // Keys of `properties` are argument names and must stay.
             for (key, value) in object.iter_mut() {
                 match (key.as_str(), value) {
                     ("properties", Value::Object(properties)) => {
@@ -51,7 +52,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// An optional argument is left out, not null.
+/// Removes `null` from types: an optional argument is omitted instead.
 fn without_null(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
@@ -62,7 +63,7 @@ fn without_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// What is wrong with arguments, in words that say how to do it right; none if nothing is.
+/// Describes faults of arguments and how to correct them; `None` if they are valid.
 pub(crate) fn complaint(
     validator: &Validator,
     schema: &Value,
@@ -85,7 +86,7 @@ pub(crate) fn complaint(
     Some(format!("{}.{meant} Expected: {}", faults.join("; "), expected(schema)))
 }
 
-/// The arguments that were probably meant by names that the schema does not have.
+/// Suggests arguments for names that the schema does not have.
 fn misspelt(schema: &Value, given: &Map<String, Value>) -> String {
     let own: Vec<&String> =
         schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
@@ -97,7 +98,7 @@ fn misspelt(schema: &Value, given: &Map<String, Value>) -> String {
     meant.collect()
 }
 
-/// The arguments of a tool in a line: `{"path": string, "start_line": integer (optional)}`.
+/// The arguments of a tool on one line: `{"path": string, "start_line": integer (optional)}`.
 pub(crate) fn expected(schema: &Value) -> String {
     let required = |name: &str| {
         schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name))
@@ -107,7 +108,7 @@ pub(crate) fn expected(schema: &Value) -> String {
         let comma = if line.len() > 1 { ", " } else { "" };
         let kind = property["type"].as_str().unwrap_or("value");
         let optional = if required(name) { "" } else { " (optional)" };
-        // Writing to a text cannot fail.
+        // Writing to a `String` always succeeds.
         write!(line, "{comma}\"{name}\": {kind}{optional}").unwrap_or_default();
     }
     line.push('}');

@@ -1,30 +1,30 @@
-//! The programs that a shell script calls, as far as that can be seen without running it. For courtesy
-//! and lists of allowed commands; the walls do not depend on it.
+//! Finds the programs that a shell script calls, as far as possible without running it. Used by the
+//! command precheck and lists of allowed commands; the sandbox does not depend on it.
 
-/// A command: its program and its arguments, with quotes and escapes taken away.
+/// A command: its program and arguments, with quotes and escapes removed.
 pub(crate) type Words = Vec<String>;
 
-/// Scripts inside scripts that are read; nobody writes deeper ones.
+/// The deepest nesting of scripts that is read; deeper ones do not occur in practice.
 const DEEPEST: usize = 8;
 
-/// Programs that run the one that their arguments name.
+/// Programs that run another program, named in their arguments.
 const WRAPPERS: [&str; 17] = [
     "!", "builtin", "busybox", "command", "doas", "env", "exec", "ionice", "nice", "nohup",
     "setsid", "stdbuf", "sudo", "time", "timeout", "unshare", "xargs",
 ];
-/// Words behind which a command begins.
+/// Words after which a command begins.
 const RESERVED: [&str; 8] = ["if", "then", "elif", "else", "while", "until", "do", "{"];
-/// Shells, whose `-c` is a script.
+/// Shells, whose `-c` takes a script.
 const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
 
-/// Every command of a script, those in substitutions, subshells and scripts of other shells included.
+/// All commands of a script, including substitutions, subshells and nested shell scripts.
 pub(crate) fn commands(script: &str) -> Vec<Words> {
     let mut found = Vec::new();
     read(script, 0, &mut found);
     found
 }
 
-/// The name of a command's program, without the directory that it is in.
+/// The name of a command's program, without its directory.
 pub(crate) fn program(words: &[String]) -> &str {
     words.first().map_or("", |word| word.rsplit('/').next().unwrap_or_default())
 }
@@ -45,7 +45,7 @@ fn read(script: &str, depth: usize, found: &mut Vec<Words>) {
     lexer.inner.iter().for_each(|inner| read(inner, depth + 1, found));
 }
 
-/// Adds a command, and what it runs itself.
+/// Adds a command, and the commands that it runs itself.
 fn add(words: &[String], depth: usize, found: &mut Vec<Words>) {
     let start =
         words.iter().position(|word| !RESERVED.contains(&word.as_str()) && !is_assignment(word));
@@ -67,7 +67,7 @@ fn add(words: &[String], depth: usize, found: &mut Vec<Words>) {
             add(command, depth + 1, found);
         }
     } else if WRAPPERS.contains(&program.as_str()) {
-        // Its own options, their values and assignments come before the program.
+        // Skip the wrapper's options, their values and assignments.
         let is_own = |word: &String| {
             word.starts_with('-')
                 || is_assignment(word)
@@ -94,7 +94,6 @@ fn is_assignment(word: &str) -> bool {
 
 enum Token {
     Word(String),
-    /// The end of a command.
     End,
 }
 
@@ -132,7 +131,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Where something is read from or written to is no word of the command; `<(...)` is a command.
+    /// Skips the target of a redirection. `<(...)` begins a command instead.
     fn redirection(&mut self) {
         if self.rest[1..].starts_with('(') {
             return self.skip(1);
@@ -170,7 +169,7 @@ impl<'s> Lexer<'s> {
         word
     }
 
-    /// Up to the closing quote.
+    /// Reads up to the closing quote.
     fn quoted(&mut self, word: &mut String) {
         while let Some(next) = self.rest.chars().next() {
             match next {
@@ -185,7 +184,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// `$(...)` and backticks, whose script is put aside; of a variable only its name is known.
+    /// Sets the script of `$(...)` or backticks aside. A variable stays as its name.
     fn substitution(&mut self, word: &mut String) {
         if let Some(inner) = self.rest.strip_prefix("$(") {
             let end = closing(inner);
@@ -200,7 +199,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// One character; a line break behind a backslash is nothing.
+    /// Takes one character. A line break after a backslash is dropped.
     fn take_char(&mut self, word: &mut String, escaped: bool) {
         if let Some(next) = self.rest.chars().next() {
             if !(escaped && next == '\n') {
@@ -215,7 +214,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// Where the bracket closes that is open before this text.
+/// The offset of the `)` that closes a bracket opened before this text.
 fn closing(text: &str) -> usize {
     let (mut depth, mut quote, mut escaped) = (1_u32, None, false);
     for (at, c) in text.char_indices() {

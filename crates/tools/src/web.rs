@@ -1,5 +1,5 @@
-//! The web, as tools see it: pages that are fetched through the guard, made readable, and kept for a
-//! while; and a search engine.
+//! Web access for tools: pages, which are fetched through the guard, made readable and cached; and
+//! a search engine.
 
 mod cache;
 pub(crate) mod charset;
@@ -25,29 +25,29 @@ use cache::Cache;
 use kind::Kind;
 use search::Search;
 
-/// How long making a page readable may take.
+/// The timeout for making a page readable.
 const READING: Duration = Duration::from_secs(10);
-/// Pages that are made readable at a time: what is hostile about a page costs time of a processor.
+/// Pages converted at the same time: a hostile page costs CPU time.
 const READERS: usize = 2;
-/// The most that is kept of a page, in bytes.
+/// Bytes of a page that are kept.
 const MAX_CONTENT: usize = 2 * 1024 * 1024;
-/// The most that is shown of a title, in characters.
+/// Characters of a title that are shown.
 const MAX_TITLE: usize = 300;
-/// The most that is shown of a URL, in bytes.
+/// Bytes of a URL that are shown.
 const MAX_URL: usize = 2000;
-/// What is repeated of a page that says what went wrong, in characters.
+/// Characters of an error page that are quoted.
 const MAX_COMPLAINT: usize = 200;
-/// What is asked for.
+/// The `Accept` header of requests.
 const ACCEPT: (&str, &str) = (
     "accept",
     "text/html,application/xhtml+xml,text/markdown,text/plain,application/json,application/xml;q=0.9,*/*;q=0.5",
 );
 
-/// The way to the web. One of a process, so that what is kept is kept once.
+/// Access to the web. One per process, so that all share the cache.
 #[derive(Debug)]
 pub struct Web {
     client: GuardedClient,
-    /// None without a provider in the configuration.
+    /// `None` without a provider in the configuration.
     pub(crate) search: Option<Search>,
     cache: Cache,
     readers: Arc<Semaphore>,
@@ -64,11 +64,11 @@ pub(crate) enum Format {
     Json,
 }
 
-/// Which redirects of a page are followed.
+/// The redirects that are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Redirects {
     Anywhere,
-    /// Those that stay on the site of the URL: a host elsewhere has not been looked at by the registry.
+    /// Only redirects within the site of the URL: the registry has not checked other hosts.
     SameSite,
 }
 
@@ -77,15 +77,15 @@ fn is_same_site(one: &Url, other: &Url) -> bool {
     site_of(one) == site_of(other)
 }
 
-/// A page as it is given.
+/// A page in the form that the model gets.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct View {
-    /// Where it was found, after all redirects.
+    /// The URL after all redirects.
     pub(crate) url: String,
     pub(crate) status: u16,
     pub(crate) title: Option<String>,
     pub(crate) content: String,
-    /// What the model has to know about the content.
+    /// A note for the model about the content.
     pub(crate) note: Option<&'static str>,
 }
 
@@ -95,7 +95,6 @@ impl View {
     }
 }
 
-/// A page that has been read.
 #[derive(Default)]
 struct Read {
     title: String,
@@ -104,7 +103,7 @@ struct Read {
 }
 
 impl Web {
-    /// The web by this client, and by this search engine if there is one.
+    /// Web access with this client and an optional search engine.
     #[must_use]
     pub fn new(client: GuardedClient, search: Option<Search>, clock: Arc<dyn Clock>) -> Self {
         let (cache, readers) = (Cache::default(), Arc::new(Semaphore::new(READERS)));
@@ -114,7 +113,7 @@ impl Web {
     /// The page at a URL.
     ///
     /// # Errors
-    /// [`ToolError`] if it may not be asked for, is not there, or cannot be read.
+    /// [`ToolError`] if the guard refuses the URL, the page does not exist, or it is unreadable.
     pub(crate) async fn page(
         &self,
         url: &str,
@@ -147,7 +146,7 @@ impl Web {
         Ok(view)
     }
 
-    /// Reads a page, as far as it is one.
+    /// Reads a response; an error status or an unreadable type is an error.
     async fn read(&self, page: Page, format: Format) -> Result<Read, ToolError> {
         let found = off_thread(move || {
             if !(200..300).contains(&page.status) {
@@ -170,7 +169,7 @@ impl Web {
         .await
     }
 
-    /// A page as Markdown, or its words where that takes too long or more than a page may.
+    /// A page as Markdown, or only its words if it exceeds the time or size limits.
     async fn markdown(&self, page: Page) -> Result<Read, ToolError> {
         let html = off_thread(move || {
             let html = charset::decode(&page.body, page.content_type.as_deref());
@@ -178,11 +177,11 @@ impl Web {
         });
         let (html, url) = html.await?;
         let stop = CancellationToken::new();
-        // It fires also when the call runs out of time, because then this is dropped.
+        // The guard stops the conversion also if a timeout drops this future.
         let dropped = stop.clone().drop_guard();
         let (readers, source) = (self.readers.clone(), html.clone());
         let reading = async {
-            // The place is given back when the work ends, and not when nobody waits for it any more.
+            // The permit is released when the work ends, even if the caller is gone by then.
             let place = readers.acquire_owned().await;
             blocking(move || {
                 let readable = html::readable(&source, &url, &|| stop.is_cancelled());
@@ -207,7 +206,6 @@ impl Web {
     }
 }
 
-/// The words of a page.
 async fn words(html: Arc<str>) -> Result<Read, ToolError> {
     const NOTE: &str = "the page is too large, too deeply nested or too slow to be made Markdown: these \
         are its words alone, without links";
@@ -232,7 +230,7 @@ fn as_json(text: &str) -> Result<String, ToolError> {
     })
 }
 
-/// Whether a page may be kept for the next call, which may be of another conversation (RFC 9111, 5.2.2).
+/// Returns `true` if a page may be cached for other conversations (RFC 9111, 5.2.2).
 fn may_be_kept(cache_control: Option<&str>) -> bool {
     const NOT: [&str; 3] = ["no-store", "no-cache", "private"];
     !cache_control.unwrap_or_default().split(',').any(|directive| {
@@ -241,7 +239,7 @@ fn may_be_kept(cache_control: Option<&str>) -> bool {
     })
 }
 
-/// What the guard or the network says, for the model.
+/// Explains an error of the guard or the network to the model.
 fn refused(error: FetchError) -> ToolError {
     match error {
         FetchError::Refused(refusal) => {
@@ -266,7 +264,7 @@ fn refused(error: FetchError) -> ToolError {
     }
 }
 
-/// What an answer means that is no page.
+/// Explains an error response to the model.
 fn complaint(page: &Page) -> ToolError {
     let status = page.status;
     let text = charset::decode(&page.body, page.content_type.as_deref());
@@ -297,7 +295,7 @@ fn unreadable(media_type: &str, bytes: usize) -> ToolError {
     ))
 }
 
-/// What is kept of a text.
+/// The part of a text that is kept.
 fn kept(text: &str) -> String {
     let mut content = sanitise(text).text;
     if content.len() > MAX_CONTENT {
@@ -313,9 +311,9 @@ fn shortened(url: &str) -> String {
     if shown.len() < url.len() { format!("{shown}…") } else { url.to_owned() }
 }
 
-/// Text from outside, on one line of at most so many characters.
+/// Foreign text on one line of at most `characters` characters.
 pub(crate) fn on_a_line(text: &str, characters: usize) -> String {
-    // Four bytes are the longest character; the spaces between words are as long again at most.
+    // Cut long texts early, with ample room for wide characters and for spaces.
     let start = &text[..text.floor_char_boundary(characters.saturating_mul(64))];
     let words = sanitise(start).text;
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");

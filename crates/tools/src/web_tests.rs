@@ -20,7 +20,7 @@ async fn a_page_that_takes_too_long_to_be_made_readable_gives_its_words() {
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), Limits::default());
     let web = Web::new(client, None, clock.clone());
-    // Others, which are hostile, have taken all places.
+    // Other, hostile pages have taken all permits.
     let places = u32::try_from(READERS).unwrap();
     let taken = web.readers.clone().acquire_many_owned(places).await.unwrap();
     let late = async {

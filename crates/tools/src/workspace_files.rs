@@ -1,5 +1,5 @@
-//! The workspace, and the directories beside it, as the port that others know them by: read and written where
-//! blocking is allowed.
+//! Implements the port `Files` with the workspace and the directories beside it. The work runs in
+//! threads that may block.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use avocet_protocol::{FileStart, Files, FilesError, LeastTrust, Trust};
 use avocet_sandbox::{FileError, Roots, Workspace};
 use avocet_supervise::blocking;
 
-/// The files of a workspace, within the same walls as those of the tools.
+/// The files of a workspace, with the same restrictions as those of the tools.
 #[derive(Debug, Clone)]
 pub struct WorkspaceFiles(Arc<Roots>);
 

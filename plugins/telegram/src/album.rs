@@ -1,12 +1,12 @@
-//! Albums: several messages to the bot that are one to the eye.
+//! Albums: several updates that form one message for the reader.
 
 use teloxide::types::UpdateKind;
 
 use crate::update::Update;
 
-/// The updates of a batch in order, those of an album together at the place of its first. What was
-/// committed before a crash (`committed` is the last update of which that is known) is not mixed
-/// with what came later: it would be taken for what is known already.
+/// Groups the updates of a batch, in order; an album takes the place of its first update.
+/// `committed` is the last update known to be in the log. Updates up to it are grouped separately
+/// from later ones, because the log would absorb a mixed group as known.
 pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     let mut gathered: Vec<Vec<Update>> = Vec::new();
     for update in updates {
@@ -24,20 +24,20 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     gathered
 }
 
-/// Whether more of an album may follow the last of these.
+/// Returns `true` if the last update is part of an album, which may continue.
 pub(crate) fn may_go_on(updates: &[Update]) -> bool {
     updates.last().is_some_and(|last| album(last).is_some())
 }
 
-/// How many of these are before the album that the last is a part of. All of them, if that is none: some
-/// have to be taken, so that others come.
+/// The number of updates before the album at the end. All of them if that number is zero: some have
+/// to be taken, so that others come.
 pub(crate) fn settled(updates: &[Update]) -> usize {
     let last = updates.last().and_then(album);
     let begins = updates.iter().position(|update| last.is_some() && album(update) == last);
     begins.filter(|before| *before > 0).unwrap_or(updates.len())
 }
 
-/// The chat and the name of the album that an update is a part of.
+/// The chat and the id of the album that an update is part of.
 fn album(update: &Update) -> Option<(i64, &str)> {
     let UpdateKind::Message(message) = &update.kind else { return None };
     Some((message.chat.id.0, message.media_group_id()?.0.as_str()))

@@ -1,4 +1,4 @@
-//! Requests to the Bot API. teloxide describes them; they are sent here, because its own sender drops
+//! Requests to the Bot API. teloxide describes them, but they are sent here: its own sender drops
 //! the status of an answer and sleeps for 10 s after each 5xx.
 
 use std::time::Duration;
@@ -16,12 +16,12 @@ use teloxide::types::MessageId;
 use crate::TelegramError;
 use crate::fault::{Fault, Parameters};
 
-/// How long a request may take besides the time that a poll is held open.
+/// The timeout of a request, in addition to the time that a poll stays open.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
-/// How long the largest file may take; the outbox has a limit of its own by the file's size.
+/// The timeout of the largest upload. The outbox has its own, by the file's size.
 const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
-/// The Bot API, as one bot sees it.
+/// The Bot API of one bot.
 pub(crate) struct Api {
     bot: teloxide::Bot,
 }
@@ -38,7 +38,7 @@ impl Made {
     }
 }
 
-/// What the Bot API answers (Bot API, "Making requests").
+/// The envelope of an answer (Bot API, "Making requests").
 #[derive(Deserialize)]
 struct Reply<T> {
     ok: bool,
@@ -50,7 +50,7 @@ struct Reply<T> {
 
 impl Api {
     /// # Errors
-    /// [`TelegramError`] says what to change.
+    /// [`TelegramError`] if `api_url` is invalid or the HTTP client cannot be created.
     pub(crate) fn new(
         token: &Secret,
         api_url: &str,
@@ -74,15 +74,14 @@ impl Api {
         &self.bot
     }
 
-    /// The host of the server.
     pub(crate) fn host(&self) -> Option<String> {
         self.bot.api_url().host_str().map(str::to_owned)
     }
 
-    /// Calls a method. `T` is what is read of its result.
+    /// Calls a method. `T` is the type of its result.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails or the platform refuses it.
     pub(crate) async fn call<T, P>(&self, payload: P) -> Result<T, Fault>
     where
         T: DeserializeOwned,
@@ -97,7 +96,7 @@ impl Api {
     /// Calls a method that takes a file.
     ///
     /// # Errors
-    /// [`Fault`].
+    /// [`Fault`] if the request fails or the platform refuses it.
     pub(crate) async fn upload(&self, method: &str, form: Form) -> Result<Made, Fault> {
         answer(self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
     }
@@ -121,7 +120,7 @@ async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, Fault
     let retry_after = retry_after.map(Duration::from_secs);
     let body = response.bytes().await;
     if !status.is_success() {
-        // The status says enough where the body is cut off.
+        // If the body is cut off, the status is enough.
         let reply = serde_json::from_slice(&body.unwrap_or_default()).ok();
         return Err(refused(status.as_u16(), reply, retry_after));
     }
@@ -138,7 +137,7 @@ fn without_result<T>(reply: Reply<T>) -> Reply<()> {
     Reply { ok, result: None, error_code, description, parameters }
 }
 
-/// An answer that is no success. `reply` is `None` if the Bot API did not write it.
+/// The fault of an error response. `reply` is `None` if another server wrote the body.
 fn refused(status: u16, reply: Option<Reply<()>>, retry_after: Option<Duration>) -> Fault {
     let Some(reply) = reply.filter(|reply| !reply.ok) else {
         return Fault::answered(status, None, None, retry_after);

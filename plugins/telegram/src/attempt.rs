@@ -1,4 +1,4 @@
-//! A chunk on its way: what it shows and where it goes, as the platform's refusals have changed that.
+//! A delivery attempt: a chunk's text and destination, adapted to refusals of the platform.
 
 use avocet_channel_kit::Styled;
 use avocet_protocol::{Delivery, REPEAT_MARK, SendError};
@@ -10,16 +10,16 @@ use crate::moved::{Number, Place};
 use crate::send::{looks, styled};
 use crate::topic::{self, Lost};
 
-/// Characters that a message needs for the lines that may stand above it.
+/// Characters of a message reserved for the lines that may be put above the text.
 pub(crate) const LINES_ABOVE: usize = REPEAT_MARK.len() + 1 + Lost::LONGEST_LINE + 1;
 
-/// A chunk on its way.
+/// An attempt to deliver a chunk.
 pub(crate) struct Attempt<'a> {
     pub(crate) delivery: &'a Delivery,
-    /// The message that is edited; `None` if a new one is sent.
+    /// The message to edit; `None` to send a new one.
     pub(crate) edited: Option<Number>,
     pub(crate) place: Place,
-    /// Why it goes to the chat itself and not to its topic.
+    /// The reason why the message goes to the main chat instead of its topic.
     pub(crate) lost: Option<Lost>,
     pub(crate) text: Styled,
     pub(crate) looks: Vec<MessageEntity>,
@@ -27,7 +27,7 @@ pub(crate) struct Attempt<'a> {
 
 impl<'a> Attempt<'a> {
     /// # Errors
-    /// [`SendError`] if nothing can be sent, or the message to be edited is none of the platform's.
+    /// [`SendError`] if the chat, a link, or the id of the message to edit is invalid.
     pub(crate) fn new(telegram: &Telegram, delivery: &'a Delivery) -> Result<Self, SendError> {
         let number = |shown| Number::of_sent(shown).ok_or(SendError::Gone);
         let edited = delivery.shown_as.as_ref().map(number).transpose()?;
@@ -41,7 +41,7 @@ impl<'a> Attempt<'a> {
         attempt.composed()
     }
 
-    /// Writes what the message shows.
+    /// Composes the text of the message with its extra lines.
     fn composed(mut self) -> Result<Self, SendError> {
         let Self { delivery, edited, lost, .. } = &self;
         let mut text = styled(&delivery.content);
@@ -56,24 +56,24 @@ impl<'a> Attempt<'a> {
         Ok(self)
     }
 
-    /// The topic that it goes to.
     pub(crate) fn topic(&self) -> Option<ThreadId> {
         topic::of(&self.delivery.address).filter(|_| self.lost.is_none())
     }
 
-    /// The message that it replies to. Where that was deleted or left behind, it replies to nothing. Nor
-    /// does it outside of its topic: the platform would put it there because of the reply.
+    /// The message to reply to. `None` if that message was left behind in a moved group, or if this
+    /// one goes outside of its topic: a reply would put it back there. If that message was deleted,
+    /// the platform sends this one without the reply.
     pub(crate) fn reply_to(&self) -> Option<ReplyParameters> {
         let key = self.delivery.content.reply_to.as_ref().filter(|_| self.lost.is_none())?;
         let replied = self.place.message(Number::of_heard(key)?)?;
         Some(ReplyParameters::new(replied).allow_sending_without_reply())
     }
 
-    /// Changes what the platform did not take, where something else may do: its place, how it looks (F23),
-    /// its topic.
+    /// Changes the part that the platform refused, if another may work: the chat, the formatting
+    /// (F23), or the topic.
     ///
     /// # Errors
-    /// The outcome of the send, where nothing can be changed.
+    /// The outcome of the send, if every change has been tried.
     pub(crate) fn adapt(mut self, telegram: &Telegram, fault: &Fault) -> Result<Self, SendError> {
         match (fault, Lost::of(fault)) {
             (Fault::Moved(new), _) if *new != self.place.chat => {
@@ -94,12 +94,12 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Whether a refusal is about entities, not about the message.
+/// Returns `true` if the refusal is about the formatting, rather than the message.
 fn is_about_looks(fault: &Fault) -> bool {
     fault.is(400) && fault.says("entit")
 }
 
-/// The text below a line.
+/// Puts a line above a text.
 fn below(line: &str, text: Styled) -> Styled {
     let line = format!("{line}\n");
     let mut styles = text.styles;

@@ -1,11 +1,11 @@
-//! What a message carries, read from the fields of its JSON where the client cannot read it.
+//! Reads the content of messages from their raw JSON if teloxide fails to parse them.
 
 use std::slice;
 
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
 use serde_json::{Map, Value};
 
-/// What is in a message beside what it carries.
+/// Fields of a message other than its content.
 const BESIDE: [&str; 35] = [
     "author_signature",
     "business_connection_id",
@@ -44,7 +44,7 @@ const BESIDE: [&str; 35] = [
     "via_bot",
 ];
 
-/// What happens in a chat and is said to nobody.
+/// Fields of service messages, which report events of a chat.
 const HAPPENINGS: [&str; 31] = [
     "boost_added",
     "channel_chat_created",
@@ -79,7 +79,7 @@ const HAPPENINGS: [&str; 31] = [
     "write_access_allowed",
 ];
 
-/// What a message may carry, by its field.
+/// The content fields of a message, with a name for people.
 const BODIES: [(&str, &str); 25] = [
     ("animation", "an animation"),
     ("audio", "an audio file"),
@@ -108,13 +108,14 @@ const BODIES: [(&str, &str); 25] = [
     ("voice", "a voice message"),
 ];
 
-/// The longest name of a field that is shown to anybody.
+/// Characters of an unknown field's name that is shown to people.
 const MAX_FIELD: usize = 40;
 
-/// The file that a message carries, if the platform says where it is.
+/// The file in a message, if the platform gives its id.
 pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
     use AttachmentKind::{Audio, Document, Image, Sticker, Video, Voice};
-    // An animation is a document as well. What the platform always makes is of a known type.
+    // An animation also has a `document`, so it comes first. Media made by the platform have fixed
+    // types.
     let kinds = [
         ("animation", Video, None),
         ("audio", Audio, None),
@@ -127,7 +128,7 @@ pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
     ];
     kinds.into_iter().find_map(|(field, kind, media_type)| {
         let body = message.get(field)?;
-        // Of a photo's sizes the largest is the last.
+        // The last size of a photo is the largest.
         let sizes = body.as_array().map_or(slice::from_ref(body), Vec::as_slice);
         let (meta, id) = sizes
             .iter()
@@ -145,8 +146,7 @@ pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
     })
 }
 
-/// What a message carries, with its article; none if it is nothing, or tells of something that happens
-/// in the chat.
+/// Names the content of a message, with its article. `None` if it is empty or a service message.
 pub(crate) fn body(message: &Map<String, Value>) -> Option<String> {
     let has = |field: &str| message.get(field).is_some_and(|value| !value.is_null());
     if let Some((_, what)) = BODIES.iter().find(|(field, _)| has(field)) {

@@ -1,5 +1,5 @@
-//! The commands of the chat, offered to the platform, so that it completes them. Nothing depends on
-//! it: what goes wrong here is logged and that is all.
+//! Registers the chat commands with the platform, for completion. Errors are only logged, because
+//! the commands work without completion.
 
 use avocet_protocol::CommandHelp;
 use serde::de::IgnoredAny;
@@ -15,7 +15,7 @@ const MAX_COMMANDS: usize = 100;
 const MAX_DESCRIPTION: usize = 256;
 
 impl Receiver<'_> {
-    /// Tells the platform the commands, unless it knows them.
+    /// Registers the commands, unless the platform has the same list.
     pub(crate) async fn offer_commands(&self) {
         let ours = commands(&self.context.commands);
         match self.register(&ours).await {
@@ -41,14 +41,14 @@ impl Receiver<'_> {
     }
 }
 
-/// The commands as the platform takes them.
+/// The commands in the platform's format.
 fn commands(all: &[CommandHelp]) -> Vec<BotCommand> {
     let described = all.iter().filter(|command| !command.help.is_empty());
     let command = |command: &CommandHelp| BotCommand::new(command.name, cut(command.help));
     described.take(MAX_COMMANDS).map(command).collect()
 }
 
-/// As much of a text as a description holds.
+/// Cuts a text to the length of a description.
 fn cut(text: &str) -> String {
     let mut units = 0;
     let fits = |c: &char| {

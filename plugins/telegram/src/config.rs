@@ -39,7 +39,7 @@ impl TelegramConfig {
     /// Checks the values of single keys.
     ///
     /// # Errors
-    /// The key whose value cannot be used, and what it has to be. The token is not shown.
+    /// If a value is invalid: its key and the requirement. The token stays hidden.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let token = self.token.as_ref().map(Secret::expose);
         if token == Some("") {
@@ -57,7 +57,8 @@ impl TelegramConfig {
     }
 }
 
-/// Bot API, "Authorizing your bot". Servers other than Telegram's own have shorter tokens.
+/// Checks the form of a token (Bot API, "Authorizing your bot"). Servers other than Telegram's own
+/// have shorter tokens.
 fn is_token(token: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     token.split_once(':').is_some_and(|(id, secret)| {

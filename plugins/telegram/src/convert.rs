@@ -1,4 +1,4 @@
-//! From a platform update to an inbound message, or to the reason why it is none.
+//! Converts updates of the platform to inbound messages, or to a reason for ignoring them.
 
 use std::collections::BTreeSet;
 
@@ -17,33 +17,32 @@ use crate::moved::{Moved, Moves};
 use crate::unreadable::Unreadable;
 use crate::update::Update;
 
-/// The bot, as its updates are read.
+/// The bot's identity and settings, for reading its updates.
 #[derive(Debug)]
 pub(crate) struct Bot<'a> {
     pub(crate) me: &'a Me,
     pub(crate) channel: &'a ChannelName,
     pub(crate) account: &'a AccountName,
-    /// Groups in which it answers without being mentioned.
+    /// Groups in which it answers without a mention.
     pub(crate) unmentioned: &'a BTreeSet<i64>,
     pub(crate) moves: &'a Moves,
     pub(crate) commands: &'a [CommandHelp],
 }
 
-/// What an update is.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Converted {
-    /// Something was said.
+    /// A message for the agent.
     Inbound(Box<Inbound>),
-    /// It is not for the agent; counted under this reason.
+    /// An update that is ignored and counted under this reason.
     Ignored(&'static str),
-    /// The group has another id from now on.
+    /// A group has a new id.
     Moved(Moved),
-    /// It was meant for the agent, which cannot read it.
+    /// A message for the agent with unreadable content.
     Unreadable(Box<Unreadable>),
 }
 
 impl Converted {
-    /// One message of this and of what belongs to it.
+    /// Merges this with the next message of the same album.
     fn with(self, more: Self) -> Self {
         match (self, more) {
             (Self::Inbound(mut first), Self::Inbound(more)) => {
@@ -58,19 +57,18 @@ impl Converted {
         }
     }
 
-    /// Why an edit corrects nothing, by what is edited.
+    /// The reason to ignore an edit, depending on the edited message.
     pub(crate) fn no_correction(is_location: bool, is_in_album: bool) -> Option<Self> {
         match (is_location, is_in_album) {
             (true, _) => Some(Self::Ignored("a live location that moved")),
-            // An album is one message to us, and the edit of one of its parts would take the others
-            // away.
+            // An album is one inbound message. The edit of one part would replace all of it.
             (_, true) => Some(Self::Ignored("an edit of an album")),
             (false, false) => None,
         }
     }
 
-    /// An edit says what the message says now. Its time, in seconds, makes it another than the edits
-    /// before.
+    /// Turns this into a correction. The edit time, in seconds, is part of the key, so that it
+    /// differs from earlier edits.
     pub(crate) fn corrected_at(self, seconds: i64) -> Result<Self, IdError> {
         Ok(match self {
             Self::Inbound(inbound) => Self::Inbound(Box::new(Inbound {
@@ -79,7 +77,7 @@ impl Converted {
                 written_at: Some(Timestamp(seconds.saturating_mul(1000))),
                 ..*inbound
             })),
-            // It was said once that it cannot be read.
+            // The sender was told about the original message already.
             Self::Unreadable(_) => Self::Ignored("an edit of the unreadable"),
             other @ (Self::Ignored(_) | Self::Moved(_)) => other,
         })
@@ -87,8 +85,8 @@ impl Converted {
 }
 
 impl Bot<'_> {
-    /// Reads an update, or those of an album as one. Ids come from the platform, which has its own
-    /// rules for them.
+    /// Converts an update, or the updates of an album as one. The platform has its own rules for
+    /// ids, so an id may be invalid here.
     pub(crate) fn convert(&self, updates: &[Update]) -> Converted {
         let addressed = updates.iter().any(|update| match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
@@ -166,8 +164,8 @@ impl Bot<'_> {
         }
     }
 
-    /// What the message replies to, or the part of it that was chosen. What stands above in a topic
-    /// is not what anybody replied to.
+    /// The quoted part of the message replied to, or all of it. In a topic, the platform marks a
+    /// plain message as a reply to the topic's first one; that is ignored.
     fn quote(&self, message: &Message) -> Option<Quote> {
         let replied = message.reply_to_message().filter(|replied| {
             replied.forum_topic_created().is_none()
@@ -179,7 +177,7 @@ impl Bot<'_> {
         Some(Quote { from: from.map(User::full_name), text: text.to_owned() })
     }
 
-    /// A pressed button says what it stands for.
+    /// A pressed button counts as a message with the button's text.
     fn pressed(&self, query: &CallbackQuery) -> Result<Converted, IdError> {
         let (Some(says), Some(message)) = (&query.data, &query.message) else {
             return Ok(Converted::Ignored("a button without words"));
@@ -195,7 +193,7 @@ impl Bot<'_> {
         self.said_by_button(&query.id.0, says, place, sender(&query.from)?)
     }
 
-    /// What somebody says by pressing a button; the query has this id.
+    /// The message for a pressed button; `query` is the id of the press.
     pub(crate) fn said_by_button(
         &self,
         query: &str,
@@ -209,12 +207,12 @@ impl Bot<'_> {
         Ok(Converted::Inbound(Box::new(inbound)))
     }
 
-    /// Whether it answers without being mentioned in a group.
+    /// Returns `true` if the bot answers in this group without a mention.
     pub(crate) fn listens_to_all(&self, chat: teloxide::types::ChatId) -> bool {
         self.unmentioned.contains(&self.moves.home(chat).0)
     }
 
-    /// In a group the agent answers only when it is spoken to: mentioned, replied to, commanded.
+    /// Returns `true` if a group message is meant for the bot: a mention, a reply, or a command.
     pub(crate) fn is_addressed(&self, message: &Message) -> bool {
         let reply = message.reply_to_message().and_then(|replied| replied.from.as_ref());
         if reply.is_some_and(|from| from.id == self.me.id) {
@@ -231,7 +229,8 @@ impl Bot<'_> {
         })
     }
 
-    /// A command that names no bot may be meant for another one.
+    /// Returns `true` for a command of ours. Without a bot's name, others may be meant for another
+    /// bot.
     fn is_ours(&self, command: &str) -> bool {
         let name = command.strip_prefix('/').unwrap_or(command);
         self.commands.iter().any(|ours| ours.name.eq_ignore_ascii_case(name))
@@ -241,7 +240,7 @@ impl Bot<'_> {
         name.trim_start_matches('@').eq_ignore_ascii_case(self.me.username())
     }
 
-    /// `/stop@our_bot now` is `/stop now`.
+    /// Changes `/stop@our_bot now` to `/stop now`.
     fn without_own_name(&self, text: &str) -> String {
         let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
         match word.split_once('@') {
@@ -252,8 +251,8 @@ impl Bot<'_> {
         }
     }
 
-    /// The key of a message of a chat. Update ids begin anew after an idle week; message ids do not, but
-    /// for those of a group that has moved.
+    /// The key of a message of a chat. Message ids are used because update ids restart after an
+    /// idle week. Message ids restart only in a group that has moved.
     pub(crate) fn key_of(
         &self,
         chat: teloxide::types::ChatId,
@@ -263,7 +262,7 @@ impl Bot<'_> {
         DedupeKey::parse(&format!("{begins}{message}"))
     }
 
-    /// Where something was said; in a group that has moved, as if it had not.
+    /// The address of a chat. A group that has moved keeps its old address.
     pub(crate) fn address(
         &self,
         chat: teloxide::types::ChatId,
@@ -280,7 +279,7 @@ impl Bot<'_> {
     }
 }
 
-/// Who wrote what was forwarded, as far as they let it be known.
+/// The author of a forwarded message, as far as the author's privacy settings allow.
 fn original_sender(origin: &MessageOrigin) -> String {
     match origin {
         MessageOrigin::User { sender_user, .. } => sender_user.full_name(),

@@ -1,5 +1,4 @@
-//! What changes in a chat without a new message: a message that is there already, and the sign that
-//! somebody writes.
+//! Changes to a chat without a new message: edits, deletions, and the typing indicator.
 
 use avocet_protocol::{ChatAddress, PlatformId};
 use serde::de::IgnoredAny;
@@ -16,15 +15,15 @@ use crate::moved::{Number, Place};
 use crate::send::{buttons, no_preview};
 use crate::topic::{self, Lost};
 
-/// Whether an edit found no message to be made in.
+/// Returns `true` if an edit failed because the message is gone or no longer editable.
 pub(crate) fn is_gone(fault: &Fault) -> bool {
     let words = ["message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID"];
     words.iter().any(|words| fault.says(words)) || Lost::of(fault).is_some()
 }
 
 impl Telegram {
-    /// Puts a chunk in the place of the message that shows a part of it. One that shows all of it
-    /// is left as it is.
+    /// Replaces the text of a message that shows a part of the chunk. If it shows all of the chunk
+    /// already, it stays as it is.
     pub(crate) async fn edit_text(
         &self,
         attempt: &Attempt<'_>,
@@ -43,7 +42,7 @@ impl Telegram {
         }
     }
 
-    /// Shows for five seconds that somebody writes (Bot API, sendChatAction).
+    /// Shows the typing indicator for five seconds (Bot API, sendChatAction).
     pub(crate) async fn type_in(&self, chat: &ChatAddress) {
         let Ok(place) = self.place(chat) else { return };
         if !self.pace.spare_request(&chat.chat) {
@@ -58,7 +57,7 @@ impl Telegram {
         }
     }
 
-    /// Takes a message of ours back, if the platform lets it.
+    /// Deletes one of our messages, if the platform allows it.
     pub(crate) async fn delete(&self, chat: &ChatAddress, shown_as: &PlatformId) {
         let (Ok(mut place), Some(number)) = (self.place(chat), Number::of_sent(shown_as)) else {
             return;

@@ -1,9 +1,9 @@
-//! The parts of a text that the platform marks, without believing it about where they are: the
-//! client's own way to them panics where they are not.
+//! The marked parts of a text. The platform's offsets are checked, because teloxide's own
+//! accessors panic on invalid ones.
 
 use teloxide::types::{Message, MessageEntity, MessageEntityKind};
 
-/// What is marked in a message's text or caption, and as what. A mark beside the text is left out.
+/// The marked parts of a message's text or caption, with their kinds. Invalid ranges are skipped.
 pub(crate) fn marked(message: &Message) -> impl Iterator<Item = (&MessageEntityKind, String)> {
     let text = message.text().or_else(|| message.caption()).unwrap_or_default();
     let entities = message.entities().or_else(|| message.caption_entities()).unwrap_or_default();

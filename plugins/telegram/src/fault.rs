@@ -1,5 +1,5 @@
-//! Why a request failed, and what that says of its outcome. In words that may be logged: an HTTP error
-//! contains the URL, and the URL the token (F15).
+//! Errors of requests, and their meaning for the outcome. All texts are safe to log: an HTTP error
+//! contains the URL, and the URL contains the token (F15).
 
 use std::fmt;
 use std::time::Duration;
@@ -7,45 +7,43 @@ use std::time::Duration;
 use serde::Deserialize;
 use teloxide::types::ChatId;
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No byte of it has left: there is no connection, or it cannot be written.
+    /// The request was never sent: the connection or the serialisation failed.
     NotSent(&'static str),
-    /// Too many requests (429): not before this.
+    /// Too many requests (429): retry after this time.
     Wait(Duration),
-    /// The group is now this supergroup.
+    /// The group has become this supergroup.
     Moved(ChatId),
-    /// It was answered, and not with success.
+    /// The answer is an error.
     Refused(Refusal),
-    /// It was sent, and there is no answer that can be read.
+    /// The request was sent, but its answer is missing or unreadable.
     Broken(&'static str),
 }
 
-/// An answer that is no success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// The Bot API's `error_code`, or the HTTP status.
     pub(crate) code: u16,
-    /// The Bot API's `description`. `None` if something in front of it wrote the answer, such as a
-    /// proxy.
+    /// The Bot API's `description`. `None` if another server, such as a proxy, wrote the answer.
     pub(crate) words: Option<String>,
-    /// `Retry-After` of the answer.
+    /// The `Retry-After` of the answer.
     retry_after: Option<Duration>,
 }
 
-/// `parameters` of an answer (Bot API, `ResponseParameters`).
+/// The `parameters` of an answer (Bot API, `ResponseParameters`).
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Parameters {
     retry_after: Option<u64>,
     migrate_to_chat_id: Option<i64>,
 }
 
-/// How long a 429 waits that does not say it.
+/// The default wait after a 429.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 impl Fault {
-    /// What reqwest says, without the URL.
+    /// The fault for an error of reqwest, without the URL.
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         match error {
             error if error.is_connect() => Self::NotSent("no connection"),
@@ -55,12 +53,12 @@ impl Fault {
         }
     }
 
-    /// A request that was given up because no answer came.
+    /// A request without an answer in time.
     pub(crate) fn timed_out() -> Self {
         Self::Broken("no answer in time")
     }
 
-    /// What the answer says.
+    /// The fault for an error response.
     pub(crate) fn answered(
         code: u16,
         words: Option<String>,
@@ -77,34 +75,34 @@ impl Fault {
         }
     }
 
-    /// Whether the Bot API refused it in these words, among others.
+    /// Returns `true` if the refusal of the Bot API contains these words.
     pub(crate) fn says(&self, words: &str) -> bool {
         let Self::Refused(Refusal { words: Some(said), .. }) = self else { return false };
         said.contains(words)
     }
 
-    /// Whether it was refused with this code.
+    /// Returns `true` if the request was refused with this code.
     pub(crate) fn is(&self, wanted: u16) -> bool {
         matches!(self, Self::Refused(Refusal { code, .. }) if *code == wanted)
     }
 }
 
 impl Refusal {
-    /// For how long an overloaded server, or one under maintenance, turns requests away. It says so in
-    /// the header; a proxy that lost the server in the middle of a request does not (RFC 9110, 10.2.3).
+    /// The wait that an overloaded server, or one under maintenance, asks for in its header. A
+    /// proxy that lost the server during a request sends no such header (RFC 9110, 10.2.3).
     pub(crate) fn turned_away_for(&self) -> Option<Duration> {
         self.retry_after.filter(|_| self.code == 503)
     }
 
-    /// Whether a 5xx proves that the request was not carried out.
+    /// Returns `true` if a 5xx proves that the request was not carried out.
     ///
-    /// A 500 does where the Bot API says that the method failed: "Internal Server Error" alone, or
-    /// followed by the name of an error, in capitals, which is the answer of Telegram's own server to the
-    /// call. Other words do not. "restart" and "Request aborted" are what a Bot API server that stops
-    /// says to everything that is under way, and that includes messages that it has passed on already.
+    /// A 500 is proof if its words say that the method failed: "Internal Server Error" alone, or
+    /// followed by the name of an error in capitals. That is the answer of Telegram's own server to
+    /// the call. Other words prove nothing: a Bot API server that stops sends "restart" and
+    /// "Request aborted" for all pending requests, even for messages that it has passed on already.
     ///
-    /// 502, 503 and 504 do not. A proxy answers so where it could not reach the server, and also where the
-    /// server had the request and then broke off or took too long.
+    /// 502, 503 and 504 prove nothing. A proxy sends them if it could not reach the server, but
+    /// also if the server had the request and then disconnected or took too long.
     pub(crate) fn is_certain_failure(&self) -> bool {
         let Some(words) = self.words.as_deref().filter(|_| self.code == 500) else { return false };
         let Some(cause) = words.strip_prefix("Internal Server Error") else { return false };
@@ -112,7 +110,7 @@ impl Refusal {
         cause.is_empty() || cause.strip_prefix(": ").is_some_and(|name| name.chars().all(is_name))
     }
 
-    /// The platform's words, and what a person can do about them.
+    /// The platform's words, with advice for a person.
     pub(crate) fn with_advice(&self) -> String {
         let words = self.to_string();
         match ADVICE.iter().find(|(known, _)| words.contains(known)) {
@@ -122,7 +120,7 @@ impl Refusal {
     }
 }
 
-/// What can be done about a refusal, by the platform's words.
+/// Advice for refusals, by the platform's words.
 const ADVICE: [(&str, &str); 7] = [
     ("blocked by the user", "the person has blocked the bot and can unblock it"),
     ("bot was kicked", "the bot is no longer in this chat: add it again"),
@@ -133,7 +131,7 @@ const ADVICE: [(&str, &str); 7] = [
     (DELETED_AT_ONCE, "another bot or a rule of the chat deletes what the bot writes"),
 ];
 
-/// What the platform says where a message was sent and is gone already.
+/// The platform's words if a sent message was deleted at once.
 pub(crate) const DELETED_AT_ONCE: &str = "immediately deleted";
 
 impl fmt::Display for Fault {

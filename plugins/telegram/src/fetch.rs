@@ -1,5 +1,5 @@
-//! The bytes of a file that the platform keeps. The address that they come from contains the token:
-//! it is in no error (F15).
+//! Downloads files that the platform keeps. The URL contains the token, so errors leave it out
+//! (F15).
 
 use avocet_protocol::FetchError;
 use futures_util::StreamExt;
@@ -11,10 +11,10 @@ use teloxide::types::FileId;
 use crate::Telegram;
 use crate::fault::{Fault, Refusal};
 
-/// Bytes of the largest file that the platform gives to a bot (Bot API, "getFile").
+/// Bytes of the largest file that a bot can download (Bot API, "getFile").
 const PLATFORM_LIMIT: u64 = 20 * 1024 * 1024;
 
-/// Where a file is (Bot API, `File`).
+/// The location of a file (Bot API, `File`).
 #[derive(Deserialize)]
 struct Found {
     file_path: String,
@@ -22,7 +22,7 @@ struct Found {
 }
 
 impl Telegram {
-    /// The bytes of a file of at most `limit` bytes, whatever the platform says of its size.
+    /// Downloads a file of at most `limit` bytes, even if the platform reports a wrong size.
     pub(crate) async fn download(
         &self,
         reference: &str,
@@ -38,7 +38,7 @@ impl Telegram {
         let mut bytes = Vec::new();
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|error| match error.status() {
-                // The path is good for an hour; asking again gives another.
+                // The path is valid for an hour; a retry gets a new one.
                 Some(status) => FetchError::Failed(format!("the platform answered {status}")),
                 None => FetchError::Failed(Fault::of(&error).to_string()),
             })?;

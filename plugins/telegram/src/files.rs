@@ -1,5 +1,5 @@
-//! Files on their way to the platform: each is a message of its own, shown as a photo where it is
-//! one, and the text goes below it or before it.
+//! Sends files. Each is a message of its own, shown as a photo if it is one. The text becomes its
+//! caption or comes first.
 
 use avocet_channel_kit::telegram::{MAX_CAPTION, size};
 use avocet_protocol::{
@@ -19,16 +19,15 @@ use crate::send;
 const MEGABYTE: u64 = 1024 * 1024;
 /// Bytes of a file that a bot may send through Telegram's own server (Bot API, "Sending files").
 const MAX_BYTES: u64 = 50 * MEGABYTE;
-/// The same through a Bot API server of one's own (Bot API, "Using a Local Bot API Server").
+/// The same for a self-hosted Bot API server (Bot API, "Using a Local Bot API Server").
 const MAX_BYTES_LOCAL: u64 = 2000 * MEGABYTE;
-/// Telegram's own server.
 const OFFICIAL_HOST: &str = "api.telegram.org";
 /// Bytes of a photo (Bot API, `sendPhoto`). A larger one is sent as a document.
 const MAX_PHOTO_BYTES: usize = 10 * 1024 * 1024;
 /// Characters of a file's name.
 const MAX_NAME: usize = 100;
 
-/// Bytes of the largest file that the Bot API server on this host takes.
+/// Bytes of the largest file that the Bot API server on this host accepts.
 pub(crate) fn max_bytes(host: Option<&str>) -> u64 {
     match host {
         Some(OFFICIAL_HOST) => MAX_BYTES,
@@ -36,8 +35,8 @@ pub(crate) fn max_bytes(host: Option<&str>) -> u64 {
     }
 }
 
-/// Cuts a reply with files. One file has the text below it, if it fits; otherwise the text goes
-/// first. The buttons go with the last message.
+/// Splits a reply with files into chunks. A single file gets the text as its caption if it fits;
+/// otherwise the text comes first. The buttons go with the last chunk.
 pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     let text = Content { attachments: Vec::new(), choices: Vec::new(), ..reply.clone() };
     let mut chunks = if text.is_empty() { Vec::new() } else { send::plan(&text, numbered) };
@@ -58,12 +57,12 @@ fn alone(file: &Attachment) -> Content {
     Content { styles: Some(Vec::new()), attachments, ..Content::default() }
 }
 
-/// Also with the lines that may stand above it.
+/// Returns `true` if a text fits into a caption, with room for the lines that may be put above.
 fn fits_below(caption: &Content) -> bool {
     size(&send::styled(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
 }
 
-/// A file on its way, and how it is tried.
+/// A file to send, and the method to use.
 struct Upload<'a> {
     attempt: Attempt<'a>,
     file: &'a LoadedFile,
@@ -71,7 +70,7 @@ struct Upload<'a> {
 }
 
 impl Telegram {
-    /// Sends a file to its chat. A photo that the platform refuses goes once more, as a document.
+    /// Sends a file to its chat. A photo that the platform refuses is sent again as a document.
     pub(crate) async fn send_file(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let ([attachment], [file]) = (&delivery.content.attachments[..], &delivery.files[..])
         else {
@@ -99,7 +98,7 @@ impl Telegram {
 }
 
 impl Upload<'_> {
-    /// What `sendPhoto` and `sendDocument` have in common (Bot API).
+    /// The parameters that `sendPhoto` and `sendDocument` have in common (Bot API).
     fn form(&self) -> Result<Form, Fault> {
         let Attempt { delivery, place, text: caption, looks, .. } = &self.attempt;
         let bytes = Bytes::from_owner(self.file.bytes.clone());
@@ -126,7 +125,7 @@ fn json(value: &impl Serialize) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|_| Fault::NotSent("it cannot be written"))
 }
 
-/// A picture by its name and by its first bytes: JPEG, PNG or WebP.
+/// Returns `true` for a JPEG, PNG or WebP picture, by its kind and its first bytes.
 fn is_photo(attachment: &Attachment, file: &LoadedFile) -> bool {
     let bytes = &file.bytes;
     let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
@@ -135,12 +134,12 @@ fn is_photo(attachment: &Attachment, file: &LoadedFile) -> bool {
     attachment.kind == AttachmentKind::Image && is_picture && bytes.len() <= MAX_PHOTO_BYTES
 }
 
-/// Whether a refusal is about how the picture is shown, not about the message.
+/// Returns `true` if a refusal is about the picture's format, rather than the message.
 fn is_about_the_picture(fault: &Fault) -> bool {
     ["PHOTO_", "IMAGE_", "for a photo"].iter().any(|words| fault.says(words))
 }
 
-/// A name that is nothing but a name: its end, which says what it is, if it is too long.
+/// A plain file name. If it is too long, its end is kept, which has the extension.
 fn name(given: &str) -> String {
     let text = sanitise(given).text;
     let name = text.rsplit(['/', '\\']).next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Telegram, as a channel: updates come in by long polling and are confirmed when they are
-//! committed; messages go out one by one, rendered and cut as the platform wants them.
+//! The Telegram channel. Updates come in by long polling and are confirmed once they are committed.
+//! Messages go out one by one, rendered and split for the platform.
 
 mod album;
 mod api;
@@ -47,19 +47,19 @@ use receive::Receiver;
 use token::Token;
 use topic::LostTopics;
 
-/// A bot.
+/// A Telegram bot.
 pub struct Telegram {
     name: ChannelName,
     account: AccountName,
     api: Api,
-    /// Groups in which it answers without being mentioned.
+    /// Groups in which the bot answers without a mention.
     unmentioned: BTreeSet<i64>,
-    /// Groups that have another id than they had.
+    /// Groups whose id has changed.
     moves: Moves,
-    /// Whether the messages of an answer are numbered.
+    /// `true` if the messages of an answer are numbered.
     numbered: bool,
     poll_seconds: u32,
-    /// How often a message that grows may be edited.
+    /// The least time between two edits of a preview; `None` without previews.
     preview: Option<Duration>,
     health: Exchanges,
     pace: Pace,
@@ -68,39 +68,39 @@ pub struct Telegram {
     clock: Arc<dyn Clock>,
 }
 
-/// Without the client, which would show the token (F15).
+/// Omits the client, which would show the token (F15).
 impl fmt::Debug for Telegram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Telegram").field("account", &self.account).finish_non_exhaustive()
     }
 }
 
-/// Why a bot cannot be made of its configuration. The operator changes it.
+/// An error in a bot's configuration, which the operator has to correct.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TelegramError {
-    /// There is no token.
+    /// The token is missing.
     #[error(
         "there is no token; get one from @BotFather and refer to it: token = \"${{TELEGRAM_TOKEN}}\""
     )]
     NoToken,
-    /// `api_url` is none.
+    /// `api_url` is invalid.
     #[error("api_url is no URL of a server: it has to begin with http:// or https:// and a host")]
     Url,
-    /// The table of a group is not named by an id.
+    /// The name of a group's table is not a group id.
     #[error(
         "groups: {0:?} is no id of a group; it is a negative number, which /id shows in the group"
     )]
     Group(String),
-    /// There can be no HTTP client.
+    /// The HTTP client cannot be created.
     #[error("no HTTP client: {0}")]
     Client(String),
 }
 
 impl Telegram {
-    /// The bot of a configuration.
+    /// Creates a bot from its configuration.
     ///
     /// # Errors
-    /// [`TelegramError`] says what to change.
+    /// [`TelegramError`] if a setting is missing or invalid.
     pub fn new(
         name: ChannelName,
         account: AccountName,
@@ -129,7 +129,7 @@ impl Telegram {
     }
 }
 
-/// The groups of which this holds. Their ids are checked here.
+/// The ids of the groups for which `holds` returns `true`, validated.
 fn groups(
     config: &TelegramConfig,
     holds: impl Fn(&GroupConfig) -> bool,
@@ -156,7 +156,7 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        // It fails where a hold has begun since the turn, so that a ban is met by few requests.
+        // Fails if a hold began after the turn, so that few requests hit a ban.
         let under_way = self.pace.leave(&delivery.address.chat).await;
         let _under_way = under_way.map_err(SendError::RetryAfter)?;
         let sent = match delivery.content.attachments.is_empty() {

@@ -1,5 +1,5 @@
-//! What a message carries beside its text: files by reference, and things that a line of text says
-//! as well. And what can be read by nobody here.
+//! Reads the content of a message beside its text: files, kept by reference; content that becomes a
+//! line of text; and content that is unreadable.
 
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
 use teloxide::types::{
@@ -7,23 +7,23 @@ use teloxide::types::{
     Seconds, Sticker, Venue,
 };
 
-/// What a message carries beside its text and caption.
+/// The content of a message beside its text and caption.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Carried {
-    /// Nothing: it is a text, or tells of something that happens in the chat.
+    /// A plain text or a service message.
     Nothing,
     /// A file that the platform keeps.
     File(Box<Attachment>),
-    /// A file, and what it says without being opened.
+    /// A file, and a text that describes it.
     FileWithText(Box<Attachment>, String),
-    /// Something that this line says as well.
+    /// Content that becomes this line of text.
     Line(String),
-    /// Something of this kind, which cannot be read.
+    /// Content of this kind, which is unreadable.
     Unreadable(&'static str),
 }
 
 impl Carried {
-    /// A text for who reads only text, and the files.
+    /// The text for the model, and the files.
     pub(crate) fn into_parts(self) -> (Option<String>, Vec<Attachment>) {
         match self {
             Self::Nothing | Self::Unreadable(_) => (None, Vec::new()),
@@ -34,7 +34,6 @@ impl Carried {
     }
 }
 
-/// What a message carries.
 pub(crate) fn carried(message: &Message) -> Carried {
     match &message.kind {
         MessageKind::Common(common) => media(&common.media_kind),
@@ -53,7 +52,7 @@ pub(crate) fn carried(message: &Message) -> Carried {
             Carried::Unreadable("a shared contact list")
         }
         MessageKind::WebAppData(_) => Carried::Unreadable("data of a web app"),
-        // What happens in a chat is not said to anybody.
+        // Service messages have no content for the agent.
         _ => Carried::Nothing,
     }
 }
@@ -108,7 +107,7 @@ fn media(media: &MediaKind) -> Carried {
 
 fn attachment(kind: AttachmentKind, file: &FileMeta) -> Attachment {
     let source = AttachmentSource::Platform(file.id.0.clone());
-    // This is how the client writes that the platform does not say it.
+    // teloxide writes `u32::MAX` if the platform omits the size.
     let bytes = (file.size != u32::MAX).then(|| u64::from(file.size));
     Attachment { bytes, ..Attachment::new(kind, source) }
 }
@@ -117,7 +116,7 @@ fn playing(kind: AttachmentKind, file: &FileMeta, duration: Seconds) -> Attachme
     Attachment { seconds: Some(duration.seconds()), ..attachment(kind, file) }
 }
 
-/// The platform keeps a photo in several sizes, always as JPEG.
+/// The largest version of a photo. The platform keeps several, always as JPEG.
 fn largest(sizes: &[PhotoSize]) -> Option<Attachment> {
     let area = |size: &&PhotoSize| u64::from(size.width) * u64::from(size.height);
     let media_type = Some("image/jpeg".to_owned());
@@ -140,7 +139,7 @@ fn sticker(sticker: &Sticker) -> Carried {
     }
 }
 
-/// A picture that was sent as a file, of a kind that models take.
+/// Returns `true` for a picture sent as a file, of a type that models accept.
 fn is_picture(media_type: Option<&str>) -> bool {
     const PICTURES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
     media_type.is_some_and(|media_type| PICTURES.contains(&media_type))

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A message that carries something of this kind.
+/// A message with content of this kind.
 fn message(kind: &str, thing: Value) -> Message {
     let mut message = json!({
         "message_id": 5, "date": 1_700_000_000,
@@ -23,7 +23,7 @@ fn size(id: &str, side: u32) -> Value {
     json!({ "file_id": id, "file_unique_id": id, "width": side, "height": side, "file_size": side })
 }
 
-/// What the model reads of a message before anything is fetched.
+/// The text that the model reads of a message before any download.
 fn reads(kind: &str, thing: Value) -> String {
     let (text, attachments) = carried(&message(kind, thing)).into_parts();
     let text = text.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What the client cannot read, read from its JSON as far as that goes: what was said to the bot is
-//! heard, and what cannot be made out is named to whoever sent it.
+//! Reads updates that teloxide fails to parse, from their raw JSON as far as possible. If the
+//! content of a message is unreadable, its sender gets a reply that names it.
 
 use avocet_protocol::{ChatKind, IdError, Sender, SenderId};
 use serde_json::{Map, Value, json};
@@ -11,8 +11,8 @@ use crate::moved::Moved;
 use crate::unreadable::Unreadable;
 use crate::update;
 
-/// What a message needs to be one beside its sender, and what may be there, too, each left out if it
-/// cannot be read.
+/// The fields that a message needs besides its sender, and optional fields, which are dropped one
+/// by one if unreadable.
 const NEEDED: [&str; 3] = ["message_id", "date", "chat"];
 const WELCOME: [&str; 5] =
     ["forward_origin", "is_topic_message", "message_thread_id", "quote", "reply_to_message"];
@@ -22,7 +22,7 @@ const OTHER: Converted = Converted::Ignored("of another kind");
 type Fields = Map<String, Value>;
 
 impl Bot<'_> {
-    /// Reads an update that the client cannot read.
+    /// Converts an update that teloxide fails to parse.
     pub(crate) fn misread(&self, update: &Value) -> Result<Converted, IdError> {
         let fields = |kind: &str| update.get(kind).and_then(Value::as_object);
         if let Some(message) = fields("message") {
@@ -64,7 +64,7 @@ impl Bot<'_> {
         Ok(Converted::Unreadable(Box::new(unreadable)))
     }
 
-    /// As [`Bot::is_addressed`], also where what is replied to cannot be read.
+    /// Like [`Bot::is_addressed`], even if the message replied to is unreadable.
     fn is_for_us(&self, chat: ChatId, message: &Fields, readable: Option<&Message>) -> bool {
         let replied = message.get("reply_to_message");
         let author = replied.and_then(|replied| replied["from"]["id"].as_u64());
@@ -73,7 +73,7 @@ impl Bot<'_> {
             || readable.is_some_and(|readable| self.is_addressed(readable))
     }
 
-    /// What was said: a text, a file, or a text below what is named instead.
+    /// Converts a text, a file, or a caption with a note about its unreadable content.
     fn heard(&self, message: &Fields, readable: &Message) -> Result<Converted, IdError> {
         let file = bodies::file(message);
         let unknown = match (&file, message.contains_key("text")) {
@@ -87,7 +87,7 @@ impl Bot<'_> {
             if let Some(unknown) = unknown {
                 content.text = format!("{}\n[{unknown}]", content.text);
             }
-            // Words of others are not those of the sender, also where it is not known whose.
+            // Forwarded words are not the sender's own, even if their author is unknown.
             if message.contains_key("forward_origin") && content.forwarded_from.is_none() {
                 content.forwarded_from = Some("somebody".to_owned());
             }
@@ -120,7 +120,7 @@ impl Bot<'_> {
     }
 }
 
-/// The chat of a message, and who reads there.
+/// The id and the kind of a message's chat.
 fn chat(message: &Fields) -> Option<(ChatId, ChatKind)> {
     let chat = message.get("chat")?;
     let kind = match chat["type"].as_str()? {
@@ -137,7 +137,7 @@ fn topic(message: &Fields) -> Option<ThreadId> {
     Some(ThreadId(MessageId(topic.try_into().ok()?)))
 }
 
-/// Who wrote a message; in private the chat has the id of the person.
+/// The sender of a message. A private chat has the id of its person.
 fn sender(message: &Fields, chat: ChatId, kind: ChatKind) -> Result<Option<Sender>, IdError> {
     match (message.get("from").and_then(person), kind) {
         (Some(sender), _) => sender.map(Some),
@@ -146,7 +146,7 @@ fn sender(message: &Fields, chat: ChatId, kind: ChatKind) -> Result<Option<Sende
     }
 }
 
-/// Somebody with a number, whatever else there is of them.
+/// A person with an id; other fields may be missing.
 fn person(from: &Value) -> Option<Result<Sender, IdError>> {
     let id = from["id"].as_u64()?;
     let names = ["first_name", "last_name"].iter().filter_map(|name| from[name].as_str());
@@ -156,7 +156,7 @@ fn person(from: &Value) -> Option<Result<Sender, IdError>> {
     Some(SenderId::parse(&id.to_string()).map(|id| Sender { id, name, is_bot }))
 }
 
-/// The message as a text, with as much of what is beside it as the client can read.
+/// The message as a text, with all optional fields that teloxide can parse.
 fn readable(message: &Fields, text: &str) -> Option<Message> {
     let field = |name: &&str| Some(((*name).to_owned(), message.get(*name)?.clone()));
     let mut fields: Fields = NEEDED.iter().filter_map(field).collect();
@@ -175,14 +175,14 @@ fn readable(message: &Fields, text: &str) -> Option<Message> {
     Some(readable)
 }
 
-/// What is marked in the text or caption, as far as the client can read it.
+/// The marks in the text or caption that teloxide can parse.
 fn entities(message: &Fields) -> Value {
     let field = if message.contains_key("text") { "entities" } else { "caption_entities" };
     let marks = message.get(field).and_then(Value::as_array).into_iter().flatten();
     marks.filter(|mark| update::read::<MessageEntity>(mark).is_some()).cloned().collect()
 }
 
-/// A person as the client can read one.
+/// A person in a form that teloxide can parse.
 fn readable_person(from: &Value) -> Value {
     match from["id"].as_u64() {
         Some(id) if update::read::<User>(from).is_none() => {

@@ -12,7 +12,7 @@ use crate::update::Update;
 
 const IN_A_WAY: &str = "that Telegram describes in a way I do not know";
 
-/// A message in private with these fields.
+/// A private message with these fields.
 fn message(more: &Value) -> Value {
     let mut message = json!({ "message_id": 5, "date": 1_700_000_000,
         "chat": { "id": 7, "type": "private", "first_name": "Ann" },
@@ -21,12 +21,12 @@ fn message(more: &Value) -> Value {
     message
 }
 
-/// What is made of it.
+/// Converts a message with these fields.
 fn read(more: &Value) -> Converted {
     convert(json!({ "update_id": 1, "message": message(more) }))
 }
 
-/// What is made of an update that the client cannot read.
+/// Converts an update that teloxide fails to parse.
 fn convert(update: Value) -> Converted {
     let update = Update::read(update).unwrap();
     assert!(matches!(update.kind, UpdateKind::Error(_)), "the client can read it: {update:?}");
@@ -120,7 +120,7 @@ fn what_cannot_be_read_is_named_to_its_sender() {
             "something that Telegram calls “hologram”, which is new to me".to_owned(),
         ),
         (json!({ "<b>\u{202e}": 1 }), "something that is new to me".to_owned()),
-        // Nobody said it: there is nobody to take it from.
+        // The sender is missing, so the content is rejected.
         (json!({ "from": 5, "voice": { "file_id": "f" } }), format!("a voice message {IN_A_WAY}")),
         (json!({ "from": 5, "text": "hi" }), format!("a text {IN_A_WAY}")),
     ];
@@ -156,14 +156,14 @@ fn group() -> Value {
     json!({ "id": -20, "type": "supergroup", "title": "Birds", "is_forum": true })
 }
 
-/// The fields of a message in a group that the client cannot read, with one that says why.
+/// A group message that teloxide fails to parse because of its `forward_origin`.
 fn in_group(more: &Value) -> Value {
     let mut fields = json!({ "chat": group(), "forward_origin": { "type": "unheard_of" } });
     fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     fields
 }
 
-/// A message of the bot, or of another.
+/// A message of the bot or of another author.
 fn replied_to(author: u64) -> Value {
     json!({ "message_id": 4, "date": 1, "chat": group(), "text": "hi",
         "from": { "id": author, "is_bot": true, "first_name": "Avocet" } })

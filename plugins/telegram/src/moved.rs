@@ -1,5 +1,5 @@
-//! A group that becomes a supergroup has another id from then on, and its messages are numbered anew.
-//! Here it goes on as the chat that it was, with its conversation and its rules.
+//! Groups that become supergroups. The platform gives them a new id and restarts their message
+//! numbers. Here they keep the old id, with their conversation and their rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,25 +13,25 @@ use crate::Telegram;
 use crate::receive::{Receiver, Stopped};
 use crate::topic::Lost;
 
-/// What the scope of a cursor begins with that says which chat a group has become.
+/// Prefix of the scope of cursors that record a moved group.
 const SCOPE: &str = "moved ";
 
-/// The groups that have another id than they had.
+/// The groups whose id has changed.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     /// Each group's old id, by its new one.
     old: Mutex<BTreeMap<ChatId, ChatId>>,
-    /// Groups that the configuration names: what is said there is a chat of its own.
+    /// Groups named in the configuration. Each of them is a chat of its own, even after a move.
     named: BTreeSet<i64>,
 }
 
 impl Moves {
-    /// None is known yet.
+    /// Starts without known moves.
     pub(crate) fn new(named: BTreeSet<i64>) -> Self {
         Self { old: Mutex::default(), named }
     }
 
-    /// The chat that one is to the bus: the one that it was.
+    /// The id that the bus uses for a chat: the original one.
     pub(crate) fn home(&self, chat: ChatId) -> ChatId {
         if self.named.contains(&chat.0) {
             return chat;
@@ -39,7 +39,7 @@ impl Moves {
         self.old().get(&chat).copied().unwrap_or(chat)
     }
 
-    /// Where a chat of the bus is.
+    /// The platform's current chat for an id of the bus.
     pub(crate) fn place(&self, chat: ChatId) -> Place {
         let found = self.old().iter().find(|(_, old)| **old == chat).map(|(new, _)| *new);
         found.map_or(Place { chat, moved: false }, Place::moved_to)
@@ -58,7 +58,7 @@ impl Moves {
     }
 }
 
-/// A chat of the platform, and whether it is what another has become.
+/// A chat of the platform; `moved` if another group has become this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) chat: ChatId,
@@ -70,8 +70,8 @@ impl Place {
         Self { chat, moved: true }
     }
 
-    /// The message that has a number, unless it was left behind. Whatever is asked of a chat that has
-    /// moved without anybody knowing, the platform says where it is now: no harm is done there.
+    /// The id of a message in this chat; `None` if the message was left behind by a move. An
+    /// unnoticed move does no harm: the platform then refuses and names the new chat.
     pub(crate) fn message(self, number: Number) -> Option<MessageId> {
         (number.anew || !self.moved).then_some(number.id)
     }
@@ -81,15 +81,15 @@ impl Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Number {
     pub(crate) id: MessageId,
-    /// Whether it was given anew, in the supergroup that a group has become.
+    /// `true` if the number is from the supergroup that a group has become.
     pub(crate) anew: bool,
-    /// Why the message is not in its topic.
+    /// The reason why the message is outside its topic.
     pub(crate) lost: Option<Lost>,
 }
 
 impl Number {
-    /// The number of a message that was sent: `17`, or `n17` if it was given anew; with a `d` behind it
-    /// if the topic was deleted, with a `c` if it was closed.
+    /// Parses the number of a sent message: `17`, or `n17` after a move. The suffix `d` means that
+    /// the topic was deleted, `c` that it was closed.
     pub(crate) fn of_sent(id: &PlatformId) -> Option<Self> {
         let (id, anew) = match id.as_str().strip_prefix('n') {
             Some(id) => (id, true),
@@ -103,8 +103,8 @@ impl Number {
         Some(Self { id: MessageId(id.parse().ok()?), anew, lost })
     }
 
-    /// The number of a message that was received, by its key: `m17` or `n17`. A pressed button has a
-    /// key, too, and is no message.
+    /// Parses the number of a received message from its key: `m17` or `n17`. `None` for the key of
+    /// a pressed button.
     pub(crate) fn of_heard(key: &DedupeKey) -> Option<Self> {
         let (id, anew) = match key.as_str().split_at_checked(1)? {
             ("m", id) => (id, false),
@@ -115,7 +115,7 @@ impl Number {
     }
 }
 
-/// As [`Number::of_sent`] reads it.
+/// The inverse of [`Number::of_sent`].
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lost = match self.lost {
@@ -127,7 +127,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// A group that has another id from now on.
+/// A group that has got a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moved {
     pub(crate) from: ChatId,
@@ -135,22 +135,22 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// What the message that a group leaves behind says, or the first one of the supergroup; none if it
-    /// is another.
+    /// Reads a move from the last message of a group or the first one of the supergroup; `None` for
+    /// other messages.
     pub(crate) fn told_by(message: &Message) -> Option<Self> {
         let here = message.chat.id;
         let to = message.migrate_to_chat_id().map(|to| Self { from: here, to: *to });
         to.or_else(|| message.migrate_from_chat_id().map(|from| Self { from: *from, to: here }))
     }
 
-    /// As [`Self::told_by`], where the client cannot read the message.
+    /// Like [`Self::told_by`], for a message that teloxide fails to parse.
     pub(crate) fn told_by_fields(here: ChatId, message: &Map<String, Value>) -> Option<Self> {
         let id = |field: &str| message.get(field)?.as_i64().map(ChatId);
         let to = id("migrate_to_chat_id").map(|to| Self { from: here, to });
         to.or_else(|| id("migrate_from_chat_id").map(|from| Self { from, to: here }))
     }
 
-    /// What an earlier run has noted; none if the cursor says something else.
+    /// Reads a move that an earlier run recorded; `None` for other cursors.
     pub(crate) fn noted(Cursor { scope, position }: &Cursor) -> Option<Self> {
         let to = scope.strip_prefix(SCOPE)?.parse().ok()?;
         Some(Self { from: ChatId(position.parse().ok()?), to: ChatId(to) })
@@ -162,7 +162,8 @@ impl Moved {
 }
 
 impl Receiver<'_> {
-    /// Notes for good where a group is now, and tells the operator once. It is said on either side.
+    /// Records a move in the log and tells the operator once. The platform reports it in both
+    /// chats.
     pub(crate) async fn follow(&self, moved: Moved) -> Result<(), Stopped> {
         let Telegram { name, account, moves, .. } = self.telegram;
         if moves.knows(moved) {

@@ -1,4 +1,4 @@
-//! How fast the platform lets a bot write, and when a message gets its turn.
+//! Rate limits: the platform's limits for a bot, and the waits that it asks for.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use avocet_protocol::{Delivery, Receipt, SendError};
 
 use crate::Telegram;
 
-/// What the platform allows (core.telegram.org, "Bots FAQ"). Edits count as messages.
+/// The platform's limits (core.telegram.org, "Bots FAQ"). Edits count as messages.
 pub(crate) const RATES: Rates = Rates {
     chat: Rate { messages: 1, per: Duration::from_secs(1) },
     group: Rate { messages: 20, per: Duration::from_mins(1) },
@@ -25,7 +25,7 @@ impl Telegram {
     }
 }
 
-/// Whether the chat is a group: the ids of groups are negative (Bot API, `Chat`).
+/// Returns `true` if the chat is a group: ids of groups are negative (Bot API, `Chat`).
 pub(crate) fn is_group(delivery: &Delivery) -> bool {
     delivery.address.chat.as_str().starts_with('-')
 }

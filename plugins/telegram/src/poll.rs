@@ -1,4 +1,4 @@
-//! One poll for updates: how long it may take, and what it brings.
+//! One poll for updates: its timeout and its result.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use crate::fault::Fault;
 use crate::receive::{Receiver, Stopped};
 use crate::update::{Batch, GetUpdates};
 
-/// How much longer than its time a poll may hang before it is given up (F3).
+/// The extra time after which a poll that hangs is abandoned (F3).
 pub(crate) const GRACE: Duration = Duration::from_secs(15);
 
-/// How long after a part of an album no other part has come when it is taken for whole.
+/// The pause after which an album counts as complete.
 const ALBUM_PAUSE: Duration = Duration::from_millis(500);
 
-/// Updates that a poll brings at most (Bot API, `getUpdates`).
+/// Updates in a full batch (Bot API, `getUpdates`).
 const FULL: usize = 100;
 
 impl Receiver<'_> {
-    /// As [`Self::poll`]. If what comes ends in the middle of an album, the rest is waited for: what
-    /// is not confirmed comes again. Where no more can come at once, the album is left for the next.
+    /// Like [`Self::poll`], but waits for the rest of an album at the end of the batch: unconfirmed
+    /// updates come again. If the batch is full, that album is left for the next poll.
     pub(crate) async fn poll_whole_albums(
         &self,
         next: Option<i64>,
@@ -44,7 +44,7 @@ impl Receiver<'_> {
         Ok(polled)
     }
 
-    /// Asks for updates, from `next` on; asking confirms those before it.
+    /// Polls for updates from `next` on, which confirms all earlier ones.
     async fn poll(&self, next: Option<i64>, seconds: u32) -> Result<Result<Batch, Fault>, Stopped> {
         use AllowedUpdate::{CallbackQuery, EditedMessage, Message};
         let allowed_updates = [Message, EditedMessage, CallbackQuery];

@@ -1,4 +1,4 @@
-//! Whether the bot can work: two questions to the platform, which change nothing there.
+//! Checks that the bot can work, by two requests that change nothing.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use teloxide::payloads::{GetMe, GetWebhookInfo};
 use crate::Telegram;
 use crate::fault::Fault;
 
-/// How long the platform may take for both.
+/// The timeout of both requests together.
 const LIMIT: Duration = Duration::from_secs(8);
 
 impl Telegram {
-    /// What the platform says of the token, and of a webhook, which would keep updates from us.
+    /// Checks the token, and looks for a webhook, which would take all updates.
     pub(crate) async fn look(&self) -> Vec<Check> {
         let name = format!("{}:{}", self.name, self.account);
         let found = within(self.clock.as_ref(), LIMIT, self.ask_both(&name)).await;
@@ -50,7 +50,7 @@ impl Telegram {
         found
     }
 
-    /// Why a question has no answer, and what to do.
+    /// Explains a failed request, with advice.
     fn problem(&self, name: &str, fault: &Fault) -> Check {
         match fault {
             Fault::NotSent(_) | Fault::Broken(_) => Check::bad(
@@ -76,7 +76,7 @@ impl Telegram {
     }
 }
 
-/// A webhook takes all updates (Bot API, "getUpdates").
+/// A webhook receives all updates instead of us (Bot API, "getUpdates").
 fn webhook_check(name: &str, info: &Value, api_url: &str) -> Option<Check> {
     let url = info["url"].as_str().filter(|url| !url.is_empty())?;
     let host = url.split('/').nth(2).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The loop that asks for updates. An update is confirmed to Telegram only by asking for the next
-//! one, and that is done only when it is committed.
+//! The receive loop. A request for the next updates confirms the earlier ones to Telegram, so it is
+//! sent only once they are committed.
 
 use std::time::Duration;
 
@@ -19,19 +19,19 @@ use crate::trouble::Trouble;
 use crate::update::{Batch, Update};
 use crate::{Telegram, album, token};
 
-/// How long the platform may take for anything else than a poll.
+/// The timeout of all requests except polls.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// How long after a poll that brought nothing but what has no id another is made. It would bring the
-/// same at once; who writes meanwhile does not wait for long.
+/// The pause after a poll that returned only updates without an id. The next poll would return them
+/// again at once; new messages are delayed only a little.
 const NAMELESS_PAUSE: Duration = Duration::from_secs(5);
 
-/// A channel that receives.
+/// The receiving half of the channel.
 pub(crate) struct Receiver<'a> {
     pub(crate) telegram: &'a Telegram,
     pub(crate) context: &'a ChannelContext,
 }
 
-/// Why the receiver has nothing to go on with.
+/// The reason why the receiver stops.
 pub(crate) enum Stopped {
     /// The daemon stops.
     Asked,
@@ -39,7 +39,7 @@ pub(crate) enum Stopped {
 }
 
 impl Receiver<'_> {
-    /// Receives until the daemon stops, or until the log is closed.
+    /// Receives until the daemon stops or the log is closed.
     pub(crate) async fn run(&self) -> Result<(), ChannelError> {
         match self.receive().await {
             Ok(never) => match never {},
@@ -58,7 +58,7 @@ impl Receiver<'_> {
         };
         self.works(&mut trouble);
         tracing::info!(account = %self.telegram.account, bot = me.username(), "connected");
-        // Beside the polls: nobody waits for it.
+        // Runs beside the polls, which need not wait for it.
         let offering = async {
             self.offer_commands().await;
             std::future::pending().await
@@ -87,8 +87,8 @@ impl Receiver<'_> {
                     } else if nameless > 0 {
                         self.unless_stopped(self.context.clock.sleep(NAMELESS_PAUSE)).await?;
                     }
-                    // What is known to be in the log after each: the next start does not mix it with
-                    // what came later.
+                    // The cursor grows with each commit: after a restart, `gather` keeps committed
+                    // updates apart from later ones.
                     let mut furthest = 0;
                     for together in album::gather(updates, committed) {
                         furthest = together.iter().map(|one| one.id).fold(furthest, i64::max);
@@ -100,8 +100,8 @@ impl Receiver<'_> {
         }
     }
 
-    /// What an earlier run has left: the last update that is known to be in the log, and which groups
-    /// have moved.
+    /// Restores the state of an earlier run: returns the last update known to be in the log, and
+    /// loads the moved groups.
     async fn remember(&self) -> Result<i64, Stopped> {
         let Telegram { name, account, moves, .. } = self.telegram;
         let publish = &self.context.publish;
@@ -111,8 +111,8 @@ impl Receiver<'_> {
         Ok(last.and_then(|last| last.position.parse().ok()).unwrap_or(0))
     }
 
-    /// Counts what has no id and cannot be confirmed: it comes again until the platform forgets it, or
-    /// something behind it is confirmed.
+    /// Counts updates without an id. They cannot be confirmed, so they come again until the
+    /// platform forgets them, or a later update is confirmed.
     async fn count_nameless(&self, count: usize) -> Result<(), Stopped> {
         let Telegram { name, account, .. } = self.telegram;
         let publish = &self.context.publish;
@@ -126,8 +126,8 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Commits an update, or those of an album, however long the log takes for that: as long,
-    /// Telegram keeps the rest.
+    /// Commits an update, or those of an album, however long the log takes. Telegram keeps the rest
+    /// meanwhile.
     async fn take(&self, me: &Me, updates: &[Update], furthest: i64) -> Result<(), Stopped> {
         let Some(update) = updates.first() else { return Ok(()) };
         let Telegram { name, account, unmentioned, moves, .. } = self.telegram;
@@ -159,7 +159,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Returns why the message was not taken, if it was not.
+    /// Returns the reason if the message was rejected.
     async fn publish(
         &self,
         inbound: Inbound,
@@ -176,7 +176,7 @@ impl Receiver<'_> {
         })
     }
 
-    /// Does a write again until the log takes it.
+    /// Retries a write until the log accepts it.
     pub(crate) async fn committed<T, W>(
         &self,
         write: impl Fn() -> W,
@@ -198,7 +198,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// The button stops glowing. What it said is committed, whatever becomes of this.
+    /// Ends the button's loading indicator. The press is committed by now, so an error is harmless.
     async fn answer(&self, query: CallbackQueryId) {
         let answering = self.telegram.api.call(AnswerCallbackQuery::new(query));
         match within(self.context.clock.as_ref(), ANSWER_LIMIT, answering).await {
@@ -208,7 +208,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Notes that the platform answered as it should.
+    /// Records a successful answer of the platform.
     fn works(&self, trouble: &mut Trouble) {
         self.telegram.health.works();
         self.telegram.account_accepted();
@@ -218,7 +218,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Waits before the platform is asked again: as long as a fault asks for, or longer each time.
+    /// Waits before the next request: as long as the fault asks for, or longer each time.
     async fn recover(&self, fault: &Fault, trouble: &mut Trouble) -> Result<(), Stopped> {
         let wait = match fault {
             fault if token::is_refused(fault) => self.telegram.account_refused(fault),
@@ -227,10 +227,11 @@ impl Receiver<'_> {
         self.unless_stopped(self.context.clock.sleep(wait)).await
     }
 
-    /// Shows a fault in `status` and, if it is new, in the log. Returns how long to wait.
+    /// Shows a fault in `status` and, if it is new, in the log. Returns the time to wait.
     fn note(&self, fault: &Fault, trouble: &mut Trouble) -> Duration {
         let wait = match fault {
-            // Longer than the other's poll lasts, so that one of both finds out (F4).
+            // Longer than the other instance's poll, so that one of the two notices the conflict
+            // (F4).
             fault if fault.is(409) && fault.says("terminated by other getUpdates") => {
                 Duration::from_secs(u64::from(self.telegram.poll_seconds)) + GRACE
             }
@@ -245,7 +246,7 @@ impl Receiver<'_> {
         wait
     }
 
-    /// A request that is given up when nothing comes.
+    /// Runs a request with a timeout.
     pub(crate) async fn asked<T>(
         &self,
         request: impl Future<Output = Result<T, Fault>>,

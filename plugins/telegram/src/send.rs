@@ -1,4 +1,4 @@
-//! A chunk on its way to the platform, and what its answer says of the outcome.
+//! Sends a chunk to the platform, and derives the outcome from its answer.
 
 use avocet_channel_kit::telegram::{self, Entity, EntityKind, entities};
 use avocet_channel_kit::{Styled, messages, render};
@@ -17,10 +17,10 @@ use crate::fault::{DELETED_AT_ONCE, Fault, Refusal};
 use crate::moved::{Number, Place};
 use crate::token;
 
-/// Bytes of what a button says (Bot API, "InlineKeyboardButton").
+/// Bytes of a button's data (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
 
-/// Cuts a text into messages, numbered or not. The buttons go with the last one.
+/// Splits a text into messages, numbered or not. The buttons go with the last one.
 pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     let limit = telegram::limit().reserving(LINES_ABOVE);
     let chunks = messages(&styled(reply), limit, numbered);
@@ -35,7 +35,7 @@ pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     chunks.into_iter().enumerate().map(content).collect()
 }
 
-/// The text as it looks; one that was planned is rendered already.
+/// The styled text. A planned chunk is rendered already.
 pub(crate) fn styled(content: &Content) -> Styled {
     match &content.styles {
         Some(styles) => Styled { text: content.text.clone(), styles: styles.clone() },
@@ -82,7 +82,7 @@ impl Telegram {
         self.api.call(request).await.map(Made::id)
     }
 
-    /// What is known of a send that failed.
+    /// The outcome of a failed send.
     pub(crate) fn outcome(&self, fault: &Fault) -> SendError {
         if token::is_refused(fault) {
             self.account_refused(fault);
@@ -90,7 +90,7 @@ impl Telegram {
         outcome(fault)
     }
 
-    /// Where a chat is.
+    /// The platform's chat for an address.
     pub(crate) fn place(&self, chat: &ChatAddress) -> Result<Place, SendError> {
         let chat = chat.chat.as_str();
         let unknown = |_| format!("{chat} is no chat of Telegram: it is not a number");
@@ -99,7 +99,7 @@ impl Telegram {
     }
 }
 
-/// How a text looks, in the platform's terms.
+/// The styles as entities of the platform.
 pub(crate) fn looks(text: &Styled) -> Result<Vec<MessageEntity>, SendError> {
     entities(text).into_iter().map(entity).collect()
 }
@@ -120,7 +120,7 @@ fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
     Ok(MessageEntity { kind, offset: entity.offset, length: entity.length })
 }
 
-/// A button for each choice that the platform can carry; the others are in the text.
+/// A button for each choice that fits into the limit; the text names the others.
 pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
     let fits = choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES);
     let row = fits.map(|choice| InlineKeyboardButton::callback(&choice.label, &choice.says));
@@ -159,17 +159,17 @@ fn outcome(fault: &Fault) -> SendError {
 fn refused(refusal: &Refusal) -> SendError {
     let text = refusal.to_string();
     match (refusal.code, &refusal.words) {
-        // The operator mends the token or api_url; until then messages wait.
+        // Messages wait until the operator corrects the token or `api_url`.
         (401 | 404, _) => SendError::Failed(text),
-        // Sending it again would end in the same way.
+        // A retry would end in the same way.
         (500, Some(words)) if words.contains(DELETED_AT_ONCE) => {
             SendError::Refused(refusal.with_advice())
         }
         (500.., _) if refusal.is_certain_failure() => SendError::Failed(text),
         (500.., _) => SendError::Unknown(text),
-        // Whoever says it, the message is too large.
+        // The message is too large, whichever server says so.
         (413, _) => SendError::Refused(text),
-        // Something in front of the Bot API does not let it pass. That is not about the message.
+        // A server in front of the Bot API refused, regardless of the message.
         (400.., None) => SendError::Failed(text),
         (400.., Some(_)) => SendError::Refused(refusal.with_advice()),
         (..400, _) => SendError::Unknown(text),

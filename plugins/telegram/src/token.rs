@@ -1,9 +1,9 @@
-//! What follows where the platform refuses the account itself: it does not know the token (401), or
-//! finds nothing at the address that is made of it (404).
+//! Refusals of the account itself: the platform does not know the token (401), or finds nothing at
+//! the URL made from it (404).
 //!
-//! Both may pass: the platform was seen to answer so for some seconds, a proxy does while the server is
-//! replaced, and an operator may be about to put a token in its place. So it is asked again, and less often
-//! each time, because a token that was revoked stays so.
+//! Both may be temporary. The platform has sent such answers for some seconds, a proxy does so
+//! while the server is replaced, and an operator may be about to change the token. So requests are
+//! retried, but less often each time, because a revoked token stays revoked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::fault::Fault;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
-/// How the platform takes the token.
+/// The state of the token at the platform.
 #[derive(Debug)]
 pub(crate) struct Token(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     waits: Backoff,
-    /// Nothing is asked before this, by the clock's `elapsed`.
+    /// Requests are held until this time, measured by the clock's `elapsed`.
     held_until: Duration,
     /// Refusals in a row.
     refusals: u32,
@@ -40,14 +40,14 @@ impl Token {
     }
 }
 
-/// Whether the platform refuses the account, whatever it is asked.
+/// Returns `true` if the platform refuses the account, whatever the request.
 pub(crate) fn is_refused(fault: &Fault) -> bool {
     fault.is(401) || fault.is(404)
 }
 
 impl Telegram {
-    /// Notes that the account was refused, and returns how long nothing is asked. Requests that were under
-    /// way together count once. Only the first refusal is logged; `status` has their number.
+    /// Records a refusal of the account and returns the time to wait. Requests in flight at the
+    /// same time count once. Only the first refusal is logged; `status` shows their number.
     pub(crate) fn account_refused(&self, fault: &Fault) -> Duration {
         let now = self.clock.elapsed();
         let mut token = self.token.state();
@@ -81,7 +81,7 @@ impl Telegram {
         }
     }
 
-    /// Notes that the platform takes the account.
+    /// Records that the platform accepts the account.
     pub(crate) fn account_accepted(&self) {
         let mut token = self.token.state();
         if token.refusals > 0 {

@@ -1,5 +1,4 @@
-//! Topics that take no messages any more. What belongs there is sent to the chat itself, below a line
-//! that says so.
+//! Topics that refuse messages. Their messages go to the main chat, below a line that says so.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +10,10 @@ use teloxide::types::{MessageId, ThreadId};
 use crate::Telegram;
 use crate::fault::Fault;
 
-/// How long a topic is left alone that took no message. A closed one may be opened again.
+/// The cool-down of a topic that refused a message. A closed one may be reopened.
 const LEFT_ALONE: Duration = Duration::from_mins(1);
 
-/// Why a topic takes no messages.
+/// The reason why a topic refuses messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
     Deleted,
@@ -22,10 +21,10 @@ pub(crate) enum Lost {
 }
 
 impl Lost {
-    /// Bytes and characters of the longest line.
+    /// Bytes, and characters, of the longest line.
     pub(crate) const LONGEST_LINE: usize = Self::Deleted.line().len();
 
-    /// What a refusal says of the topic; `None` if it is about something else.
+    /// Reads the reason from a refusal; `None` if the refusal has another cause.
     pub(crate) fn of(fault: &Fault) -> Option<Self> {
         if fault.says("message thread not found") || fault.says("TOPIC_DELETED") {
             return Some(Self::Deleted);
@@ -33,7 +32,7 @@ impl Lost {
         fault.says("TOPIC_CLOSED").then_some(Self::Closed)
     }
 
-    /// What stands above a message that is sent to the chat instead.
+    /// The line above a message that goes to the main chat instead.
     pub(crate) const fn line(self) -> &'static str {
         match self {
             Self::Deleted => "(This was written in a topic that no longer exists.)",
@@ -42,25 +41,24 @@ impl Lost {
     }
 }
 
-/// The topic of a chat.
 pub(crate) fn of(chat: &ChatAddress) -> Option<ThreadId> {
     let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
     Some(ThreadId(MessageId(topic)))
 }
 
-/// The topics that took no message a short while ago.
+/// The topics in their cool-down.
 #[derive(Debug, Default)]
 pub(crate) struct LostTopics(Mutex<BTreeMap<ChatAddress, (Lost, Duration)>>);
 
 impl Telegram {
-    /// Whether the topic of this chat took no message a short while ago.
+    /// The reason if the topic of this chat is in its cool-down.
     pub(crate) fn lost_topic(&self, chat: &ChatAddress) -> Option<Lost> {
         let topics = self.lost_topics.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (lost, until) = topics.get(chat).copied()?;
         (until > self.clock.elapsed()).then_some(lost)
     }
 
-    /// Notes that the topic of this chat took no message.
+    /// Starts the cool-down of this chat's topic.
     pub(crate) fn lose_topic(&self, chat: &ChatAddress, lost: Lost) {
         tracing::info!(%chat, ?lost, "the topic takes no messages; sending to the chat itself");
         let now = self.clock.elapsed();

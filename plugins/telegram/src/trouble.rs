@@ -1,4 +1,4 @@
-//! What keeps updates from coming: said once, and counted after that.
+//! Failures to receive updates: logged once, then counted.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Trouble {
         is_power_of_ten.then_some(self.times)
     }
 
-    /// Updates come again. Returns how often they did not in the end.
+    /// Resets the state. Returns the number of failures in the last row.
     pub(crate) fn ends(&mut self) -> u32 {
         std::mem::replace(self, Self::new()).times
     }

@@ -1,4 +1,4 @@
-//! What is said about messages that are not for the agent, to whoever wrote them.
+//! Replies to senders of unreadable messages.
 
 use avocet_channel_kit::unreadable;
 use avocet_protocol::{
@@ -7,19 +7,19 @@ use avocet_protocol::{
 
 use crate::receive::{Receiver, Stopped};
 
-/// A message that can be read by nobody here.
+/// A message with unreadable content.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Unreadable {
-    /// What there is of it: nothing but who wrote it, and where.
+    /// The message without content: only its sender and its chat are used.
     inbound: Inbound,
     /// With its article: `a story`.
     kind: String,
-    /// Where others write in between, the message.
+    /// In a group, the message to reply to.
     reply_to: Option<DedupeKey>,
 }
 
 impl Unreadable {
-    /// The message that has this key.
+    /// Describes the unreadable message with the key `message`.
     pub(crate) fn new(
         (address, chat): (ChatAddress, ChatKind),
         message: DedupeKey,
@@ -35,7 +35,7 @@ impl Unreadable {
 }
 
 impl Receiver<'_> {
-    /// Says once that a message cannot be read, if whoever wrote it may speak.
+    /// Tells the sender once that a message is unreadable, if the sender is admitted.
     pub(crate) async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
         let Unreadable { inbound, kind, reply_to } = message;
         let line = Content { reply_to: reply_to.clone(), ..unreadable(kind) };

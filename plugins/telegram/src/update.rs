@@ -1,5 +1,5 @@
-//! The updates of a poll, each read on its own: one that cannot be read is no trouble of those
-//! beside it.
+//! The updates of a poll, each parsed on its own, so that an unreadable one leaves the others
+//! unaffected.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 use teloxide::requests::Payload;
 use teloxide::types::{AllowedUpdate, CallbackQueryId, Message, MessageKind, UpdateKind};
 
-/// `getUpdates` of the Bot API, whose answer is left as it came: the client's own reads all updates
-/// at once, says nothing of what it could not read, and panics at some.
+/// `getUpdates` of the Bot API with its raw answer. That of teloxide parses all updates at once,
+/// hides those that it fails to parse, and panics on some.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct GetUpdates {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,20 +25,18 @@ impl Payload for GetUpdates {
     const NAME: &'static str = "GetUpdates";
 }
 
-/// An update.
 #[derive(Debug, Clone)]
 pub(crate) struct Update {
-    /// From 0.
+    /// At least 0.
     pub(crate) id: i64,
-    /// [`UpdateKind::Error`] if it cannot be read, or is of a kind that nobody asked for.
+    /// [`UpdateKind::Error`] if it is unreadable or of an unexpected kind.
     pub(crate) kind: UpdateKind,
 }
 
-/// What a poll brings.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) updates: Vec<Update>,
-    /// Updates without an id: nobody can tell the platform that they were seen.
+    /// Updates without an id, which cannot be confirmed.
     pub(crate) nameless: usize,
 }
 
@@ -49,20 +47,20 @@ impl Batch {
         Self { nameless: count - updates.len(), updates }
     }
 
-    /// Everything that came.
+    /// The number of all updates.
     pub(crate) fn len(&self) -> usize {
         self.updates.len() + self.nameless
     }
 }
 
 impl Update {
-    /// None if there is no id.
+    /// `None` if the id is missing.
     pub(crate) fn read(raw: Value) -> Option<Self> {
         let id = raw.get("update_id")?.as_i64().filter(|id| (0..i64::MAX).contains(id))?;
         Some(Self { id, kind: kind(&raw).unwrap_or(UpdateKind::Error(raw)) })
     }
 
-    /// The pressed button that glows until it is answered, also where nothing else can be read.
+    /// The pressed button, which loads until it is answered, even if the rest is unreadable.
     pub(crate) fn query(&self) -> Option<CallbackQueryId> {
         match &self.kind {
             UpdateKind::CallbackQuery(query) => Some(query.id.clone()),
@@ -85,14 +83,15 @@ fn kind(raw: &Value) -> Option<UpdateKind> {
     read(raw.get("callback_query")?).map(UpdateKind::CallbackQuery)
 }
 
-/// Reads a message. What the client cannot make out in one is an empty message to it.
+/// Parses a message. If teloxide understands none of it, it parses as empty; that counts as
+/// failure.
 pub(crate) fn message(raw: &Value) -> Option<Message> {
     read(raw).filter(|message: &Message| !matches!(message.kind, MessageKind::Empty {}))
 }
 
-/// Reads what the client has a type for. Some of its types panic at what they do not expect.
+/// Parses a type of teloxide. Some of its types panic on unexpected input.
 pub(crate) fn read<T: DeserializeOwned>(raw: &Value) -> Option<T> {
-    // From text: some of its types cannot be read from a value.
+    // Parsed from text, because some of its types do not parse from a `Value`.
     let text = raw.to_string();
     catch_unwind(AssertUnwindSafe(|| serde_json::from_str(&text).ok())).ok().flatten()
 }

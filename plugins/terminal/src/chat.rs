@@ -1,4 +1,4 @@
-//! A conversation at a terminal: lines go in, what happens and what is said comes out.
+//! A conversation at a terminal: sends the typed lines, and shows events and answers.
 
 mod display;
 mod own;
@@ -23,44 +23,44 @@ use crate::screen::Screen;
 use display::Display;
 use own::OwnMessages;
 
-/// The daemon, as seen from the terminal.
+/// The connection from the terminal to the daemon.
 #[async_trait]
 pub trait Link: fmt::Debug + Send + Sync {
-    /// Puts a message onto the bus.
+    /// Publishes a message on the bus.
     ///
     /// # Errors
-    /// Why it was not taken.
+    /// If the message was rejected: the reason.
     async fn say(&self, text: &str) -> Result<MessageId, LinkError>;
 
     /// Waits for the outcome of a message.
     ///
     /// # Errors
-    /// Why the outcome is unknown.
+    /// If the outcome is unknown: the reason.
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError>;
 
     /// Returns the next event or text of the chat.
     async fn hear(&self) -> Heard;
 
-    /// The chunk has been shown.
+    /// Confirms that the chunk has been shown.
     async fn shown(&self, chunk: DeliveryId);
 }
 
-/// Why the daemon did not do something, in words for the person at the terminal.
+/// The reason why a request to the daemon failed, for the person at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkError(pub String);
 
-/// Something that is heard from the daemon.
+/// A notice from the daemon or about the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// Something happens in the chat.
+    /// An event in the chat.
     Event(TurnEvent),
-    /// Something is said in the chat.
+    /// A text for the chat.
     Said(SaidChunk),
-    /// About the connection itself: it was lost, it is back.
+    /// A change of the connection itself: it was lost, or it is back.
     Remark(String),
 }
 
-/// Something that is said in the chat.
+/// A text for the chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "as in avocet_protocol::Delivery")]
 pub struct SaidChunk {
@@ -71,16 +71,16 @@ pub struct SaidChunk {
     pub repeat: bool,
 }
 
-/// How a conversation looks.
+/// The style of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// A person at a terminal: prompt, streaming, what is going on.
+    /// For a person at a terminal: prompt, streaming, activity.
     Interactive,
-    /// A pipe: answers, and nothing else.
+    /// For a pipe: only the answers.
     Plain,
 }
 
-/// How a conversation ended.
+/// The result of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// Everything was answered.
@@ -94,11 +94,11 @@ const TICK: Duration = Duration::from_millis(250);
 const HOW_TO_LEAVE: &str = "Ctrl-D or /quit leaves.";
 const HOW_TO_ANSWER: &str = "I am waiting for your answer: yes, no, or the number of a choice. /stop ends the turn, Ctrl-D leaves.";
 
-/// A conversation at a terminal. A person can type at any time. Lines of a pipe are read one after another, each when
-/// those before it are answered.
+/// A conversation at a terminal. A person can type at any time. Lines of a pipe are read one after
+/// another, each once all earlier lines are answered.
 pub struct Chat {
     input: Box<dyn Input>,
-    /// Ctrl-C while the terminal is not in the hands of the line editor.
+    /// Ctrl-C while the line editor does not control the terminal.
     interrupts: flume::Receiver<()>,
     talk: Talk,
 }
@@ -112,13 +112,12 @@ impl fmt::Debug for Chat {
 type Sent = (String, Result<MessageId, LinkError>);
 type Ended = (MessageId, Result<MessageStatus, LinkError>);
 
-/// The state of a conversation.
 struct Talk {
     link: Arc<dyn Link>,
     clock: Arc<dyn Clock>,
     display: Display,
     own: OwnMessages,
-    /// Lines that are sent one after another.
+    /// Lines waiting to be sent, one after another.
     to_send: VecDeque<String>,
     sending: Fuse<BoxFuture<'static, Sent>>,
     outcomes: FuturesUnordered<BoxFuture<'static, Ended>>,
@@ -126,7 +125,7 @@ struct Talk {
 }
 
 impl Chat {
-    /// A conversation over `link` of the person whom the daemon calls `me`.
+    /// A conversation over `link`; `me` is the daemon's id of the person.
     #[must_use]
     pub fn new(
         (link, me): (Arc<dyn Link>, SenderId),
@@ -149,7 +148,7 @@ impl Chat {
         Self { input, interrupts, talk }
     }
 
-    /// Talks until the input ends, or the person wants to leave.
+    /// Runs until the input ends or the person leaves.
     pub async fn run(self, greeting: &str) -> Left {
         let Self { input, interrupts, mut talk } = self;
         talk.display.remark(greeting);
@@ -178,7 +177,8 @@ impl Chat {
                     talk.to_send.push_back("/stop".to_owned());
                 }
                 sent = &mut talk.sending => talk.sent(sent),
-                // While a message is being sent its number is unknown, so events wait: they may be about it.
+                // The message's id is unknown during the send, so events wait: they may refer to
+                // it.
                 heard = link.hear(), if !talk.is_sending() => talk.hear(heard).await,
                 Some(ended) = talk.outcomes.next() => talk.ended(ended),
                 () = sleep_until(clock.as_ref(), deadline) => {}
@@ -188,7 +188,7 @@ impl Chat {
     }
 }
 
-/// Never returns without a deadline.
+/// Sleeps until the deadline; forever if it is `None`.
 fn sleep_until(clock: &dyn Clock, deadline: Option<Duration>) -> impl Future<Output = ()> {
     let sleep = deadline.map(|deadline| clock.sleep(deadline.saturating_sub(clock.elapsed())));
     async {
@@ -208,7 +208,7 @@ impl Talk {
         !self.sending.is_terminated()
     }
 
-    /// Whether something was said whose answer is still to come, or a question about it.
+    /// Returns `true` until each sent message has its answer, or a question has come instead.
     fn is_busy(&self) -> bool {
         self.is_sending() || !self.to_send.is_empty() || self.own.is_busy(self.clock.elapsed())
     }
@@ -217,7 +217,7 @@ impl Talk {
         self.is_interactive() || !self.is_busy()
     }
 
-    /// When something has to be looked at although nothing happens.
+    /// The time at which to check the state even without an event.
     fn deadline(&self) -> Option<Duration> {
         let now = self.clock.elapsed();
         let tick = (self.is_interactive() && self.own.is_working()).then(|| now + TICK);
@@ -228,7 +228,7 @@ impl Talk {
         self.display.screen.line_was_typed();
         match typed {
             Typed::End => return ControlFlow::Break(()),
-            // Ctrl-C must not throw away a turn that only waits for an answer.
+            // Ctrl-C must not discard a turn that waits for an answer.
             Typed::Interrupt if self.own.is_asked() => self.display.remark(HOW_TO_ANSWER),
             Typed::Interrupt if self.is_busy() => self.to_send.push_back("/stop".to_owned()),
             Typed::Interrupt => self.display.remark(HOW_TO_LEAVE),

@@ -79,7 +79,7 @@ async fn input_is_open_while_a_turn_runs_and_while_it_waits() {
         for line in ["run it", "/status", "and then stop", "/status"] {
             terminal.type_line(line).await;
         }
-        // Ctrl-C throws nothing away while the person is asked.
+        // Ctrl-C discards nothing while a question is open.
         terminal.keys.send_async(Typed::Interrupt).await.unwrap();
         terminal.wait_for(HOW_TO_ANSWER).await;
         terminal.type_line("yes").await;

@@ -9,7 +9,7 @@ use super::own::GRACE;
 use super::*;
 use crate::receive::{Lines, TypedLine};
 
-/// A daemon that answers each message with what the test has written down.
+/// A daemon that answers each message with the events that the test has prepared.
 #[derive(Debug)]
 struct FakeLink {
     said: Mutex<Vec<String>>,
@@ -18,7 +18,7 @@ struct FakeLink {
     outcome: Option<Outcome>,
     /// Messages that must have been sent before any has an outcome.
     sent_first: usize,
-    /// Outcomes that were told.
+    /// Outcomes that were reported.
     told: Mutex<usize>,
     to_hear: (flume::Sender<Heard>, flume::Receiver<Heard>),
 }
@@ -64,7 +64,7 @@ impl Input for Person {
         while !self.link.has_answered(self.typed) {
             tokio::task::yield_now().await;
         }
-        // What was heard last is still to be shown.
+        // The last event still has to be shown.
         for _ in 0..9 {
             tokio::task::yield_now().await;
         }
@@ -88,7 +88,7 @@ impl Link for FakeLink {
     }
 
     async fn outcome(&self, id: MessageId) -> Result<MessageStatus, LinkError> {
-        // The end of an answer comes after what happens in it.
+        // The outcome of a message comes after its events.
         while !self.is_quiet() || self.said.lock().unwrap().len() < self.sent_first {
             tokio::task::yield_now().await;
         }
@@ -125,7 +125,7 @@ impl Write for Paper {
     }
 }
 
-/// What a conversation looks like when these lines are typed.
+/// The output of a conversation in which these lines are typed.
 async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (String, Left) {
     let paper = Paper::default();
     let screen = Screen::new(Box::new(paper.clone()), None, false);
@@ -141,7 +141,7 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: Style) -> (Strin
     let chat = Chat::new(daemon(link), input, screen, style, clock.clone(), interrupts);
     let (left, ()) = tokio::select! {
         left = chat.run("hello") => (left, ()),
-        // Nothing in a test takes longer than the grace.
+        // No test takes longer than `GRACE`.
         () = async {
             loop {
                 clock.sleeper_within(GRACE..=GRACE).await;
@@ -190,7 +190,7 @@ fn tool(name: &str) -> [Heard; 2] {
     [Heard::Event(TurnEvent::ToolStarted { name }), Heard::Event(finished)]
 }
 
-/// The line that does not stay is taken out; what is left stays.
+/// The output without the temporary lines.
 fn what_stays(paper: &str) -> String {
     let lines = paper.split("\r\u{1b}[2K").map(|piece| {
         let status = piece.starts_with("waiting …")
@@ -342,7 +342,7 @@ async fn a_question_gives_the_word_back() {
         ],
         None,
     ));
-    // Nobody tells of an outcome: the second line is asked for all the same.
+    // No outcome arrives; the second line is still requested.
     let talking = talk(&link, "paint\nblue\n", Style::Plain);
     tokio::select! {
         _ = talking => panic!("the second answer has no end"),

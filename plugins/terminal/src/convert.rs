@@ -1,11 +1,11 @@
-//! From what is said to what a terminal shows: nothing that moves its cursor, buttons as text.
+//! Converts text for a terminal: control characters are removed, and buttons become text.
 
 use avocet_protocol::{Attachment, AttachmentSource, Choice, Content, REPEAT_MARK, sanitise};
 
-/// The longest piece that is handed over at once, in bytes; a line of the socket holds more.
+/// Bytes of a chunk; a line of the socket can hold more.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
-/// Cuts a reply at the ends of lines, or, where a line is too long, between characters.
+/// Splits a reply at line ends or, in a line that is too long, between characters.
 pub(crate) fn plan(reply: &Content) -> Vec<Content> {
     let mut chunks = Vec::new();
     let text = with_files(reply);
@@ -22,7 +22,7 @@ pub(crate) fn plan(reply: &Content) -> Vec<Content> {
     chunks
 }
 
-/// Who sits at a terminal sits at the files: each is a line that says where it is.
+/// Adds a line per file with its path, because a person at the terminal can open the files.
 fn with_files(reply: &Content) -> String {
     let mut text = reply.text.clone();
     for attachment in &reply.attachments {
@@ -59,7 +59,7 @@ pub(crate) fn printed(text: &str, choices: &[Choice], repeat: bool) -> String {
     printed
 }
 
-/// A text from elsewhere cannot move the cursor, change colours or ring the bell.
+/// Makes foreign text safe: it cannot move the cursor, change colours or ring the bell.
 pub(crate) fn safe(text: &str) -> String {
     sanitise(text).text
 }

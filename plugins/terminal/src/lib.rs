@@ -1,5 +1,5 @@
-//! The terminal, in two halves. In the daemon: a channel whose chats are served by whoever is
-//! attached to them. On the other side of the socket: what a person types into and reads.
+//! The terminal, in two halves. In the daemon: a channel whose chats are served by the attached
+//! clients. On the other side of the socket: the client, with its input and its screen.
 
 mod chat;
 mod config;

@@ -1,4 +1,4 @@
-//! What is typed, or comes through a pipe.
+//! Input from a person at a terminal, or from a pipe.
 
 use std::io::{self, BufRead};
 use std::path::PathBuf;
@@ -13,34 +13,31 @@ use tokio::sync::oneshot;
 use crate::config::TerminalConfig;
 use crate::screen::Above;
 
-/// Something that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {
-    /// A line.
     Line(String),
-    /// A line that is no text, and why.
+    /// A line that is not UTF-8; contains the error.
     Unreadable(String),
-    /// Ctrl-C.
     Interrupt,
     /// Ctrl-D, or the end of the pipe.
     End,
 }
 
-/// Where lines come from.
+/// A source of lines.
 #[async_trait]
 pub trait Input: Send {
-    /// The next line, asked for with a prompt where there is a person to be prompted.
+    /// Returns the next line. The prompt is shown if there is a person.
     #[doc(hidden)]
     async fn next(&mut self, prompt: &str) -> TypedLine;
 }
 
-/// What an [`Input`] gives; opaque outside.
+/// The result of an [`Input`]; opaque outside.
 #[derive(Debug)]
 pub struct TypedLine(pub(crate) Typed);
 
 type Answer = oneshot::Sender<Typed>;
 
-/// A thread that reads and is asked for one line at a time.
+/// A thread that reads one line per request.
 #[derive(Debug)]
 struct Reader {
     asks: flume::Sender<(String, Answer)>,
@@ -49,7 +46,7 @@ struct Reader {
 impl Reader {
     async fn next(&self, prompt: &str) -> TypedLine {
         let (sender, answer) = oneshot::channel();
-        // A thread that is gone has nothing more to say.
+        // If the thread is gone, the input has ended.
         drop(self.asks.send_async((prompt.to_owned(), sender)).await);
         TypedLine(answer.await.unwrap_or(Typed::End))
     }
@@ -72,7 +69,7 @@ impl Reader {
     }
 }
 
-/// A person at a terminal: line editing, and a history that lasts.
+/// A person at a terminal: line editing, and a persistent history.
 #[derive(Debug)]
 pub struct Prompt {
     reader: Reader,
@@ -83,7 +80,7 @@ impl Prompt {
     /// is being edited.
     ///
     /// # Errors
-    /// What the terminal, or the system, does not do.
+    /// If the terminal, its history or the thread cannot be set up: the reason.
     pub fn new(
         config: &TerminalConfig,
         history: PathBuf,
@@ -149,7 +146,7 @@ impl Lines {
     /// Reads lines from `source` on a thread of its own.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the thread cannot be started.
     pub fn new(source: impl BufRead + Send + 'static, group: &Group) -> io::Result<Self> {
         let mut source = source;
         let read = move |_: &str| {

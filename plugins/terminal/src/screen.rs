@@ -1,5 +1,5 @@
-//! What is shown: text that stays, and one line that does not. Whatever comes from elsewhere passes
-//! [`printable`]; escape sequences are the screen's own.
+//! The terminal's output: permanent text, and one temporary line. Foreign text passes
+//! [`printable`], so all escape sequences are the screen's own.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,26 +16,26 @@ pub trait Above: Send {
     /// Prints text that ends with a line break.
     ///
     /// # Errors
-    /// The terminal's error.
+    /// If the terminal cannot be written to.
     fn print(&mut self, text: String) -> io::Result<()>;
 
-    /// How many characters a row of the terminal has.
+    /// The width of the terminal in characters.
     fn columns(&self) -> usize;
 }
 
 /// The terminal's output, or a pipe.
 pub struct Screen {
     out: Box<dyn Write + Send>,
-    /// Where remarks go; `None`: between the texts.
+    /// The output for remarks; `None`: between the texts.
     remarks: Option<Box<dyn Write + Send>>,
-    /// Where a person types: all text goes above the line that is being edited.
+    /// Set if a person types here: all text goes above the line that is being edited.
     above: Option<Box<dyn Above>>,
     colour: bool,
-    /// The row at the end of a text that has not been ended.
+    /// The last row of a text that goes on.
     row: String,
-    /// The line that does not stay, if it is there.
+    /// The temporary line, while it is visible.
     status: Option<String>,
-    /// Erases what the next text replaces.
+    /// Escape sequence that erases the text to be replaced next.
     erase: &'static str,
 }
 
@@ -46,19 +46,19 @@ impl fmt::Debug for Screen {
 }
 
 impl Screen {
-    /// A screen on `out`, in colour if that is wanted.
+    /// A screen on `out`, with or without colour.
     #[must_use]
     pub fn new(out: Box<dyn Write + Send>, above: Option<Box<dyn Above>>, colour: bool) -> Self {
         Self { out, remarks: None, above, colour, row: String::new(), status: None, erase: "" }
     }
 
-    /// The same screen with remarks elsewhere, so that `out` has the texts and nothing else.
+    /// The same screen with remarks elsewhere, so that `out` gets only the texts.
     #[must_use]
     pub fn with_remarks_to(self, remarks: Box<dyn Write + Send>) -> Self {
         Self { remarks: Some(remarks), ..self }
     }
 
-    /// The person has ended a line, so the rows above it are not the last ones any more.
+    /// Call when a typed line has ended: the rows above it can no longer be erased.
     pub(crate) fn line_was_typed(&mut self) {
         if self.above.is_some() {
             self.status = None;
@@ -67,7 +67,7 @@ impl Screen {
         }
     }
 
-    /// More of a text that is being written.
+    /// Shows the next part of a streamed text.
     pub(crate) fn stream(&mut self, text: &str) {
         let printable = printable(text);
         let text = printable.as_ref();
@@ -88,7 +88,7 @@ impl Screen {
         if !self.row.is_empty() {
             self.erase = ERASE_ABOVE;
         }
-        // The width of a tab depends on where it stands.
+        // A tab has a variable width.
         let text = text.replace('\t', "    ");
         let rows = rows(&format!("{}{text}", self.row), columns);
         self.row = rows.last().cloned().unwrap_or_default();
@@ -97,7 +97,7 @@ impl Screen {
         self.write(&format!("{shown}{end}"));
     }
 
-    /// A whole text, on lines of its own.
+    /// Shows a whole text on lines of its own.
     pub(crate) fn line(&mut self, text: &str) {
         self.own_line(&printable(text));
     }
@@ -107,7 +107,7 @@ impl Screen {
         self.write(&format!("{text}\n"));
     }
 
-    /// A remark of the program itself.
+    /// Shows a remark of the program itself.
     pub(crate) fn remark(&mut self, text: &str) {
         let text = printable(text);
         match &mut self.remarks {
@@ -117,7 +117,7 @@ impl Screen {
         }
     }
 
-    /// The line that does not stay. Not shown in the middle of a text.
+    /// Shows the temporary line, except in the middle of a text.
     pub(crate) fn status(&mut self, text: &str) {
         if !self.row.is_empty() || self.status.as_deref() == Some(text) {
             return;
@@ -145,14 +145,14 @@ impl Screen {
         self.row.clear();
     }
 
-    /// The next text is printed in the place of the line that does not stay.
+    /// Makes the next text replace the temporary line.
     fn clear_status(&mut self) {
         if self.status.take().is_some() {
             self.erase = if self.above.is_some() { ERASE_ABOVE } else { ERASE };
         }
     }
 
-    /// A terminal that is gone shows nothing, and the input says so soon.
+    /// Ignores errors: if the terminal is gone, the input ends soon.
     fn write(&mut self, text: &str) {
         let text = format!("{}{text}", std::mem::take(&mut self.erase));
         let written = match &mut self.above {
@@ -163,8 +163,8 @@ impl Screen {
     }
 }
 
-/// Breaks a text into rows that are shorter than the terminal is wide, between words where that is possible. A row of
-/// the full width would push the cursor to the next one.
+/// Breaks a text into rows narrower than the terminal, between words if possible. A row of the full
+/// width would push the cursor to the next one.
 fn rows(text: &str, columns: usize) -> Vec<String> {
     let most = columns.saturating_sub(1).max(1);
     let mut rows = Vec::new();
@@ -188,7 +188,7 @@ fn rows(text: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// Where the first character ends.
+/// The offset of the first character's end.
 fn first_end(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }

@@ -1,4 +1,4 @@
-//! The daemon's half: what is said in a chat goes to whoever is attached to it.
+//! The daemon's half: passes the texts of a chat to its attached clients.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -20,7 +20,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A channel that nobody is attached to.
+    /// A channel without clients.
     #[must_use]
     pub fn new(name: ChannelName, account: AccountName) -> Self {
         Self { name, account, attached: Listeners::default() }
@@ -43,13 +43,13 @@ impl Channel for Terminal {
         self.account.clone()
     }
 
-    /// What is typed comes in through the gateway: there is nothing to receive here.
+    /// Only waits for the stop: typed lines arrive through the gateway.
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         context.stop.cancelled().await;
         Ok(())
     }
 
-    /// Everybody who is attached gets it; the first who has shown it answers for all.
+    /// Delivers to all attached clients; the first one that has shown the text confirms it.
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let mut receipts = Vec::new();
         for client in self.attached.of(&delivery.address) {

@@ -1,4 +1,4 @@
-//! The stages of a cell, and nothing else.
+//! The helper binary that runs the stages of the sandbox.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `apply_patch`: changes to several files at once, all of them or none.
+//! `apply_patch`: changes several files at once, all of them or none.
 
 use std::collections::BTreeMap;
 
@@ -36,26 +36,26 @@ pub(super) struct Arguments {
     patch: String,
 }
 
-/// What a patch will have done to a file.
+/// A file before and after the patch.
 #[derive(Debug)]
 struct Staged {
     before: Option<Text>,
     after: Option<Text>,
 }
 
-/// What a file holds, and how far that may be believed.
+/// The text of a file and its trust level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Text {
     text: String,
     trust: Trust,
 }
 
-/// What a patch will have done.
+/// The result of a patch before it is written to disk.
 #[derive(Debug, Default)]
 struct Stage {
-    /// By the paths of files from the root.
+    /// Keyed by the file's path, relative to the root.
     files: BTreeMap<String, Staged>,
-    /// What is said of it, a line a file.
+    /// The report to the model, one line per file.
     report: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ impl Tool for ApplyPatch {
 }
 
 impl Stage {
-    /// Applies a patch that may be believed so far to what stands in the workspace, and writes nothing.
+    /// Applies a patch of trust level `trust` to the current files in memory. Nothing is written.
     fn of(workspace: &Workspace, patch: &str, trust: Trust) -> Result<Self, ToolError> {
         let files =
             parse(patch).map_err(|error| ToolError::InvalidArgs(format!("patch: {error}")))?;
@@ -174,18 +174,18 @@ impl Stage {
         Ok(())
     }
 
-    /// A file as it will be so far.
+    /// The state of a file after the parts of the patch that were applied so far.
     fn at(&mut self, workspace: &Workspace, given: &str) -> Result<&mut Staged, ToolError> {
         let path = workspace.resolve(given).map_err(tool_error)?;
         let key = path.to_string();
         if !self.files.contains_key(&key) {
-            // Another file of the patch is believed no less for this one.
+            // `apart` counts trust separately: this file must not lower that of the others.
             let apart = workspace.apart();
             let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
             let before = is_there.then(|| read_text(&apart, given)).transpose()?;
             let before = before.map(|text| Text { text, trust: apart.least_read() });
             workspace.tell(apart.least_read());
-            // What is a link or a pipe is not written to: that is said before anything is.
+            // Reject links and pipes now, before any file is written.
             workspace.can_write(&path).map_err(tool_error)?;
             self.files.insert(key.clone(), Staged { after: before.clone(), before });
         }
@@ -206,8 +206,8 @@ impl Stage {
         }
     }
 
-    /// Writes all files, and removes what is to go only then: of a file that is renamed there is always
-    /// one. If something cannot be written, what was before it is put back.
+    /// Writes all files, then removes the deleted ones, so that a renamed file always exists under
+    /// one name. If a write fails, the files already changed are restored.
     fn write(&self, workspace: &Workspace) -> Result<(), ToolError> {
         let mut done: Vec<(&str, &Staged)> = Vec::new();
         let (stay, go): (Vec<_>, Vec<_>) =
@@ -233,14 +233,13 @@ impl Stage {
     }
 }
 
-/// The paths that a patch names.
 fn paths_of(patch: &str) -> Vec<String> {
     let files = parse(patch).unwrap_or_default();
     let both = files.iter().flat_map(|file| [file.change.old(), file.change.new_path()]);
     both.flatten().map(str::to_owned).collect()
 }
 
-/// A file after its hunks, and what is to be said of where they fitted.
+/// Returns a file's text after its hunks, and a note on hunks that matched at other lines.
 fn patched(change: &Change, old: &str, hunks: &[Hunk]) -> Result<(String, String), ToolError> {
     let path = change.new_path().or(change.old()).unwrap_or_default();
     let applied = apply(old, hunks).map_err(|error| {
@@ -262,7 +261,7 @@ fn patched(change: &Change, old: &str, hunks: &[Hunk]) -> Result<(String, String
     Ok((applied.text, offsets.collect()))
 }
 
-/// Writes a file, or removes it where it is not to be there.
+/// Writes a file, or removes it if `text` is `None`.
 fn put(workspace: &Workspace, path: &str, text: Option<&Text>) -> Result<(), ToolError> {
     let path = workspace.resolve(path).map_err(tool_error)?;
     let put = match text {
@@ -272,7 +271,7 @@ fn put(workspace: &Workspace, path: &str, text: Option<&Text>) -> Result<(), Too
     put.map_err(tool_error)
 }
 
-/// A digest of the states of several files.
+/// One digest over the states of several files.
 fn of_all(states: Vec<(String, Option<String>)>) -> String {
     let lines =
         states.into_iter().map(|(path, state)| format!("{path}\t{}\n", state.unwrap_or_default()));

@@ -1,4 +1,4 @@
-//! `ask_user`: a question, and the turn waits for its answer, over restarts.
+//! `ask_user`: asks a question; the turn waits for the answer, also across restarts.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 const DEFAULT_MINUTES: u64 = 24 * 60;
-/// Bytes of an option: what the Bot API takes with a button (`InlineKeyboardButton.callback_data`).
+/// Bytes per option. The Bot API accepts this much per button
+/// (`InlineKeyboardButton.callback_data`).
 const MOST_BYTES: usize = 64;
 
 #[derive(Debug)]
@@ -83,7 +84,7 @@ impl Tool for AskUser {
     }
 }
 
-/// A button for each option: what it shows is what it says.
+/// Makes a button for each option. Its label is also the text that it sends.
 fn choices(options: &[String]) -> Result<Vec<Choice>, String> {
     let mut choices: Vec<Choice> = Vec::new();
     for option in options.iter().map(|option| option.trim()) {

@@ -1,4 +1,4 @@
-//! Files that go with a message: by reference, after a check that each can be read and sent.
+//! Attachments of a message, kept by reference after a check that each can be read and sent.
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, ChatAddress, MAX_SENT_FILE_BYTES, ToolError,
@@ -7,19 +7,19 @@ use avocet_sandbox::Roots;
 
 use super::files::tool_error;
 
-/// The pictures that platforms show, by the ends of their names.
+/// Image types that platforms display, by file extension.
 const PICTURES: [(&str, &str); 4] =
     [("jpeg", "image/jpeg"), ("jpg", "image/jpeg"), ("png", "image/png"), ("webp", "image/webp")];
 
-/// Where files are sent, and the largest that is taken there.
+/// The chat that receives the files, and the largest file that it accepts.
 pub(super) struct Recipient {
     pub(super) address: ChatAddress,
-    /// The platform's limit in bytes. `None` if only ours holds.
+    /// The platform's limit in bytes. `None` if only our own limit applies.
     pub(super) max_file_bytes: Option<u64>,
 }
 
-/// Checks every file before the call is finished, so that the model is told of a file that would be
-/// refused instead of "sent".
+/// Checks every file before the call finishes, so that the model gets an error for a file that the
+/// platform would refuse.
 pub(super) fn attachments(
     roots: &Roots,
     paths: &[String],
@@ -32,7 +32,7 @@ fn attachment(roots: &Roots, given: &str, to: &Recipient) -> Result<Attachment, 
     let workspace = roots.of(given).map_err(tool_error)?;
     let path = workspace.resolve(given).map_err(tool_error)?;
     let unfit = |why: String| Err(ToolError::ExecutionFailed(format!("{} {why}", path.as_given())));
-    // Ours bounds the memory that a send takes, whatever the platform allows.
+    // Our own limit bounds the memory of a send, whatever the platform allows.
     let limit = to.max_file_bytes.map_or(MAX_SENT_FILE_BYTES, |max| max.min(MAX_SENT_FILE_BYTES));
     match workspace.size(&path).map_err(tool_error)? {
         0 => unfit("is empty, and empty files cannot be sent".to_owned()),

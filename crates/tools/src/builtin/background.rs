@@ -1,5 +1,5 @@
-//! Programs that go on when the call that started them has ended: whose they are, how many there may be,
-//! and what they have printed since somebody looked.
+//! Background programs, which outlive the call that started them: their sessions, their limits and
+//! the output since the last poll.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -15,19 +15,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::watched::{Notes, Watched};
 
-/// Programs of one session that run at the same time.
+/// Running programs per session.
 const MOST_OF_ONE: usize = 8;
-/// Programs that run at the same time, and programs that have ended and are kept.
+/// Running programs in total, and also the number of ended programs that are kept.
 const MOST: usize = 32;
-/// Bytes of the output of each that are kept until somebody reads them: the newest.
+/// Bytes of unread output kept per program; the oldest are dropped first.
 const KEPT_BYTES: usize = 64 * 1024;
-/// How long a program that has ended is kept if nobody asks for it.
+/// Time for which an ended program is kept if nobody polls it.
 const KEPT_FOR: Duration = Duration::from_hours(1);
 
-/// The programs in the background of one daemon. They die with it.
+/// The background programs of one daemon. They end when the daemon ends.
 #[derive(Debug)]
 pub struct Background {
-    /// Which start of the daemon this is: part of the names, so that those of an earlier one are known.
+    /// The number of this start of the daemon. It is part of each id, so that ids of an earlier
+    /// start are recognised.
     start: i64,
     longest: Duration,
     clock: Arc<dyn Clock>,
@@ -38,19 +39,19 @@ pub struct Background {
 #[derive(Debug, Default)]
 struct Table {
     started: u64,
-    /// By their numbers.
+    /// Keyed by the program's number.
     programs: BTreeMap<u64, Arc<Program>>,
 }
 
-/// What is to run in the background.
+/// A program to start in the background.
 #[derive(Debug)]
 pub(super) struct Errand {
     pub(super) cell: Arc<Cell>,
-    /// As it is shown.
+    /// The command as a person sees it.
     pub(super) command: String,
     pub(super) program: Vec<String>,
     pub(super) directory: PathBuf,
-    /// What the model wants; no more than the operator allows.
+    /// The model's timeout; the operator's limit caps it.
     pub(super) limit: Option<Duration>,
     pub(super) watched: Watched,
     pub(super) rights: Rights,
@@ -61,27 +62,27 @@ struct Program {
     id: String,
     session: SessionId,
     command: String,
-    /// By the clock's `elapsed`.
+    /// Measured by the clock's `elapsed`.
     started: Duration,
     limit: Duration,
     cancel: CancellationToken,
     heard: Mutex<Heard>,
     changed: Notify,
-    /// What it reads and does, until it has ended.
+    /// The files that the program reads and changes. `None` once it has ended.
     watched: Mutex<Option<Watched>>,
-    /// What it has left at protected paths, once it has ended.
+    /// Files that it left at protected paths, known once it has ended.
     aside: Mutex<Vec<String>>,
-    /// The hosts that it has reached so far.
+    /// The hosts that it has connected to so far.
     reached: Reached,
-    /// How far what it prints may be believed.
+    /// The trust level of its output.
     read: LeastTrust,
 }
 
-/// What was heard of a program and not read yet.
+/// Output that was received and is still unread.
 #[derive(Debug, Default)]
 struct Heard {
     unread: VecDeque<u8>,
-    /// Bytes that had to make room before they were read.
+    /// Bytes dropped unread because the buffer was full.
     lost: u64,
     end: Option<End>,
 }
@@ -93,14 +94,14 @@ struct End {
 }
 
 impl Background {
-    /// Nothing runs. `start` is a number that no other start of the daemon has; no program lives longer
-    /// than `longest`, nor than the group.
+    /// Creates an empty table. `start` differs at each start of the daemon. A program is killed
+    /// after `longest`, or when `group` ends.
     #[must_use]
     pub fn new(start: i64, longest: Duration, clock: Arc<dyn Clock>, group: Group) -> Self {
         Self { start, longest, clock, group, programs: Mutex::default() }
     }
 
-    /// Starts a program, and says how it is called.
+    /// Starts a program and returns its id.
     pub(super) fn start(
         self: &Arc<Self>,
         errand: Errand,
@@ -133,7 +134,7 @@ impl Background {
             entered
         };
         let (cancel, reached) = (entered.cancel.clone(), entered.reached.clone());
-        // What it prints is kept here.
+        // `output: 0` because `Program` itself keeps the output.
         let order = Order { program, directory, limit, output: 0, cancel, reached, rights };
         let mut cell = Cell::clone(&cell);
         cell.limits.cpu_seconds = cell.limits.cpu_seconds.max(self.longest.as_secs());
@@ -152,7 +153,7 @@ impl Background {
         }))
     }
 
-    /// What a program has printed since it was last asked, after at most `wait` for anything new.
+    /// Returns the output since the last poll, after waiting at most `wait` for new output.
     pub(super) async fn poll(
         &self,
         id: &str,
@@ -162,16 +163,16 @@ impl Background {
         let program = self.find(id, &context.session)?;
         let waiting = within(self.clock.as_ref(), wait, program.news());
         tokio::select! {
-            // With news or without.
+            // With or without new output.
             _ = waiting => Ok(self.report(&program, context)),
-            // What is told now would be lost.
+            // A report that is read now would be lost with the cancelled call.
             () = context.cancel.cancelled() => {
                 Err(ToolError::ExecutionFailed("the poll was stopped; the program was not".to_owned()))
             }
         }
     }
 
-    /// Ends a program and everything that it has started.
+    /// Kills a program and all its children.
     pub(super) async fn kill(&self, id: &str, context: &ToolContext) -> Result<Value, ToolError> {
         let program = self.find(id, &context.session)?;
         program.cancel.cancel();
@@ -179,14 +180,13 @@ impl Background {
         Ok(self.report(&program, context))
     }
 
-    /// The programs of a session.
     pub(super) fn list(&self, context: &ToolContext) -> Value {
         let now = self.clock.elapsed();
         let mut table = self.table();
         table.forget(now);
         let own = table.programs.values().filter(|program| program.session == context.session);
         own.map(|program| {
-            // Its command is a text of that time.
+            // The command carries the trust level of the turn that wrote it.
             context.read.lower(program.trust());
             let mut listed = program.state(now);
             listed.insert("unread_bytes".to_owned(), program.heard().unread.len().into());
@@ -195,7 +195,7 @@ impl Background {
         .collect()
     }
 
-    /// What was started as this, for a person to read.
+    /// The command of a program, to show to a person.
     pub(super) fn command(&self, id: &str, session: &SessionId) -> Option<String> {
         self.find(id, session).ok().map(|program| program.command.clone())
     }
@@ -222,10 +222,11 @@ impl Background {
         )))
     }
 
-    /// Says what is new of a program, and forgets it if that is the last of it.
+    /// Returns the new output and the state of a program, and forgets the program if it has ended.
     fn report(&self, program: &Arc<Program>, context: &ToolContext) -> Value {
         let mut report = program.state(self.clock.elapsed());
-        // What it printed was heard before its end was, and read before it was printed.
+        // The state was read before the output, so a report of the end includes all output. Read
+        // the output before its trust, too.
         report.insert("output".to_owned(), program.read().into());
         context.read.lower(program.trust());
         if report["running"] == false {
@@ -262,7 +263,7 @@ impl Background {
 }
 
 impl Table {
-    /// Forgets what ended long ago, and the oldest of what ended where that is too much.
+    /// Forgets programs that ended long ago, and the oldest ended ones above the limit.
     fn forget(&mut self, now: Duration) {
         let ended = |program: &Program| program.heard().end.as_ref().map(|end| end.at);
         self.programs
@@ -294,7 +295,7 @@ impl Program {
         self.changed.notify_waiters();
     }
 
-    /// The least trust of what it has read so far.
+    /// The lowest trust level of the data that it has read so far.
     fn trust(&self) -> Trust {
         if let Some(watched) = &*self.watched() {
             self.read.lower(watched.least());
@@ -302,7 +303,7 @@ impl Program {
         self.read.get()
     }
 
-    /// Nothing of it is left: what it has changed is marked.
+    /// Marks the files that the program changed, once all its processes have ended.
     async fn settle(&self) {
         self.read.lower(self.trust());
         let Some(watched) = self.watched().take() else { return };
@@ -319,7 +320,7 @@ impl Program {
         self.heard().end.is_none()
     }
 
-    /// Waits for something to read, or the end.
+    /// Waits for unread output or for the end.
     async fn news(&self) {
         self.until(|heard| heard.end.is_some() || !heard.unread.is_empty()).await;
     }
@@ -332,7 +333,7 @@ impl Program {
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
-            // From here on no change is missed.
+            // Register first, so that a change during the check below wakes us.
             changed.as_mut().enable();
             if holds(&self.heard()) {
                 return;
@@ -345,7 +346,7 @@ impl Program {
         self.heard().read()
     }
 
-    /// What it is and how it fares.
+    /// The program's id, command and state, for the model.
     fn state(&self, now: Duration) -> Map<String, Value> {
         let end = self.heard().end.clone();
         let until = end.as_ref().map_or(now, |end| end.at);
@@ -380,7 +381,7 @@ impl Heard {
         self.lost += surplus as u64;
     }
 
-    /// Everything that was not read, but for the beginning of a character that is still being printed.
+    /// Takes all unread output, except an incomplete character at its end.
     fn read(&mut self) -> String {
         let unread = self.unread.make_contiguous();
         let whole = match std::str::from_utf8(unread) {

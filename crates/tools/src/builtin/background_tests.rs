@@ -42,7 +42,7 @@ fn background(clock: &Arc<ManualClock>, start: i64) -> Arc<Background> {
     Arc::new(Background::new(start, hour, clock.clone(), Group::new("test")))
 }
 
-/// What cannot even be started ends at once.
+/// A program that fails to start, and so ends at once.
 fn errand(clock: &Arc<ManualClock>) -> Errand {
     let (command, program) = ("make".to_owned(), vec!["make".to_owned()]);
     let (cell, rights) = (Arc::new(nowhere(clock.clone())), Rights::Ordinary);

@@ -16,7 +16,7 @@ use crate::{AlreadyRegistered, Origin, Registry, Web};
 
 const CHAPTER: &str = include_str!("../../../../docs/src/build/tool.md");
 const FILE: &str = include_str!("backup_file.rs");
-/// What the chapter says to add to the list.
+/// The line that the chapter adds to the list.
 const LINE: &str = "    registry.add(backup_file::BackupFile::new(parts), Origin::BuiltIn)?;\n";
 
 fn add(registry: &mut Registry, parts: &Parts) -> Result<(), AlreadyRegistered> {

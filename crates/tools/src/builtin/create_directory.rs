@@ -1,4 +1,4 @@
-//! `create_directory`: a directory, with those above it.
+//! `create_directory`: creates a directory and its missing parents.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Parts;
 use super::files::{Files, tool_error, verdict};
 
-/// What evidence calls a directory that is there.
+/// The state of an existing directory in an `Evidence`.
 const THERE: &str = "directory";
 
 #[derive(Debug)]

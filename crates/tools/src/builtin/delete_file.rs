@@ -1,4 +1,4 @@
-//! `delete_file`: a file, a link, a directory.
+//! `delete_file`: deletes a file, a link or a directory.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Parts;
 use super::files::{Files, read_text, state, tool_error, verdict};
 
-/// What evidence calls something that is not there any more.
+/// The state of a missing path in an `Evidence`.
 const GONE: &str = "gone";
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Tool for DeleteFile {
             workspace.can_change(&path).map_err(tool_error)?;
             let before = found(workspace, given)?;
             if before == GONE {
-                // What reading it says: what is there instead.
+                // Reading it returns the error that says why the file is absent.
                 read_text(workspace, given)?;
             }
             Ok(Evidence { subject: path.to_string(), before: Some(before), after: GONE.to_owned() })
@@ -108,7 +108,7 @@ impl Tool for DeleteFile {
     }
 }
 
-/// What is there, as it can be compared later.
+/// The state of a path, to compare with a later state.
 fn found(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
     let path = workspace.resolve(given).map_err(tool_error)?;
     Ok(match workspace.kind(&path).map_err(tool_error)? {
@@ -117,7 +117,7 @@ fn found(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
             let entries = workspace.entries_below(&path).map_err(tool_error)?;
             format!("a directory of {entries}")
         }
-        // What is too large to be read is known by its size.
+        // A file too large to read is compared by its size.
         Some(EntryKind::File(bytes)) => match state(workspace, &path) {
             Ok(Some(digest)) => digest,
             _ => format!("{bytes} bytes"),

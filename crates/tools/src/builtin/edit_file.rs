@@ -1,4 +1,4 @@
-//! `edit_file`: a part of a file, by its text or by its lines.
+//! `edit_file`: changes a part of a file, chosen by its text or by its lines.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -14,7 +14,7 @@ use super::Parts;
 use super::files::{Files, evidence, read_text, shown, write};
 use super::lines::{Lines, line_end, plain, plain_ends};
 
-/// Places of an ambiguous text that are shown.
+/// Places of an ambiguous text that the error lists.
 const SHOWN: usize = 10;
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     expect: Option<String>,
 }
 
-/// Where to edit.
+/// The part of the file to edit.
 enum Place<'a> {
     Text { find: &'a str, all: bool },
     Lines { first: usize, last: usize },
@@ -65,7 +65,7 @@ enum Place<'a> {
 /// A file after the edit.
 struct Edited {
     text: String,
-    /// What was done, to be followed by the path.
+    /// A phrase such as "deleted line 3 of 9 in"; the path follows it.
     done: String,
 }
 
@@ -143,7 +143,7 @@ fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolErro
     })
 }
 
-/// Where to edit, which is to be said in one way only.
+/// Reads the place from the arguments. They must name it in exactly one of the three ways.
 fn place(arguments: &Arguments) -> Result<Place<'_>, ToolError> {
     let Arguments { find, replace, replace_all, start_line, end_line, insert_line, .. } = arguments;
     let wrong = |what: &str| {
@@ -187,7 +187,7 @@ fn by_text(
     all: bool,
     path: &str,
 ) -> Result<Edited, ToolError> {
-    // A model sees no carriage returns: read_file shows lines without their ends.
+    // `read_file` strips line ends, so the model writes `\n` even where the file has `\r\n`.
     let end = line_end(text);
     let adapted = |part: &str| match end {
         "\n" => part.to_owned(),
@@ -269,7 +269,7 @@ fn inserted(
     Ok(Edited { text, done })
 }
 
-/// Complains where something else stands than did when it was read.
+/// Fails if the current lines differ from the `expect` argument.
 fn expected(arguments: &Arguments, stands: &str, span: &str, path: &str) -> Result<(), ToolError> {
     match &arguments.expect {
         Some(expect) if plain(expect) != stands => Err(ToolError::ExecutionFailed(format!(
@@ -284,7 +284,7 @@ fn span(first: usize, last: usize) -> String {
     if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
 }
 
-/// The lines in which an ambiguous text begins.
+/// The lines in which the matches of an ambiguous text begin.
 fn places(text: &str, find: &str) -> String {
     let mut lines: Vec<String> = text
         .match_indices(find)

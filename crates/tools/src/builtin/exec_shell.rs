@@ -1,4 +1,4 @@
-//! `exec_shell`: a shell command behind walls.
+//! `exec_shell`: runs a shell command in the sandbox.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,9 +19,8 @@ use super::programs::{Done, ENDING, Programs, Shell, Wanted, code_block, shown_d
 use crate::courtesy;
 use crate::only_git::only_git;
 
-/// What a command may take that says nothing about it.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
-/// Bytes of its output that are kept: less than what is cut.
+/// Bytes of output that are kept: fewer than the size at which a result is truncated.
 const MAX_OUTPUT: usize = 48 * 1024;
 
 #[derive(Debug)]
@@ -34,8 +33,8 @@ impl ExecShell {
         Self { programs: Programs::new(roots, shell) }
     }
 
-    /// The rights of a command: git by itself may change the repositories in which it is called, as far as they are
-    /// trusted.
+    /// The rights of a command. A command that consists only of git calls may change the
+    /// repositories in which it runs, provided that they are trusted.
     async fn rights(&self, command: &str, working_dir: Option<&str>) -> Rights {
         let Some(called) = only_git(command) else { return Rights::Ordinary };
         let working_dir = working_dir.unwrap_or_default().to_owned();
@@ -47,7 +46,7 @@ impl ExecShell {
             });
             places.collect::<Result<Vec<_>, ToolError>>()
         });
-        // Where git is not understood, it has no more rights than other programs.
+        // If the lookup fails, git gets the rights of an ordinary program.
         let places = places.await.unwrap_or_default();
         if places.is_empty() || places.iter().any(|repository| repository.untrusted.is_some()) {
             return Rights::Ordinary;

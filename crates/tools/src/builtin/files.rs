@@ -1,5 +1,5 @@
-//! What the file tools share: the workspace and the directories beside it off the async threads, their
-//! errors in the words of tools, and how a write is recognised afterwards.
+//! Code shared by the file tools: access to the workspace off the async threads, conversion of
+//! errors, and detection of a write after a restart.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use similar::TextDiff;
 
 use crate::approval::{fenced, one_line};
 
-/// The workspace and the directories beside it, as tools use them.
+/// The workspace and the extra directories beside it, as tools use them.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) roots: Arc<Roots>,
 }
 
 impl Files {
-    /// Runs `work` where blocking is allowed, on the workspace alone. What it writes is marked with the trust
-    /// of the call and of what it reads, and the call is told how far that may be believed.
+    /// Runs `work` on the workspace, in a thread that may block. `context.read` is lowered to the
+    /// trust of the data read, and writes are marked with the lower of that and the call's trust.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         context: &ToolContext,
@@ -28,7 +28,8 @@ impl Files {
         run(self.on_behalf(context), move |roots| work(roots.workspace())).await
     }
 
-    /// The same on whichever directory a path is in, and on that path as it was given.
+    /// Like `Self::with`, but on the directory that contains `path`; `work` gets the path as
+    /// given.
     pub(super) async fn at<T: Send + 'static>(
         &self,
         context: &ToolContext,
@@ -39,7 +40,7 @@ impl Files {
             .await
     }
 
-    /// The same on all directories, for several paths.
+    /// Like `Self::with`, but on all directories, for several paths.
     pub(super) async fn all<T: Send + 'static>(
         &self,
         context: &ToolContext,
@@ -48,7 +49,7 @@ impl Files {
         run(self.on_behalf(context), work).await
     }
 
-    /// As [`Self::with`], where no model is shown what is read, and nothing is written.
+    /// Like [`Self::with`], for reads that stay hidden from the model: trust is unaffected.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
@@ -56,7 +57,7 @@ impl Files {
         run(self.roots.apart(), move |roots| work(roots.workspace())).await
     }
 
-    /// As [`Self::at`], where no model is shown what is read, and nothing is written.
+    /// Like [`Self::at`], for reads that stay hidden from the model: trust is unaffected.
     pub(super) async fn look_at<T: Send + 'static>(
         &self,
         path: String,
@@ -66,13 +67,13 @@ impl Files {
             .await
     }
 
-    /// How careful the policy is with a change of these paths: a person has to allow each change of a protected one.
+    /// The caution for a change of these paths. A protected path needs approval for each change.
     pub(super) async fn caution(&self, paths: Vec<String>) -> Caution {
         self.caution_by(paths, |workspace, path| workspace.is_protected(path).then(|| path.clone()))
             .await
     }
 
-    /// The same where `find` says which protected path would be changed with each.
+    /// Like `Self::caution`, but `find` returns the protected path that a change would affect.
     pub(super) async fn caution_by(
         &self,
         paths: Vec<String>,
@@ -80,7 +81,7 @@ impl Files {
     ) -> Caution {
         let found = run(self.roots.apart(), move |roots| {
             let found = paths.iter().find_map(|path| {
-                // What cannot be resolved is not changed.
+                // A path that fails to resolve is skipped: the call will change nothing there.
                 let workspace = roots.of(path).ok()?;
                 find(workspace, &workspace.resolve(path).ok()?)
             });
@@ -102,13 +103,12 @@ impl Files {
         self.roots.on_behalf(context.trust, &context.read)
     }
 
-    /// Each path by one name, so that calls that touch the same know it.
+    /// A canonical name per path, so that calls on the same file are recognised.
     pub(super) fn places<const N: usize>(&self, paths: [&str; N]) -> Vec<String> {
         paths.iter().map(|path| self.roots.place(path)).collect()
     }
 
-    /// What a description says of the directories beside the workspace in which a tool works, too: those that
-    /// allow as much as it does.
+    /// The sentence in a tool's description about the extra directories that allow `does`.
     pub(super) fn also(&self, does: Access) -> String {
         let beside = self.roots.beside().filter_map(|(root, access)| match (does, access) {
             (Access::Change, Access::Read) => None,
@@ -121,8 +121,8 @@ impl Files {
         }
     }
 
-    /// What a person is asked who has to allow that a file becomes what `after` says; none where that
-    /// cannot be said.
+    /// The question for approval of a change: the diff to the text that `after` returns. `None` if
+    /// the diff cannot be made.
     pub(super) async fn change(
         &self,
         path: String,
@@ -142,7 +142,7 @@ impl Files {
         Some(Question { shown: shown.await.ok()?, scope: String::new() })
     }
 
-    /// Whether the file is as a write would have left it, or as it was before.
+    /// Compares the file with the states before and after the interrupted write.
     pub(super) async fn verify(&self, evidence: &Evidence) -> Verdict {
         let now = self.look_at(evidence.subject.clone(), move |workspace, subject| {
             state(workspace, &workspace.resolve(subject).map_err(tool_error)?)
@@ -160,8 +160,8 @@ async fn run<T: Send + 'static>(
         .unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
 }
 
-/// What has become of a call whose evidence says what was before and was to be after, where this is so
-/// now; `done` says what is behind the name of what it happened to.
+/// Tells from `evidence` and the current state if an interrupted call took effect. `done` completes
+/// the sentence after the subject's name.
 pub(super) fn verdict(
     evidence: &Evidence,
     now: Result<Option<String>, ToolError>,
@@ -176,7 +176,7 @@ pub(super) fn verdict(
     }
 }
 
-/// What a write notes before it happens.
+/// The evidence that a write records before it happens.
 pub(super) fn evidence(
     workspace: &Workspace,
     given: &str,
@@ -188,7 +188,7 @@ pub(super) fn evidence(
     Ok(Evidence { subject: path.to_string(), before, after: digest(after) })
 }
 
-/// The digest of a file, which shows nothing of it; none if it does not exist.
+/// The digest of a file, which reveals none of its text. `None` if the file does not exist.
 pub(super) fn state(
     workspace: &Workspace,
     path: &WorkspacePath,
@@ -197,7 +197,7 @@ pub(super) fn state(
     Ok(bytes.as_deref().map(digest))
 }
 
-/// A whole file as text.
+/// Reads a whole file as UTF-8 text.
 pub(super) fn read_text(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
     let path = workspace.resolve(given).map_err(tool_error)?;
     let bytes = workspace.read(&path).map_err(tool_error)?;
@@ -209,7 +209,7 @@ pub(super) fn read_text(workspace: &Workspace, given: &str) -> Result<String, To
     String::from_utf8(bytes).map_err(|_| not_text())
 }
 
-/// A path in an error: resolved, and as it was given where that is written otherwise.
+/// A path for an error message: resolved, with the given spelling if that differs.
 pub(super) fn shown(workspace: &Workspace, given: &str) -> String {
     workspace.resolve(given).map_or_else(|_| given.to_owned(), |path| path.as_given())
 }

@@ -9,7 +9,7 @@ use super::super::{create_directory, delete_file, edit_file, list_directory, out
 use super::super::{search_files, write_file};
 use super::*;
 
-/// What a call of a tool says that it touches.
+/// The paths that a tool reports for a call.
 fn paths<T: Tool>(tool: &T, arguments: &Value) -> Vec<String> {
     tool.paths(&serde_json::from_value(arguments.clone()).unwrap())
 }

@@ -1,5 +1,5 @@
-//! git, one flat tool for each thing that is done with it. Each runs the system's git in a cell, with
-//! its arguments one by one and without a shell.
+//! The git tools, one flat tool per operation. Each runs the system's git in the sandbox, with an
+//! argument list instead of a shell.
 
 mod add;
 mod branches;
@@ -22,7 +22,7 @@ pub(super) use repository::Git;
 pub(super) use status::GitStatus;
 pub(super) use switch::GitSwitch;
 
-/// Reads a text as each tool reads what git prints.
+/// Runs every parser of git output on a text. For fuzzing.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn read_as_git(text: &str) {
     parse::status(text);

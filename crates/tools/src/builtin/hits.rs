@@ -1,18 +1,16 @@
-//! What a search has found, as ripgrep prints it, and no more than a model can read.
+//! Search matches in ripgrep's format, limited to the amount that a model can read.
 
 use std::fmt::Write;
 use std::io;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
-/// Matches that are shown.
 const MAX_MATCHES: usize = 200;
-/// Bytes that are shown.
 const MAX_BYTES: usize = 64 * 1024;
 /// Characters of a line that are shown.
 const MAX_LINE: usize = 400;
 
-/// Lines that match, with those around them.
+/// The matching lines with their context lines.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     text: String,
@@ -20,7 +18,7 @@ pub(super) struct Hits {
     is_full: bool,
 }
 
-/// Takes what is found in one file.
+/// Collects the matches of one file.
 #[derive(Debug)]
 pub(super) struct InFile<'h> {
     hits: &'h mut Hits,
@@ -33,17 +31,17 @@ impl Hits {
         InFile { hits: self, path, is_first: true }
     }
 
-    /// How much is shown so far.
+    /// Bytes collected so far.
     pub(super) fn bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether no more is shown.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// What the model reads; `passed_over` says how many files were not searched, and why.
+    /// The report for the model. `passed_over` lists numbers of unsearched files, with the reason
+    /// for each.
     pub(super) fn report(self, searched: usize, passed_over: &[(usize, &str)]) -> String {
         let Self { mut text, matches, is_full } = self;
         let plural = |count: usize| if count == 1 { "file" } else { "files" };
@@ -61,7 +59,7 @@ impl Hits {
         text
     }
 
-    /// Adds a line; false if there is no more room.
+    /// Adds a line. Returns `false` if the limit of bytes is reached.
     fn push(&mut self, path: &str, mark: char, number: Option<u64>, bytes: &[u8]) -> bool {
         let line = String::from_utf8_lossy(bytes);
         let line = line.trim_end_matches(['\n', '\r']);
@@ -106,7 +104,7 @@ impl Sink for InFile<'_> {
 }
 
 impl InFile<'_> {
-    /// With lines around matches, those of one file are told from those of another.
+    /// Puts a separator before each further file if context lines are shown.
     fn separate(&mut self, searcher: &Searcher) {
         let has_context = searcher.before_context() + searcher.after_context() > 0;
         if std::mem::take(&mut self.is_first) && has_context && !self.hits.text.is_empty() {

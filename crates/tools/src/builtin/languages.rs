@@ -1,6 +1,6 @@
-//! How definitions look in the languages of programs, as regular expressions of a line.
+//! Regular expressions that find definitions in many programming languages.
 
-/// The definition of a name, in files that end so. `{}` stands for the name.
+/// By file extension, the patterns of a definition. `{}` stands for the name.
 const LANGUAGES: &[(&[&str], &[&str])] = &[
     (
         &["rs"],
@@ -45,13 +45,13 @@ const LANGUAGES: &[(&[&str], &[&str])] = &[
     (&["sql"], &[r"(?i)^\s*create\s+(?:[\w ]+\s)?(?:if\s+not\s+exists\s+)?{}\b"]),
 ];
 
-/// The definition of a name in what is none of these.
+/// Patterns for all other files.
 const ANY: &[&str] = &[
     r"^\s*(?:\w+\s+)*(?:fn|func|fun|function|def|defn|class|struct|enum|trait|interface|type|module|sub|macro|proc)\s+{}\b",
 ];
 
-/// A regular expression of the lines that define what `name`, which is one itself, stands for, in files
-/// of this extension.
+/// A regular expression for lines that define `name`, in files with this extension. `name` is
+/// itself a regular expression.
 pub(super) fn definition(extension: &str, name: &str) -> String {
     let extension = extension.to_ascii_lowercase();
     let known = LANGUAGES.iter().find(|(extensions, _)| extensions.contains(&&*extension));

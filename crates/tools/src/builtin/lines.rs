@@ -1,12 +1,13 @@
-//! Edits of a text by its lines, which keep how the file ends its lines and whether its last line ends.
+//! Edits a text by lines. The file's line ends and its last, possibly unterminated line are
+//! preserved.
 
 use std::ops::RangeInclusive;
 
-/// A text and how its lines end.
+/// A text and its kind of line end.
 #[derive(Debug)]
 pub(super) struct Lines<'t> {
     text: &'t str,
-    /// Each with its end.
+    /// Each with its line end.
     lines: Vec<&'t str>,
     end: &'static str,
 }
@@ -20,19 +21,19 @@ impl<'t> Lines<'t> {
         self.lines.len()
     }
 
-    /// What stands in these lines, counted from 1, which have to be there; without the last line end.
+    /// The lines of this range, counted from 1, without the last line end. Panics if out of range.
     pub(super) fn stands(&self, range: RangeInclusive<usize>) -> String {
         let lines = &self.lines[range.start() - 1..*range.end()];
         plain(&lines.concat())
     }
 
-    /// The text with `new` in the place of these lines, which have to be there; without them where it
-    /// is empty.
+    /// The text with this range of lines replaced by `new`; an empty `new` deletes them. Panics if
+    /// out of range.
     pub(super) fn replaced(&self, range: RangeInclusive<usize>, new: &str) -> String {
         self.spliced(range.start() - 1, *range.end(), new)
     }
 
-    /// The text with `new` before a line, or behind the last one.
+    /// The text with `new` inserted before a line, or after the last one.
     pub(super) fn inserted(&self, before: usize, new: &str) -> String {
         self.spliced(before - 1, before - 1, new)
     }
@@ -58,18 +59,18 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// How the lines of a text end: as its first does.
+/// The line end of a text: that of its first line.
 pub(super) fn line_end(text: &str) -> &'static str {
     let first = text.split_inclusive('\n').next().unwrap_or_default();
     if first.ends_with("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// A text whose lines end in a line feed alone.
+/// A text with `\r\n` replaced by `\n`.
 pub(super) fn plain_ends(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// A text as it is compared: its lines end plainly, and the last does not.
+/// A text normalised for comparison: `\n` line ends, and none at the end.
 pub(super) fn plain(text: &str) -> String {
     let plain = plain_ends(text);
     plain.strip_suffix('\n').unwrap_or(&plain).to_owned()

@@ -1,4 +1,4 @@
-//! `list_directory`: names, types and sizes.
+//! `list_directory`: lists names, types and sizes.
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};

@@ -1,4 +1,4 @@
-//! `memory_read`: what was remembered.
+//! `memory_read`: looks up notes.
 
 use std::sync::Arc;
 

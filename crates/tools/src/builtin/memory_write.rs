@@ -1,4 +1,4 @@
-//! `memory_write`: a note for later.
+//! `memory_write`: stores a note for later.
 
 use async_trait::async_trait;
 use avocet_protocol::{

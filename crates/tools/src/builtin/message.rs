@@ -1,4 +1,4 @@
-//! `message`: say something now, with files or without, in this chat or another.
+//! `message`: sends a message now, with or without files, to this chat or another.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Tool for Message {
         const TEXT: &str = "Send a message now, with files or without, to this chat or another one. \
             The answer at the end of your work is sent by itself: use this for something that should be read earlier, or \
             elsewhere.";
-        // Nothing of the operator's directories: it is shown to everyone.
+        // Everyone sees this description, so it must omit the operator's directories.
         Description::new("message", ToolClass::InLog, TEXT).for_everyone()
     }
 
@@ -59,9 +59,9 @@ impl Tool for Message {
         let chat = arguments.chat.as_deref().and_then(|chat| chat.parse().ok());
         let is_here = arguments.chat.is_none() || (chat.is_some() && chat == context.chat);
         match is_here && arguments.files.is_empty() {
-            // As the answer at the end: what it carries away is looked at apart.
+            // Same as a final answer: `leaving` covers the leak check.
             true => Caution::Never,
-            // The rest is for owners, whoever may use the tool; a user is refused.
+            // Other chats and files are for owners; `execute` refuses users.
             false if !context.trust.suffices_for(context.role) => Caution::Always,
             false => Caution::ByTrust,
         }
@@ -94,7 +94,7 @@ impl Tool for Message {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        // Nor is a user told which files there are.
+        // Checked before any lookup, so that a user cannot learn which files exist.
         if !arguments.files.is_empty() && context.role < Role::Owner {
             let why = "sending files of the workspace is for owners";
             return Err(ToolError::PermissionDenied(why.to_owned()));

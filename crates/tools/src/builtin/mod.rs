@@ -1,10 +1,10 @@
-//! The built-in tools. A new one is a file here and a line in the list below.
+//! The built-in tools. To add one, add a file here and a line to the list below.
 
 mod apply_patch;
 mod ask_user;
 mod attachments;
 mod background;
-// The example of ARCHITECTURE.md, which is compiled and tested, and not offered to the model.
+// The example of the book, chapter "Add a tool": compiled and tested, but not offered to the model.
 #[cfg(test)]
 mod backup_file;
 mod create_directory;
@@ -44,7 +44,7 @@ pub use programs::Shell;
 
 use crate::{AlreadyRegistered, Origin, Registry, Web};
 
-/// What the built-in tools work with.
+/// The dependencies of the built-in tools.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct Parts {
@@ -53,12 +53,12 @@ pub struct Parts {
     pub kept_results: Arc<dyn KeptResults>,
     pub destinations: Arc<dyn Destinations>,
     pub roles: Arc<dyn Roles>,
-    /// None where no walls hold.
+    /// `None` if no sandbox layer works.
     pub shell: Option<Shell>,
     pub web: Arc<Web>,
 }
 
-/// The names of all built-in tools, those included that need a sandbox.
+/// The names of all built-in tools, including those that need a sandbox.
 pub const BUILT_IN: [&str; 28] = [
     "apply_patch",
     "ask_user",

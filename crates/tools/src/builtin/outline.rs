@@ -1,4 +1,4 @@
-//! `outline`: what is in a file, by lines: headings, functions, types, imports.
+//! `outline`: shows the structure of a file with line numbers: headings, functions, types, imports.
 
 mod grammar;
 mod plain;
@@ -15,7 +15,6 @@ use super::Parts;
 use super::files::{Files, read_text, tool_error};
 use super::languages::extension;
 
-/// Entries that are shown.
 const MAX_ENTRIES: usize = 1000;
 /// Characters of an entry that are shown.
 const MAX_ENTRY: usize = 160;
@@ -37,12 +36,12 @@ pub(super) struct Arguments {
     path: String,
 }
 
-/// Something that a file has.
+/// A heading, definition or import.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
-    /// From 1.
+    /// Counted from 1.
     line: usize,
-    /// How many others it is in.
+    /// The number of entries that enclose it.
     depth: usize,
     text: String,
 }
@@ -69,7 +68,8 @@ impl Tool for Outline {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        // It fires also when the call runs out of time, because then this is dropped.
+        // A child token with a guard: a timeout drops this future, and the guard then stops the
+        // parser.
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
         let outline = self.files.at(context, arguments.path, move |workspace, path| {
@@ -83,7 +83,7 @@ impl Tool for Outline {
     }
 }
 
-/// What is in a text; none if it was stopped.
+/// The entries of a text; `None` if parsing was cancelled.
 fn entries(path: &Path, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<Entry>> {
     let extension = extension(path).to_ascii_lowercase();
     match grammar::of(&extension) {

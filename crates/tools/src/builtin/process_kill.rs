@@ -1,4 +1,4 @@
-//! `process_kill`: the end of a program in the background.
+//! `process_kill`: kills a background program.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `process_poll`: what a program in the background has printed, and whether it still runs.
+//! `process_poll`: returns the new output of a background program and its state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::background::Background;
 
-/// The longest wait for something new.
+/// The longest wait for output, in seconds.
 const LONGEST: u64 = 30;
 
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! What the tools share that run programs: a program behind walls and what it printed, its time and its
-//! directory, and how it is shown to whoever has to allow it.
+//! Code shared by the tools that run programs in the sandbox: output, timeout, working directory
+//! and approval prompts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use super::files::{Files, tool_error};
 use super::watched::{Notes, Watched, refused};
 use crate::courtesy;
 
-/// What a time-out keeps of the output, in characters from its end.
+/// Characters kept from the end of the output after a timeout.
 const LAST_WORDS: usize = 2000;
-/// What the end of everything in a cell takes at most, beside the time of its program.
+/// Extra time to kill everything in the sandbox, beyond the program's own timeout.
 pub(super) const ENDING: Duration = Duration::from_secs(10);
 
-/// How programs run, as the operator has it.
+/// The operator's settings for programs.
 #[derive(Debug, Clone)]
 pub struct Shell {
-    /// Where commands run.
+    /// The sandbox that commands run in.
     pub cell: Arc<Cell>,
-    /// What they are behind.
+    /// The sandbox layers in force.
     pub walls: Behind,
-    /// The longest that a command may take that is waited for.
+    /// The longest timeout of a command in the foreground.
     pub longest: Duration,
-    /// The programs that may be called, `*` for any characters; empty for all.
+    /// The permitted programs, `*` for any characters. Empty permits all.
     pub commands: Vec<String>,
-    /// What runs without being waited for.
+    /// Programs that run in the background.
     pub background: Arc<Background>,
 }
 
 impl Shell {
-    /// What runs without walls is asked for in any case.
+    /// A command without a sandbox always needs approval.
     pub(super) fn caution(&self) -> Caution {
         match self.walls {
             Behind::Namespaces | Behind::Landlock => Caution::ByTrust,
@@ -42,31 +42,30 @@ impl Shell {
         }
     }
 
-    /// The hosts that programs reach, if any are open to them.
+    /// The hosts that programs can connect to, if any are open to them.
     pub(super) fn hosts(&self) -> Option<String> {
         self.cell.opened().map(|proxy| proxy.hosts())
     }
 }
 
-/// Programs in a workspace.
+/// Runs programs in a workspace.
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
     files: Files,
     pub(super) shell: Shell,
 }
 
-/// A program that is wanted.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    /// Its name and its arguments.
+    /// The program's name and its arguments.
     pub(super) program: Vec<String>,
     pub(super) directory: PathBuf,
-    /// What it finds in its environment beside what all have.
+    /// Extra environment variables.
     pub(super) environment: Vec<(String, String)>,
     pub(super) limit: Duration,
-    /// Bytes of its output that are kept.
+    /// Bytes of output that are kept.
     pub(super) output: usize,
-    /// Its rights beside those that all programs have.
+    /// Rights beyond those of ordinary programs.
     pub(super) rights: Rights,
 }
 
@@ -75,11 +74,10 @@ pub(super) struct Wanted {
 pub(super) struct Done {
     pub(super) end: End,
     pub(super) output: Output,
-    /// What is to be told beside it.
     pub(super) notes: Notes,
 }
 
-/// How a program ended by itself.
+/// The end of a program that was neither cancelled nor timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Code(i32),
@@ -87,7 +85,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// What a result calls it, and its number.
+    /// The key and the number for a result.
     pub(super) fn named(self) -> (&'static str, i32) {
         match self {
             Self::Code(code) => ("exit_code", code),
@@ -101,7 +99,7 @@ impl Programs {
         Self { files: Files { roots }, shell }
     }
 
-    /// A directory of the workspace, as programs know it.
+    /// The absolute path of a directory of the workspace.
     pub(super) async fn directory(
         &self,
         given: Option<String>,
@@ -123,7 +121,6 @@ impl Programs {
         self.files.roots.workspace().root()
     }
 
-    /// Runs a program to its end.
     pub(super) async fn run(
         &self,
         wanted: Wanted,
@@ -133,13 +130,13 @@ impl Programs {
         let mut cell = Cell::clone(&self.shell.cell);
         cell.environment.extend(environment);
         let cancel = context.cancel.clone();
-        // The program is watched until nothing of it is left.
+        // Watch the program until all its processes have ended.
         let watched = self.watch(&rights, context).await?;
         let (reached, read_only) = (watched.reached(), watched.read_only());
         let order = Order { program, directory, limit, output, cancel, reached, rights };
         let ran = cell.run(order).await;
         let (read, aside) = watched.settle().await;
-        // An error may tell what the program has read.
+        // Before the error return: an error text may contain data that the program read.
         context.read.lower(read);
         let ran = ran.map_err(cell_error)?;
         let end = match ran.ended {
@@ -155,7 +152,7 @@ impl Programs {
         Ok(Done { end, output: ran.output, notes })
     }
 
-    /// Watches a program that starts after this.
+    /// Begins to watch a program. Call it before the program starts.
     pub(super) async fn watch(
         &self,
         rights: &Rights,
@@ -166,7 +163,7 @@ impl Programs {
         self.files.with(context, watch).await
     }
 
-    /// Refuses a program that the operator's list does not have.
+    /// Rejects a program that is missing from the operator's list.
     pub(super) fn check_allowed(&self, program: &str) -> Result<(), ToolError> {
         let allowed = courtesy::check_allowed(program, &self.shell.commands);
         allowed.map_err(ToolError::PermissionDenied)
@@ -191,20 +188,20 @@ pub(super) fn cell_error(error: CellError) -> ToolError {
     }
 }
 
-/// The last characters of a text.
+/// The last `characters` characters of a text.
 pub(super) fn last(text: &str, characters: usize) -> &str {
     let from = text.char_indices().rev().nth(characters.saturating_sub(1));
     from.map_or(text, |(at, _)| &text[at..])
 }
 
-/// A text in a block that it cannot close by itself.
+/// Puts a text into a code block that the text cannot close.
 pub(super) fn code_block(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(3.max(longest + 1));
     format!("{fence}\n{text}\n{fence}")
 }
 
-/// A directory of the workspace, as whoever has to allow something is shown it.
+/// A directory of the workspace, for an approval prompt.
 pub(super) fn shown_directory(given: Option<&str>) -> String {
     match given {
         None | Some("" | ".") => "the root of the workspace".to_owned(),

@@ -11,7 +11,7 @@ use crate::builtin::git::{Git, GitPush};
 use crate::builtin::process_kill::ProcessKill;
 use crate::builtin::run_tests::RunTests;
 
-/// A cell in which nothing can be started.
+/// A sandbox in which every program fails to start.
 pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> Cell {
     Cell {
         program: "/nowhere/cell".into(),

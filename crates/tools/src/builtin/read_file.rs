@@ -1,4 +1,4 @@
-//! `read_file`: a text file, or some of its lines, with line numbers.
+//! `read_file`: reads a text file, or a range of its lines, with line numbers.
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
@@ -68,8 +68,8 @@ impl Tool for ReadFile {
     }
 }
 
-/// Lines with their numbers; where they are not in the text, which were wanted and how many there
-/// are.
+/// Numbers the lines of a range. The error holds the first and last line asked for, and the number
+/// of lines that exist.
 fn numbered(
     text: &str,
     start: Option<usize>,

@@ -1,4 +1,4 @@
-//! `read_result`: the rest of a result that was too large to be given at once.
+//! `read_result`: reads the rest of a truncated result.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Parts;
 
-/// Bytes that are given at once by default: less than what is cut.
+/// Bytes returned by default: fewer than the size at which a result is truncated.
 const DEFAULT_LENGTH: usize = 32 * 1024;
 const MAX_LENGTH: usize = 60 * 1024;
 
@@ -61,7 +61,7 @@ impl Tool for ReadResult {
                 "no truncated result of this conversation has the handle {handle:?}"
             )));
         };
-        // A text is read as a text, everything else as JSON.
+        // A JSON string is read as its text, everything else as JSON.
         let body = match serde_json::from_str(&kept.body) {
             Ok(Value::String(text)) => text,
             _ => kept.body,

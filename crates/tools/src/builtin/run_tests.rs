@@ -1,4 +1,4 @@
-//! `run_tests`: the tests of a project, run behind walls, and what came of them as an object.
+//! `run_tests`: runs the tests of a project in the sandbox and returns the result as an object.
 
 mod cargo;
 mod framework;
@@ -32,13 +32,13 @@ use super::programs::{
 use framework::{Framework, Plan};
 use report::Report;
 
-/// What tests may take where nothing is said about it.
+/// The default timeout of a test run.
 const DEFAULT_LIMIT: Duration = Duration::from_mins(5);
 /// Bytes of output that are read.
 const MAX_OUTPUT: usize = 4 * 1024 * 1024;
-/// Bytes of the end of the output that are looked through for what became of the tests.
+/// Bytes from the end of the output that are searched for test results.
 const MOST_READ: usize = 512 * 1024;
-/// Characters of the end of the output that are told: of a run that went well, and of another.
+/// Characters from the end of the output that are returned: after success, and after failure.
 const TAIL: (usize, usize) = (500, 3000);
 
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl Tool for RunTests {
 }
 
 impl RunTests {
-    /// What is to be run; without a context, for a person.
+    /// Chooses the command. Without `context` (for a prompt), trust is unaffected.
     async fn plan(
         &self,
         arguments: &Arguments,
@@ -169,8 +169,8 @@ impl RunTests {
     }
 }
 
-/// What an output says, and its end as it was read: off the threads that others wait for, because it may
-/// be made to take its time.
+/// Parses the output; also returns the part that was parsed, as plain text. Runs in a blocking
+/// thread, because hostile output can make it slow.
 async fn read(framework: Framework, output: Output) -> Result<(Report, String), ToolError> {
     let read = blocking(move || {
         let text = report::plain(end_of(&output.text()));
@@ -179,7 +179,7 @@ async fn read(framework: Framework, output: Output) -> Result<(Report, String), 
     read.await.map_err(|panicked| ToolError::ExecutionFailed(panicked.to_string()))
 }
 
-/// The last lines of a text, as far as they are read.
+/// The last lines of a text, at most `MOST_READ` bytes.
 fn end_of(text: &str) -> &str {
     if text.len() <= MOST_READ {
         return text;
@@ -188,7 +188,7 @@ fn end_of(text: &str) -> &str {
     end.split_once('\n').map_or(end, |(_, lines)| lines)
 }
 
-/// What an output says; whatever it is, and wherever it breaks off.
+/// Parses any output, complete or cut off.
 fn parse(framework: Framework, text: &str) -> Report {
     match framework {
         Framework::Cargo => cargo::parse(text),
@@ -198,7 +198,7 @@ fn parse(framework: Framework, text: &str) -> Report {
     }
 }
 
-/// Reads a text as every runner's, and holds what is told of it to its limits.
+/// Parses a text with every parser, and checks the limits of each report. For fuzzing.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn read_as_tests(text: &str) {
     let parsers = [
@@ -216,7 +216,7 @@ pub(crate) fn read_as_tests(text: &str) {
     }
 }
 
-/// The report with files as they are named below the directory.
+/// Makes the report's paths relative to the directory.
 fn relative_to(directory: &Path, mut report: Report) -> Report {
     let files = report.failures.iter_mut().filter_map(|failure| failure.file.as_mut());
     for file in files {

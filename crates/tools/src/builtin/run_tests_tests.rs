@@ -1,6 +1,6 @@
 use super::*;
 
-/// A file of outputs, and what each of them says.
+/// Outputs of test frameworks with the expected reports.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Corpus {

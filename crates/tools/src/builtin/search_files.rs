@@ -1,4 +1,4 @@
-//! `search_files`: lines of files by a regular expression, and definitions by their names.
+//! `search_files`: finds lines by a regular expression, and definitions by name.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map;
@@ -19,7 +19,7 @@ use super::hits::Hits;
 use super::languages::{definition, extension};
 use super::walk::{Walk, is_sane_glob};
 
-/// Bytes that a compiled pattern may take.
+/// Memory limit of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -91,7 +91,8 @@ impl Tool for SearchFiles {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        // It fires also when the call runs out of time, because then this is dropped.
+        // A child token with a guard: a timeout drops this future, and the guard then stops the
+        // search.
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
         let path = arguments.path.clone().unwrap_or_default();
@@ -102,11 +103,10 @@ impl Tool for SearchFiles {
     }
 }
 
-/// A search that runs.
 struct Search {
     searcher: Searcher,
     glob: Option<GlobMatcher>,
-    /// By extensions where definitions are looked for, else only that of none.
+    /// Keyed by file extension if definitions are searched; otherwise one entry with an empty key.
     matchers: BTreeMap<String, RegexMatcher>,
     hits: Hits,
     too_large: usize,
@@ -140,7 +140,7 @@ impl Search {
         let start = workspace.resolve(given).map_err(tool_error)?;
         let mut walk = Walk::new(workspace, start.clone(), arguments.hidden.unwrap_or(false))?;
         let mut searched = 0;
-        // What is wrong with the pattern is said even where there are no files.
+        // Report a bad pattern even if no file matches.
         self.matcher("", arguments)?;
         for file in walk.by_ref() {
             if is_stopped() {
@@ -167,7 +167,7 @@ impl Search {
         is_named: bool,
         arguments: &Arguments,
     ) -> Result<(), ToolError> {
-        // It tells nothing of what it does not show.
+        // `apart` counts trust separately: only a file with a match lowers the call's trust.
         let apart = workspace.apart();
         let bytes = match apart.read(path) {
             Ok(bytes) => bytes,
@@ -176,7 +176,7 @@ impl Search {
                 self.too_large += 1;
                 return Ok(());
             }
-            // It has gone meanwhile, or may not be read.
+            // The file has disappeared or is unreadable.
             Err(_) => return Ok(()),
         };
         let matcher = self.matcher(extension(path.as_path()), arguments)?;
@@ -217,7 +217,7 @@ fn compiled(arguments: &Arguments, extension: Option<&str>) -> Result<RegexMatch
     builder.size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
     match (case.unwrap_or_default(), extension) {
         (Case::Smart, None) => builder.case_smart(true),
-        // Around the name the pattern has capitals of its own.
+        // The definition pattern around the name contains capitals too, so test the name alone.
         (Case::Smart, Some(_)) => builder.case_insensitive(!has_capitals),
         (Case::Sensitive, _) => builder.case_insensitive(false),
         (Case::Insensitive, _) => builder.case_insensitive(true),
@@ -230,7 +230,7 @@ fn compiled(arguments: &Arguments, extension: Option<&str>) -> Result<RegexMatch
     })
 }
 
-/// Lines that end in a line feed alone, so that `$` is where they end.
+/// Changes `\r\n` to `\n`, so that `$` matches at the end of a line.
 fn plain(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.contains(&b'\r') {
         let ends = bytes.windows(2).map(|two| two == b"\r\n").chain([false]).collect::<Vec<_>>();
@@ -240,7 +240,7 @@ fn plain(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// A glob; one that does not begin at the root fits at any depth.
+/// Compiles a glob. Unless it begins with `/`, it matches at any depth.
 fn glob(given: &str) -> Result<GlobMatcher, ToolError> {
     if !is_sane_glob(given) {
         return Err(invalid("glob: it is too long, or has too many braces; for example *.rs"));

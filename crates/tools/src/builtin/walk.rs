@@ -1,5 +1,5 @@
-//! The files of a workspace one by one, through its own handle: sorted by path, links not followed,
-//! without what `.gitignore` and `.ignore` leave out.
+//! Walks the files of a workspace, sorted by path. Skips symlinks and everything that `.gitignore`
+//! and `.ignore` exclude.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -10,19 +10,18 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::files::tool_error;
 
-/// Files that say what is left out; of the same directory, the last goes before the first.
+/// Files with ignore rules. Within one directory, the last one takes precedence.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
-/// The largest of them that is read, in bytes.
+/// The largest ignore file that is read, in bytes.
 const MAX_IGNORE_BYTES: u64 = 256 * 1024;
 
-/// What of a workspace is walked.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Names are looked at, and shown by whoever walks.
+    /// With its own record of trust: names count only if the caller shows them to the model.
     workspace: Workspace,
     hidden: bool,
     open: Vec<Found>,
-    /// Secrets that were passed over.
+    /// Number of secret files that were skipped.
     pub(super) secrets: usize,
 }
 
@@ -33,7 +32,7 @@ struct Found {
     rules: Option<Rc<Rules>>,
 }
 
-/// What is left out in a directory, and in those above it.
+/// The ignore rules of a directory and its parents.
 #[derive(Debug)]
 struct Rules {
     own: Vec<Gitignore>,
@@ -41,10 +40,11 @@ struct Rules {
 }
 
 impl Walk {
-    /// The files below a directory, or the file itself; hidden ones only if that is wanted.
+    /// Walks the files below a directory, or the single file `start`. Hidden files only if
+    /// `hidden`.
     ///
     /// # Errors
-    /// [`ToolError`] if nothing is there.
+    /// [`ToolError`] if `start` does not exist.
     pub(super) fn new(
         workspace: &Workspace,
         start: WorkspacePath,
@@ -68,7 +68,7 @@ impl Walk {
         Ok(Self { workspace, hidden, open, secrets: 0 })
     }
 
-    /// Puts what is in a directory in front, in order. What has gone meanwhile is passed over.
+    /// Queues the entries of a directory, in order. A directory that has disappeared is skipped.
     fn enter(&mut self, directory: &Found) {
         let entries = self.workspace.list(&directory.path).unwrap_or_default();
         let rules = with_rules(&self.workspace, &directory.path, directory.rules.clone());
@@ -93,7 +93,7 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    /// A file; none where a directory was entered, so that whoever walks can stop.
+    /// A file, or `None` for a directory, so that the caller can stop in between.
     type Item = Option<WorkspacePath>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -106,7 +106,7 @@ impl Iterator for Walk {
     }
 }
 
-/// The rules of a directory, in front of those above.
+/// The ignore rules of a directory, followed by those of its parents.
 fn with_rules(
     workspace: &Workspace,
     directory: &WorkspacePath,
@@ -126,13 +126,13 @@ fn with_rules(
     if own.is_empty() { above } else { Some(Rc::new(Rules { own, above })) }
 }
 
-/// Whether a pattern is one that somebody wrote: deeply nested braces take the compiler of globs out of
-/// its stack.
+/// Returns `true` if a pattern is reasonably simple. Deeply nested braces overflow the stack of the
+/// glob compiler.
 pub(super) fn is_sane_glob(pattern: &str) -> bool {
     pattern.len() <= 1000 && pattern.matches('{').count() <= 16
 }
 
-/// Whether something is left out: the nearest rule decides.
+/// Returns `true` if the nearest matching rule excludes the path.
 fn is_ignored(rules: &Option<Rc<Rules>>, path: &Path, is_directory: bool) -> bool {
     let mut rules = rules.as_ref();
     while let Some(Rules { own, above }) = rules.map(AsRef::as_ref) {

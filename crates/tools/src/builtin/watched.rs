@@ -1,4 +1,4 @@
-//! A program that is watched while it runs, and what a model is told of that.
+//! Watches a program while it runs, and reports to the model.
 
 use std::path::PathBuf;
 
@@ -7,24 +7,24 @@ use avocet_sandbox::{Cell, Guard, Guarded, Reached, Rights, Watch, Workspace};
 use avocet_supervise::blocking;
 use serde_json::{Map, Value};
 
-/// Paths that are told of at once.
+/// Paths that are listed at most.
 const SHOWN: usize = 10;
-/// What programs print where a path is read-only, or has to keep its name.
+/// Error messages of programs for a path that is read-only or must keep its name.
 const REFUSALS: [&str; 2] = ["Read-only file system", "Device or resource busy"];
 
-/// What is told of a program beside its output.
+/// Notes about a program, besides its output.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notes {
-    /// The hosts that it has reached.
+    /// The hosts that it connected to.
     pub(super) reached: Vec<String>,
-    /// What it has left at protected paths, and what became of that.
+    /// Files that it left at protected paths, with the action taken.
     pub(super) aside: Vec<String>,
-    /// Protected paths that it found read-only, if it complained about that.
+    /// Protected paths that were read-only, if the program complained about one.
     pub(super) read_only: Vec<PathBuf>,
 }
 
 impl Notes {
-    /// Adds them to the result of a program.
+    /// Adds the notes to the result of a program.
     pub(super) fn add_to(self, result: &mut Map<String, Value>) {
         let Self { reached, mut aside, read_only } = self;
         if !reached.is_empty() {
@@ -53,7 +53,7 @@ impl Notes {
     }
 }
 
-/// The read-only paths, if a program seems to have been refused one of them.
+/// The read-only paths, if the output suggests that one of them was refused.
 pub(super) fn refused(output: &str, read_only: Vec<PathBuf>) -> Vec<PathBuf> {
     match REFUSALS.iter().any(|refusal| output.contains(refusal)) {
         true => read_only,
@@ -61,8 +61,8 @@ pub(super) fn refused(output: &str, read_only: Vec<PathBuf>) -> Vec<PathBuf> {
     }
 }
 
-/// A program that is watched: what it reads, and what it does at protected paths. Settled, or dropped, once nothing of
-/// it is left.
+/// Watches a program's reads and its changes at protected paths. Settle or drop this once all
+/// processes of the program have ended.
 #[derive(Debug)]
 pub(super) struct Watched {
     watch: Watch,
@@ -70,12 +70,12 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Watches a program that starts after this. This blocks.
+    /// Begins to watch; call it before the program starts. This blocks.
     pub(super) fn new(cell: &Cell, rights: &Rights, workspace: &Workspace) -> Self {
         Self { guard: cell.guard(rights), watch: workspace.watch() }
     }
 
-    /// The least trust of what it has read so far.
+    /// The lowest trust level of the data that it has read so far.
     pub(super) fn least(&self) -> Trust {
         self.watch.least()
     }
@@ -84,15 +84,15 @@ impl Watched {
         self.watch.reached()
     }
 
-    /// Protected paths that the program finds read-only.
+    /// Protected paths that are read-only for the program.
     pub(super) fn read_only(&self) -> Vec<PathBuf> {
         self.guard.read_only().take(SHOWN).collect()
     }
 
-    /// Returns the trust of what it has printed, and what was set aside.
+    /// Returns the trust level of the program's output, and the files that were set aside.
     pub(super) async fn settle(self) -> (Trust, Vec<String>) {
         let settle = move || {
-            // What is set aside is marked, too.
+            // Set files aside first, so that they get their trust mark too.
             let Guarded { aside, kept } = self.guard.settle();
             (self.watch.settle_but(&kept), aside)
         };

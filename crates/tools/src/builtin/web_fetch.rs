@@ -1,4 +1,4 @@
-//! `web_fetch`: a page of the public web, to read.
+//! `web_fetch`: reads a page of the public web.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::Parts;
 use crate::web::{Format, Redirects, View, Web};
 
-/// Bytes that are given at once by default.
+/// Bytes returned by default.
 const DEFAULT_LENGTH: usize = 16 * 1024;
-/// Bytes that are given at once at most: as JSON they are twice as many at worst, which is less than what
-/// is cut.
+/// Bytes returned at most. JSON escapes can double this, which still stays below the size at which
+/// a result is truncated.
 const MAX_LENGTH: usize = 28 * 1024;
 
 #[derive(Debug)]
@@ -78,13 +78,13 @@ impl Tool for WebFetch {
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
         let url = Url::parse(arguments.url.trim()).ok()?;
-        // As it is asked for: in it nothing is unseen, and what would end the code is written as in paths.
+        // Show the parsed URL: it has no invisible characters, and backquotes are percent-encoded.
         let shown = format!("Fetch `{}`", url.as_str().replace('`', "%60"));
         Some(Question { shown, scope: url.host_str()?.to_owned() })
     }
 }
 
-/// A part of a page, and where the next begins.
+/// A part of a page, with the offset of the next part.
 fn part(view: &View, offset: usize, length: usize) -> Result<Value, ToolError> {
     let View { url, status, title, content, note } = view;
     let total = content.len();

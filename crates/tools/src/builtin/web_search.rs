@@ -1,4 +1,4 @@
-//! `web_search`: pages of the web by words.
+//! `web_search`: searches the web.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::Parts;
 use crate::web::Web;
 use crate::web::search::Found;
 
-/// Pages that are given by default.
+/// Results returned by default.
 const DEFAULT_COUNT: usize = 8;
 
-/// What the operator has to do.
+/// The instructions for the operator.
 const NOT_CONFIGURED: &str = "no search engine is configured; the operator has to add these lines to the \
     configuration:\n[tools.web_search]\nprovider = \"brave\"\napi_key = \"${BRAVE_API_KEY}\"\n(Or \"tavily\" with \
     its key, \"searxng\" with base_url, or \"duckduckgo\", which needs neither.) Without it, web_fetch reads pages \

@@ -1,4 +1,4 @@
-//! `write_file`: a whole file, made or replaced.
+//! `write_file`: creates a file or replaces its whole content.
 
 use async_trait::async_trait;
 use avocet_protocol::{

@@ -1,23 +1,24 @@
-//! Which hosts and addresses are known where a call or an answer is judged.
+//! Decides which hosts and addresses a call or an answer may use without a question.
 //!
-//! The name of a host is sent to those who serve it before a connection is refused or made, so that a name
-//! which the model chooses carries data by itself. With untrusted text before it, the model may therefore
-//! connect without a question only to:
+//! A host's name reaches its DNS servers even if the connection is then refused. A name that the
+//! model chooses can therefore carry data by itself. After it has read untrusted text, the model
+//! may connect without a question only to:
 //!
-//! - a host that is *named*: in the own words of a person who may speak (not in what they forward or quote), in
-//!   the configuration, by an approval, or by a call that the model made before it had read untrusted text;
-//! - a URL that stood word for word in what it has read, if it is on the same site (the same registered name)
-//!   as a host that is named or was reached: a page's links on its own site;
-//! - a URL exactly as a search engine of the operator's has returned it, if the query was made before the model
-//!   had read untrusted text, or consists of words that people have said. The engine has chosen the URL then,
-//!   and the author of a page can neither choose it nor add a label to it. After another query they can: it may
-//!   be a word that only their pages contain.
+//! - a host that is *named*: in a person's own words (forwarded and quoted text excluded), in the
+//!   configuration, by an approval, or by a call that the model made before it read untrusted text;
+//! - a URL that occurred word for word in the text it has read, if its site (the registered name)
+//!   is the site of a host that is named or was reached: a page's links on its own site;
+//! - a URL exactly as the operator's search engine returned it, if the query was made before the
+//!   model read untrusted text, or consists of words that people have said. The engine chose the
+//!   URL then, so the author of a page can neither choose it nor add a label to it. After any other
+//!   query the author can: the query may be a word that only the author's pages contain.
 //!
-//! Of hosts that are not named, [`NEW_HOSTS`] may be reached in a turn, since which of several links is
-//! followed tells something, too.
+//! At most [`NEW_HOSTS`] unnamed hosts may be reached in a turn, because the choice among several
+//! links carries data, too.
 //!
-//! A link in an answer or a message is no connection: a person has to follow it. There a host is known as well if
-//! it stood in what was read, or if it is a site alone ([`is_site`]).
+//! A link in an answer or a message makes no connection by itself: a person has to follow it.
+//! There, a host also counts as known if it occurred in the text read, or if it is a bare site
+//! ([`is_site`]).
 
 use std::collections::BTreeSet;
 
@@ -27,14 +28,14 @@ use avocet_protocol::Seen;
 use super::sites::{is_site, site, without_www};
 use super::urls;
 
-/// Hosts that nobody has named and that may be reached in a turn without a question.
+/// Unnamed hosts that a turn may reach without a question.
 pub(crate) const NEW_HOSTS: usize = 5;
 
-/// What is known where a call or an answer is judged.
+/// The hosts and addresses known at the time of a call or an answer.
 #[derive(Debug)]
 pub(crate) struct Known<'a> {
     seen: &'a Seen,
-    /// Hosts of the configuration; `*.` before one stands for all names below it.
+    /// Hosts of the configuration; a leading `*.` stands for all names below it.
     configured: &'a [String],
     /// Without `www.`.
     named: BTreeSet<String>,
@@ -42,21 +43,21 @@ pub(crate) struct Known<'a> {
     reached: BTreeSet<String>,
     /// Hosts of this turn's earlier calls.
     in_turn: BTreeSet<String>,
-    /// URLs that a search engine has found for a query that no page can have chosen.
+    /// URLs from a search engine whose query no page can have influenced.
     found: BTreeSet<String>,
 }
 
-/// Why a connection needs an approval.
+/// The reason why a connection needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NewHost {
     /// Its host is not named.
     Unnamed,
-    /// It would be one more than [`NEW_HOSTS`] that are not named.
+    /// The turn has reached [`NEW_HOSTS`] unnamed hosts already.
     TooMany,
 }
 
 impl<'a> Known<'a> {
-    /// What people have said and the operator has configured.
+    /// Starts with the messages of people and the hosts of the configuration.
     pub(crate) fn new(seen: &'a Seen, configured: &'a [String]) -> Self {
         let mut known = Self {
             seen,
@@ -70,35 +71,35 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// A person's own words: the hosts in them are named.
+    /// Names the hosts in a person's own words.
     pub(crate) fn hear(&mut self, words: &str) {
         for host in urls::hosts(words) {
             self.name(&host);
         }
     }
 
-    /// A host is named, and with it its site.
+    /// Marks a host and its site as named.
     pub(crate) fn name(&mut self, host: &str) {
         self.named.insert(without_www(host).to_owned());
         self.named.insert(site(host).to_owned());
     }
 
-    /// An earlier call has connected to a host.
+    /// Records a host that an earlier call connected to.
     pub(crate) fn reach(&mut self, host: &str) {
         self.reached.insert(host.to_owned());
     }
 
-    /// An earlier call of this turn was about a host.
+    /// Records a host of an earlier call of this turn.
     pub(crate) fn count(&mut self, host: &str) {
         self.in_turn.insert(host.to_owned());
     }
 
-    /// A search engine has found a URL for a query that no page can have chosen.
+    /// Records a search result whose query no page can have influenced.
     pub(crate) fn find(&mut self, url: &str) {
         self.found.extend(Url::parse(url).map(|url| url.as_str().to_owned()));
     }
 
-    /// Whether all words of a text stand in what people have said.
+    /// Returns `true` if people have said every word of a text.
     pub(crate) fn is_said(&self, text: &str) -> bool {
         let words = |text: &str| -> BTreeSet<String> {
             let lower = text.to_lowercase();
@@ -109,19 +110,19 @@ impl<'a> Known<'a> {
         words(text).is_subset(&said)
     }
 
-    /// Whether an address stood word for word in what was read or said.
+    /// Returns `true` if an address occurred word for word in the text read or said.
     pub(super) fn has_read(&self, address: &str) -> bool {
         self.seen.has(address)
     }
 
-    /// Whether a person may be shown a link to a host without a question.
+    /// Returns `true` if a link to a host may be shown to a person without a question.
     pub(super) fn may_be_linked(&self, host: &str) -> bool {
         self.is_named(host) || is_site(host) || self.seen.mentions(host)
     }
 
-    /// Why a URL may not be connected to without a question; `None` if it may.
+    /// The reason why a connection to a URL needs approval; `None` if it needs none.
     pub(super) fn new_host(&self, url: &str) -> Option<NewHost> {
-        // What is no URL of a host is refused by the tool, and nothing is looked up.
+        // The tool rejects a URL without a host itself, before any lookup.
         let url_read = Url::parse(url).ok()?;
         let host = url_read.host_str()?.trim_end_matches('.');
         if self.is_named(host) || self.reached.contains(host) {
@@ -136,7 +137,7 @@ impl<'a> Known<'a> {
         (others.count() >= NEW_HOSTS).then_some(NewHost::TooMany)
     }
 
-    /// Whether a host is on the site of one that is named or was reached.
+    /// Returns `true` if a host shares its site with one that is named or was reached.
     fn is_on_known_site(&self, host: &str) -> bool {
         let configured = self.configured.iter();
         let configured = configured.map(|host| host.strip_prefix("*.").unwrap_or(host));

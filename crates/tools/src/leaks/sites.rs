@@ -1,29 +1,31 @@
-//! Sites: what somebody can register, by the public suffix list (<https://publicsuffix.org>). All names are
-//! in lower case and ASCII.
+//! Sites: the names that people can register, by the public suffix list
+//! (<https://publicsuffix.org>). All names are in lower case and ASCII.
 
 use std::net::IpAddr;
 
 use public_suffix::{DEFAULT_PROVIDER, EffectiveTLDProvider, ListProvider, Table};
 
-/// Second-level names under which countries have names registered.
+/// Second-level domains of countries under which names are registered.
 const SECOND_LEVEL: [&str; 10] = ["ac", "co", "com", "edu", "go", "gov", "ne", "net", "or", "org"];
-/// Characters of a registered name that a person reads as a name. Longer ones can carry data.
+/// The longest registered name, in characters, that people read as a name. Longer ones can carry
+/// data.
 const LONGEST_NAME: usize = 24;
 
-/// The registered name that a host belongs to, such as `example.co.uk`; of an address, or of a public suffix
-/// itself, the host.
+/// The registered name that a host belongs to, such as `example.co.uk`. For an IP address or a
+/// public suffix, the host itself.
 pub(crate) fn site(host: &str) -> &str {
     registered(host).unwrap_or(host)
 }
 
-/// The registered name that a host belongs to; `None` if it is an address or a public suffix.
+/// The registered name that a host belongs to; `None` for an IP address or a public suffix.
 fn registered(host: &str) -> Option<&str> {
     let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     DEFAULT_PROVIDER.effective_tld_plus_one(host).ok().filter(|_| !is_address)
 }
 
-/// Whether a host is a site alone, with `www.` or without: a name that somebody has registered, which cannot
-/// be chosen anew for each piece of data. Below the suffixes of hosting services anybody gets a name at once.
+/// Returns `true` if a host is a bare site, with or without `www.`: a registered name, which cannot
+/// be chosen anew for each piece of data. Suffixes of hosting services are excluded, because
+/// anybody gets a name there at once.
 pub(super) fn is_site(host: &str) -> bool {
     let Some(site) = registered(host) else { return false };
     let Some((name, suffix)) = site.split_once('.') else { return false };
@@ -47,12 +49,12 @@ pub(super) fn without_www(host: &str) -> &str {
     host.strip_prefix("www.").filter(|rest| rest.contains('.')).unwrap_or(host)
 }
 
-/// Whether there is such a top-level domain.
+/// Returns `true` if the top-level domain exists.
 pub(super) fn is_top_level(label: &str) -> bool {
     top_levels(&DEFAULT_PROVIDER, label)
 }
 
-/// Looks a label up among the first nodes of the list's table, which are the top-level domains in order.
+/// Binary search among the first nodes of the list's table: the top-level domains, sorted.
 fn top_levels<T: Table>(_: &ListProvider<T>, label: &str) -> bool {
     let text = |number: u32| {
         let node = T::NODES[number as usize];

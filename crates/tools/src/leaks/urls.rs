@@ -1,4 +1,4 @@
-//! Links in a text, in whatever way they are written, and whether they can carry data.
+//! Finds links in a text, in any spelling, and decides if they can carry data.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,21 +12,21 @@ use regex::{Captures, Regex};
 use super::known::Known;
 use super::sites::is_top_level;
 
-/// Ports that say nothing.
+/// Common ports, which carry no data.
 const USUAL_PORTS: [&str; 4] = ["80", "443", "8080", "8443"];
-/// Schemes of links to somebody, which have no host.
+/// Schemes that address a person and have no host.
 const TO_SOMEBODY: [&str; 6] = ["mailto", "sms", "smsto", "sip", "tel", "xmpp"];
 
-/// The links in a text that give something away to those who serve them: each that was not read word for
-/// word and says more than a host, or whose host is not known. `for_people` are texts that are shown: there
-/// clients make links of hosts and mail addresses without a scheme, too.
+/// The links in a text that may leak data to their servers. A link leaks if it was never read word
+/// for word and either has more than a host or has an unknown host. With `for_people`, hosts and
+/// mail addresses without a scheme count too, because clients turn them into links.
 pub(super) fn leaving(text: &str, for_people: bool, known: &Known<'_>) -> BTreeSet<String> {
     let mut leaving = BTreeSet::new();
     let tells = |link: &str| {
         let tells = says_more(link) || host(link).is_some_and(|host| !known.may_be_linked(&host));
         tells && !known.has_read(link) && !is_read_address(link, known)
     };
-    // What is a URL as it stands is not read in another way, too.
+    // A URL that one reading finds is blanked, so that the next readings skip it.
     let mut rest = Cow::Borrowed(text);
     for read in
         [as_it_stands as fn(&str) -> Cow<'_, str>, as_markdown, percent_decoded, percent_decoded]
@@ -46,13 +46,13 @@ pub(super) fn leaving(text: &str, for_people: bool, known: &Known<'_>) -> BTreeS
     leaving
 }
 
-/// Whether the top-level domain of a link's host exists: no client makes a link of another one.
+/// Returns `true` if the top-level domain of a link's host exists. Clients ignore others.
 fn is_on_top_level(link: &str) -> bool {
     let host = host(link);
     host.is_some_and(|host| host.rsplit('.').next().is_some_and(is_top_level))
 }
 
-/// A Markdown text as it is shown, without code: in that no client makes links.
+/// A Markdown text as displayed. Code blocks are left out, because clients make no links there.
 fn shown(text: &str) -> String {
     let (mut shown, mut in_code) = (String::with_capacity(text.len()), false);
     for event in Parser::new(text) {
@@ -63,7 +63,7 @@ fn shown(text: &str) -> String {
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
                 shown.push_str(&text);
             }
-            // Marks of style join the words on both sides; everything else divides them.
+            // Emphasis and links join the words on both sides; everything else separates them.
             Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. })
             | Event::End(
                 TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link,
@@ -74,7 +74,7 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// A text with blanks in the place of ranges, which are in order; as long as before.
+/// Replaces ranges, which are in order, by blanks. The length stays the same.
 fn blanked(text: &str, ranges: &[Range<usize>]) -> String {
     let mut blanked = String::with_capacity(text.len());
     let mut end = 0;
@@ -86,7 +86,7 @@ fn blanked(text: &str, ranges: &[Range<usize>]) -> String {
     blanked + &text[end..]
 }
 
-/// The hosts that a text names, in lower case and ASCII: in URLs, in mail addresses, and alone.
+/// The hosts in a text, in lower case and ASCII: in URLs, in mail addresses, and alone.
 pub(super) fn hosts(text: &str) -> BTreeSet<String> {
     let found: Vec<Range<usize>> = urls(text).collect();
     let in_urls = found.iter().filter_map(|range| host(&text[range.clone()]));
@@ -106,7 +106,7 @@ fn regex(pattern: &str) -> Regex {
     }
 }
 
-/// Where URLs stand: behind a scheme, with `www.`, or as the target of a link without a scheme.
+/// The ranges of URLs: after a scheme, with `www.`, or as a link target without a scheme.
 fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     static URL: LazyLock<Regex> = LazyLock::new(|| {
         regex(
@@ -116,7 +116,7 @@ fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
         )
     });
     URL.find_iter(text).filter_map(|found| {
-        // The link around a target is not of it.
+        // Cut off the link syntax before a target.
         let lead = found.as_str().find(['/', '\\']).filter(|_| {
             found.as_str().starts_with(']')
                 || found.as_str().contains('=') && !found.as_str().contains(':')
@@ -127,7 +127,7 @@ fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Where hosts and mail addresses stand without a scheme, with what follows a host.
+/// The ranges of hosts and mail addresses without a scheme, and the path after a host.
 fn bare(text: &str) -> impl Iterator<Item = Range<usize>> {
     static BARE: LazyLock<Regex> = LazyLock::new(|| {
         regex(
@@ -136,7 +136,7 @@ fn bare(text: &str) -> impl Iterator<Item = Range<usize>> {
         )
     });
     BARE.find_iter(text).filter_map(|found| {
-        // Parts of paths and of mentions are no hosts.
+        // Parts of paths and mentions are skipped.
         let is_part = text[..found.start()].ends_with(['/', '\\', '@', '$', '~'])
             || text[found.end()..].starts_with('_');
         let link = trimmed(found.as_str());
@@ -144,7 +144,7 @@ fn bare(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Without what ends a sentence, or closes what was opened before the URL.
+/// Strips punctuation that ends a sentence, and brackets opened before the URL.
 fn trimmed(url: &str) -> &str {
     let count = |url: &str, c| url.matches(c).count();
     let (mut round, mut square) = (count(url, ')'), count(url, ']'));
@@ -171,11 +171,10 @@ fn trimmed(url: &str) -> &str {
     url
 }
 
-/// The parts of a link.
 struct Parts<'u> {
     /// In lower case; empty if there is none.
     scheme: String,
-    /// The host as it is written, with a user name before it.
+    /// The host as written, with the user name before it.
     host: &'u str,
     port: &'u str,
     /// The path, the query and the fragment.
@@ -202,8 +201,8 @@ fn parts(url: &str) -> Parts<'_> {
     Parts { scheme, host, port, behind }
 }
 
-/// Whether there is more in a link than the name of a host: a path, a user, or a host in a spelling or an
-/// alphabet in which it can be written in many ways.
+/// Returns `true` if a link has more than a host's name: a path, a user, or a host in an alphabet
+/// or a spelling that allows many variants.
 pub(super) fn says_more(url: &str) -> bool {
     let Parts { scheme, host, port, behind } = parts(url);
     if TO_SOMEBODY.contains(&scheme.as_str()) {
@@ -218,7 +217,7 @@ pub(super) fn says_more(url: &str) -> bool {
     !matches!(behind, "" | "/") || !is_usual_port || !is_name
 }
 
-/// The host of a link as it is looked up: in lower case and ASCII. `None` if there is none, or if it is this
+/// The host of a link in its DNS form: lower case and ASCII. `None` if it has none or is this
 /// machine.
 pub(crate) fn host(url: &str) -> Option<String> {
     let Parts { scheme, host, .. } = parts(url);
@@ -231,7 +230,7 @@ pub(crate) fn host(url: &str) -> Option<String> {
     (!is_this_machine(&read)).then_some(read)
 }
 
-/// Whether a link is one to a mail address that was read without `mailto:`.
+/// Returns `true` for `mailto:` with an address that was read without `mailto:`.
 fn is_read_address(url: &str, known: &Known<'_>) -> bool {
     let address = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("mailto:"));
     address.is_some_and(|_| !url.contains('?') && known.has_read(&url[7..]))
@@ -244,8 +243,8 @@ fn is_this_machine(host: &str) -> bool {
         || is_loopback(host.trim_start_matches('[').trim_end_matches(']'))
 }
 
-/// As CommonMark reads a target: without the backslashes before punctuation, and with what entities stand
-/// for.
+/// Decodes a text as CommonMark decodes a link target: backslashes before punctuation are removed
+/// and entities are replaced.
 fn as_markdown(text: &str) -> Cow<'_, str> {
     static ESCAPED: LazyLock<Regex> = LazyLock::new(|| {
         regex(

@@ -1,22 +1,22 @@
-//! Hunks, applied to the text of a file: exactly where they say, or at the one other place that fits.
+//! Applies hunks to a text: at the given line, or at the only other place that matches.
 
 use super::Hunk;
 
-/// Characters of a line that are shown in an error.
+/// Characters of a line that an error shows.
 const SHOWN: usize = 160;
 
-/// A text after a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Applied {
     pub(crate) text: String,
-    /// Hunks that fit elsewhere, by their numbers from 1, and how many lines further down that is.
+    /// Hunks that matched elsewhere: their number, from 1, and the offset in lines (positive:
+    /// further down).
     pub(crate) moved: Vec<(usize, isize)>,
 }
 
-/// Applies hunks to a text. Its lines go on to end as the first one does.
+/// Applies hunks to a text. All lines get the line end of the text's first line.
 ///
 /// # Errors
-/// Which hunk fits nowhere, or at several places; what was expected, and what stands there.
+/// If a hunk matches at no place or at several: its number, with the lines or the places found.
 pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<Applied, String> {
     let end = if text.split_inclusive('\n').next().is_some_and(|line| line.ends_with("\r\n")) {
         "\r\n"
@@ -25,7 +25,7 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<Applied, String> {
     };
     let lines: Vec<&str> =
         text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
-    // Behind the last line end there is no line.
+    // `split` yields an empty piece after the last line end.
     let lines =
         if text.is_empty() || text.ends_with('\n') { &lines[..lines.len() - 1] } else { &lines };
     let mut is_open = !text.is_empty() && !text.ends_with('\n');
@@ -51,12 +51,12 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<Applied, String> {
     Ok(Applied { text, moved })
 }
 
-/// Where a hunk says that it begins, from 0. One without old lines stands behind its line.
+/// The start of a hunk by its header, from 0. A hunk without old lines goes after its line.
 fn expected(hunk: &Hunk) -> usize {
     if hunk.old().next().is_none() { hunk.start } else { hunk.start.saturating_sub(1) }
 }
 
-/// Where a hunk fits, from 0, behind what is done already.
+/// The line, from 0, at which a hunk matches, past the lines that are done already.
 fn place(lines: &[&str], hunk: &Hunk, number: usize, done: usize) -> Result<usize, String> {
     let old: Vec<&str> = hunk.old().map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     let fits = |at: usize| {
@@ -83,7 +83,7 @@ fn place(lines: &[&str], hunk: &Hunk, number: usize, done: usize) -> Result<usiz
     }
 }
 
-/// The first line that is not as expected.
+/// Describes the first line that differs from the hunk.
 fn mismatch(lines: &[&str], old: &[&str], at: usize) -> String {
     let wrong = old.iter().zip(at..).find(|(old, at)| lines.get(*at) != Some(old));
     let Some((wanted, at)) = wrong else {

@@ -1,18 +1,18 @@
-//! A unified diff, as diff and git write it and models do: what stands between files is passed over, the
-//! counts of a hunk decide where it ends.
+//! Parses unified diffs of diff, git and models. Text between files is skipped, and the counts of a
+//! hunk decide its end.
 
 use std::iter::{Enumerate, Peekable};
 use std::str::Lines;
 
 use super::{Change, FilePatch, Hunk, Line};
 
-/// What a file is called that is not there.
+/// The name that stands for a missing file.
 const NOWHERE: &str = "/dev/null";
 
-/// What was read of the header of a file.
+/// The header of a file, as far as it was read.
 #[derive(Debug, Default)]
 struct Header<'p> {
-    /// Both as in `diff --git`.
+    /// Both paths of `diff --git`.
     git: Option<(&'p str, &'p str)>,
     old: Option<&'p str>,
     new: Option<&'p str>,
@@ -28,10 +28,10 @@ struct Parser<'p> {
     hunks: Vec<Hunk>,
 }
 
-/// Reads a patch.
+/// Parses a patch.
 ///
 /// # Errors
-/// Which line of it cannot be read, and what was expected.
+/// If a line cannot be read: its number and the expected syntax.
 pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, String> {
     let lines = text.lines().enumerate().peekable();
     let mut parser =
@@ -80,7 +80,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// The file whose header and hunks have been read.
+    /// Adds the file whose header and hunks have been read.
     fn end_file(&mut self) -> Result<(), String> {
         let header = std::mem::take(&mut self.header);
         let hunks = std::mem::take(&mut self.hunks);
@@ -107,7 +107,7 @@ impl<'p> Parser<'p> {
         };
         while old > 0 || new > 0 {
             let (number, line) = self.lines.next().ok_or_else(|| ends("before"))?;
-            // Who writes an empty line of context may leave its blank out.
+            // Models may drop the blank that marks an empty line of context.
             let mark = line.chars().next().unwrap_or(' ');
             let text = || line.get(1..).unwrap_or_default().to_owned();
             let (old_lines, new_lines, read) = match mark {
@@ -138,7 +138,7 @@ impl<'p> Parser<'p> {
 }
 
 impl Hunk {
-    /// The last line that was read has no end (`\ No newline at end of file`).
+    /// Notes that the last line lacks a line end (`\ No newline at end of file`).
     fn note_open(&mut self) {
         match self.lines.last() {
             Some(Line::Removed(_)) => self.is_open.0 = true,
@@ -159,7 +159,7 @@ impl Header<'_> {
             (Some(old), Some(new), _) => (old, new),
             (None, None, Some((_, new))) if is_new => (NOWHERE, new),
             (None, None, Some((old, _))) if is_deleted => (old, NOWHERE),
-            // A change of the mode alone.
+            // A change of the file mode only.
             (None, None, _) => return Ok(None),
             (Some(old), None, _) => return Err(format!("--- {old} has no line +++ behind it")),
             (None, Some(new), _) => return Err(format!("+++ {new} has no line --- before it")),
@@ -179,13 +179,13 @@ impl Header<'_> {
     }
 }
 
-/// A name in a header, without the date that diff writes behind it, and without quotes.
+/// A name in a header, without the date that diff adds, and without quotes.
 fn name(given: &str) -> &str {
     let name = given.split('\t').next().unwrap_or_default().trim_end();
     name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name)
 }
 
-/// A name without the letter that git puts before it.
+/// A name without the prefix that git adds.
 fn bare<'n>(name: &'n str, letter: &str) -> &'n str {
     name.strip_prefix(letter).unwrap_or(name)
 }
@@ -196,7 +196,7 @@ fn both(names: &str) -> Option<(&str, &str)> {
     Some((name(&names[..at]), name(&names[at + 1..])))
 }
 
-/// Where a hunk begins in the old file, and how many lines it has there and in the new one.
+/// The first line of a hunk in the old file, and its numbers of old and new lines.
 fn ranges(line: &str) -> Option<(usize, usize, usize)> {
     let inner = line.strip_prefix("@@ -")?;
     let (old, rest) = inner.split_once(" +")?;

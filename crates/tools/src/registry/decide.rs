@@ -1,4 +1,4 @@
-//! What is done with a call: it runs, a person is asked, or it is refused.
+//! Decides about a call: it runs, needs approval, or is refused.
 
 use avocet_protocol::{
     Grant, Leaving, Rule, SeenCall, ToolCall, ToolClass, ToolContext, ToolError, Trust, WaitRequest,
@@ -11,12 +11,12 @@ use crate::policy::Decision;
 use crate::registered::Registered;
 use crate::{aliases, approval};
 
-/// Why a person is asked about a call that was written as text.
+/// The reason for an approval prompt if the call was written as text.
 const AS_TEXT: &str = "the model wrote this call as text, and may only have explained it";
 
 impl Registry {
-    /// What is done with a call: by the rules, by how it is written, and by what it would carry away. What a
-    /// person has allowed for the session is not looked at.
+    /// Decides by the rules, by the form of the call, and by the data that it would carry away.
+    /// Ignores grants for the session.
     pub(super) fn decide(
         &self,
         registered: &Registered,
@@ -28,12 +28,13 @@ impl Registry {
         if decision.rule == Rule::Deny {
             return decision;
         }
-        // What can be allowed once only is asked in any case.
+        // A call that needs approval each time skips the leak check.
         let may_leave =
             decision.once_only || is_believed(context) || self.policy.lets_go(&tool.name);
         let leaks = if may_leave { Vec::new() } else { self.leaks(&review.leaving, context) };
         if !leaks.is_empty() {
-            // Where a call leads can be allowed for good; what a message carries, or a secret, cannot.
+            // The destination of a call can be allowed for the session; a message's content or a
+            // secret cannot.
             let is_place = leaks.iter().all(|leak| leak.kind.is_place());
             let once_only = tool.class != ToolClass::Pure || !is_place;
             decision = Decision { rule: Rule::Ask, why: leaks::why(&leaks), once_only };
@@ -48,7 +49,7 @@ impl Registry {
         decision
     }
 
-    /// What a person is asked; `None` if the call is allowed for the session.
+    /// The approval prompt; `None` if a grant for the session covers the call.
     pub(super) async fn approval(
         &self,
         registered: &Registered,
@@ -66,14 +67,14 @@ impl Registry {
         }
         let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
         let mut request = approval::of_call(&tool, &question.shown, why, grant, self.approvals);
-        // The question stands in a chat.
+        // The prompt goes to a chat, so secrets are removed.
         if let Some(prompt) = &mut request.prompt {
             prompt.text = self.redactor.redact(&prompt.text).into_owned();
         }
         Ok(Some(request))
     }
 
-    /// What leaves the machine with these, and should not without a question.
+    /// The leaks in `leaving` that need approval.
     pub(super) fn leaks(&self, leaving: &[Leaving], context: &ToolContext) -> Vec<Leak> {
         if leaving.is_empty() {
             return Vec::new();
@@ -82,10 +83,10 @@ impl Registry {
         leaving.iter().flat_map(|one| leaks::find(one, &self.redactor, &known)).collect()
     }
 
-    /// The hosts and addresses that are known where a call is made.
+    /// The hosts and addresses known at the time of a call.
     fn known<'a>(&'a self, context: &'a ToolContext) -> Known<'a> {
         let mut known = Known::new(&context.seen, &self.hosts);
-        // A grant for a tool that connects somewhere has the host for its scope.
+        // The scope of a grant is a host if its tool connects somewhere.
         for Grant { scope, .. } in context.grants.iter().filter(|grant| grant.scope.contains('.')) {
             known.name(scope);
         }
@@ -99,7 +100,7 @@ impl Registry {
         known
     }
 
-    /// Notes where an earlier call has led, what it has found, and what a person has answered.
+    /// Records the destination and the results of an earlier call, and a person's answer to it.
     fn note(&self, known: &mut Known<'_>, earlier: &SeenCall, context: &ToolContext) {
         let Some(registered) = self.named(&earlier.call.name) else { return };
         let Ok(leaving) = registered.leaving(&earlier.call) else { return };
@@ -133,7 +134,7 @@ impl Registry {
         }
     }
 
-    /// The tool that is called so.
+    /// Finds a tool by its name, in any case, or by an alias.
     pub(super) fn named(&self, name: &str) -> Option<&Registered> {
         let alike = || self.tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
         let other = || self.tools.get(aliases::tool(name)?);

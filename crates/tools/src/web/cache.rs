@@ -1,4 +1,4 @@
-//! Pages that were read a short while ago, so that reading on and asking again cost nothing.
+//! A cache of recent pages, so that further parts and repeated requests need no fetch.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use super::{Format, View};
 
-/// How long a page is kept.
+/// Time for which a page is kept.
 const KEPT: Duration = Duration::from_mins(15);
-/// Pages that are kept.
 const PAGES: usize = 64;
 /// Bytes of all pages that are kept.
 const BYTES: usize = 16 * 1024 * 1024;
@@ -23,13 +22,13 @@ pub(super) struct Cache {
 struct Kept {
     url: String,
     format: Format,
-    /// By the clock's elapsed time.
+    /// Measured by the clock's `elapsed`.
     since: Duration,
     view: Arc<View>,
 }
 
 impl Cache {
-    /// A page that was read no longer ago than a quarter of an hour.
+    /// A page that was stored less than `KEPT` ago.
     pub(super) fn get(&self, url: &str, format: Format, now: Duration) -> Option<Arc<View>> {
         let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|kept| now.saturating_sub(kept.since) < KEPT);
@@ -37,7 +36,7 @@ impl Cache {
         found.next_back().map(|kept| kept.view.clone())
     }
 
-    /// Keeps a page, for which the oldest make way.
+    /// Stores a page and evicts the oldest pages above the limits.
     pub(super) fn put(&self, url: &str, format: Format, view: Arc<View>, now: Duration) {
         let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|kept| kept.format != format || kept.url != url);

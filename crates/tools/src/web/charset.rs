@@ -1,13 +1,13 @@
-//! Bytes of a page as text: by a byte order mark, what the server says, what the page says, or a guess.
+//! Decodes a page by its byte order mark, the server's header, the page's declaration, or a guess.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// Bytes in which a page has to say its encoding (HTML standard, 13.2.3.2).
+/// The first bytes, in which a page must declare its encoding (HTML standard, 13.2.3.2).
 const PRESCAN: usize = 1024;
 
-/// A page as text; what is no text in its encoding becomes U+FFFD. A byte order mark is believed before
-/// the server (Encoding standard, 6).
+/// Decodes a page; invalid bytes become U+FFFD. A byte order mark overrides the server's header
+/// (Encoding standard, 6).
 pub(crate) fn decode(body: &[u8], content_type: Option<&str>) -> String {
     let declared = || content_type.and_then(of_header).or_else(|| of_page(body));
     let encoding = match Encoding::for_bom(body) {
@@ -24,7 +24,7 @@ fn of_header(content_type: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.trim().trim_matches(['"', '\'']).as_bytes())
 }
 
-/// What `<meta>` or the XML declaration says.
+/// The encoding that `<meta>` or the XML declaration names.
 fn of_page(body: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&body[..body.len().min(PRESCAN)]).to_ascii_lowercase();
     let xml = start.strip_prefix("<?xml").and_then(|rest| rest.split('>').next());
@@ -34,11 +34,11 @@ fn of_page(body: &[u8]) -> Option<&'static Encoding> {
         .filter_map(|tag| after(tag, "encoding"))
         .chain(tags.filter_map(|tag| after(tag, "charset")));
     let encoding = labels.find_map(|label| Encoding::for_label(label.as_bytes()))?;
-    // Who could read this far reads no UTF-16.
+    // The declaration was readable as ASCII, so UTF-16 must be wrong.
     Some(if [UTF_16LE, UTF_16BE].contains(&encoding) { UTF_8 } else { encoding })
 }
 
-/// The value behind `key=` in a tag.
+/// The value after `key=` in a tag.
 fn after<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
     let (_, rest) = tag.split_once(key)?;
     let value = rest.trim_start().strip_prefix('=')?.trim_start();
@@ -50,7 +50,7 @@ fn guessed(body: &[u8]) -> &'static Encoding {
     if std::str::from_utf8(body).is_ok() {
         return UTF_8;
     }
-    // No page runs here, so that what browsers fear of these two does no harm.
+    // Browsers avoid these two guesses because pages run scripts; here none run.
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(body, true);
     detector.guess(None, Utf8Detection::Allow)

@@ -1,5 +1,5 @@
-//! HTML as Markdown: the readable part of a page, without what a person would not see. What a hostile
-//! page can cost is bounded before anything works on it whose time grows with the square of its size.
+//! HTML as Markdown: the readable part of a page, without hidden content. A hostile page is
+//! rejected before it reaches code whose time grows with the square of its size.
 
 use std::cell::Cell;
 
@@ -12,27 +12,29 @@ use html5ever::tokenizer::{
 };
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
 
-/// Bytes after which the tree is looked at again.
+/// Bytes between two checks of the tree.
 const PIECE: usize = 1024;
 /// Nodes of a tree. A long article has some ten thousand.
 const MAX_NODES: usize = 100_000;
-/// Elements around an element. Pages that people write have fewer than fifty.
+/// Nesting depth of elements. Pages that people write stay below fifty.
 const MAX_DEPTH: usize = 200;
-/// Attributes of a tag. A formatting element that is open has all of its again in every block.
+/// Attributes of a tag. An open formatting element is repeated with all its attributes in every
+/// block.
 const MAX_ATTRIBUTES: usize = 40;
-/// Bytes of all links of a page: a short one is as long as the address of its page once it is whole.
+/// Bytes of all links of a page. A short relative link becomes as long as the page's URL when
+/// resolved.
 const MAX_LINKS: usize = 1024 * 1024;
 /// Bytes of a link. Longer ones carry data.
 const MAX_LINK: usize = 2000;
 
-/// Elements of which nobody sees anything, or nothing that is text.
+/// Elements that are invisible or contain no text.
 const UNSEEN: [&str; 13] = [
     "canvas", "iframe", "math", "noembed", "noframes", "noscript", "object", "script", "select",
     "style", "svg", "template", "textarea",
 ];
-/// What is around the text of every page of a site.
+/// Elements around the text of every page of a site.
 const AROUND: [&str; 3] = ["nav", "footer", "aside"];
-/// Declarations of a style that hide what they are for, without spaces.
+/// Style declarations that hide an element, without spaces.
 const HIDING: [&str; 6] = [
     "display:none",
     "visibility:hidden",
@@ -42,15 +44,15 @@ const HIDING: [&str; 6] = [
     "font-size:0",
 ];
 
-/// A page to read.
+/// The readable part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Readable {
     pub(crate) title: String,
     pub(crate) markdown: String,
 }
 
-/// The readable part of a page that was found at this URL. None if it is nested or large beyond what
-/// people write, or if it is stopped.
+/// The readable part of a page from this URL. `None` if it is nested deeper or larger than people
+/// write, or if the work was cancelled.
 pub(crate) fn readable(html: &str, url: &Url, is_stopped: &dyn Fn() -> bool) -> Option<Readable> {
     let page = tree(html, is_stopped)?;
     let base = page.base_uri().and_then(|base| url.join(&base).ok());
@@ -74,7 +76,7 @@ pub(crate) fn readable(html: &str, url: &Url, is_stopped: &dyn Fn() -> bool) -> 
     Some(Readable { title, markdown })
 }
 
-/// The tree of a page, unless it is nested or large beyond what people write, or it is stopped.
+/// Parses a page. `None` if it is nested deeper or larger than people write, or if cancelled.
 pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document> {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(Document::default(), tree_builder);
@@ -87,7 +89,7 @@ pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document
     while !rest.is_empty() {
         let (piece, more) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
         input.push_back(piece.into());
-        // It also stops behind each script, which is not run.
+        // The tokenizer also stops after each script; scripts are skipped.
         while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
         let is_large = document.tree.len() > MAX_NODES || depth_at_end(document) > MAX_DEPTH;
         if is_stopped() || is_large || watched.is_overloaded.get() {
@@ -100,7 +102,7 @@ pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document
     is_shallow(&document).then_some(document)
 }
 
-/// Makes the tree, unless a tag has more attributes than people write.
+/// Builds the tree, and notes a tag with too many attributes.
 struct Watched {
     builder: TreeBuilder<NodeId, Document>,
     is_overloaded: Cell<bool>,
@@ -128,12 +130,13 @@ impl TokenSink for Watched {
     }
 }
 
-/// How deep the last of all elements is: while a page is read, that is where it goes on.
+/// The depth of the last element. During parsing, new content goes there.
 fn depth_at_end(document: &Document) -> usize {
     std::iter::successors(Some(document.root()), NodeRef::last_child).take(MAX_DEPTH + 2).count()
 }
 
-/// Whether no element is too deep: what stands wrongly in a table is moved before it, and is not the last.
+/// Returns `true` if every element is shallow enough. The last one does not show this: misplaced
+/// content of a table is moved before the table.
 fn is_shallow(document: &Document) -> bool {
     let mut open = vec![(document.root(), 0)];
     while let Some((node, depth)) = open.pop() {
@@ -154,12 +157,12 @@ fn remove(root: &NodeRef<'_>, is_meant: &dyn Fn(&NodeRef<'_>) -> bool) {
     }
 }
 
-/// Whether a person would not see a node. Style sheets are not read.
+/// Returns `true` if a person would not see a node. Style sheets are ignored.
 fn is_hidden(node: &NodeRef<'_>) -> bool {
     if !node.is_element() {
         return !node.is_text();
     }
-    // Scripts show pages that begin hidden as a whole.
+    // Some pages hide the whole body until a script shows it.
     if node.has_name("html") || node.has_name("body") {
         return false;
     }
@@ -168,7 +171,7 @@ fn is_hidden(node: &NodeRef<'_>) -> bool {
         || hides(node.has_name("dialog") && !node.has_attr("open"), &attribute)
 }
 
-/// Whether the attributes of an element hide it.
+/// Returns `true` if the attributes of an element hide it.
 pub(crate) fn hides(is_closed: bool, attribute: &dyn Fn(&str) -> Option<String>) -> bool {
     is_closed
         || attribute("hidden").is_some()
@@ -176,24 +179,24 @@ pub(crate) fn hides(is_closed: bool, attribute: &dyn Fn(&str) -> Option<String>)
         || attribute("style").is_some_and(|style| is_hiding(&style))
 }
 
-/// Whether a `style` hides what it is for.
+/// Returns `true` if a `style` attribute hides its element.
 fn is_hiding(style: &str) -> bool {
     style.split(';').any(|declaration| {
         let dense: String = declaration.chars().filter(|c| !c.is_whitespace()).collect();
         let dense = dense.to_ascii_lowercase();
         let dense = dense.strip_suffix("!important").unwrap_or(&dense);
-        // 0, 0px and 0.0, but not 0.5.
+        // Treats 0, 0px and 0.0 alike, but not 0.5.
         let plain = dense.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
         let zero = plain.strip_suffix(".0").unwrap_or(plain);
         HIDING.iter().any(|hiding| [dense, zero].contains(hiding))
     })
 }
 
-/// Elements as Markdown, whose links lead to the web and nowhere else.
+/// Converts elements to Markdown; links lead only to the web.
 fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
     let mut room = MAX_LINKS;
     for node in root.descendants() {
-        // Of these the Markdown would be one word with what is before or behind them.
+        // Markdown would join these with the words before or after them.
         if ["dd", "dt", "figcaption"].iter().any(|name| node.has_name(name)) {
             node.rename("p");
         }
@@ -210,7 +213,8 @@ fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
     root.md(None).trim().to_owned()
 }
 
-/// Makes a link whole, or no link if it leads to no page or there is no room for it.
+/// Makes a link absolute. Removes it if it does not lead to a page, or if the space for links is
+/// used up.
 fn link(node: &NodeRef<'_>, attribute: &str, base: &Url, room: &mut usize) -> bool {
     let Some(given) = node.attr(attribute) else { return false };
     let target = base.join(given.trim()).ok().filter(|url| {
@@ -235,10 +239,10 @@ mod tests {
     fn a_page_is_given_up_where_it_is_stopped_or_too_deep_or_too_large() {
         let fits = "<div>".repeat(MAX_DEPTH - 10);
         let deep = "<div>".repeat(MAX_DEPTH);
-        // What stands wrongly in a table is moved before it: the deepest element is not the last.
+        // Misplaced content of a table is moved before it: the deepest element is not the last.
         let moved = format!("<table>{deep}");
         let large = "<i></i>".repeat(MAX_NODES);
-        // Each paragraph has all that is open again.
+        // Each paragraph repeats all open elements.
         let formats: String = (0..100).map(|n| format!("<b id={n}>")).collect();
         let multiplied = format!("<p>{formats}{}", "<p>a".repeat(10_000));
         let tag = |attributes: usize| -> String {

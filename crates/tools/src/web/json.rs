@@ -1,14 +1,14 @@
-//! JSON with a line for each value: its text in order, no number read.
+//! Formats JSON with one value per line. Keeps the order of keys and the digits of numbers.
 
 use serde::de::IgnoredAny;
 
-/// Spaces at the beginning of a line at most.
+/// Spaces of indentation at most.
 const DEEPEST: usize = 32;
 
-/// The same JSON, a value a line.
+/// The same JSON, with one value per line.
 ///
 /// # Errors
-/// Where it is none.
+/// If the text is not valid JSON.
 pub(crate) fn pretty(text: &str) -> Result<String, serde_json::Error> {
     serde_json::from_str::<IgnoredAny>(text)?;
     let mut out = String::with_capacity(text.len());

@@ -1,8 +1,8 @@
-//! What a page is: something to read, or something else.
+//! Decides from type and content if a page is readable.
 
 use serde::de::IgnoredAny;
 
-/// What can be read.
+/// The readable kinds of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Html,
@@ -10,11 +10,11 @@ pub(super) enum Kind {
     Text,
 }
 
-/// What a page is by its `Content-Type`, or by its beginning where that says nothing. JSON that says it
-/// is HTML is JSON.
+/// The kind of a page by its `Content-Type`, or by its beginning if the type is missing. JSON that
+/// is served as HTML counts as JSON.
 ///
 /// # Errors
-/// Its media type, if it is nothing to read.
+/// The media type, if it is unreadable.
 pub(super) fn kind(content_type: Option<&str>, body: &[u8]) -> Result<Kind, String> {
     let media_type = content_type.and_then(|it| it.split(';').next()).unwrap_or_default();
     let media_type = media_type.trim().to_ascii_lowercase();
@@ -43,7 +43,7 @@ fn unsaid(body: &[u8]) -> Result<Kind, String> {
     }
 }
 
-/// Whether a body is an object or a list of JSON.
+/// Returns `true` if a body is a JSON object or array.
 fn is_json(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start(), [b'{' | b'[', ..])
         && serde_json::from_slice::<IgnoredAny>(body).is_ok()

@@ -1,13 +1,13 @@
-//! The words of a page in one pass, in time that grows as its size does: for pages of which no tree is
-//! made, and for the beginnings of those that say what went wrong.
+//! The words of a page, extracted in one pass and linear time. For pages too complex for a tree,
+//! and for error pages.
 
 use super::html::hides;
 
-/// Elements whose text is no markup, and not seen.
+/// Elements with raw, invisible text.
 const RAW: [&str; 6] = ["iframe", "noembed", "noframes", "script", "style", "xmp"];
-/// Elements that are not seen with all that is in them.
+/// Elements that are invisible with all their content.
 const UNSEEN: [&str; 7] = ["noscript", "object", "select", "svg", "template", "textarea", "title"];
-/// Elements that have no end, whatever they say.
+/// Elements without an end tag.
 const VOID: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
     "track", "wbr",
@@ -26,7 +26,7 @@ pub(crate) struct Plain {
     pub(crate) text: String,
 }
 
-/// Reads HTML without making a tree of it.
+/// Reads HTML without building a tree.
 pub(crate) fn plain(html: &str) -> Plain {
     let mut reader = Reader { rest: html, ..Reader::default() };
     while !reader.rest.is_empty() {
@@ -42,7 +42,7 @@ pub(crate) fn plain(html: &str) -> Plain {
 struct Reader<'h> {
     rest: &'h str,
     plain: Plain,
-    /// The unseen element that is open, and how many of its name are.
+    /// The outermost open invisible element, and the nesting count of its name.
     unseen: Option<(String, usize)>,
 }
 
@@ -71,8 +71,8 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Reads a tag from its name on: its name, its attributes, and whether it ends itself, as only
-    /// elements that are not of HTML can.
+    /// Reads a tag from its name on. Returns its name, its attributes, and `true` if it closes
+    /// itself, which only non-HTML elements can do.
     fn tag(&mut self, tag: &'h str) -> (String, &'h str, bool) {
         let end = tag.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>'));
         let (name, attributes) = tag.split_at(end.unwrap_or(tag.len()));
@@ -85,7 +85,7 @@ impl<'h> Reader<'h> {
                 (None, '>') => return true,
                 (None, _) => {}
             }
-            // A quote is one behind an equals sign only.
+            // A quote counts only after an equals sign.
             is_value = c == '=' || is_value && c.is_ascii_whitespace();
             false
         });
@@ -127,7 +127,7 @@ impl<'h> Reader<'h> {
         self.between(name);
     }
 
-    /// A line ends where a block begins or ends.
+    /// Ends the line where a block begins or ends.
     fn between(&mut self, name: &str) {
         let text = &mut self.plain.text;
         if self.unseen.is_none() && !INLINE.contains(&name) && !text.is_empty() {
@@ -145,7 +145,7 @@ impl<'h> Reader<'h> {
     }
 }
 
-/// What is behind the first `end`; nothing if there is none.
+/// The text after the first `end`; empty if there is none.
 fn behind<'h>(text: &'h str, end: &str) -> &'h str {
     text.split_once(end).map_or("", |(_, rest)| rest)
 }
@@ -154,7 +154,7 @@ fn is_name(tag: &str) -> bool {
     tag.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// Where the element of this name ends that has no markup in it.
+/// The offset of the end tag of an element without markup inside.
 fn find_end(text: &str, name: &str) -> usize {
     let is_end = |at: &usize| {
         let end = &text.as_bytes()[at + 2..];
@@ -171,7 +171,7 @@ fn attribute(attributes: &str, name: &str) -> Option<String> {
         if rest.is_empty() {
             return None;
         }
-        // An equals sign in the first place is a part of the name.
+        // A leading equals sign is part of the name.
         let is_end = |c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/');
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let end = rest[first..].find(is_end).map_or(rest.len(), |at| at + first);
@@ -184,7 +184,7 @@ fn attribute(attributes: &str, name: &str) -> Option<String> {
     }
 }
 
-/// The value that begins with an equals sign, and what is behind it.
+/// The value after an equals sign, and the rest of the text.
 fn value(text: &str) -> (&str, &str) {
     let Some(value) = text.strip_prefix('=') else { return ("", text) };
     let value = value.trim_ascii_start();
@@ -196,7 +196,7 @@ fn value(text: &str) -> (&str, &str) {
     value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len()))
 }
 
-/// Puts words behind words, with one space where there was any.
+/// Appends words, with one space where there was any white space.
 fn push_words(text: &mut String, more: &str) {
     let follows_space = |text: &str| text.is_empty() || text.ends_with([' ', '\n']);
     for (place, word) in more.split(|c: char| c.is_whitespace()).enumerate() {
@@ -207,7 +207,7 @@ fn push_words(text: &mut String, more: &str) {
     }
 }
 
-/// Text whose character references are characters, as far as pages use them.
+/// Decodes the common character references.
 fn entities(text: &str) -> String {
     const NAMED: [(&str, &str); 16] = [
         ("amp", "&"),

@@ -41,7 +41,7 @@ fn words_are_read_and_nothing_else() {
 
 #[test]
 fn it_is_done_in_one_pass_however_hostile_the_page_is() {
-    // Each of these takes minutes if anything in it is looked for again and again.
+    // Each of these takes minutes if the reader searches any part repeatedly.
     let pieces = [
         "<div>",
         "<script>",

@@ -1,5 +1,5 @@
-//! Searching the web: what search engines share. How one is asked and how it answers is a file in
-//! `search/`; a new one is a line in [`PROVIDERS`].
+//! Web search: code shared by all search engines. Each engine has a file in `search/` and a line in
+//! [`PROVIDERS`].
 
 mod brave;
 mod duckduckgo;
@@ -19,21 +19,20 @@ use super::plain::plain;
 use super::{off_thread, on_a_line, refused};
 use crate::schema::ALIKE;
 
-/// Every search engine.
 const PROVIDERS: [Provider; 4] =
     [brave::PROVIDER, duckduckgo::PROVIDER, searxng::PROVIDER, tavily::PROVIDER];
 
-/// How long an operator's own engine may take.
+/// The timeout of an operator's own engine.
 const TIME: Duration = Duration::from_secs(30);
-/// The most that is read of an answer, in bytes.
+/// Bytes of a response that are read.
 const MAX_BODY: usize = 2 * 1024 * 1024;
-/// The most that is given of a title, in characters.
+/// Characters of a title that are returned.
 const MAX_TITLE: usize = 200;
-/// The most that is given of a snippet, in characters.
+/// Characters of a snippet that are returned.
 const MAX_SNIPPET: usize = 500;
-/// Bytes of the longest URL that is given.
+/// Bytes of the longest URL that is returned.
 const MAX_URL: usize = 1000;
-/// What is repeated of what an engine says that went wrong, in characters.
+/// Characters of an engine's error message that are quoted.
 const MAX_DETAIL: usize = 200;
 
 /// Who searches the web. Without this table nobody does.
@@ -50,10 +49,10 @@ pub struct SearchConfig {
 }
 
 impl SearchConfig {
-    /// Whether it can be used.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The key that is wrong or missing, and what is wrong with it. Shows no value.
+    /// If a key is wrong or missing: the key and the reason. Shows no value.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let names = || PROVIDERS.iter().map(|known| known.name);
         let Some(provider) = self.known() else {
@@ -87,7 +86,7 @@ impl SearchConfig {
         }
     }
 
-    /// Where the engine is.
+    /// The base URL of the engine.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         self.base_url.as_deref().or(self.known()?.place)
@@ -98,21 +97,21 @@ impl SearchConfig {
     }
 }
 
-/// How a search engine is asked, and how it answers.
+/// A search engine: its requests and the format of its responses.
 #[derive(Debug)]
 struct Provider {
     name: &'static str,
-    /// Where it is, up to what its requests add; none if everybody has their own.
+    /// The base URL; `None` if every operator runs their own.
     place: Option<&'static str>,
     wants_key: bool,
-    /// Who can do what where it answers 401 or 403.
+    /// Advice for a response of 401 or 403.
     if_refused: &'static str,
     request: fn(&Asked<'_>) -> Option<Request>,
-    /// What an answer of status 2xx says, or what is wrong with it.
+    /// Parses a response of status 2xx. The error describes the fault.
     parse: fn(&str) -> Result<Vec<Found>, String>,
 }
 
-/// What is searched for, and where.
+/// The parameters of a search.
 struct Asked<'a> {
     /// Without a slash at its end.
     base: &'a str,
@@ -124,11 +123,10 @@ struct Asked<'a> {
 struct Request {
     url: Url,
     headers: Vec<(&'static str, String)>,
-    /// Posted if there is one.
+    /// Sent with POST; `None` means GET.
     body: Option<Value>,
 }
 
-/// A page that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) title: String,
@@ -136,7 +134,6 @@ pub(crate) struct Found {
     pub(crate) snippet: String,
 }
 
-/// An answer to a request.
 struct Answered {
     status: u16,
     retry_after: Option<Duration>,
@@ -147,26 +144,26 @@ struct Answered {
 #[derive(Debug)]
 pub struct Search {
     provider: &'static Provider,
-    /// A password may stand in it.
+    /// A secret, because the URL may contain a password.
     base: Secret,
     key: Option<Secret>,
     way: Way,
 }
 
-/// How it is reached.
+/// The network path to the engine.
 #[derive(Debug)]
 enum Way {
-    /// At its own place, through the guard, as everything that we did not make.
+    /// The provider's default URL, reached through the guard.
     Guarded(GuardedClient),
-    /// Where the operator has written: it is trusted to be there. No redirect is followed.
+    /// A URL from the configuration, which is trusted. Redirects are not followed.
     Written(HttpClient, Arc<dyn Clock>),
 }
 
 impl Search {
-    /// The engine of a configuration that was checked.
+    /// Creates the engine of a checked configuration.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] if it was not, or there can be no HTTP client.
+    /// [`NetError::Invalid`] if the configuration is invalid or the HTTP client cannot be created.
     pub fn new(
         config: &SearchConfig,
         guarded: &GuardedClient,
@@ -185,15 +182,14 @@ impl Search {
         Ok(Self { provider, base, key: api_key.clone(), way })
     }
 
-    /// What it is called.
     pub(crate) fn name(&self) -> &'static str {
         self.provider.name
     }
 
-    /// The pages that are found, at most so many.
+    /// Searches, with at most `count` results.
     ///
     /// # Errors
-    /// [`ToolError`] if there is no answer, or none that can be read.
+    /// [`ToolError`] if the engine does not answer, or its answer is unreadable.
     pub(crate) async fn find(&self, query: &str, count: usize) -> Result<Vec<Found>, ToolError> {
         let key = self.key.as_ref().map_or("", Secret::expose);
         let asked = Asked { base: self.base.expose(), key, query, count };
@@ -250,7 +246,7 @@ impl Search {
             (429, Some(wait)) => format!("; ask again in {} s", wait.as_secs()),
             (429, None) => "; ask again later".to_owned(),
             (401 | 403, _) => format!("; {}", self.provider.if_refused),
-            // Brave calls a key that it does not know a wrong parameter.
+            // Brave reports an unknown key as a wrong parameter.
             (422, _) if body.contains("SUBSCRIPTION_TOKEN") => {
                 format!("; {}", self.provider.if_refused)
             }
@@ -269,7 +265,7 @@ impl Search {
         self.failed(&format!("it answers {status}{then}{detail}"))
     }
 
-    /// An error that names the engine and not our key, which some repeat.
+    /// An error that names the engine. Our key is removed, because some engines repeat it.
     fn failed(&self, why: &str) -> ToolError {
         let key = self.key.as_ref().map(Secret::expose).filter(|key| !key.is_empty());
         let why = key.map_or_else(|| why.to_owned(), |key| why.replace(key, "[secret]"));
@@ -280,7 +276,7 @@ impl Search {
     }
 }
 
-/// What was found, as far as it can be shown; none if it is no page of the web.
+/// A result cut to the limits; `None` if its URL is not of the web.
 fn presentable(found: &Found) -> Option<Found> {
     let url = Url::parse(&found.url).ok()?;
     let fits = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_URL;
@@ -291,7 +287,7 @@ fn presentable(found: &Found) -> Option<Found> {
     })
 }
 
-/// The results of an answer in JSON: a list somewhere in it, and what their parts are called.
+/// Reads results from JSON: `path` leads to the list, `snippet` is the key of the snippet.
 fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<Found>, String> {
     let answer: Value =
         serde_json::from_str(body).map_err(|error| format!("its answer is no JSON ({error})"))?;
@@ -306,7 +302,7 @@ fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<Found>, String> {
     Ok(found.collect())
 }
 
-/// What an answer says that went wrong, in the shapes in which engines do.
+/// The error message in a response, in any of the engines' formats.
 fn says(body: &str) -> String {
     let Ok(answer) = serde_json::from_str::<Value>(body) else { return plain(body).text };
     let shapes =
@@ -315,5 +311,5 @@ fn says(body: &str) -> String {
     said.unwrap_or(body).to_owned()
 }
 
-/// Why a key is refused.
+/// Advice for a refused key.
 const CHECK_KEY: &str = "the operator has to check api_key in [tools.web_search]";

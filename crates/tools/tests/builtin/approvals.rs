@@ -1,5 +1,4 @@
-//! What the built-in tools do by themselves, and what a person is asked, after the agent has read what
-//! anybody may have written.
+//! Tests which calls of built-in tools need approval after the agent has read untrusted text.
 
 use std::sync::Arc;
 
@@ -11,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::world::{World, call, context};
 
-/// After a page that said this was read.
+/// The context after a page with the text `read`.
 fn low(read: &str) -> ToolContext {
     let seen = [read.to_owned()].into_iter().collect();
     ToolContext { trust: Trust::Low, seen: Arc::new(seen), ..context() }
 }
 
-/// After a page was read, and a person said this.
+/// The context after a page and a person's message `said`.
 fn low_told(said: &str) -> ToolContext {
     let seen = Seen { people: vec![said.to_owned()], ..Seen::default() };
     ToolContext { seen: Arc::new(seen), ..low("") }
 }
 
-/// What a person is asked; none if nobody is.
+/// The approval prompt of a call; `None` if the call may run.
 async fn asked(
     world: &World,
     context: &ToolContext,
@@ -94,7 +93,7 @@ fn context_of(trust: Trust) -> ToolContext {
     ToolContext { trust, ..context() }
 }
 
-/// What has changed between the question and the answer is another matter.
+/// The file changes between the prompt and the approval.
 #[tokio::test]
 async fn what_was_allowed_is_what_was_shown() {
     let world = World::new().await;
@@ -243,7 +242,7 @@ async fn f13_what_is_denied_does_not_run_whatever_was_shown() {
         let call = call(name, &arguments);
         let offered = world.registry.specs(context.role, &context.place);
         assert!(!offered.iter().any(|spec| spec.name == name), "{name} is not offered");
-        // Nor where somebody has allowed it, nor where nobody has prepared it.
+        // Neither an approval nor a skipped `prepare` helps.
         let allowed = Some("whatever it was");
         let prepared = world.registry.prepare(&call, allowed, &context).await;
         let prepared = prepared.unwrap_err().to_string();
@@ -265,7 +264,7 @@ async fn other_chats_and_files_need_the_words_of_who_may_have_them() {
         (Owner, Trust::Full, false),
         (Owner, Trust::User, true),
         (Owner, Trust::Low, true),
-        // It is refused, and nobody is asked for nothing.
+        // The call is refused, so a prompt would be pointless.
         (User, Trust::User, false),
     ];
     for (role, trust, expected) in table {

@@ -1,4 +1,4 @@
-//! `ask_user`: what is asked, and what cannot be.
+//! `ask_user`: valid questions and invalid ones.
 
 use std::time::Duration;
 

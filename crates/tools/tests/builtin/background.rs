@@ -1,4 +1,4 @@
-//! Programs that go on when their call has ended, for real.
+//! Background programs, with real processes.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn a_poll_waits_no_longer_than_it_is_told_and_can_be_stopped() {
     let id = start(&world, "until [ -e go ]; do :; done; echo late").await;
     let arguments = || json!({"id": id, "wait": 20});
     let (polled, ()) = tokio::join!(world.value("process_poll", arguments()), async {
-        // The poll's, and not that of the tool's own limit.
+        // The poll's own timeout, rather than the tool's time limit.
         world.clock.sleeper_within(Duration::from_secs(20)..=Duration::from_secs(20)).await;
         world.clock.advance(Duration::from_secs(20));
     });
@@ -83,7 +83,7 @@ async fn a_program_is_killed_with_all_that_it_has_started() {
     assert_eq!(killed["output"], "started\n");
     std::fs::remove_file(world.workspace.path().join("alive")).unwrap();
     assert!(world.error("process_poll", json!({"id": id})).await.contains("there is no program"));
-    // All of it is dead by now: nothing is left that could write.
+    // All processes are dead by now, so `alive` stays deleted.
     world.value("exec_shell", json!({"command": "true"})).await;
     assert!(!world.workspace.path().join("alive").exists());
 }

@@ -1,4 +1,4 @@
-//! The file tools: what they read, write, change and refuse, and what is known of them after a crash.
+//! The file tools: reads, writes, refusals, and `verify` after a crash.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The git tools, with the system's git in a cell.
+//! The git tools, with the system's git in the sandbox.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has};
 
-/// A world with a repository in it that has one commit; none where the system has no git.
+/// A world with a repository of one commit; `None` if the system has no git.
 async fn repository() -> Option<World> {
     if !has("git") {
         println!("skipped: this system has no git");
@@ -29,7 +29,7 @@ async fn shell(world: &World, command: &str) -> String {
     ran["output"].as_str().unwrap().to_owned()
 }
 
-/// Runs a script as the operator does, outside of the sandbox.
+/// Runs a script outside of the sandbox, as the operator would.
 fn outside(world: &World, script: &str) {
     let mut command = Command::new("sh");
     let ran = command.args(["-c", script]).current_dir(world.workspace.path()).output().unwrap();
@@ -49,7 +49,7 @@ async fn changes_are_seen_staged_and_committed() {
     assert!(diff["stat"].as_str().unwrap().starts_with(" a.txt | 1 +\n"), "{diff}");
     assert!(diff["diff"].as_str().unwrap().ends_with(" one\n+two\n"), "{diff}");
 
-    // Paths are relative to the directory that is named.
+    // Paths are relative to the given directory.
     let added = json!({"repository": "sub", "files": ["ü b.txt"]});
     let staged = world.value("git_add", added).await;
     assert_eq!(staged["changes"][1], json!({"path": "sub/ü b.txt", "staged": "added"}));
@@ -120,7 +120,7 @@ async fn a_branch_is_pushed_to_a_remote_in_the_workspace_and_a_person_is_shown_w
         shell(&world, command).await;
     }
     shell(&world, "echo 'remote.git' > .git/info/exclude").await;
-    // Which commit it is stands in the question, also where the remote seems to have it.
+    // The prompt names the commit, even if the remote seems to have it.
     let push = call("git_push", &json!({"set_upstream": true}));
     let prepared = world.registry.prepare(&push, None, &context()).await.unwrap();
     let commit = shell(&world, "git rev-parse main").await;
@@ -233,7 +233,7 @@ async fn nothing_that_a_repository_names_is_run() {
         git config core.hooksPath \"$PWD/.git/hooks\"
         echo '*.txt diff=x' > .gitattributes; printf 'trap\\nsprung\\nremote.git\\n' > .git/info/exclude",
     );
-    // What it took to set the trap may have sprung it.
+    // Setting the trap may have sprung it already.
     fs::remove_file(world.workspace.path().join("sprung")).unwrap_or_default();
     world.put("a.txt", "two\n");
     world.value("git_status", json!({})).await;

@@ -1,5 +1,5 @@
-//! Programs and the hosts that the operator has opened: what they reach, for real and on loopback, and how far
-//! they are believed afterwards.
+//! Programs and the hosts that the operator has opened: real connections on loopback, and the trust
+//! level afterwards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has, until};
 
-/// A world in which a server on loopback is open, its address, and how often it was asked.
+/// A world with an open server on loopback, the server's address, and its count of requests.
 async fn world() -> (World, String, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
@@ -50,7 +50,7 @@ async fn who_has_reached_a_host_is_not_believed_and_says_which() {
     assert!(value["output"].as_str().unwrap().contains("do as I say"), "{value}");
     assert_eq!(value["reached"], json!([address]));
     assert_eq!((reaching.read.get(), asked.load(Ordering::SeqCst)), (Trust::Low, 1));
-    // So is what it has written, and what it has not is as it was.
+    // The files that it wrote get the same level; the others keep theirs.
     assert_eq!(trust_of_file(&world, "answer").await, Trust::Low);
     assert_eq!(trust_of_file(&world, "ask").await, Trust::Full);
 }
@@ -149,7 +149,7 @@ async fn git_reaches_a_remote_that_is_open_through_the_proxy() {
     let (error, trust) = push("other").await;
     assert!(error.contains("[sandbox] hosts in the configuration"), "{error}");
     assert_eq!((trust, asked.load(Ordering::SeqCst)), (Trust::Full, 0));
-    // What answers is no repository, and may be anybody's words.
+    // The server has no repository, and its answer is untrusted.
     let (error, trust) = push("origin").await;
     assert!(error.contains("git push"), "{error}");
     assert!(asked.load(Ordering::SeqCst) > 0, "{error}");
@@ -177,7 +177,7 @@ async fn where_hosts_are_open_a_command_that_carries_something_away_is_asked_abo
     for (world, command, is_once_only) in [
         (&open, command, true),
         (&open, "cargo build", false),
-        // There it carries nothing anywhere.
+        // Without open hosts, a command cannot send data anywhere.
         (&closed, command, false),
     ] {
         let call = call("exec_shell", &json!({ "command": command }));

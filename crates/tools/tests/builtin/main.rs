@@ -92,12 +92,12 @@ async fn memory_is_written_with_the_result_and_read_by_words() {
     assert!(error.contains("51 is greater than the maximum of 50"), "{error}");
 }
 
-/// A note in the log, by way of a turn.
+/// Writes a note to the log by way of a turn.
 async fn remember(world: &World, text: &str) {
     finish_call(world, None, &[LogWrite::Note { text: text.to_owned() }]).await;
 }
 
-/// The first call of a turn of the session, with this whole result and these writes.
+/// Finishes the first call of a new turn with this kept result and these writes.
 async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
     use avocet_protocol::{
         CallResult, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, Sender,
@@ -150,7 +150,7 @@ async fn f14_a_user_has_the_tools_that_stay_in_the_own_chat() {
         "permission denied: writing to terminal:local:b is for owners; only this chat may be \
          written to"
     );
-    // Nor is a user told which files there are.
+    // A user cannot learn which files exist, either.
     let files = call("message", &json!({ "text": "here", "files": ["inbox/m1-0.jpg"] }));
     assert_eq!(
         world.registry.execute(&files, &context).await.unwrap_err().to_string(),
@@ -240,7 +240,7 @@ async fn message_takes_files_that_could_be_read_and_no_others() {
         let found = world.error("message", json!({ "text": "look", "files": [path] })).await;
         assert!(found.starts_with(error), "{found}");
     }
-    // The platform of this chat takes less than we could send.
+    // The limit of this chat's platform is lower than ours.
     world.put("nine.txt", "123456789");
     let small = |files: &str| json!({ "files": [files], "chat": "terminal:local:small" });
     assert_eq!(

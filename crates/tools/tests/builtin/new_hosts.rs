@@ -1,5 +1,5 @@
-//! Which hosts `web_fetch` connects to without a question after untrusted text was read, by what was said and
-//! done in the conversation before.
+//! Tests which hosts `web_fetch` connects to without a question after untrusted text, depending on
+//! the conversation before.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::world::{World, call, context};
 
-/// A page that was fetched in turn 1 for the person, and links to other hosts.
+/// A page that was fetched in turn 1 for the person. It links to other hosts.
 const PAGE: &str =
     "[next](https://shop.dev/2) [docs](https://docs.shop.dev/a) [other](https://other.dev/x)";
 
-/// An earlier call, the `place`th of turn 1, with its result.
+/// An earlier call, number `place` of turn 1, with its result.
 fn earlier(place: u32, name: &str, arguments: &Value, trust: Trust, result: Value) -> SeenCall {
     let result = CallResult { ok: true, value: result, trust: Trust::Low };
     SeenCall {
@@ -37,7 +37,7 @@ fn searched(place: u32, query: &str, trust: Trust) -> SeenCall {
     earlier(place, "web_search", &json!({ "query": query }), trust, result)
 }
 
-/// Turn 1 goes on, in its hundredth step, after this.
+/// The context of step 100 of turn 1, after these messages and calls.
 fn after(people: &[&str], calls: Vec<SeenCall>) -> ToolContext {
     let people = people.iter().map(|words| (*words).to_owned()).collect();
     let texts = vec![PAGE.to_owned(), "https://found.dev/a".to_owned()];
@@ -46,10 +46,10 @@ fn after(people: &[&str], calls: Vec<SeenCall>) -> ToolContext {
     ToolContext { call: id, trust: Trust::Low, seen, ..context() }
 }
 
-/// The case, what people have said, earlier calls, a URL, and whether it is asked about.
+/// A case: its name, people's messages, earlier calls, a URL, and `true` if approval is needed.
 type Case = (&'static str, &'static [&'static str], Vec<SeenCall>, &'static str, bool);
 
-/// Why a person is asked before a URL is fetched; `None` if nobody is.
+/// The approval prompt of a fetch; `None` if the fetch may run.
 async fn asked(registry: &Registry, context: &ToolContext, url: &str) -> Option<String> {
     let call = call("web_fetch", &json!({ "url": url }));
     let prepared = registry.prepare(&call, None, context).await.unwrap();
@@ -198,10 +198,10 @@ async fn after_five_hosts_that_nobody_named_the_next_is_asked_about() {
         let text = asked(&world.registry, &context, &url).await;
         assert_eq!(text.is_some(), number >= 5, "{number}: {text:?}");
         assert!(text.is_none_or(|text| text.contains("after 5 in this turn")), "{number}");
-        // Its calls count as soon as they are planned.
+        // Calls of a turn count as soon as they are planned.
         calls.push(SeenCall { result: None, ..fetched(number + 1, &url, Trust::Low) });
     }
-    // The next turn begins anew.
+    // The count starts again in the next turn.
     let later = ToolContext {
         call: CallId { turn: TurnId(2), step: 0, ordinal: 0 },
         ..after(&["q"], calls)

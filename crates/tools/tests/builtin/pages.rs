@@ -1,4 +1,4 @@
-//! The corpus of pages, each through the tool as it comes over the wire.
+//! The corpus of pages, each fetched over the wire by the tool.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -76,7 +76,7 @@ async fn every_page_of_the_corpus_comes_out_as_it_should() {
     }
 }
 
-/// What a call gave, as a person reads it.
+/// The result of a call in a form for people.
 fn shown(got: &Result<Value, String>) -> String {
     let page = match got {
         Ok(page) => page,
@@ -88,14 +88,14 @@ fn shown(got: &Result<Value, String>) -> String {
             writeln!(text, "{key}: {value}").unwrap();
         }
     }
-    // The pages that are large are made of one text.
+    // The large pages repeat one text, so its start suffices.
     let content = page["content"].as_str().unwrap();
     let start: String = content.chars().take(4000).collect();
     write!(text, "\n{}", start.replace('\r', "␍")).unwrap();
     text
 }
 
-/// No page shows what is hidden, or has a link to anything but the web.
+/// Checks that a page shows no hidden text and links only to the web.
 fn leads_nowhere_else(name: &str, page: &Value) {
     let content = page["content"].as_str().unwrap();
     assert!(!page.to_string().contains("SECRET"), "{name}: {page}");

@@ -1,4 +1,4 @@
-//! Patches of several files: all of them or none.
+//! Patches of several files: all of them are changed or none.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -42,7 +42,7 @@ async fn world() -> World {
     world
 }
 
-/// Every file of the workspace with what it holds.
+/// Every file of the workspace with its content.
 fn all(world: &World) -> Vec<(String, String)> {
     let mut open = vec![world.workspace.path().to_owned()];
     let mut files = Vec::new();
@@ -126,7 +126,7 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
 async fn what_was_written_before_an_error_is_put_back() {
     let world = world().await;
     let before = all(&world);
-    // That a file cannot be a directory as well shows when the second is written.
+    // A path that is both file and directory fails only when the second file is written.
     let make = |path: &str| format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n");
     let text = format!("{PATCH}{}{}", make("z"), make("z/x.txt"));
     let found = world.error("apply_patch", patch(&text)).await;

@@ -1,4 +1,4 @@
-//! Programs in a cell: what a time-out says, what is allowed, and what a person is asked.
+//! Programs in the sandbox: timeouts, the list of allowed commands, and approval prompts.
 
 use std::time::Duration;
 

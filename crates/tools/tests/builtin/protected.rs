@@ -1,4 +1,4 @@
-//! Strangers' repositories and protected paths: what git tools, programs and file tools do with them.
+//! Tests how git tools, programs and file tools treat untrusted repositories and protected paths.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has};
 
-/// What a person would be asked about a call, if anybody.
+/// The approval prompt for a call; `None` if the call may run.
 async fn asked(world: &World, tool: &str, arguments: Value) -> Option<WaitRequest> {
     asked_at(world, Trust::Full, tool, arguments).await
 }
@@ -33,8 +33,8 @@ async fn shell(world: &World, command: &str) -> Value {
     world.value("exec_shell", json!({ "command": command })).await
 }
 
-/// A world with the repository of a stranger in `inbox/r.tar`, whose filters plant a hook in the owner's `mine`; `None`
-/// where the system has no git.
+/// A world with an untrusted repository in `inbox/r.tar`, whose filters plant a hook in the owner's
+/// repository `mine`. `None` if the system has no git.
 async fn strangers() -> Option<World> {
     if !has("git") {
         println!("skipped: this system has no git");
@@ -44,7 +44,7 @@ async fn strangers() -> Option<World> {
     let made = "git init -q -b main mine && cd mine && git config user.name A && git config user.email a@b && \
         git commit -q --allow-empty -m one";
     assert_eq!(shell(&world, made).await["exit_code"], 0);
-    // As it is made elsewhere, and sent.
+    // Made elsewhere and sent as an archive.
     let root = world.workspace.path().join("stranger");
     fs::create_dir_all(root.join("r")).unwrap();
     let make = "set -e; cd r; git init -q -b main .; git config user.name X; git config user.email x@y
@@ -71,7 +71,7 @@ async fn git_tools_run_nothing_of_a_repository_that_came_with_a_message_and_ask(
     ] {
         assert!(aside.contains(part), "{aside}");
     }
-    // What was taken out comes back by the hand of somebody who does not know better.
+    // Somebody puts the quarantined configuration back by mistake.
     let git = world.workspace.path().join("r/.git");
     fs::copy(git.join("config.avocet-quarantine"), git.join("config")).unwrap();
     shell(&world, "cat inbox/r.tar > /dev/null; touch r/.git/config; echo two > r/a.txt").await;
@@ -88,7 +88,7 @@ async fn git_tools_run_nothing_of_a_repository_that_came_with_a_message_and_ask(
         let question = text(asked(&world, tool, arguments.clone()).await);
         let why = "`r/.git/config` of this repository may be a stranger's; no filter or hook of it is run";
         assert!(question.contains(why), "{tool}: {question}");
-        // As after somebody has allowed it.
+        // As after an approval.
         let done = world.run(tool, arguments).await;
         assert!(done.is_ok(), "{tool}: {done:?}");
     }
@@ -97,9 +97,9 @@ async fn git_tools_run_nothing_of_a_repository_that_came_with_a_message_and_ask(
     }
     let log = world.value("git_log", json!({"repository": "r"})).await;
     assert_eq!((log.as_array().unwrap().len(), &log[1]["subject"]), (2, &json!("stranger")));
-    // The owner's repository is as it was.
+    // The owner's repository is unchanged.
     assert_eq!(asked(&world, "git_status", json!({"repository": "mine"})).await, None);
-    // And what programs run by themselves plants no hook in it.
+    // Programs cannot plant a hook in it by themselves, either.
     let ran = shell(&world, "cd r && touch a.txt && git add -A 2>&1; cat ../ran; ls ../mine/.git/hooks | grep -c post-checkout$").await;
     assert!(
         ran["output"].as_str().unwrap().contains("ran"),
@@ -177,7 +177,7 @@ async fn a_command_of_nothing_but_git_may_change_its_repository_and_no_other_com
         assert_eq!(ran["set_aside"], Value::Null, "{command}: {ran}");
     }
     assert_eq!(shell(&world, get).await["output"], "https://example.org/r.git\n");
-    // It sets nothing that git would run.
+    // A setting that makes git run a program is removed.
     let ran = shell(&world, "git -C mine config core.fsmonitor evil").await;
     assert!(
         ran["set_aside"].to_string().contains("mine/.git/config: taken out: core.fsmonitor"),
@@ -185,7 +185,7 @@ async fn a_command_of_nothing_but_git_may_change_its_repository_and_no_other_com
     );
     assert_eq!(shell(&world, "git -C mine config core.fsmonitor").await["exit_code"], 1);
     assert_eq!(shell(&world, get).await["output"], "https://example.org/r.git\n");
-    // Files that it checks out are its own.
+    // Files that git itself checks out are left in place.
     world.put("mine/.vscode/settings.json", "{}\n");
     for command in [
         "cd mine && git add . && git commit -qm vscode",
@@ -264,7 +264,7 @@ async fn file_tools_ask_before_they_change_a_protected_path_whatever_the_trust_a
         for (tool, arguments, place) in &table {
             let asked = asked_at(&world, trust, tool, arguments.clone()).await;
             let request = asked.unwrap_or_else(|| panic!("{tool} {arguments}"));
-            // Nobody allows all of them at once.
+            // A grant for the session is impossible here.
             assert_eq!(request.grant, None, "{tool}");
             let question = text(Some(request));
             assert!(
@@ -290,7 +290,7 @@ async fn file_tools_ask_before_they_change_a_protected_path_whatever_the_trust_a
             );
         }
     }
-    // The change is shown, word for word.
+    // The prompt shows the exact change.
     let asked = asked(&world, "write_file", json!({"path": "a/.envrc", "content": "evil\n"})).await;
     assert!(text(asked).contains("-one\n+evil"));
 }

@@ -1,4 +1,4 @@
-//! Directories beside the workspace: one that is changed and one that is read, by absolute paths.
+//! Extra directories beside the workspace: one writable, one read-only, by absolute paths.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ struct Beside {
 }
 
 impl Beside {
-    /// `notes` is changed, `docs` only read; in both are `a.txt` and `.env`.
+    /// `notes` is writable, `docs` is read-only; both contain `a.txt` and `.env`.
     async fn new() -> Self {
         let directory = TempDir::new().unwrap();
         for name in ["notes", "docs"] {
@@ -39,13 +39,13 @@ impl Beside {
         self.directory.path().canonicalize().unwrap()
     }
 
-    /// Puts the place of the directories where `$` stands.
+    /// Replaces `$` by the path of the directories.
     fn filled(&self, arguments: &Value) -> Value {
         let filled = arguments.to_string().replace('$', &self.place().display().to_string());
         serde_json::from_str(&filled).unwrap()
     }
 
-    /// Runs a call as somebody has allowed it, and says what came of it, with `$` for the place.
+    /// Prepares and runs a call, as after an approval. Returns the result, with `$` for the path.
     async fn run(&self, context: &ToolContext, name: &str, arguments: &Value) -> String {
         let call = call(name, &self.filled(arguments));
         let said = match self.world.registry.prepare(&call, None, context).await {
@@ -91,7 +91,7 @@ async fn every_file_tool_works_beside_the_workspace() {
         ),
         ("create_directory", json!({"path": "$/notes/d"}), "made $/notes/d"),
         ("delete_file", json!({"path": "$/notes/a.txt"}), "deleted $/notes/a.txt"),
-        // What is not there, and what is nobody's business.
+        // Missing files and secret ones.
         ("read_file", json!({"path": "$/docs/b/a.txt"}), "did you mean $/docs/a.txt?"),
         ("read_file", json!({"path": "$/docs/.env"}), "by its name it holds a password"),
         (
@@ -195,7 +195,7 @@ async fn what_is_read_beside_the_workspace_is_foreign() {
         ("search_files", json!({"pattern": "of", "path": "$/docs"}), Trust::Low),
         ("read_file", json!({"path": "$/docs/b.txt"}), Trust::Low),
         ("edit_file", json!({"path": "$/notes/own.txt", "find": "of", "replace": "x"}), Trust::Low),
-        // What is written shows nothing of what was there, and a search nothing of what it did not find.
+        // A write shows nothing of the old content, and a search shows only its matches.
         ("write_file", json!({"path": "$/notes/new.txt", "content": "x"}), Trust::Full),
         ("search_files", json!({"pattern": "none", "path": "$/docs"}), Trust::Full),
         ("read_file", json!({"path": "a.txt"}), Trust::Full),
@@ -249,7 +249,7 @@ async fn the_model_is_told_which_directories_there_are_where_there_are_any() {
     for tool in ["apply_patch", "exec_shell", "git_status", "message", "run_tests"] {
         assert_eq!(end(tool), None, "{tool}");
     }
-    // Whoever is no owner learns nothing of them.
+    // Users learn nothing of these directories.
     for spec in beside.world.registry.specs(Role::User, &private_place()).iter() {
         assert!(!spec.description.contains(&place), "{}", spec.name);
     }

@@ -1,4 +1,4 @@
-//! `run_tests` on projects that are there, with what the system has to run them.
+//! `run_tests` on real projects, with the test frameworks installed on the system.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ async fn what_a_directory_has_tests_for_is_found_out() {
     put("py2", &[("tests/test_a.py", "")]);
     put("both", &[("go.mod", ""), ("pytest.ini", "")]);
     put("venv", &[("conftest.py", ""), (".venv/bin/python", "#!/bin/sh\necho \"$@\"\n")]);
-    // None of them is there, or does anything: what is called is what is of interest.
+    // The programs are missing or do nothing: only the chosen command matters here.
     let called = async |arguments: Value| match world.run("run_tests", arguments).await {
         Ok(output) => output.value["command"].as_str().unwrap().to_owned(),
         Err(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! What is found in the workspace, and what is not looked at.
+//! Searches of the workspace: the matches, and the files that are skipped.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -97,7 +97,7 @@ async fn what_is_left_out_hidden_binary_secret_or_outside_is_not_searched() {
     assert_eq!(found, json!(format!("{seen}\n{rest}")));
     let found = world.value("search_files", json!({"pattern": "key", "path": "a"})).await;
     assert_eq!(found, json!("a/b.log:1: key\na/only-here:1: key"));
-    // What is asked for by its name is searched.
+    // A path that is named explicitly is searched.
     let found = world.value("search_files", json!({"pattern": "key", "path": "target"})).await;
     assert_eq!(found, json!("target/x.rs:1: key"));
     let hidden = json!({"pattern": "key", "hidden": true, "glob": "x"});

@@ -1,16 +1,16 @@
-//! How far what tools read from files may be believed: as far as what was written into them.
+//! The trust level of data read from files: it is that of the text written into them.
 
 use avocet_protocol::{LeastTrust, ToolContext, Toolbox, Trust};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};
 
-/// A call of a request with this trust.
+/// The context of a request with this trust level.
 fn on(trust: Trust) -> ToolContext {
     ToolContext { trust, read: LeastTrust::default(), ..context() }
 }
 
-/// Runs a call, whatever comes of it, and says how far that may be believed.
+/// Runs a call, successful or not, and returns the trust level of its result.
 async fn trust_of(world: &World, request: Trust, name: &str, arguments: Value) -> Trust {
     let context = on(request);
     let result = world.run_in(&context, name, arguments).await;
@@ -20,7 +20,7 @@ async fn trust_of(world: &World, request: Trust, name: &str, arguments: Value) -
 
 async fn write(world: &World, trust: Trust, path: &str, content: &str) {
     let call = call("write_file", &json!({ "path": path, "content": content }));
-    // As after somebody has allowed it.
+    // As after an approval.
     world.registry.prepare(&call, None, &on(trust)).await.unwrap();
     world.registry.execute(&call, &on(trust)).await.unwrap();
 }
@@ -99,14 +99,14 @@ async fn a_result_is_believed_as_far_as_what_it_shows() {
         ("search_files", json!({"pattern": "needle"}), Trust::Low),
         ("search_files", json!({"pattern": "needle", "glob": "own.rs"}), Trust::Full),
         ("search_files", json!({"pattern": "nowhere"}), Trust::Full),
-        // The directory has a foreign name.
+        // The directory's name is untrusted.
         ("search_files", json!({"pattern": "deep"}), Trust::Low),
         ("outline", json!({"path": "src/own.rs"}), Trust::Full),
         ("outline", json!({"path": "far/foreign.rs"}), Trust::Low),
         ("list_directory", json!({"path": "src"}), Trust::Full),
         ("list_directory", json!({"path": "far"}), Trust::Low),
         ("list_directory", json!({}), Trust::Low),
-        // Errors show lines, and what was probably meant.
+        // Errors show lines of the file, or suggest names.
         (
             "edit_file",
             json!({"path": "far/foreign.rs", "start_line": 1, "replace": "x", "expect": "y"}),
@@ -120,7 +120,7 @@ async fn a_result_is_believed_as_far_as_what_it_shows() {
         ("read_file", json!({"path": "src/foreign.rs"}), Trust::Low),
         ("read_file", json!({"path": "../foreign.rs"}), Trust::Low),
         ("delete_file", json!({"path": "foreign.rs"}), Trust::Low),
-        // What is written shows nothing of what was there.
+        // A write shows nothing of the old content.
         ("write_file", json!({"path": "far/foreign.rs", "content": "x"}), Trust::Full),
         ("write_file", json!({"path": "new/foreign.rs", "content": "x"}), Trust::Full),
     ];

@@ -1,4 +1,4 @@
-//! `web_fetch` over the wire: a server on loopback that a public-looking name leads to.
+//! `web_fetch` over the wire: a server on loopback with a name that looks public.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::world::{World, call, context};
 
-/// Every name is at one address.
+/// A resolver that gives every name the same address.
 #[derive(Debug)]
 pub(crate) struct Everywhere(pub(crate) IpAddr);
 
@@ -60,7 +60,7 @@ impl Site {
         format!("http://site.dev:{}/{path}", self.address.port())
     }
 
-    /// What a call gives, or its error, with the port of this server left out.
+    /// The result or the error of a call, without the port of this server.
     pub(crate) async fn fetch(&self, path: &str, more: Value) -> Result<Value, String> {
         let mut arguments = more;
         arguments["url"] = json!(self.url(path));

@@ -1,5 +1,5 @@
-//! `web_search`: the suite that every search engine passes, at its own place through the guard and
-//! where an operator has written, against its strict fake.
+//! `web_search`: the test suite for every search engine, against a strict fake: at the provider's
+//! own URL through the guard, and at a URL of the operator.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use crate::web_fetch::Everywhere;
 use crate::world::World;
 
-/// A public address, at which every name is.
+/// A public address; every name resolves to it.
 const PUBLIC: [u8; 4] = [93, 184, 216, 34];
 
-/// Leads whatever is asked of a judged address to a fake.
+/// A dialler that connects every checked address to the fake.
 #[derive(Debug)]
 struct ToFake {
     fake: SocketAddr,
@@ -56,7 +56,7 @@ struct Searching {
 }
 
 impl Searching {
-    /// Where an operator has written that it is, or else at its own place.
+    /// `is_written`: at a URL from the operator's configuration, otherwise at the provider's own.
     async fn new(engine: Engine, fake: SearchFake, is_written: bool, key: &str) -> Self {
         let (clock, dialled) = (Arc::new(ManualClock::default()), Arc::default());
         let dialler = ToFake { fake: fake.address(), dialled: Arc::clone(&dialled) };
@@ -81,7 +81,7 @@ impl Searching {
     }
 }
 
-/// Every engine, in every way in which it is reached.
+/// Every engine with every kind of URL that it supports.
 fn ways() -> impl Iterator<Item = (Engine, bool)> {
     let all = Engine::ALL.into_iter().flat_map(|engine| [(engine, true), (engine, false)]);
     all.filter(|way| *way != (Engine::SearXng, false))

@@ -1,4 +1,4 @@
-//! The built-in tools on a workspace and a log of their own.
+//! A test world: the built-in tools with a workspace and a log of their own.
 
 use std::fs;
 use std::net::IpAddr;
@@ -29,7 +29,6 @@ pub(crate) struct World {
     _log: TempStore,
 }
 
-/// What the operator has configured.
 #[derive(Default)]
 struct Has<'h> {
     commands: &'h [&'h str],
@@ -63,7 +62,6 @@ impl World {
         Self::made(Web::new(client, None, clock.clone()), clock, has).await
     }
 
-    /// One in which the web is this.
     pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
         Self::made(web, clock, Has::default()).await
     }
@@ -101,7 +99,6 @@ impl World {
         Self { registry, store, workspace, clock, _log: log }
     }
 
-    /// The same world under these rules.
     pub(crate) fn with_policy(self, policy: Policy) -> Self {
         let registry = self.registry.with_policy(policy, Duration::from_hours(1));
         Self { registry, ..self }
@@ -144,7 +141,7 @@ impl World {
     }
 }
 
-/// Behind namespaces: what a cell is without them is the sandbox's own matter.
+/// A sandbox with namespaces; the sandbox crate tests the other layers itself.
 fn cell(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Cell {
     let toolchain = toolchain();
     let path = toolchain.iter().map(|one| one.join("bin").display().to_string());
@@ -170,11 +167,11 @@ fn cell(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Cell {
 
 fn proxy(hosts: &[String], clock: Arc<ManualClock>) -> Arc<dyn Proxy> {
     let proxy = avocet_net::Proxy::new(Hosts::parse(hosts).unwrap(), Arc::new(Vec::new()), clock);
-    // No name is looked up.
+    // Names are never looked up.
     Arc::new(OpenHosts::through(proxy.resolving(Arc::new(Nobody))))
 }
 
-/// Nobody has an address.
+/// A resolver that finds no addresses.
 #[derive(Debug)]
 struct Nobody;
 
@@ -185,7 +182,7 @@ impl Resolve for Nobody {
     }
 }
 
-/// Where `rustc` and `cargo` are.
+/// The directory of the Rust toolchain; `None` if it has no `cargo`.
 pub(crate) fn toolchain() -> Option<PathBuf> {
     let ran = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
     let path = PathBuf::from(String::from_utf8(ran.stdout).ok()?.trim());
@@ -204,14 +201,14 @@ pub(crate) fn context() -> ToolContext {
     ToolContext { session: session(), chat: Some(session().address()), ..tool_context() }
 }
 
-/// Waits until something is so. A program that runs has nothing else to wait on.
+/// Waits until a condition holds. Busy, because a running program gives no signal to wait on.
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     while !holds() {
         tokio::task::yield_now().await;
     }
 }
 
-/// Whether the system has a program where cells look for it.
+/// Returns `true` if the system has a program in a directory that the sandbox searches.
 pub(crate) fn has(program: &str) -> bool {
     let places = ["/usr/local/bin", "/usr/bin", "/bin"];
     places.iter().any(|place| Path::new(place).join(program).exists())

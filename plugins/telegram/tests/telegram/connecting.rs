@@ -1,4 +1,4 @@
-//! What is exchanged besides messages: who the bot is, its commands, and what its health is made of.
+//! Requests besides messages: the bot's identity, its commands, and its health.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{ANN, World};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
-    /// Lets time pass, second by second, until something holds.
+    /// Advances the clock by seconds until a condition holds.
     async fn pass_until(&self, mut holds: impl FnMut() -> bool) {
         while !holds() {
             self.clock.advance(SECOND);

@@ -1,5 +1,4 @@
-//! What is said in a message that is there already, the sign that somebody writes, and what is taken
-//! back.
+//! Edits, the typing indicator, and deletions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +25,7 @@ impl World {
         Ok(platform_id.unwrap())
     }
 
-    /// The message of a preview.
+    /// Sends the message of a preview.
     async fn shown(&self) -> PlatformId {
         self.deliver("Once upon …", None).await.unwrap()
     }
@@ -78,7 +77,7 @@ async fn a_message_that_cannot_be_edited_is_gone() {
     for message in [&shown, &heard, &"nonsense".parse().unwrap()] {
         assert_eq!(world.deliver("Once", Some(message)).await, Err(SendError::Gone), "{message}");
     }
-    // What cannot be taken back stays, and nobody is bothered.
+    // A message that cannot be deleted stays, without an error.
     world.telegram.retract(&chat(ANN), &heard).await;
     world.telegram.retract(&chat(ANN), &"nonsense".parse().unwrap()).await;
 }

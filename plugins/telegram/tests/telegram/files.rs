@@ -1,4 +1,4 @@
-//! Files on their way out: what the platform gets, and what becomes of what it refuses.
+//! Sent files: the platform's view of them, and reactions to refusals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{ANN, World, chat, delivery, telegram};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
-    /// Has a message with files delivered as the outbox does it.
+    /// Delivers a message with files as the outbox does.
     async fn post(
         &self,
         text: &str,
@@ -50,7 +50,7 @@ fn loaded(chunk: Content, files: &[(&str, &[u8])], repeat: bool) -> Delivery {
     Delivery { files, repeat, ..delivery(ANN, chunk) }
 }
 
-/// Name, bytes and whether it is shown as a photo.
+/// The file's name and bytes, and `true` if it is shown as a photo.
 fn file(sent: &SentMessage) -> (&str, &[u8], bool) {
     let file = sent.file.as_ref().unwrap();
     let upload = file.upload.as_ref().unwrap();
@@ -93,7 +93,7 @@ async fn several_files_come_after_the_text_and_the_last_has_the_buttons() {
 #[tokio::test]
 async fn a_text_that_does_not_fit_below_its_file_goes_first() {
     let world = World::new().await;
-    // Room is left for the lines above a message that is sent again, or outside of its topic.
+    // Room is reserved for the lines above a repeated message, or one outside its topic.
     let lost_topic = "(This was written in a topic that no longer exists.)";
     let longest = CAPTION_LIMIT - REPEAT_MARK.len() - lost_topic.len() - 2;
     let files: [(&str, &[u8]); 1] = [("a.txt", b"text")];

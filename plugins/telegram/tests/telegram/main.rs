@@ -1,4 +1,4 @@
-//! The channel against the strict fake, over the wire: what it hears, and what it says.
+//! The channel against the strict fake, over the wire.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

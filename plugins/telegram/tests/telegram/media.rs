@@ -1,5 +1,4 @@
-//! What comes beside text: by reference at first, fetched when it is wanted, and declined once where
-//! nobody can read it.
+//! Content besides text: kept by reference, downloaded on demand, and declined once if unreadable.
 
 use avocet_protocol::{
     AttachmentKind, AttachmentSource, Channel, ChatAddress, Content, Delivery, FetchError,
@@ -49,7 +48,7 @@ async fn no_more_is_read_than_may_be_whatever_the_platform_says() {
         assert_eq!(fetched, Err(FetchError::TooLarge { limit: 1000 }), "{file}");
     }
     assert_eq!(world.telegram.fetch("liar", 1001).await.map(|bytes| bytes.len()), Ok(1001));
-    // Above its own limit the platform gives nothing out.
+    // The platform refuses files above its own limit.
     world.platform.add_file("big", Some(LIMIT + 1), b"");
     let fetched = world.telegram.fetch("big", 10 * LIMIT).await;
     assert_eq!(fetched, Err(FetchError::TooLarge { limit: LIMIT }));

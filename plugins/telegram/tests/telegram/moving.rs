@@ -1,4 +1,4 @@
-//! A group that becomes a supergroup: another id, messages numbered anew, and the same chat.
+//! A group that becomes a supergroup: a new id, new message numbers, and the same chat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl World {
         self.telegram.deliver(&edit).await.map(|_| ())
     }
 
-    /// As after a restart: the log is the same.
+    /// Restarts the channel with the same log.
     async fn restart(&mut self) {
         self.platform.wait_for_confirmed().await;
         self.stop.cancel();
@@ -144,7 +144,7 @@ async fn what_was_sent_to_the_old_id_is_gone_and_nothing_of_the_new_one_is_hit()
             world.bus.ignored(2).await;
         }
         let after = world.send("Once upon …", None).await;
-        // As if it had been sent to the old one under this number.
+        // The id of a message in the old group with the same number.
         let same: PlatformId = after.as_str().trim_start_matches('n').parse().unwrap();
         for left_behind in [&before, &same] {
             let edited = world.edit("Once upon a time", left_behind).await;

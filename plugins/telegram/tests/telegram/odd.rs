@@ -1,5 +1,5 @@
-//! Updates of every kind, well-formed and not: each is taken, declined or counted, and none stops
-//! those behind it.
+//! Updates of every kind, valid and invalid: each is accepted, declined or counted, and none blocks
+//! later ones.
 
 use std::time::Duration;
 
@@ -34,7 +34,8 @@ async fn every_odd_update_is_settled_and_stops_none_behind_it() {
 
 #[tokio::test]
 async fn of_everything_odd_in_private_its_sender_is_told_or_it_is_heard() {
-    // No messages, those of nobody, of no chat or of groups, empty ones, and what happens in a chat.
+    // Non-messages, those without a sender or a chat, group messages, empty ones, and service
+    // messages.
     const SILENT: usize = 18;
     let world = World::new().await;
     let all = odd_messages(ANN);

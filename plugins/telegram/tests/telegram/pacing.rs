@@ -1,4 +1,4 @@
-//! How fast it sends: no faster than the platform lets it, and no chat waits for another.
+//! Rate limits: the channel keeps to them, and a chat never waits for another.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const GROUP: i64 = -20;
 const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
-    /// Delivers as the outbox does it: in its turn, and again if the platform asks to wait.
+    /// Delivers as the outbox does: in turn, with a retry if the platform asks to wait.
     async fn say_in_turn(&self, chat: i64, text: &str) {
         let (delivery, sending) = (delivery(chat, Content::text(text)), Cell::new(0));
         let said = async {
@@ -27,7 +27,7 @@ impl World {
         }
     }
 
-    /// Waits for a turn and sends; counts what is on its way.
+    /// Waits for a turn and sends; counts the sends in progress.
     async fn try_to_say(&self, delivery: &Delivery, sending: &Cell<usize>) -> Result<(), Duration> {
         self.telegram.turn(delivery).await?;
         sending.set(sending.get() + 1);
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// Time passes where something sleeps and nothing is on its way.
+    /// Advances the clock while something sleeps and no send is in progress.
     async fn time_passes(&self, sending: &Cell<usize>) -> ! {
         loop {
             tokio::task::yield_now().await;
@@ -67,7 +67,7 @@ async fn f6_a_burst_to_a_group_never_meets_flood_control_and_arrives_in_order() 
     }
     let sent: Vec<String> = world.platform.sent().into_iter().map(|sent| sent.text).collect();
     assert_eq!((sent, world.platform.refusals()), (texts, vec![]));
-    // 20 in the first minute, 20 in the second: it does not dawdle either.
+    // 20 in the first minute, 20 in the second: it must not be slower either.
     assert!(world.clock.elapsed() < 80 * SECOND, "{:?}", world.clock.elapsed());
 }
 
@@ -113,14 +113,14 @@ async fn f6_previews_and_typing_take_turns_that_no_message_needs() {
     world.pass(SECOND);
     world.telegram.spare_turn(&edit).unwrap();
     world.telegram.deliver(&edit).await.unwrap();
-    // While the platform wants nothing, nobody is seen to write.
+    // The typing indicator is omitted during the hold that the platform asks for.
     world.platform.inject(On::method("editMessageText"), 1, Fault::flood(17));
     world.telegram.deliver(&edit).await.unwrap_err();
     world.telegram.typing(&crate::chat(ANN)).await;
     assert_eq!((world.platform.calls("sendChatAction"), world.platform.refusals()), (0, vec![]));
 }
 
-/// 200 people get three replies each, while the platform takes 30 messages a second and bans a bot that
+/// 200 people get three replies each. The platform accepts 30 messages a second and bans a bot that
 /// sends more for 3 seconds. The ideal time is 20 seconds.
 #[tokio::test]
 async fn f6_600_replies_over_the_wire_take_23_s_and_meet_at_most_5_refusals() {

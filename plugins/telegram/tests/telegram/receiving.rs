@@ -1,4 +1,4 @@
-//! What is heard, and when the platform is told so.
+//! Received updates, and the time of their confirmation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ async fn f3_a_poll_that_hangs_or_breaks_is_made_again() {
         world.platform.wait_for_poll().await;
         assert!(world.platform.break_poll(how.clone()), "{how:?}");
         world.platform.private_text(ANN, "are you there?");
-        // The poll's 50 s and 15 s more; after an error it waits for less.
+        // The poll's 50 s and 15 s more; after an error the wait is shorter.
         world.clock.sleeper(Duration::ZERO).await;
         while world.platform.calls("getUpdates") < 2 {
             world.clock.advance(Duration::from_secs(1));
@@ -68,7 +68,7 @@ async fn f4_another_bot_with_the_same_token_is_survived_and_shown() {
     while !shows(world.telegram.health()) {
         tokio::task::yield_now().await;
     }
-    // It waits for longer than the other's poll.
+    // The wait is longer than the other instance's poll.
     world.clock.sleeper_within(Duration::from_secs(51)..).await;
     world.platform.private_text(ANN, "hello");
     world.clock.advance(Duration::from_secs(70));
@@ -127,7 +127,7 @@ async fn an_album_that_comes_in_two_polls_is_one_message() {
     let part =
         || Said::thing(ANN, ANN, "photo", Said::photo("f")).with("media_group_id", "a".into());
     world.platform.say(part().with("caption", "the beach".into()));
-    // Half a second without another part, then it is whole.
+    // After half a second without another part, the album is complete.
     world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
     let last = world.platform.say(part()).update.unwrap();
     world.clock.advance(Duration::from_millis(500));

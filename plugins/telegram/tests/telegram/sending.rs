@@ -1,4 +1,4 @@
-//! What is said, and what is known of it when something goes wrong.
+//! Sent messages, and the outcome if a send fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{ANN, World, delivery};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
-    /// Has a reply delivered as the outbox does it: chunk by chunk.
+    /// Delivers a reply chunk by chunk, as the outbox does.
     async fn say(&self, chat: i64, reply: Content) -> Vec<Result<(), SendError>> {
         let mut sent = Vec::new();
         for chunk in self.telegram.plan(&reply) {

@@ -1,4 +1,4 @@
-//! A platform that does not take the token: for some seconds, or for good.
+//! A platform that refuses the token: for some seconds, or permanently.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{ANN, TOKEN, World, delivery};
 const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
-    /// Waits until health is down and says this.
+    /// Waits until health is down with these words.
     async fn is_down(&self, words: &str) -> String {
         loop {
             match self.telegram.health() {
@@ -26,7 +26,7 @@ impl World {
         }
     }
 
-    /// Lets the wait after the latest refusal pass. Nothing else sleeps then.
+    /// Lets the wait after the latest refusal pass. It is the only sleeper then.
     async fn pass_wait(&self) {
         self.clock.sleeper(Duration::from_millis(1)).await;
         assert!(self.clock.advance_to_next());
@@ -86,7 +86,7 @@ async fn send_that_is_refused_with_the_token_is_repeated_and_holds_every_chat() 
     let refused = world.telegram.deliver(&to_ann).await;
     assert_eq!(refused, Err(SendError::Failed("Unauthorized".to_owned())), "and not given up");
     world.is_down("does not know the token").await;
-    // Another chat asks no second time, and waits before its send begins.
+    // A send to another chat waits before it begins, so the platform gets no second request.
     let held = world.telegram.deliver(&to_bob).await;
     assert!(matches!(held, Err(SendError::RetryAfter(wait)) if wait <= 2 * SECOND), "{held:?}");
     assert_eq!(world.platform.refusals().len(), 1);

@@ -1,4 +1,4 @@
-//! Topics that take no messages: what belongs there is sent to the chat itself, and says so.
+//! Topics that refuse messages: theirs go to the main chat, with a line that says so.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl World {
         world
     }
 
-    /// Sends a chunk to the topic, or edits what shows it.
+    /// Sends a chunk to the topic, or edits its message.
     async fn to_topic(&self, text: &str, delivery: Delivery) -> Result<Receipt, SendError> {
         let content = self.telegram.plan(&Content::text(text)).remove(0);
         let content = Content { reply_to: Some("m1".parse().unwrap()), ..content };

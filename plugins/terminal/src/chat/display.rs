@@ -1,4 +1,4 @@
-//! What a conversation shows of the chat.
+//! Shows the chat on the screen.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use super::{Link, SaidChunk, Style};
 use crate::convert::{printed, safe};
 use crate::screen::Screen;
 
-/// Chunks and messages that are recognised when they come again.
+/// Chunks and messages that are remembered, to recognise repetitions.
 const SEEN: usize = 256;
 
 pub(super) struct Display {
     link: Arc<dyn Link>,
     pub(super) screen: Screen,
     pub(super) style: Style,
-    /// The person at the terminal, as the daemon calls them.
+    /// The person at the terminal, by the daemon's id.
     me: SenderId,
     seen: VecDeque<DeliveryId>,
     /// Messages that are on the screen already.
     known: VecDeque<MessageId>,
-    /// The text of the answer is shown while it is written, from its beginning on.
+    /// `true` if the answer is shown while it is written, from its beginning on.
     streams: bool,
-    /// The text that was shown so and was not said yet.
+    /// The streamed text; its final chunk is still to come.
     streamed: String,
     activity: String,
 }
@@ -44,20 +44,20 @@ impl Display {
         }
     }
 
-    /// The message was typed here, so it is on the screen.
+    /// Marks a message as shown, because it was typed here.
     pub(super) fn know(&mut self, message: MessageId) {
         remember(&mut self.known, message);
     }
 
-    /// A remark for a person; a pipe gets none.
+    /// A remark for a person; left out in a pipe.
     pub(super) fn remark(&mut self, text: &str) {
         if self.style == Style::Interactive {
             self.screen.remark(text);
         }
     }
 
-    /// A remark about the connection. Pieces of text may be missed from here on, so the answer is shown when it is
-    /// whole.
+    /// A remark about the connection. Text may be missing from here on, so the answer is shown only
+    /// once complete.
     pub(super) fn remark_of_link(&mut self, text: &str) {
         self.begin_text(false);
         self.screen.remark(text);
@@ -68,7 +68,7 @@ impl Display {
         self.streamed.clear();
     }
 
-    /// Shows what happens in the chat; `follows` if it may be about a message of this terminal.
+    /// Shows an event. `follows` is `true` if it may concern a message of this terminal.
     pub(super) fn show_event(&mut self, event: TurnEvent, follows: bool) {
         match event {
             TurnEvent::Started { messages, .. } => {
@@ -117,7 +117,7 @@ impl Display {
         }
     }
 
-    /// Shows a message that was not typed here, once: a turn that goes on begins with its messages again.
+    /// Shows a message from elsewhere, once: a resumed turn reports its messages again.
     fn show_message(&mut self, message: &StartedMessage) {
         if self.known.contains(&message.id) {
             return;
@@ -131,7 +131,7 @@ impl Display {
         }
     }
 
-    /// The line that does not stay: what is going on, and for how long.
+    /// The temporary line: the current activity and its duration.
     pub(super) fn show_activity(&mut self, elapsed: Duration) {
         if self.style == Style::Interactive {
             let seconds = elapsed.as_secs();
@@ -151,7 +151,7 @@ impl Display {
         self.link.shown(chunk.id).await;
     }
 
-    /// The part of an answer that was streamed is not printed again.
+    /// Prints an answer without the part that was streamed already.
     fn say_answer(&mut self, text: &str) {
         let streamed = safe(&self.streamed);
         let streamed = streamed.trim();
@@ -162,7 +162,7 @@ impl Display {
             self.screen.end_line();
             self.begin_text(false);
         } else if let Some(rest) = streamed.strip_prefix(text.trim()) {
-            // The answer comes in several pieces.
+            // The answer comes in several chunks.
             self.streamed = rest.to_owned();
         } else {
             self.screen.line(text);

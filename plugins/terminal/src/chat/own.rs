@@ -1,30 +1,30 @@
-//! The messages that were sent from this terminal, and how far the daemon is with them.
+//! The messages sent from this terminal, and their state at the daemon.
 
 use std::time::Duration;
 
 use avocet_protocol::{MessageId, TurnEvent, TurnId, WaitKind};
 
-/// How long after the outcome of a message its answer may take to be heard, and how long after a message was sent it
-/// may take to become the answer to a question.
+/// Two grace periods: after the outcome of a message, the time for its answer to arrive; after a
+/// message was sent, the time for it to count as the answer to a question.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
-/// A message whose answer has not been shown yet.
+/// A message with an outstanding answer.
 #[derive(Debug)]
 struct OwnMessage {
     id: MessageId,
     is_command: bool,
     sent_at: Duration,
     turn: Option<TurnId>,
-    /// Something was said that may be its answer.
+    /// A text has arrived that may be the answer.
     is_answered: bool,
-    /// The event of its end was heard. Events come in their order, so those before it were heard as well.
+    /// The event of its end has arrived. Events are ordered, so all earlier ones have arrived, too.
     is_ended: bool,
-    /// When its outcome was known.
+    /// The time at which the outcome arrived.
     outcome_at: Option<Duration>,
 }
 
 impl OwnMessage {
-    /// When the wait for the missing answer or event is over.
+    /// The end of the wait for the missing answer or event.
     fn deadline(&self) -> Option<Duration> {
         self.outcome_at.map(|at| at + GRACE)
     }
@@ -35,19 +35,19 @@ impl OwnMessage {
     }
 }
 
-/// All of them, oldest first.
+/// All unanswered messages, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct OwnMessages {
     messages: Vec<OwnMessage>,
-    /// What the turn of the chat waits for.
+    /// The kind of input that the chat's turn waits for.
     waits: Option<WaitKind>,
-    /// Something was said since the turn went on for the last time: the question, if it waits.
+    /// A text has arrived since the turn last resumed: the question, if the turn waits.
     has_spoken: bool,
 }
 
 impl OwnMessages {
     pub(super) fn add(&mut self, id: MessageId, is_command: bool, now: Duration) {
-        // Any text answers the agent's own question, and the turn goes on with it.
+        // Any text answers the agent's own question and resumes the turn.
         if self.waits == Some(WaitKind::Answer) && !is_command {
             self.go_on();
         }
@@ -110,7 +110,7 @@ impl OwnMessages {
         }
     }
 
-    /// The turn of the chat does not wait any more.
+    /// Records that the chat's turn has resumed.
     fn go_on(&mut self) {
         self.waits = None;
         self.has_spoken = false;
@@ -120,41 +120,41 @@ impl OwnMessages {
         self.messages.retain(|message| !message.is_finished(now));
     }
 
-    /// Whether any has no outcome yet.
+    /// Returns `true` if the outcome of a message is outstanding.
     pub(super) fn is_open(&self) -> bool {
         self.messages.iter().any(|message| message.outcome_at.is_none())
     }
 
-    /// Whether the person was asked something and has to answer.
+    /// Returns `true` if the turn has asked a question and waits for the person.
     pub(super) fn is_asked(&self) -> bool {
         self.waits.is_some() && self.has_spoken
     }
 
-    /// Whether the daemon works for the person.
+    /// Returns `true` if the daemon works for the person.
     pub(super) fn is_working(&self) -> bool {
         self.is_open() && !self.is_asked()
     }
 
-    /// Since when it does.
+    /// The time at which the oldest open message was sent.
     pub(super) fn since(&self) -> Option<Duration> {
         let open = self.messages.iter().filter(|message| message.outcome_at.is_none());
         open.map(|message| message.sent_at).min()
     }
 
-    /// Whether an answer is still to come before the person says something again.
+    /// Returns `true` if an answer must come before the person's next line.
     pub(super) fn is_busy(&self, now: Duration) -> bool {
         self.messages
             .iter()
             .any(|message| !message.is_finished(now) && !self.is_behind(message, now))
     }
 
-    /// Whether a message waits until the person has answered the turn's question.
+    /// Returns `true` if a message has to wait until the person has answered the turn's question.
     fn is_behind(&self, message: &OwnMessage, now: Duration) -> bool {
         let is_no_answer = message.turn.is_some() || now >= message.sent_at + GRACE;
         self.is_asked() && message.outcome_at.is_none() && !message.is_command && is_no_answer
     }
 
-    /// When the answers change if nothing happens until then.
+    /// The next time at which `is_busy` or `is_finished` changes without an event.
     pub(super) fn deadline(&self, now: Duration) -> Option<Duration> {
         let deadlines = self.messages.iter().flat_map(|message| {
             let waits = self.is_asked() && message.turn.is_none() && !message.is_command;

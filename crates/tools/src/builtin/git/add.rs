@@ -1,4 +1,4 @@
-//! `git_add`: changes for the next commit.
+//! `git_add`: stages changes for the next commit.
 
 use async_trait::async_trait;
 use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};

@@ -1,4 +1,4 @@
-//! `git_branches`: which branches there are.
+//! `git_branches`: lists the branches.
 
 use async_trait::async_trait;
 use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};

@@ -1,4 +1,4 @@
-//! `git_commit`: what is staged, as a commit.
+//! `git_commit`: commits the staged changes.
 
 use async_trait::async_trait;
 use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
@@ -9,13 +9,13 @@ use serde_json::json;
 use super::parse::{self, LOG_FORMAT};
 use super::repository::{Git, Said, wrong};
 
-/// Who commits where git is told neither by the repository nor by the system, and the words by which it
-/// says so.
+/// git's complaint about a missing part of the author's identity, and the setting used in that
+/// case.
 const IDENTITY: [(&str, &str); 2] = [
     ("no name was given", "user.name=Avocet"),
     ("no email was given", "user.email=avocet@localhost"),
 ];
-/// What git says where there is nothing to commit.
+/// git's messages for an empty commit.
 const NOTHING: [&str; 3] = ["nothing to commit", "no changes added", "nothing added to commit"];
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Tool for GitCommit {
 }
 
 impl GitCommit {
-    /// Commits, as Avocet as far as git knows of nobody.
+    /// Commits. If git knows no author, Avocet is the author.
     async fn commit(
         &self,
         repository: Option<&str>,

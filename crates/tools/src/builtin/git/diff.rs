@@ -1,4 +1,4 @@
-//! `git_diff`: what has changed, line by line.
+//! `git_diff`: shows changes line by line.
 
 use async_trait::async_trait;
 use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
@@ -67,7 +67,7 @@ impl Tool for GitDiff {
         }
         words.push("--");
         words.extend(path.as_deref());
-        // Without a repository git would compare any two files.
+        // Outside a repository, `git diff` would compare any two files.
         self.0.run(repository.as_deref(), &["rev-parse", "--git-dir"], context).await?;
         let text = self.0.run(repository.as_deref(), &words, context).await?;
         let (stat, diff) = parse::diff(&text);

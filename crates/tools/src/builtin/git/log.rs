@@ -1,4 +1,4 @@
-//! `git_log`: the commits of a repository.
+//! `git_log`: lists the commits of a repository.
 
 use async_trait::async_trait;
 use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};

@@ -1,9 +1,9 @@
-//! What git prints for programs, as objects. Standard error is in the same stream: what is no record is
-//! passed over.
+//! Parsers for git's machine-readable output. Standard error is mixed into the same stream, so text
+//! that is no record is skipped.
 
 use serde_json::{Value, json};
 
-/// Between the fields of a record, and before each record, where we choose the format.
+/// `FIELD` ends each field of a record and `RECORD` begins each record, in the formats below.
 pub(super) const FIELD: char = '\u{1f}';
 pub(super) const RECORD: char = '\u{1e}';
 
@@ -13,10 +13,10 @@ pub(super) const LOG_FORMAT: &str = "--format=%x1e%H%x1f%an <%ae>%x1f%aI%x1f%D%x
 pub(super) const BRANCH_FORMAT: &str = "--format=%1e%(HEAD)%1f%(refname)%1f%(objectname:short)%1f\
     %(upstream:short)%1f%(upstream:track,nobracket)%1f%(committerdate:iso-strict)%1f%(subject)%1f";
 
-/// Changes of a status that are listed; of more, only their number is told.
+/// Changes that a status lists; the rest are only counted.
 const MOST_CHANGES: usize = 300;
 
-/// `git status --porcelain=v2 --branch -z`.
+/// Parses `git status --porcelain=v2 --branch -z`.
 pub(super) fn status(text: &str) -> Value {
     let mut branch = json!({ "branch": null });
     let (mut changes, mut untracked, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
@@ -27,7 +27,7 @@ pub(super) fn status(text: &str) -> Value {
         match kind {
             "#" => header(rest, &mut branch),
             "1" => changes.extend(change(rest, 8, None)),
-            // The old name of what was renamed or copied is a record of its own.
+            // For a renamed or copied file, the next record is the old name.
             "2" => changes.extend(change(rest, 9, records.next())),
             "u" => conflicts.extend(rest.splitn(10, ' ').nth(9).map(str::to_owned)),
             "?" => untracked.push(rest.to_owned()),
@@ -59,7 +59,7 @@ pub(super) fn status(text: &str) -> Value {
     branch
 }
 
-/// A record behind what a warning may have put before it.
+/// Strips a warning that precedes a record.
 fn from_its_beginning(record: &str) -> &str {
     let is_record =
         |text: &str| ["# ", "1 ", "2 ", "u ", "? ", "! "].iter().any(|kind| text.starts_with(kind));
@@ -88,7 +88,7 @@ fn header(rest: &str, branch: &mut Value) {
     }
 }
 
-/// `XY sub mH mI mW hH hI [Xscore] path`, of which so many words are before the path.
+/// Parses `XY sub mH mI mW hH hI [Xscore] path`; the path is word number `words`.
 fn change(rest: &str, words: usize, from: Option<&str>) -> Option<Value> {
     let path = rest.splitn(words, ' ').nth(words - 1)?;
     let mut letters = rest.chars();
@@ -117,7 +117,7 @@ fn word(letter: char) -> Option<&'static str> {
     })
 }
 
-/// `git log` in [`LOG_FORMAT`].
+/// Parses `git log` in [`LOG_FORMAT`].
 pub(super) fn log(text: &str) -> Vec<Value> {
     records(text)
         .filter_map(|record| {
@@ -134,7 +134,7 @@ pub(super) fn log(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// `git for-each-ref` in [`BRANCH_FORMAT`].
+/// Parses `git for-each-ref` in [`BRANCH_FORMAT`].
 pub(super) fn branches(text: &str) -> Value {
     let mut current = None;
     let branches: Vec<Value> = records(text)
@@ -165,13 +165,13 @@ fn records(text: &str) -> impl Iterator<Item = &str> {
     text.split(RECORD).skip(1)
 }
 
-/// As many fields as there are to be, each of which ends with a [`FIELD`].
+/// Splits a record into exactly `N` fields, each of which ends with a [`FIELD`].
 fn fields<const N: usize>(record: &str) -> Option<[&str; N]> {
     let fields: Vec<&str> = record.split(FIELD).collect();
     fields.get(..N)?.try_into().ok().filter(|_| fields.len() == N + 1)
 }
 
-/// The stat of `git diff --stat --patch`, and the diff.
+/// Splits `git diff --stat --patch` into the stat and the diff.
 pub(super) fn diff(text: &str) -> (&str, &str) {
     let starts = ["diff --git ", "diff --cc ", "diff --combined "];
     let mut at = 0;
@@ -184,7 +184,7 @@ pub(super) fn diff(text: &str) -> (&str, &str) {
     (text.trim_end(), "")
 }
 
-/// What became of the one branch that was pushed, as `git push --porcelain` says.
+/// The result of a push of one branch, from `git push --porcelain`.
 pub(super) fn pushed(text: &str) -> Option<&str> {
     let flags = [' ', '+', '-', '*', '!', '='];
     let line = text.lines().find(|line| {
@@ -193,7 +193,7 @@ pub(super) fn pushed(text: &str) -> Option<&str> {
     line.splitn(3, '\t').nth(2).map(str::trim)
 }
 
-/// A URL without what it may carry to be let in; none if readers of it would not agree on its host.
+/// A URL without its credentials. `None` if parsers could disagree about its host.
 pub(super) fn without_credentials(url: &str) -> Option<String> {
     let Some((scheme, rest)) = url.split_once("://") else { return Some(url.to_owned()) };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -204,7 +204,8 @@ pub(super) fn without_credentials(url: &str) -> Option<String> {
     Some(format!("{scheme}://{host}{path}"))
 }
 
-/// Whether a URL leads to another machine (git-fetch(1), GIT URLS); what is doubtful does not.
+/// Returns `true` if a URL leads to another machine (git-fetch(1), GIT URLS). A doubtful URL counts
+/// as local.
 pub(super) fn is_elsewhere(url: &str) -> bool {
     match url.split_once("://") {
         Some((scheme, _)) => ["http", "https", "ssh"].contains(&scheme),

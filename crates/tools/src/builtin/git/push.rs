@@ -1,4 +1,4 @@
-//! `git_push`: commits of a branch, to a remote.
+//! `git_push`: pushes the commits of a branch to a remote.
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -13,9 +13,9 @@ use super::repository::{Git, Said, check_ref, receiver, wrong};
 use crate::builtin::programs::code_block;
 
 const DEFAULT_REMOTE: &str = "origin";
-/// Commits that a person is shown who has to allow a push.
+/// Commits that the approval prompt lists.
 const SHOWN_COMMITS: usize = 20;
-/// What git and ssh say where there is no network.
+/// Messages of git and ssh (in lower case) that mean the network is unreachable.
 const NO_NETWORK: [&str; 10] = [
     "[sandbox] hosts does not",
     "connect tunnel failed",
@@ -45,15 +45,15 @@ pub(in crate::builtin) struct Arguments {
     set_upstream: Option<bool>,
 }
 
-/// What is pushed, and where to.
+/// The commit to push and its destination.
 struct Target {
     remote: String,
     branch: String,
-    /// What the branch is, by its full name.
+    /// The branch's commit, by its full id.
     commit: String,
-    /// Without what lets one in.
+    /// Without credentials.
     url: String,
-    /// Whether all of it is on other machines.
+    /// `true` if all URLs of the remote lead to other machines.
     is_elsewhere: bool,
 }
 
@@ -88,9 +88,9 @@ impl Tool for GitPush {
             self.target(&arguments, context).await?;
         let refs = format!("{commit}:refs/heads/{branch}");
         let mut words = vec!["push", "--porcelain", "--no-verify", "--no-signed"];
-        // Neither tags nor submodules nor a program that the repository names.
+        // Leave out tags and submodules, and run no program that the repository names.
         words.extend(["--no-follow-tags", "--no-recurse-submodules"]);
-        // Servers know it by this name alone; on this machine it is as ours is.
+        // Other machines know only the plain name; on this machine, use our own settings.
         let receiver = if is_elsewhere { "git-receive-pack".to_owned() } else { receiver() };
         let receiver = format!("--receive-pack={receiver}");
         words.push(&receiver);
@@ -98,7 +98,7 @@ impl Tool for GitPush {
         match self.0.ask(arguments.repository.as_deref(), &words, context).await? {
             Said::Well(text) => {
                 if arguments.set_upstream.unwrap_or(false) {
-                    // A push by the name of a commit sets none.
+                    // A push by commit id sets no upstream.
                     let upstream = format!("--set-upstream-to={remote}/{branch}");
                     let words = ["branch", "--quiet", &upstream, &branch];
                     self.0.run(arguments.repository.as_deref(), &words, context).await?;
@@ -126,7 +126,7 @@ impl Tool for GitPush {
     }
 }
 
-/// What is asked about a push of these commits, one a line.
+/// The approval prompt for a push of these commits, one per line.
 fn question(Target { remote, branch, commit, url, .. }: &Target, commits: &str) -> Question {
     let mut lines: Vec<&str> = commits.lines().collect();
     if lines.len() > SHOWN_COMMITS {
@@ -179,7 +179,7 @@ impl GitPush {
             return Err(ToolError::InvalidArgs(why.to_owned()));
         }
         check_ref("branch", &branch)?;
-        // What is pushed is this, whatever becomes of the branch meanwhile.
+        // Push this commit, even if the branch moves in the meantime.
         let name = format!("refs/heads/{branch}^{{commit}}");
         let commit =
             match self.0.ask(repository, &["rev-parse", "--verify", &name], context).await? {

@@ -1,5 +1,5 @@
-//! What the git tools share: how git is called so that a stranger's repository decides nothing, and what
-//! its errors mean.
+//! Code shared by the git tools: calls git so that an untrusted repository's configuration has no
+//! effect, and explains git's errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use crate::builtin::programs::{Done, ENDING, End, Programs, Shell, Wanted, last}
 
 /// Bytes of output that are read.
 const MAX_OUTPUT: usize = 1024 * 1024;
-/// Characters of an error of git.
+/// Characters of a git error that are kept.
 const MAX_ERROR: usize = 1000;
-/// What one call of git may take at most.
+/// The timeout of one git call.
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// What the configuration of a repository could have git run or show otherwise (git-config(1)). The filters of a trusted
-/// one stay: without them what is committed would be another file.
+/// Overrides for settings with which a repository could run programs or change the output
+/// (git-config(1)). The filters of a trusted repository stay: a commit without them would have
+/// other contents.
 const SETTINGS: [&str; 25] = [
     "advice.detachedHead=false",
     "color.ui=false",
@@ -34,7 +35,7 @@ const SETTINGS: [&str; 25] = [
     "core.sshCommand=ssh",
     "credential.helper=",
     "diff.external=",
-    // To look into a submodule, git is run there, with what that names.
+    // To inspect a submodule, git runs inside it, with the programs that its configuration names.
     "diff.ignoreSubmodules=dirty",
     "gc.auto=0",
     "http.proxy=",
@@ -46,22 +47,22 @@ const SETTINGS: [&str; 25] = [
     "safe.directory=*",
     "sequence.editor=true",
     "submodule.recurse=false",
-    // Nobody is made up from the names of the system's user and host.
+    // Stops git from making up an author from the system's user and host names.
     "user.useConfigOnly=true",
 ];
 
-/// What goes before any configuration (git(1)).
+/// Environment variables that take precedence over any configuration (git(1)).
 const ENVIRONMENT: [(&str, &str); 10] = [
     ("GIT_ALLOW_PROTOCOL", "file:http:https:ssh"),
     ("GIT_ASKPASS", "true"),
     ("GIT_EDITOR", "true"),
-    // Only to read a part of a partial clone, a program would be run that the repository names.
+    // Fetching the missing part of a partial clone could run a program that the repository names.
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_SSH_COMMAND", "ssh"),
     ("GIT_TERMINAL_PROMPT", "0"),
-    // What it says is read below.
+    // Fixed language, because the code below matches git's messages.
     ("LANGUAGE", "C"),
     ("LC_ALL", "C.UTF-8"),
 ];
@@ -70,23 +71,22 @@ const ENVIRONMENT: [(&str, &str); 10] = [
 #[derive(Debug, Clone)]
 pub(in crate::builtin) struct Git {
     programs: Programs,
-    /// Whether it may change the configuration of repositories, and the protected files in them.
+    /// `true` if it may change the configuration of repositories and their protected files.
     changes: bool,
 }
 
-/// What else git may do in a repository.
+/// The permissions of git in one repository.
 struct Allowed {
     rights: Rights,
     /// Filters that are switched off.
     filters: Vec<String>,
 }
 
-/// What git came to.
 #[derive(Debug)]
 pub(super) enum Said {
-    /// It did what was wanted.
+    /// The output of a call that succeeded.
     Well(String),
-    /// It did not, and this is why.
+    /// The error message of a call that failed.
     Wrong(String),
 }
 
@@ -95,22 +95,22 @@ impl Git {
         Self { programs: Programs::new(roots, shell), changes: false }
     }
 
-    /// The same for tools that change repositories.
+    /// A copy for tools that change repositories.
     pub(in crate::builtin) fn changing(self) -> Self {
         Self { changes: true, ..self }
     }
 
-    /// The hosts that git reaches, if any are open to programs.
+    /// The hosts that git can connect to, if any are open to programs.
     pub(super) fn hosts(&self) -> Option<String> {
         self.programs.shell.hosts()
     }
 
-    /// What a tool may take that calls git this often.
+    /// The time limit of a tool that makes `calls` calls of git.
     pub(super) fn time_limit(&self, calls: u32) -> Duration {
         (self.limit() + ENDING) * calls
     }
 
-    /// How careful the policy is with git in a repository: one that is not trusted may be made to exploit git.
+    /// The caution for git in a repository: an untrusted repository might exploit git.
     pub(super) async fn caution(&self, repository: Option<&str>, context: &ToolContext) -> Caution {
         if context.trust < Trust::Full {
             return Caution::Always;
@@ -121,7 +121,7 @@ impl Git {
                  marks it as yours)",
                 one_line(&path)
             )),
-            // What cannot be looked at says so when it is run.
+            // A lookup error appears again when the tool runs.
             Ok(_) | Err(_) => self.programs.shell.caution(),
         }
     }
@@ -136,7 +136,8 @@ impl Git {
         self.programs.files().look(look).await
     }
 
-    /// What git may do: in a repository that is not trusted, or that has one below it, it runs no other program.
+    /// The permissions of git. If the repository, or one below it, is untrusted, git may start no
+    /// other program.
     async fn allowed(
         &self,
         repository: Option<&str>,
@@ -145,7 +146,7 @@ impl Git {
         let Repository { untrusted, untrusted_below, place, filters } =
             self.look(repository).await?;
         let has = |command: &str| arguments.contains(&command);
-        // A push runs programs of git itself, and looks at no file.
+        // A push runs only git's own programs and reads no files of the working tree.
         let is_push = has("push");
         match (untrusted, untrusted_below) {
             (Some(_), _) if !is_push => Ok(Allowed { rights: Rights::Alone, filters }),
@@ -167,7 +168,7 @@ impl Git {
         }
     }
 
-    /// Runs git in a repository; whatever it cannot do is an error.
+    /// Runs git in a repository. A non-zero exit is an error.
     pub(super) async fn run(
         &self,
         repository: Option<&str>,
@@ -180,7 +181,7 @@ impl Git {
         }
     }
 
-    /// Runs git in a repository.
+    /// Runs git in a repository. A non-zero exit is `Said::Wrong`.
     pub(super) async fn ask(
         &self,
         repository: Option<&str>,
@@ -197,7 +198,7 @@ impl Git {
         let program = program.chain(settings).chain(arguments.iter().copied());
         let mut environment: Vec<(String, String)> =
             ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        // What is above the workspace is no repository of it.
+        // Repositories above the workspace are ignored.
         let above = self.programs.root().parent().map(|path| path.display().to_string());
         environment.push(("GIT_CEILING_DIRECTORIES".to_owned(), above.unwrap_or_default()));
         environment.extend(without_filters(&filters));
@@ -236,7 +237,8 @@ impl Git {
     }
 }
 
-/// Settings that switch filters off, whatever is in their names (git-config(1), `GIT_CONFIG_COUNT`).
+/// Settings that switch filters off, for any characters in filter names (git-config(1),
+/// `GIT_CONFIG_COUNT`).
 fn without_filters(filters: &[String]) -> Vec<(String, String)> {
     const OFF: [(&str, &str); 4] =
         [("clean", ""), ("process", ""), ("smudge", ""), ("required", "false")];
@@ -251,14 +253,14 @@ fn without_filters(filters: &[String]) -> Vec<(String, String)> {
     [count].into_iter().chain(pairs).collect()
 }
 
-/// The program that takes what is pushed to a remote of this machine, as a shell is told: what the
-/// configuration of that repository names is run no more than what ours does.
+/// The shell command that receives a push to a remote on this machine. It has the same overrides,
+/// so the receiving repository's configuration cannot run programs either.
 pub(super) fn receiver() -> String {
     let settings = SETTINGS.map(|setting| format!("-c '{setting}'")).join(" ");
     format!("git {settings} receive-pack")
 }
 
-/// An error of git, by the command that it is of.
+/// An error that names the git command.
 pub(super) fn wrong(arguments: &[&str], why: &str) -> ToolError {
     let why = last(why.trim(), MAX_ERROR);
     let command = arguments.iter().find(|word| !word.starts_with('-') && !word.contains('='));
@@ -266,7 +268,7 @@ pub(super) fn wrong(arguments: &[&str], why: &str) -> ToolError {
     ToolError::ExecutionFailed(format!("git {command}: {why}"))
 }
 
-/// Refuses what git would take for an option.
+/// Rejects a name that git would read as an option.
 pub(super) fn check_name(what: &str, name: &str) -> Result<(), ToolError> {
     let wrong = match name {
         "" => "is empty",
@@ -277,8 +279,8 @@ pub(super) fn check_name(what: &str, name: &str) -> Result<(), ToolError> {
     Err(ToolError::InvalidArgs(format!("{what} {name:?} {wrong}")))
 }
 
-/// Refuses what is no name of a branch or of a remote (git-check-ref-format(1)): git would take it for
-/// a pattern, for more than one, or for another.
+/// Rejects an invalid branch or remote name (git-check-ref-format(1)). git would read it as a
+/// pattern, as several names or as another name.
 pub(super) fn check_ref(what: &str, name: &str) -> Result<(), ToolError> {
     check_name(what, name)?;
     let has =

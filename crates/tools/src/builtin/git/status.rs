@@ -1,4 +1,4 @@
-//! `git_status`: what has changed, and where the branch is.
+//! `git_status`: shows the branch and the changes.
 
 use async_trait::async_trait;
 use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
@@ -43,7 +43,7 @@ impl Tool for GitStatus {
     }
 }
 
-/// The status of a repository, as the tools tell it.
+/// The status of a repository, in the form that the git tools return.
 pub(super) async fn status(
     git: &Git,
     repository: Option<&str>,

@@ -1,4 +1,4 @@
-//! `git_switch`: to another branch, or a new one.
+//! `git_switch`: switches to another branch or creates one.
 
 use async_trait::async_trait;
 use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};

@@ -1,4 +1,4 @@
-//! Languages whose grammar is known: what in a syntax tree stands out.
+//! Outlines of languages with a known grammar, from the syntax tree.
 
 use std::ops::ControlFlow;
 
@@ -6,20 +6,20 @@ use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser};
 
 use super::Entry;
 
-/// How deep in a syntax tree things are looked for.
+/// Levels of a syntax tree that are searched.
 const MAX_LEVELS: usize = 48;
 
-/// A language, by the names that its grammar gives to what is in a file.
+/// A language, and the kinds of its syntax nodes that matter.
 pub(super) struct Grammar {
     extensions: &'static [&'static str],
     language: fn() -> Language,
-    /// What is shown, with all of its text.
+    /// Nodes shown with all of their text.
     imports: &'static [&'static str],
-    /// What is shown up to its body.
+    /// Nodes shown up to their body.
     items: &'static [&'static str],
-    /// Those of them in whose body others are looked for.
+    /// Those `items` whose body is searched for entries.
     containers: &'static [&'static str],
-    /// What is not shown, and in which others are looked for.
+    /// Hidden nodes that are searched for entries.
     through: &'static [&'static str],
 }
 
@@ -106,13 +106,13 @@ const TYPESCRIPT: Grammar = Grammar {
     through: &["ambient_declaration", "export_statement", "expression_statement"],
 };
 
-/// The grammar of files of this extension, in small letters.
+/// The grammar for a file extension in lower case.
 pub(super) fn of(extension: &str) -> Option<&'static Grammar> {
     const { &GRAMMARS }.iter().find(|grammar| grammar.extensions.contains(&extension))
 }
 
 impl Grammar {
-    /// What is in a text; none if it was stopped. What cannot be parsed is passed over.
+    /// The entries of a text; `None` if parsing was cancelled. Syntax errors are skipped.
     pub(super) fn entries(&self, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<Entry>> {
         let mut parser = Parser::new();
         parser.set_language(&(self.language)()).ok()?;
@@ -128,7 +128,7 @@ impl Grammar {
         Some(entries)
     }
 
-    /// Looks into a node that is so many levels down, whose entries are in so many others.
+    /// Searches a node at `level` of the tree. Its entries are nested in `depth` others.
     fn walk(
         &self,
         within: Node<'_>,
@@ -157,18 +157,18 @@ impl Grammar {
     }
 }
 
-/// Where the first line of a node ends.
+/// The offset at which the first line of a node ends.
 fn first_line(node: Node<'_>, text: &str) -> usize {
     let rest = &text[node.start_byte()..node.end_byte()];
     node.start_byte() + rest.find('\n').unwrap_or(rest.len())
 }
 
-/// Bytes in front of a node that are shown of its line, as `pub` and `export`.
+/// Bytes of the line before a node that are shown, such as `pub` and `export`.
 const MAX_BEFORE: usize = 100;
-/// Bytes of a node that are shown, about.
+/// Approximate bytes of a node that are shown.
 const MAX_READ: usize = 400;
 
-/// A node up to here, from the start of its line, in one line.
+/// Makes one line from the start of the node's line to the offset `end`.
 fn entry(node: Node<'_>, end: usize, text: &str, depth: usize) -> Entry {
     let near = text.floor_char_boundary(node.start_byte().saturating_sub(MAX_BEFORE));
     let start = text[near..node.start_byte()].rfind('\n').map_or(near, |at| near + at + 1);

@@ -1,20 +1,20 @@
-//! Files whose grammar is not known, line by line: headings of Markdown, sections and keys of
-//! configurations, and what looks like a definition or an import.
+//! Outlines of files without a known grammar, line by line: Markdown headings, sections and keys of
+//! configuration files, and lines that look like definitions or imports.
 
 use regex::Regex;
 
 use super::Entry;
 use crate::builtin::languages::definition;
 
-/// Any name.
+/// Matches any name.
 const NAME: &str = r"[\p{L}_$][\w$]*";
-/// Words after which no definition stands, though it looks like one.
+/// First words of lines that only look like definitions.
 const CONTROL: [&str; 9] =
     ["catch", "do", "else", "for", "if", "return", "switch", "throw", "while"];
-/// Lines that import.
+/// Matches lines that import.
 const IMPORT: &str = r"^\s*(?:import|from|use|using|require|require_once|require_relative|include|package|#\s*include|source)\b\s*\S+";
 
-/// What is in a text, by the extension of its file in small letters.
+/// The entries of a text. `extension` is in lower case.
 pub(super) fn entries(extension: &str, text: &str) -> Vec<Entry> {
     match extension {
         "md" | "markdown" | "mdx" => headings(text),
@@ -28,7 +28,7 @@ pub(super) fn entries(extension: &str, text: &str) -> Vec<Entry> {
     }
 }
 
-/// Headings (ATX), but for what looks like one in a block of code.
+/// ATX headings, except inside fenced code blocks.
 fn headings(text: &str) -> Vec<Entry> {
     let (mut fence, mut headings) = (None, Vec::new());
     for (number, line) in text.lines().enumerate() {
@@ -49,7 +49,7 @@ fn headings(text: &str) -> Vec<Entry> {
     headings
 }
 
-/// Lines that fit, as deep as they are indented.
+/// The lines that match the pattern; their depth is their indentation.
 fn by_line(text: &str, pattern: &str) -> Vec<Entry> {
     let Ok(pattern) = Regex::new(pattern) else { return Vec::new() };
     let lines = text.lines().enumerate().filter(|(_, line)| {

@@ -1,17 +1,17 @@
-//! `cargo test`: libtest's output, one after the other for each binary, and rustc's errors.
+//! Parses `cargo test`: the output of libtest for each binary in turn, and rustc's errors.
 
 use super::report::{Failure, MOST_KEPT, Report, counts, place};
 
-/// What cargo calls an error and is not one of the code: what it comes to.
+/// Beginnings of cargo's summary errors, which name no fault of the code.
 const SUMMARIES: [&str; 5] =
     ["test failed", "doctest failed", "could not compile", "aborting due to", "doctests failed"];
 
 #[derive(Default)]
 struct State {
     report: Report,
-    /// Of the binary that runs, by its lines: passed, failed, skipped.
+    /// Counts of the current binary from its lines: passed, failed, skipped.
     running: [u64; 3],
-    /// What the lines belong to.
+    /// The block that the lines belong to.
     within: Within,
 }
 
@@ -19,13 +19,12 @@ struct State {
 enum Within {
     #[default]
     Nothing,
-    /// What a test printed, the last of the failures.
+    /// The output of a failed test, the last in `failures`.
     Test,
-    /// The text of a panic.
     Panic,
-    /// An error of the compiler: its place is to come.
+    /// A compiler error; its location follows.
     Compiler,
-    /// What cargo says of an error.
+    /// The details of an error from cargo.
     Cargo,
 }
 
@@ -77,7 +76,7 @@ impl State {
         self.report.skipped = self.report.skipped.saturating_add(skipped);
     }
 
-    /// The block of what a failed test printed.
+    /// Begins the output block of a failed test.
     fn block(&mut self, name: &str) {
         let failures = &mut self.report.failures;
         // Another binary may have a test of the same name.
@@ -101,7 +100,7 @@ impl State {
         }
     }
 
-    /// `error: why` or `error[E0000]: why`.
+    /// Parses `error: why` or `error[E0000]: why`.
     fn error(&mut self, error: &str) {
         let Some((code, why)) = error.split_once(": ") else { return };
         let is_code = code.is_empty() || code.starts_with('[') && code.ends_with(']');
@@ -117,7 +116,7 @@ impl State {
         self.fail(failure, Within::Compiler);
     }
 
-    /// Keeps a failure that the next lines may be about.
+    /// Adds a failure; the next lines may belong to it.
     fn fail(&mut self, failure: Failure, within: Within) {
         if self.report.failures.len() < MOST_KEPT {
             self.report.failures.push(failure);
@@ -138,7 +137,7 @@ impl State {
                 {
                     failure.at(place(at));
                     failure.message.clear();
-                    // Before Rust 1.73 the message was in the same line.
+                    // Before Rust 1.73 the message was on the same line.
                     if let Some((message, _)) =
                         at.strip_prefix('\'').and_then(|at| at.rsplit_once("', "))
                     {
@@ -159,7 +158,7 @@ impl State {
                     || line.starts_with("note: ")
                     || line.is_empty() =>
             {
-                // What comes behind it adds nothing, nor does another panic.
+                // Skip the rest: the backtrace and further panics add nothing.
                 self.within = Within::Nothing;
             }
             Within::Panic => failure.say(line),
@@ -180,13 +179,13 @@ impl State {
     }
 }
 
-/// `---- name stdout ----`
+/// Matches `---- name stdout ----`.
 fn block(line: &str) -> Option<&str> {
     let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
     name.strip_suffix(" stdout").or_else(|| name.strip_suffix(" stderr"))
 }
 
-/// `test name ... ok`
+/// Matches `test name ... ok`.
 fn outcome(line: &str) -> Option<(&str, &str)> {
     let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     Some((name.strip_suffix(" - should panic").unwrap_or(name), outcome))

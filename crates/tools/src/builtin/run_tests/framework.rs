@@ -1,4 +1,4 @@
-//! Which tests a directory has, and how they are run.
+//! Finds the test framework of a directory and the command that runs it.
 
 use avocet_protocol::ToolError;
 use avocet_sandbox::Workspace;
@@ -20,23 +20,23 @@ pub(super) enum Framework {
     Pytest,
 }
 
-/// What is to be run.
+/// A command that runs tests.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) framework: Framework,
     pub(super) command: Vec<String>,
-    /// What else the directory has tests for.
+    /// Other frameworks for which the directory has tests.
     pub(super) also: Vec<Framework>,
 }
 
-/// What can be done where a program is not seen.
+/// The hint for a program that is not found.
 pub(super) const WHERE_PROGRAMS_ARE: &str = "What is installed in somebody's home is not seen by \
     programs here: the operator can name its directories in [sandbox] read, and has to have it in PATH";
 const NO_NETWORK: &str = "Programs have no network here beyond the hosts that the operator has opened \
     ([sandbox] hosts in the configuration): dependencies have to be there before, fetched by the user or kept in the \
     workspace (cargo vendor, go mod vendor, node_modules, a virtual environment)";
 
-/// What tools say that wanted the network, or a home that they may not read.
+/// Output of programs that lacked the network or a home directory, with the hint for each.
 const HINTS: [(&str, &str); 18] = [
     ("[sandbox] hosts does not", NO_NETWORK),
     ("connect tunnel failed", NO_NETWORK),
@@ -67,13 +67,13 @@ const HINTS: [(&str, &str); 18] = [
     ),
 ];
 
-/// What helps with an output that says that something is missing.
+/// The hint for an output that reports something missing.
 pub(super) fn hint(output: &str) -> Option<&'static str> {
     let output = output.to_lowercase();
     HINTS.iter().find(|(said, _)| output.contains(said)).map(|(_, hint)| *hint)
 }
 
-/// What all of them find in their environment: no colours, no waiting for a network.
+/// Environment variables for all frameworks: no colours, and no wait for the network.
 pub(super) fn environment() -> Vec<(String, String)> {
     let variables = [
         ("CARGO_NET_RETRY", "0"),
@@ -89,7 +89,6 @@ pub(super) fn environment() -> Vec<(String, String)> {
 }
 
 impl Framework {
-    /// The program that is called.
     pub(super) fn program(self) -> &'static str {
         match self {
             Self::Cargo => "cargo",
@@ -103,7 +102,7 @@ impl Framework {
 }
 
 impl Plan {
-    /// The command as it is shown.
+    /// The command, quoted for display.
     pub(super) fn shown(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
         let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
@@ -114,7 +113,7 @@ impl Plan {
     }
 }
 
-/// How the tests of a directory are run.
+/// Chooses the command that runs the tests of a directory.
 pub(super) fn plan(
     workspace: &Workspace,
     directory: &str,
@@ -195,13 +194,13 @@ impl Place<'_> {
             Framework::Npm => vec!["--".to_owned(), self.name_option()?, filter],
             Framework::Pnpm | Framework::Yarn => vec![self.name_option()?, filter],
         };
-        // Options of go stand before the packages.
+        // Options of go come before the packages.
         let at = if framework == Framework::Go { command.len() - 1 } else { command.len() };
         command.splice(at..at, more);
         Ok(command)
     }
 
-    /// The option of the runner in a package's test script that takes a name.
+    /// The runner's option that selects tests by name.
     fn name_option(&self) -> Result<String, ToolError> {
         let script = self.test_script().unwrap_or_default();
         let options = [("vitest", "-t"), ("jest", "-t"), ("mocha", "-g"), ("ava", "-m")];
@@ -214,15 +213,15 @@ impl Place<'_> {
         })
     }
 
-    /// The test script of `package.json`, if it is one.
+    /// The test script of `package.json`, unless it is the placeholder.
     fn test_script(&self) -> Option<String> {
         let package: Value = serde_json::from_str(&self.text("package.json")).ok()?;
         let script = package["scripts"]["test"].as_str()?;
-        // What `npm init` writes.
+        // The placeholder that `npm init` writes.
         (!script.contains("no test specified")).then(|| script.to_owned())
     }
 
-    /// The python of a virtual environment of the directory, or the system's.
+    /// The python of a virtual environment in the directory, or else the system's.
     fn python(&self) -> &'static str {
         let own = [".venv/bin/python", "venv/bin/python"];
         let is_there = |path: &str| {
@@ -238,7 +237,7 @@ impl Place<'_> {
         entries.iter().any(|entry| is_python_test(&entry.name))
     }
 
-    /// A file; nothing if it is none.
+    /// The text of a file; empty if it cannot be read.
     fn text(&self, name: &str) -> String {
         let path = self.workspace.resolve(&self.below(name));
         let bytes = path.and_then(|path| self.workspace.read(&path)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `go test -json`: an event a line (go doc test2json), and what the compiler says between them.
+//! Parses `go test -json`: one event per line (go doc test2json), mixed with compiler messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ struct Event {
     failed_build: Option<String>,
 }
 
-/// What is known of a test, or of a package.
+/// The events of a test or a package.
 #[derive(Default)]
 struct Seen {
     outcome: Option<String>,
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Report {
         match event.action.as_str() {
             "output" => one.output.push_str(&event.output),
             "pass" | "skip" => one.outcome = Some(event.action),
-            // A build that failed has been told by the compiler.
+            // The compiler has reported a failed build already.
             "fail" if event.failed_build.is_none() => one.outcome = Some(event.action),
             _ => {}
         }
@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str) -> Report {
     report
 }
 
-/// Counts each test that is not made of others.
+/// Counts the tests; one with subtests is counted by them alone.
 fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
     let mut tests = seen
         .iter()
@@ -74,7 +74,7 @@ fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
                 report.failed += 1;
                 report.failures.push(failure(test, one));
             }
-            // Cut off, or the whole program died in it.
+            // The output was cut off, or the test killed the whole program.
             None if one.output.contains("panic: ") => {
                 report.failed += 1;
                 report.failures.push(failure(test, one));
@@ -84,7 +84,7 @@ fn tests(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
     }
 }
 
-/// Packages that failed although none of their tests did: they could not be started, or gave up.
+/// Adds packages that failed although none of their tests did: they failed to start or aborted.
 fn packages(seen: &BTreeMap<(String, Option<String>), Seen>, report: &mut Report) {
     let failed = |one: &Seen| one.outcome.as_deref() == Some("fail");
     let told: BTreeSet<&str> = seen
@@ -118,7 +118,7 @@ fn failure(name: &str, one: &Seen) -> Failure {
     failure
 }
 
-/// `./a.go:3:5: undefined: x`
+/// Parses `./a.go:3:5: undefined: x`.
 fn compiler_error(line: &str, report: &mut Report) {
     let Some((file, number)) = place(line) else { return };
     let Some((_, rest)) = line.split_once(".go:").filter(|_| file.ends_with(".go")) else { return };

@@ -1,4 +1,4 @@
-//! What a package's test script prints: whichever of the usual runners it calls.
+//! Parses the output of a package's test script, by the test runner that wrote it.
 
 use super::report::Report;
 use super::{jest, mocha, node, tap, vitest};

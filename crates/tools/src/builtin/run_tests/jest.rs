@@ -1,4 +1,4 @@
-//! jest: a block with `●` for each failure, and a line `Tests:` at the end.
+//! Parses jest: a block with `●` for each failure, and a line `Tests:` at the end.
 
 use super::report::{Failure, Report, counts, place};
 
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Report {
     report
 }
 
-/// `> 4 |   expect(add(1, 2)).toBe(4);`
+/// Matches `> 4 |   expect(add(1, 2)).toBe(4);`.
 fn is_code(line: &str) -> bool {
     let line = line.trim_start_matches('>').trim_start();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! mocha: `2 passing`, `1 failing`, and behind that a block with a number for each failure.
+//! Parses mocha: `2 passing`, `1 failing`, then a numbered block for each failure.
 
 use super::report::{Failure, Report, place};
 
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Report {
             (in_name, says) = (!name.ends_with(':'), true);
         } else if let Some(failure) = report.failures.last_mut() {
             if in_name {
-                // The suites and the test are a line each; the last ends with a colon.
+                // Suites and test have a line each; the last line ends with a colon.
                 failure.name = format!("{} > {}", failure.name, trimmed.trim_end_matches(':'));
                 in_name = !trimmed.ends_with(':') && !trimmed.is_empty();
             } else if trimmed.starts_with("at ") {
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Report {
     report
 }
 
-/// `2 passing (5ms)`
+/// Parses `2 passing (5ms)`.
 fn count(line: &str) -> Option<(u64, &str)> {
     let (count, rest) = line.split_once(' ')?;
     let word = rest.split(' ').next()?;
@@ -46,7 +46,7 @@ fn count(line: &str) -> Option<(u64, &str)> {
     matches!(word, "passing" | "pending" | "failing").then_some((count, word))
 }
 
-/// `1) suite`
+/// Parses `1) suite`.
 fn numbered(line: &str) -> Option<&str> {
     let (number, name) = line.split_once(") ")?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! node's runner where it prints for people: `✔`, `✖`, `ℹ`.
+//! Parses node's test runner in its format for people: `✔`, `✖`, `ℹ`.
 
 use super::report::{Failure, Report, place};
 
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Report {
             failure.at(at.take());
             report.failures.push(failure);
         } else if let Some(failure) = report.failures.last_mut() {
-            // Where the test begins is known, and what called it is of no use.
+            // The test's location is known, so skip the stack trace.
             if !trimmed.starts_with("at ") && !trimmed.is_empty() {
                 failure.say(trimmed);
             }
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Report {
     report
 }
 
-/// `pass 2`
+/// Parses `pass 2`.
 fn summary(count: &str, report: &mut Report) {
     let Some((word, count)) = count.split_once(' ') else { return };
     let Ok(count) = count.trim().parse::<u64>() else { return };
@@ -41,7 +41,7 @@ fn summary(count: &str, report: &mut Report) {
     }
 }
 
-/// `name (0.76ms)`
+/// Strips the time from `name (0.76ms)`.
 fn without_time(name: &str) -> &str {
     name.rsplit_once(" (").filter(|(_, time)| time.ends_with("ms)")).map_or(name, |(name, _)| name)
 }

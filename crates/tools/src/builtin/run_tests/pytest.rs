@@ -1,10 +1,10 @@
-//! `pytest -ra --tb=short`: the short summary says what failed, the sections before it where and why.
+//! Parses `pytest -ra --tb=short`: the summary names the failures, the sections explain them.
 
 use std::collections::HashMap;
 
 use super::report::{Failure, Report, counts, place};
 
-/// A section, `____ title ____`: of a test that failed, or of a file that could not be read.
+/// A section, `____ title ____`, of a failed test or an unreadable file.
 #[derive(Default)]
 struct Section {
     title: String,
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str) -> Report {
     }
     for failure in &mut report.failures {
         if let Some(of) = by_test.get(title(&failure.name).as_str()) {
-            // Where it failed may be another file than where the test is.
+            // The failing file may differ from the test's file.
             failure.line = of.line;
             failure.file = of.file.clone().or(failure.file.take());
             if !of.message.is_empty() {
@@ -57,13 +57,13 @@ impl Section {
         if let Some(said) = line.strip_prefix("E  ") {
             self.failure.say(said.strip_prefix(' ').unwrap_or(said));
         } else if let Some((file, number)) = place(line).filter(|_| !line.starts_with(' ')) {
-            // The last one is where it broke.
+            // The last location is the failing one.
             self.failure.file = Some(file.to_owned());
             self.failure.line = Some(number);
         }
     }
 
-    /// Its title without what says when the test failed.
+    /// The title without the phase in which the test failed.
     fn test(&self) -> &str {
         let title = self.title.as_str();
         ["ERROR at setup of ", "ERROR at teardown of "]
@@ -77,14 +77,14 @@ impl Section {
     }
 }
 
-/// The title of what is said of a test: `TestB.test_c[1]` of `tests/test_a.py::TestB::test_c[1]`.
+/// The section title of a test id: `TestB.test_c[1]` for `tests/test_a.py::TestB::test_c[1]`.
 fn title(id: &str) -> String {
     let Some((_, names)) = id.split_once("::") else { return format!("ERROR collecting {id}") };
     let before_values = names.split('[').next().unwrap_or(names);
     names.replacen("::", ".", before_values.matches("::").count())
 }
 
-/// `==== title ====`
+/// Matches `==== title ====`.
 fn heading(line: &str, frame: char) -> Option<&str> {
     let line = line.trim_end();
     let title = line.trim_matches(frame);
@@ -94,7 +94,7 @@ fn heading(line: &str, frame: char) -> Option<&str> {
     is_framed.then(|| title.trim())
 }
 
-/// `2 failed, 1 passed, 1 error in 0.12s`
+/// Parses `2 failed, 1 passed, 1 error in 0.12s`.
 fn summary(line: &str, report: &mut Report) {
     if !line.contains(" in ") {
         return;
@@ -109,10 +109,10 @@ fn summary(line: &str, report: &mut Report) {
     }
 }
 
-/// `FAILED tests/test_a.py::test_b - assert 1 == 2`
+/// Parses `FAILED tests/test_a.py::test_b - assert 1 == 2`.
 fn short(line: &str) -> Option<Failure> {
     let rest = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR "))?;
-    // What is given to a parametrised test may have anything in it.
+    // The values of a parametrised test may contain any text.
     let from = rest.find("::").and_then(|at| Some(at + rest[at..].find(']')?)).unwrap_or(0);
     let from = if rest[..from].contains('[') { from } else { 0 };
     let end = rest[from..].find(" - ").map_or(rest.len(), |at| from + at);

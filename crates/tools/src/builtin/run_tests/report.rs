@@ -1,29 +1,28 @@
-//! What a run of tests came to, and what the parsers share.
+//! The result of a test run, and code shared by the parsers.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-/// Failures that are told; of the others only the number.
+/// Failures that are reported; the rest are only counted.
 const MOST_FAILURES: usize = 30;
-/// Failures that are kept while they are read, where they are looked for by their names.
+/// Failures kept during parsing, where they are searched by name.
 pub(super) const MOST_KEPT: usize = 1000;
-/// Characters of what a failure says.
+/// Characters of a failure's message.
 const MOST_MESSAGE: usize = 1200;
 
-/// What a run of tests came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
-    /// Tests that failed, and what could not even be built or read.
+    /// Failed tests, and code that failed to build or load.
     #[serde(default)]
     pub(crate) failures: Vec<Failure>,
 }
 
-/// One of them.
+/// A failed test or a build error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     pub(crate) name: String,
@@ -40,7 +39,7 @@ impl Failure {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Sets where it is, unless that is known.
+    /// Sets the location, unless one is set already.
     pub(super) fn at(&mut self, place: Option<(&str, u64)>) {
         if let (None, Some((file, line))) = (&self.file, place) {
             self.file = Some(file.to_owned());
@@ -48,7 +47,6 @@ impl Failure {
         }
     }
 
-    /// Adds a line to what it says.
     pub(super) fn say(&mut self, line: &str) {
         if self.message.len() < 4 * MOST_MESSAGE && !(self.message.is_empty() && line.is_empty()) {
             if !self.message.is_empty() {
@@ -60,7 +58,7 @@ impl Failure {
 }
 
 impl Report {
-    /// The report as it is told: each failure once, and no more of it than can be read.
+    /// The report for the model: duplicates removed, and cut to the limits above.
     pub(super) fn told(mut self) -> Self {
         let mut names = std::collections::HashSet::new();
         self.failures.retain(|failure| {
@@ -79,7 +77,7 @@ impl Report {
     }
 }
 
-/// Panics if more is told than can be read.
+/// Panics if the report exceeds the limits.
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn hold(told: &Report) {
     assert!(told.failures.len() <= MOST_FAILURES);
@@ -87,7 +85,7 @@ pub(super) fn hold(told: &Report) {
     assert!(!told.failures.iter().any(too_long), "{told:?}");
 }
 
-/// `file:line` or `file:line:column`, wherever it is in a line; the file has an extension.
+/// Finds `file:line` or `file:line:column` anywhere in a line. The file must have an extension.
 pub(super) fn place(line: &str) -> Option<(&str, u64)> {
     static PLACE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r#"([^\s()'"`:]+\.\w+):(\d+)(?::\d+)?"#).ok());

@@ -1,16 +1,16 @@
-//! TAP, as node's runner, tape and ava print it: test points, indented where they are parts of others, each
-//! with its details in YAML.
+//! Parses TAP as node's runner, tape and ava print it: test points, indented if they are subtests,
+//! each with details in YAML.
 
 use super::report::{Failure, Report, place};
 
-/// What is between `---` and `...`.
+/// The YAML between `---` and `...`.
 #[derive(Default)]
 struct Details {
-    /// How far in it is.
+    /// Its indentation.
     indent: usize,
-    /// How far in its keys are.
+    /// The indentation of its keys.
     keys: Option<usize>,
-    /// The key whose value goes on in further lines.
+    /// The key whose value continues on the next lines.
     key: String,
     is_suite: bool,
 }
@@ -18,12 +18,12 @@ struct Details {
 #[derive(Default)]
 struct State {
     report: Report,
-    /// The subtests that are open, by how far in they are.
+    /// The open subtests with their indentation.
     names: Vec<(usize, String)>,
     details: Option<Details>,
-    /// Whether the last point failed, and is the last of the failures.
+    /// `true` if the last point failed; it is then the last in `failures`.
     failed: bool,
-    /// What the end says: passed, failed, skipped.
+    /// The totals at the end: passed, failed, skipped.
     told: [Option<u64>; 3],
 }
 
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Report {
     let mut report = state.report;
     report.passed = passed.unwrap_or(report.passed);
     report.skipped = skipped.unwrap_or(report.skipped);
-    // What has failed parts is counted by its parts.
+    // A failed parent is counted by its subtests.
     report.failed = match failed {
         Some(failed) if report.failures.is_empty() => failed,
         _ => report.failures.len() as u64,

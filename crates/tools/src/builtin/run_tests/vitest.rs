@@ -1,4 +1,5 @@
-//! vitest: a block ` FAIL  file > suite > test` for each failure, and a line `Tests` at the end.
+//! Parses vitest: a block ` FAIL  file > suite > test` for each failure, and a line `Tests` at the
+//! end.
 
 use super::report::{Failure, Report, counts, place};
 
@@ -9,7 +10,7 @@ pub(super) fn parse(text: &str) -> Report {
         let trimmed = line.trim();
         if let Some(name) = line.trim_start().strip_prefix("FAIL  ") {
             let (file, name) = name.split_once(" > ").unwrap_or((name, name));
-            // A file that could not be read is named twice: `a.test.ts [ a.test.ts ]`.
+            // A file that failed to load is named twice: `a.test.ts [ a.test.ts ]`.
             let mut failure = Failure::named(name.split(" [ ").next().unwrap_or(name));
             failure.file = file
                 .split_whitespace()

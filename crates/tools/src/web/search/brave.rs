@@ -25,7 +25,7 @@ fn request(asked: &Asked<'_>) -> Option<Request> {
     Some(Request { url, headers, body: None })
 }
 
-/// Titles and descriptions are HTML. Where nothing is found, there is no `web`.
+/// Titles and descriptions are HTML. Without results, `web` is missing.
 fn parse(body: &str) -> Result<Vec<Found>, String> {
     let found = listed(body, "/web/results", "description")?.into_iter().map(|found| Found {
         title: plain(&found.title).text,

@@ -50,7 +50,7 @@ fn found(result: &NodeRef<'_>) -> Option<Found> {
     })
 }
 
-/// Where a link leads: what is in `uddg` of a redirect. None if it is an advertisement.
+/// The target of a link, taken from `uddg` of a redirect. `None` for an advertisement.
 fn target(href: &str) -> Option<String> {
     let url = Url::parse(PLACE).ok()?.join(href).ok()?;
     let is_theirs = url

@@ -13,7 +13,7 @@ pub(super) const PROVIDER: Provider = Provider {
     parse,
 };
 
-/// It wants no key; one that stands in front of it may.
+/// SearXNG itself needs no key, but a proxy in front of it may.
 fn request(asked: &Asked<'_>) -> Option<Request> {
     let parameters = [("q", asked.query), ("format", "json")];
     let url = Url::parse_with_params(&format!("{}/search", asked.base), parameters).ok()?;
