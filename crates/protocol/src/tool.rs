@@ -247,6 +247,7 @@ pub struct Question {
 pub struct ToolContext {
     /// The call. Tools can pass this id to servers as an idempotency key.
     pub call: CallId,
+    /// The conversation of the call.
     pub session: SessionId,
     /// The chat that gets the reply; `None` for a turn without a waiting chat.
     pub chat: Option<ChatAddress>,

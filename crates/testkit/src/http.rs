@@ -156,6 +156,7 @@ impl HttpFake {
         Self { address }
     }
 
+    /// The loopback address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -122,6 +122,7 @@ impl SearchFake {
         Self { engine, server, searched, refusals }
     }
 
+    /// The loopback address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address()
@@ -147,7 +148,8 @@ impl SearchFake {
     }
 }
 
-impl Engine {
+impl Engine {    /// Every engine.
+
     pub const ALL: [Self; 4] = [Self::Brave, Self::DuckDuckGo, Self::SearXng, Self::Tavily];
 
     /// Returns the engine's name in the configuration.
