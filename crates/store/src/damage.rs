@@ -1,4 +1,4 @@
-//! Moves a damaged or incomplete database aside with the files beside it, and refuses to start
+//! Moves a damaged database, or the remaining files of a missing one, aside, and refuses to start
 //! until a person decides.
 //!
 //! A marker file records the open decision. It is written before files are moved. These remove it:
